@@ -1,0 +1,128 @@
+// The game's constants, read once from the data folder and shared, read-only, by every world.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "data/node.hpp"
+#include "data/program.hpp"
+
+namespace dota {
+
+struct MapData;  // map/map_data.hpp
+
+enum class UnitKind : std::uint8_t {
+  None, Hero, LaneCreep, Neutral, Roshan, Tower, Barracks, Fort, Filler, Shrine, Fountain, Courier, Ward, Summon
+};
+enum class AttackClass : std::uint8_t { Basic, Pierce, Siege, Hero };
+enum class DefendClass : std::uint8_t { Basic, Structure, Hero };
+enum class Attribute : std::uint8_t { Str, Agi, Int };
+enum class MoveCap : std::uint8_t { None, Ground, Fly };
+enum class Lane : std::int8_t { None = -1, Top = 0, Mid = 1, Bot = 2 };
+
+// What a primary action reads besides delay (FS 5, Table 5 of the paper).
+enum class TargetType : std::uint8_t { None, Point, Unit, UnitOffset, Teleport, Ward };
+
+// One row of units.json, or a hero's body at level 1. Lengths in world units, times in seconds.
+struct UnitDef {
+  std::string name;
+  UnitKind kind = UnitKind::None;
+  int level = 1;
+  float hp = 0, hp_regen = 0, mana = 0, mana_regen = 0, armor = 0, magic_resist_pct = 0;
+  float dmg_min = 0, dmg_max = 0, attack_time = 1, attack_point = 0, attack_range = 0, acquisition_range = 0;
+  float projectile_speed = 0;  // 0: melee
+  float move_speed = 0, turn_rate = 0.5f, gold_min = 0, gold_max = 0, xp = 0;
+  float vision_day = 0, vision_night = 0, hull_radius = 8, true_sight = 0;
+  MoveCap move_cap = MoveCap::Ground;
+  AttackClass attack_class = AttackClass::Basic;
+  DefendClass defend_class = DefendClass::Basic;
+  bool can_attack = true, ancient = false;
+  int hits_to_kill = 0;
+  int hero = -1;  // index into Tables::heroes
+};
+
+struct TalentDef {
+  int level = 0;
+  std::string name;
+  int ability = -1;  // its index in Tables::abilities, where the vocabulary of abilities holds it too
+  std::vector<std::pair<std::string, float>> values;
+  std::vector<std::pair<int, std::string>> affects;  // (ability index, special)
+};
+
+struct HeroDef {
+  std::string name;  // npc_dota_hero_*
+  int unit = -1;     // its body in Tables::units
+  Attribute primary = Attribute::Str;
+  std::array<float, 3> base{}, gain{};  // str, agi, int
+  std::vector<int> abilities;           // indices into Tables::abilities, slot order
+  std::vector<TalentDef> talents;
+  std::vector<int> skill_build;  // 25 entries: >= 0 ability index, <= -2 talent -(i+2), -1 no point
+  std::vector<int> item_start, item_order;
+  int role_position = 3;
+};
+
+// An ability, or the active part of an item. Per-level lists hold one value per rank, or one for all.
+struct AbilityDef {
+  std::string name;
+  int id = -1;
+  int max_level = 1, required_level = 1, levels_between = 2, slot = 0;
+  bool learnable = true, ultimate = false, passive = false, channelled = false, autocast = false, toggle = false;
+  bool attack_behavior = false, immediate = false, ignore_backswing = false, root_disables = false, aoe = false;
+  bool target_enemy = false, target_friendly = false, target_hero = false, target_basic = false,
+       target_building = false, target_tree = false;
+  bool pierces_immunity = false;
+  int linked_skill = -1;  // index of the ability whose rank it copies (Shadow Fiend's razes)
+  int is_item = -1;       // index into Tables::items when this is an item's active
+  int shared_cooldown = -1;
+  TargetType target = TargetType::None;
+  std::vector<float> cast_range, cast_point, channel_time, cooldown, mana_cost;
+  Program program;  // compiled effects
+  float at(const std::vector<float>& v, int level) const {
+    return v.empty() ? 0.0f : v[static_cast<std::size_t>(level < 1 ? 0 : (level > int(v.size()) ? v.size() - 1 : level - 1))];
+  }
+};
+
+struct ItemDef {
+  std::string name;
+  int cost = 0, initial_charges = 0, stock_max = 0, stock_initial = 0;
+  float stock_time = 0;
+  bool stackable = false, consumable = false, purchasable = true, requires_charges = false, secret_shop = false,
+       side_shop = false, excluded = false;
+  int recipe_cost = 0;
+  std::vector<std::vector<int>> recipes;  // alternatives of component item indices
+  int ability = -1;                       // Tables::abilities index of its effects; -1 when it has none
+  std::vector<std::pair<Stat, float>> stats;
+};
+
+// Numbers of rules.json that the systems read. Filled by name; a missing number is an error at load.
+struct Rules {
+  Node root;  // the whole tree, for code that runs at load only
+  float pregame_s, day_length_s, night_length_s;
+  float hp_per_str, hp_regen_per_str, mr_pct_per_str, mana_per_int, mana_regen_per_int, spell_amp_pct_per_int,
+      armor_per_agi, as_per_agi, ms_pct_per_agi;
+  float armor_a, armor_b, armor_c;
+  float class_table[4][3];  // AttackClass x DefendClass
+  float as_min, as_max, ms_min, ms_max, action_angle_rad, uphill_miss_pct;
+  float deny_creep_frac, deny_tower_frac, deny_hero_frac;
+  std::array<float, 25> xp_for_level, respawn_s;
+  float xp_radius, deny_enemy_xp_frac, deny_gold_frac;
+  float start_gold, passive_gold, passive_every_s;
+};
+
+struct Tables {
+  std::string version;  // "7.21d"
+  Rules rules;
+  std::vector<UnitDef> units;
+  std::vector<HeroDef> heroes;
+  std::vector<AbilityDef> abilities;  // abilities, then item actives, then talents (no program)
+  std::vector<ItemDef> items;
+  std::vector<std::string> modifiers;  // names a modifier can carry: one per effect that applies one
+  std::vector<std::vector<std::vector<int>>> camp_sets;  // [tier small, medium, large, ancient][set][unit]
+  std::unordered_map<std::string, int> unit_index, hero_index, ability_index, item_index;
+  const MapData* map = nullptr;  // owned by the loader
+};
+
+}  // namespace dota

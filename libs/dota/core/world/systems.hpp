@@ -1,0 +1,126 @@
+// The seams between the systems of the game, in the order a frame runs them. Each is implemented in the file named.
+#pragma once
+
+#include <string>
+
+#include "world/world.hpp"
+
+namespace dota {
+
+// ---- data/loader.cpp ------------------------------------------------------------------------------------------
+// Builds the tables of one patch from its six files (heroes, abilities, items, units, rules, map).
+// Throws std::runtime_error naming the file and key that is wrong.
+struct LoadedTables;  // owns Tables and MapData
+std::shared_ptr<const Tables> load_tables(const Node& heroes, const Node& abilities, const Node& items,
+                                          const Node& units, const Node& rules, const Node& map);
+
+// ---- map/ -----------------------------------------------------------------------------------------------------
+// Cell of the 64-unit grid walkable for ground units now (terrain, standing trees, standing buildings).
+bool walkable(const World& w, const MapData& map, Vec2 p);
+int elevation(const MapData& map, Vec2 p);
+// Moves the unit by at most `step` units towards `goal` around terrain, trees, buildings and other units; turns it
+// first. Sets velocity and facing. Returns true when it stands within `arrive` of the goal.
+bool move_towards(Context& c, Unit& u, Vec2 goal, float arrive);
+// Turns towards p at the unit's turn rate for one frame; true when within the action angle.
+bool turn_towards(Context& c, Unit& u, Vec2 p);
+// Nearest walkable place to p for a body of that radius (blink, spawn, teleport).
+Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius);
+void update_vision(Context& c);                                   // once a timestep
+bool cell_visible(const World& w, int team, Vec2 p);              // fog only
+bool unit_visible(const World& w, int team, const Unit& u);       // fog, invisibility, true sight
+int tree_at(const World& w, const MapData& map, Vec2 p, float radius);  // nearest standing tree, or -1
+void cut_tree(World& w, const Tables& t, int tree);
+// Units within `radius` (edge of their hull counts when `edge`) of p, by index order. Rebuilt once a frame.
+struct UnitList { std::array<std::int16_t, kMaxUnits> ids; int n = 0; };
+void build_spatial(Context& c);
+void units_near(const Context& c, Vec2 p, float radius, UnitList& out);
+
+// ---- world/units.cpp: births, deaths, derived stats --------------------------------------------------------------
+Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing);  // nullptr when full
+void remove_unit(Context& c, Unit& u);
+void refresh_stats(Context& c, Unit& u);  // when stats_dirty: base, level, items, talents, modifiers, auras -> derived
+bool is_enemy(const Unit& a, const Unit& b);
+
+// ---- world/damage.cpp --------------------------------------------------------------------------------------------
+struct DamageInfo {
+  Unit* source = nullptr;  // may be null (its owner is gone)
+  Unit* target = nullptr;
+  float amount = 0;
+  DamageType type = DamageType::Physical;
+  bool attack = false;      // an attack's own hit: class table and block apply
+  std::int16_t ability = -1;
+  bool no_reflect = false;
+};
+float deal_damage(Context& c, const DamageInfo& d);  // after armor, resistance, shields; handles death. Returns hp lost
+void heal(Context& c, Unit& target, float amount);
+void give_mana(Context& c, Unit& target, float amount);
+void kill(Context& c, Unit& victim, Unit* killer);   // bounties, XP, events, respawn timers, buildings' consequences
+
+// ---- world/attack.cpp --------------------------------------------------------------------------------------------
+bool can_attack(const Context& c, const Unit& a, const Unit& b);   // allowed target (deny rules, immunity, visibility)
+bool in_attack_range(const Unit& a, const Unit& b);
+void attack_frame(Context& c, Unit& u, Unit& target);              // chase, turn, windup, launch
+void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit);  // miss, modifiers, procs, damage
+
+// ---- world/orders.cpp: an order's life from issue to completion, casting included ---------------------------------
+void issue_order(Context& c, Unit& u, const Order& o);
+void run_order(Context& c, Unit& u);  // once a frame a living unit
+
+// ---- world/heroes.cpp, economy.cpp, items.cpp, courier.cpp --------------------------------------------------------
+void give_xp(Context& c, HeroState& h, float xp);
+void give_gold(Context& c, HeroState& h, float gold, bool reliable);
+float net_worth(const Context& c, const HeroState& h);
+void heroes_frame(Context& c);      // respawn, passive gold, skill build, purchases, item swap, charges
+bool buyback(Context& c, HeroState& h);
+bool can_buyback(const Context& c, const HeroState& h);
+float buyback_cost(const Context& c, const HeroState& h);
+bool give_item(Context& c, HeroState& h, int item, int charges);  // combines recipes; false when no room
+void courier_frame(Context& c);
+
+// ---- world/creeps.cpp, towers.cpp, neutrals.cpp, runes.cpp ----------------------------------------------------------
+void creeps_frame(Context& c);   // waves, lane walking, aggro
+void towers_frame(Context& c);   // targets, glyph, protection order, backdoor, fountain, shrines
+bool building_protected(const Context& c, const Unit& b);
+bool use_glyph(Context& c, int team);
+bool use_shrine(Context& c, Unit& hero);
+void neutrals_frame(Context& c);  // camps and Roshan
+void runes_frame(Context& c);
+void notify_attack_order(Context& c, Unit& attacker, Unit& target);  // creep and tower aggro
+
+// ---- effects/ -------------------------------------------------------------------------------------------------------
+Program compile_program(const Node& ability, const std::string& name, Tables& tables);  // tables: modifier names grow
+// Whether the slot (0-5 ability, 16+i item) can be cast now, apart from range and target.
+bool castable(const Context& c, const Unit& u, int slot);
+const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level);  // nullptr: empty
+bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a, const Unit& target);
+void cast_effect(Context& c, Unit& caster, int slot, const Order& o);  // costs are paid by orders.cpp just before
+void channel_end(Context& c, Unit& caster, bool finished);
+struct AttackRoll { float damage = 0; bool crit = false, true_strike = false; };
+void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);     // crits, next-attack modifiers
+void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt);  // procs, cleave, orbs
+void on_damaged(Context& c, Unit& target, Unit* source, float amount);              // damaged_by_enemy, ends_on
+float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields, block
+void on_kill(Context& c, Unit& killer, Unit& victim);
+void on_death(Context& c, Unit& victim);
+void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a);  // magic wand charges of enemies near
+void modifiers_frame(Context& c);    // expiry, ticks, auras, status bits
+void projectiles_frame(Context& c);
+void areas_frame(Context& c);
+void apply_learned(Context& c, Unit& u);  // passives of abilities, items and talents -> modifiers; on level or item change
+float stat_sum(const World& w, const Unit& u, Stat s);  // over its modifiers
+void clear_modifiers(Context& c, Unit& u);
+void disjoint(Context& c, Unit& u);  // its incoming projectiles lose it
+
+// ---- world/step.cpp ---------------------------------------------------------------------------------------------------
+void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero
+void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands);  // one timestep: 4 frames, FS 24's offset
+std::uint64_t hash_world(const World& w);
+int mid_lane_assigned(const Context& c, const HeroState& h);
+// Adds to a hero's (or every hero of a team's) signal since the last observation.
+inline void signal(HeroState& h, Signal s, float v) { h.signals[static_cast<std::size_t>(s)] += v; }
+void signal_team(World& w, int team, Signal s, float v);
+
+// ---- view/actions.cpp -----------------------------------------------------------------------------------------------
+void apply_command(Context& c, HeroState& h, const Command& cmd);  // an impossible one is a no-op
+
+}  // namespace dota
