@@ -1,0 +1,17 @@
+VENV ?= .venv
+PY := $(VENV)/bin/python
+CORE_BUILD ?= build/core
+CMAKE ?= $(VENV)/bin/cmake
+NINJA ?= $(VENV)/bin/ninja
+JOBS ?= 1
+SANITIZE ?= OFF
+
+.PHONY: build
+# The compiled game core, placed beside the Python code that imports it (dota._core).
+build:
+	@mkdir -p $(CORE_BUILD)
+	@$(CMAKE) -S . -B $(CORE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) \
+	  -DPython_EXECUTABLE=$(abspath $(PY)) -DFIVE_SANITIZE=$(SANITIZE) > $(CORE_BUILD).log 2>&1 \
+	  || { cat $(CORE_BUILD).log; exit 1; }
+	@$(NINJA) -C $(CORE_BUILD) -j$(JOBS)
+	@cp $(CORE_BUILD)/_core*.so libs/dota/

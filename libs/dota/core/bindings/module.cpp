@@ -1,0 +1,12 @@
+#include <nanobind/nanobind.h>
+
+namespace dota {
+void bind_data(nanobind::module_& m);
+void bind_map(nanobind::module_& m);
+}  // namespace dota
+
+NB_MODULE(_core, m) {
+  m.doc() = "The game core: data, map, world, views.";
+  dota::bind_data(m);
+  dota::bind_map(m);
+}
