@@ -1,0 +1,78 @@
+"""Configuration of the game: what is played, what is seen of it, and what is randomised."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class ObservationConfig(_Section):
+    """Slot counts of the observation (Berner et al. 2019, table 4). The defaults are the paper's."""
+
+    allied_creeps: int = Field(30, ge=0, le=64, description="Slots for allied creeps; the enemy has as many.")
+    neutral_creeps: int = Field(15, ge=0, le=64, description="Slots for neutral creeps.")
+    buildings: int = Field(21, ge=1, le=32, description="Slots for a team's buildings, most important first.")
+    wards: int = Field(30, ge=0, le=64, description="Slots for a team's wards.")
+    couriers: int = Field(1, ge=0, le=1, description="Slots for a team's courier.")
+    hero_modifiers: int = Field(10, ge=0, le=32, description="Modifier slots of a hero.")
+    unit_modifiers: int = Field(2, ge=0, le=8, description="Modifier slots of any other unit.")
+    pickups: int = Field(6, ge=0, le=6, description="Slots for runes and dropped items.")
+    minimap: int = Field(10, ge=1, le=32, description="Cells along a side of the minimap.")
+    nearby_map: int = Field(8, ge=2, le=16, description="Cells along a side of the terrain grid around a hero.")
+    passability: int = Field(14, ge=2, le=16, description="Cells along a side of an allied hero's passability grid.")
+    mirror_dire: bool = Field(
+        False, description="Show the map to Dire turned by 180 degrees (positions, facings, offsets), so that both "
+        "sides look alike. Not in the paper; it halves what a small run has to learn.")
+
+
+class RandomisationConfig(_Section):
+    """Per-game randomisation (Berner et al. 2019, appendix O.2). Magnitudes are not published; 0 turns one off."""
+
+    stats: float = Field(0.0, ge=0, le=1, description="Standard deviation of the factor on a hero's starting stats.")
+    gold: float = Field(0.0, ge=0, le=1, description="Standard deviation of the factor on starting gold.")
+    xp: float = Field(0.0, ge=0, le=10, description="Mean of the exponential starting XP, in levels.")
+    item_drop: float = Field(0.0, ge=0, le=1, description="Chance that an item of the build order is left out.")
+    item_insert: float = Field(0.0, ge=0, le=1, description="Chance that an item of the hero's pool is put in.")
+    skill: float = Field(0.0, ge=0, le=1, description="Chance that two neighbours in the skill order swap.")
+    lane: float = Field(0.0, ge=0, le=1, description="Chance that a hero is assigned a subset of the lanes.")
+    roshan: bool = Field(False, description="Start Roshan with a uniform share of his health.")
+
+
+class GameConfig(_Section):
+    """One game."""
+
+    patch: Literal["7.21d", "7.19"] = Field("7.21d", description="Which game data are played.")
+    mode: Literal["1v1_mid", "5v5"] = Field("5v5", description="1v1_mid: middle lane only, won by two kills or the "
+                                            "tower, as at The International 2017.")
+    heroes_per_team: int = Field(5, ge=1, le=5, description="Heroes of a team.")
+    hero_pool: list[str] = Field(
+        ["nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper"],
+        min_length=1, description="Heroes that lineups are drawn from, without the npc_dota_hero_ prefix.")
+    mirror_match: bool = Field(False, description="Both teams play the same lineup; with a pool of one hero, always.")
+    max_game_seconds: float = Field(3600.0, gt=0, description="Game time after which a game is a draw.")
+    start_seconds: float = Field(-90.0, le=0, description="Game time at which play begins (0 is the horn).")
+    kills_to_win: int = Field(2, ge=0, description="1v1_mid: deaths that lose the game; 0: never.")
+    courier: Literal["scripted", "direct"] = Field("direct", description="How bought items reach a hero.")
+    neutrals: bool = Field(True, description="Whether neutral camps spawn.")
+    roshan: bool = Field(True, description="Whether Roshan spawns.")
+    runes: bool = Field(True, description="Whether runes spawn.")
+    buyback: bool = Field(True, description="Whether heroes may buy back.")
+    offset_cell: float = Field(100.0, gt=0, description="World units that one step of an offset is worth.")
+    scripted_actions: list[Literal["buyback", "glyph", "shrine"]] = Field(
+        [], description="Actions that stay with the script and are not offered to the policy.")
+    observation: ObservationConfig = Field(default_factory=lambda: ObservationConfig(),
+                                           description="Slots of the observation.")
+    randomisation: RandomisationConfig = Field(default_factory=lambda: RandomisationConfig(),
+                                               description="Per-game randomisation.")
+
+    @model_validator(mode="after")
+    def _pool_fits(self) -> "GameConfig":
+        needed = self.heroes_per_team
+        if len(set(self.hero_pool)) != len(self.hero_pool):
+            raise ValueError("hero_pool names a hero twice")
+        if len(self.hero_pool) < needed:
+            raise ValueError(f"hero_pool has {len(self.hero_pool)} heroes, a team needs {needed} different ones")
+        return self

@@ -1,0 +1,341 @@
+"""The observation and action layout: the only source of shapes, for the compiled core and for Python alike.
+
+A layout is a list of blocks; a block is a number of instances (units, heroes, items, map cells, ...) of named
+fields. Every field lives in one of four arrays of a *team-step*:
+
+- ``shared``      float16 [S]      what all heroes of the team see alike
+- ``private``     float16 [H, P]   what differs from hero to hero
+- ``shared_ids``  uint16  [SI]     categorical ids, shared (0 = none)
+- ``private_ids`` uint16  [H, PI]  categorical ids, per hero
+
+Within an array, a block's fields lie instance by instance: ``array[block.offset + i * block.stride + field.offset]``.
+Besides these a team-step carries ``available`` uint16 [H, 30], the ids of the primary actions that can be taken now
+(0 = none), and ``target_mask`` uint8 [H, 4, U], the unit slots that are valid targets for each class of action.
+
+The fields are those of Berner et al. 2019, table 4. At the default slot counts a hero sees the paper's 15,754 values.
+"""
+
+import functools
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+
+DATA = Path(__file__).parent / "data"
+MAX_AVAILABLE = 30
+HISTORY = 16  # timesteps of hit points in a unit's row
+HERO_ABILITIES = 6
+HERO_ITEMS = 16
+OFFSETS = 9
+PAPER_EMBEDDING = 128  # width of the two embeddings in the paper's previous-action block
+
+Array = Literal["shared", "private", "shared_ids", "private_ids", "model"]
+
+
+class TargetType(IntEnum):
+    """Which parameters a primary action reads besides delay (Berner et al. 2019, table 5)."""
+
+    NONE = 0  # nothing
+    POINT = 1  # caster offset
+    UNIT = 2  # unit
+    UNIT_OFFSET = 3  # unit and regular offset
+    TELEPORT = 4  # teleport unit and regular offset
+    WARD = 5  # ward offset
+
+
+class MaskClass(IntEnum):
+    """Row of ``target_mask`` that lists an action's valid unit targets."""
+
+    ATTACK = 0  # what may be attacked: visible enemies, own units that may be denied
+    ENEMY = 1  # visible enemies that a spell may target
+    ALLY = 2  # own units that a spell or item may target, oneself included
+    TELEPORT = 3  # buildings to teleport to
+
+
+class ActionPart(IntEnum):
+    """Columns of an action, int16 [H, 6]."""
+
+    SLOT = 0  # index into ``available``
+    DELAY = 1  # frame 0-3
+    UNIT = 2  # unit slot
+    TELEPORT = 3  # unit slot
+    OFFSET_X = 4  # 0-8, 4 is the middle
+    OFFSET_Y = 5
+
+
+class Field(NamedTuple):
+    """``count`` numbers of one meaning; ``offset`` is its place within a row of its array."""
+
+    name: str
+    count: int
+    array: Array
+    offset: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """``instances`` rows of the same fields. ``offset``/``stride`` give its rows in each array (absent: no fields)."""
+
+    name: str
+    instances: int
+    fields: tuple[Field, ...]
+    offset: dict[str, int]
+    stride: dict[str, int]
+
+    def width(self, array: Array) -> int:
+        """Fields of one row in ``array``."""
+        return self.stride.get(array, 0)
+
+    def span(self, array: Array) -> slice:
+        """Where the block lies in ``array``, rows one after another."""
+        start = self.offset.get(array, 0)
+        return slice(start, start + self.instances * self.width(array))
+
+    def field(self, name: str) -> Field:
+        """The field of that name. Raises KeyError naming the block."""
+        for field in self.fields:
+            if field.name == name:
+                return field
+        raise KeyError(f"block {self.name!r} has no field {name!r}")
+
+
+class UnitGroup(NamedTuple):
+    """A run of unit slots of one category."""
+
+    name: str
+    start: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Action:
+    """A primary action of the vocabulary. ``ability`` names what it casts ('' for built-in ones)."""
+
+    id: int
+    name: str
+    target: TargetType
+    mask: MaskClass
+
+
+BUILT_IN = (
+    ("none", TargetType.NONE, MaskClass.ATTACK),
+    ("noop", TargetType.NONE, MaskClass.ATTACK),
+    ("move", TargetType.POINT, MaskClass.ATTACK),
+    ("attack", TargetType.UNIT, MaskClass.ATTACK),
+    ("follow", TargetType.UNIT_OFFSET, MaskClass.ALLY),
+    ("glyph", TargetType.NONE, MaskClass.ATTACK),
+    ("shrine", TargetType.NONE, MaskClass.ATTACK),
+    ("buyback", TargetType.NONE, MaskClass.ATTACK),
+    ("pickup", TargetType.NONE, MaskClass.ATTACK),
+)
+NOOP, MOVE, ATTACK, FOLLOW, GLYPH, SHRINE, BUYBACK, PICKUP = range(1, 9)
+
+# Sizes of the categorical id spaces (embedding rows). Ids are indices of the core's tables plus one; the sizes leave
+# room so that a patch or hero that is added later does not move them.
+ID_SPACES = {"unit": 256, "animation": 16, "modifier": 1024, "ability": 512, "item": 256, "pickup": 16,
+             "build": 64, "area": 512, "action": 512, "target_slot": 0}
+
+
+def target_type_of(ability: dict[str, Any]) -> TargetType | None:
+    """What an ability's or item's action reads, from its behaviour flags; None when it is no action (passive).
+
+    A point target whose effect is aimed at the surroundings of a unit (``aoe``) is a unit-offset target, as Sniper's
+    Shrapnel in the paper's table 5. Trees are no unit slots: what targets one takes the nearest.
+    """
+    behavior = set(ability.get("behavior", []))
+    primitives = {e.get("p") for e in ability.get("effects") or []}
+    if "place_ward" in primitives:
+        return TargetType.WARD
+    if "teleport" in primitives:
+        return TargetType.TELEPORT
+    if "passive" in behavior and not behavior & {"no_target", "unit_target", "point"}:
+        return None
+    if not ability.get("effects"):
+        return None
+    if "tree" in ability.get("target_type", []):
+        return TargetType.NONE  # the nearest tree
+    if "unit_target" in behavior:
+        return TargetType.UNIT
+    if "point" in behavior:
+        return TargetType.UNIT_OFFSET if "aoe" in behavior else TargetType.POINT
+    if "no_target" in behavior:
+        return TargetType.NONE
+    return None
+
+
+def _mask_of(ability: dict[str, Any], target: TargetType) -> MaskClass:
+    if target is TargetType.TELEPORT:
+        return MaskClass.TELEPORT
+    team = set(ability.get("target_team", []))
+    if "friendly" in team and "enemy" not in team:
+        return MaskClass.ALLY
+    return MaskClass.ENEMY
+
+
+@functools.cache
+def actions_of(patch: str) -> tuple[Action, ...]:
+    """The vocabulary of primary actions of a patch: built-in ones, heroes' abilities, items' actives, in file order."""
+    folder = DATA / f"dota-{patch}"
+    abilities = json.loads((folder / "abilities.json").read_text())["abilities"]
+    heroes = json.loads((folder / "heroes.json").read_text())["heroes"]
+    items = json.loads((folder / "items.json").read_text())["items"]
+    actions = [Action(i, name, target, mask) for i, (name, target, mask) in enumerate(BUILT_IN)]
+    sources = [(n, a) for n, a in abilities.items() if a.get("owner") in heroes]
+    sources += [(n, i) for n, i in items.items() if not i.get("excluded")]
+    for name, source in sources:
+        target = target_type_of(source)
+        if target is not None:
+            actions.append(Action(len(actions), name, target, _mask_of(source, target)))
+    if len(actions) > ID_SPACES["action"]:
+        raise ValueError(f"patch {patch} has {len(actions)} actions, the id space holds {ID_SPACES['action']}")
+    return tuple(actions)
+
+
+def _rows(spec: list[tuple[str, int, Array]]) -> tuple[tuple[Field, ...], dict[str, int]]:
+    used: dict[str, int] = {}
+    fields = []
+    for name, count, array in spec:
+        fields.append(Field(name, count, array, used.get(array, 0)))
+        used[array] = used.get(array, 0) + count
+    return tuple(fields), used
+
+
+class Layout:
+    """Shapes, fields and ids of one game's observations and actions.
+
+    Attributes: ``heroes`` H per team; ``units`` U unit slots; ``shared``, ``private``, ``shared_ids``, ``private_ids``
+    array widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions``; ``hash`` 16 hex digits.
+    """
+
+    def __init__(self, game: GameConfig) -> None:
+        o = game.observation
+        h = game.heroes_per_team
+        self.patch = game.patch
+        self.heroes = h
+        self.observation = o
+        self.actions = actions_of(game.patch)
+        counts = [("allied_heroes", h), ("enemy_heroes", h),
+                  ("allied_creeps", o.allied_creeps), ("enemy_creeps", o.allied_creeps),
+                  ("neutral_creeps", o.neutral_creeps),
+                  ("allied_buildings", o.buildings), ("enemy_buildings", o.buildings),
+                  ("allied_wards", o.wards), ("enemy_wards", o.wards),
+                  ("allied_courier", o.couriers), ("enemy_courier", o.couriers)]
+        groups, start = {}, 0
+        for name, count in counts:
+            groups[name] = UnitGroup(name, start, count)
+            start += count
+        self.groups = groups
+        self.units = start
+
+        f = "shared"
+        p = "private"
+        specs: list[tuple[str, int, list[tuple[str, int, Array]]]] = [
+            ("global", 1, [
+                ("time", 1, f), ("day", 1, f), ("time_to_day_change", 1, f), ("time_to_creeps", 1, f),
+                ("time_to_neutrals", 1, f), ("time_to_bounty", 1, f), ("time_to_runes", 1, f),
+                ("enemy_courier_unseen", 1, f), ("roshan_spawn_min", 1, f), ("roshan_spawn_max", 1, f),
+                ("roshan_max_hp", 1, f), ("roshan_alive", 1, f), ("roshan_dead", 1, f), ("roshan_cheese", 1, f),
+                ("roshan_refresher", 1, f), ("roshan_randomisation", 1, f), ("glyph_cooldown", 2, f),
+                ("stock", 4, f)]),
+            ("units", self.units, [
+                ("position", 3, f), ("facing", 2, f), ("attacking", 1, f), ("since_attack", 1, f), ("max_hp", 1, f),
+                ("hp_history", HISTORY, f), ("damage", 1, f), ("attack_speed", 1, f), ("physical_resistance", 1, f),
+                ("glyphed", 1, f), ("glyph_timer", 1, f), ("move_speed", 1, f), ("mine", 1, f), ("neutral", 1, f),
+                ("animation_time", 1, f), ("ranged_creep_eta", 1, f), ("tower_eta", 1, f),
+                ("melee_creeps_attacking", 1, f), ("shrine_cooldown", 1, f),
+                ("vector", 3, p), ("i_attack_it", 1, p), ("it_attacks_me", 1, p), ("projectile_eta", 1, p),
+                ("unit", 1, "shared_ids"), ("animation", 1, "shared_ids")]),
+            ("heroes", 2 * h, [
+                ("alive", 1, f), ("deaths", 1, f), ("in_sight", 1, f), ("since_seen", 1, f), ("teleporting", 1, f),
+                ("teleport_target", 2, f), ("teleport_time", 1, f), ("respawn_time", 1, f), ("gold", 1, f),
+                ("level", 1, f), ("max_mana", 1, f), ("mana", 1, f), ("mana_regen", 1, f), ("hp_regen", 1, f),
+                ("magic_resistance", 1, f), ("attributes", 3, f), ("invisible", 1, f), ("using_ability", 1, f),
+                ("in_line", 4, p)]),
+            ("allied_heroes", h, [
+                ("purchase_settings", 7, f), ("buyback", 3, f), ("empty_slots", 2, f), ("lanes", 3, f),
+                ("passability", o.passability**2, f), ("build", 1, "shared_ids"), ("next_item", 1, "shared_ids")]),
+            ("hero_modifiers", 2 * h * o.hero_modifiers, [
+                ("remaining", 1, f), ("stacks", 1, f), ("modifier", 1, "shared_ids")]),
+            ("unit_modifiers", (self.units - 2 * h) * o.unit_modifiers, [
+                ("remaining", 1, f), ("stacks", 1, f), ("modifier", 1, "shared_ids")]),
+            ("abilities", 2 * h * HERO_ABILITIES, [
+                ("cooldown", 1, f), ("in_use", 1, f), ("castable", 1, f), ("levels", 4, f),
+                ("ability", 1, "shared_ids")]),
+            ("items", 2 * h * HERO_ITEMS, [
+                ("location", 3, f), ("charges", 1, f), ("on_cooldown", 1, f), ("cooldown", 1, f), ("disabled", 1, f),
+                ("enable_time", 1, f), ("toggled", 1, f), ("treads", 4, f), ("item", 1, "shared_ids")]),
+            ("pickups", o.pickups, [
+                ("status", 3, f), ("location", 2, f), ("distance", 2 * h, f), ("pickup", 1, "shared_ids")]),
+            ("minimap", o.minimap**2, [
+                ("visible", 1, f), ("creeps", 2, f), ("wards", 2, f), ("enemy_heroes", 1, f), ("cell", 3, f)]),
+            ("nearby_map", o.nearby_map**2, [
+                ("elevation", 1, p), ("passable", 1, p), ("creeps", 2, p), ("area", 2, p),
+                ("area_effect", 2, "private_ids")]),
+            # The two embeddings of the paper's block are made by the model from the ids; they do not travel.
+            ("previous_action", 1, [
+                ("offsets", 6 * OFFSETS, p), ("target_embedding", PAPER_EMBEDDING, "model"),
+                ("action_embedding", PAPER_EMBEDDING, "model"),
+                ("action", 1, "private_ids"), ("target_slot", 1, "private_ids")]),
+        ]
+        self.blocks: dict[str, Block] = {}
+        total: dict[str, int] = {}
+        for name, instances, spec in specs:
+            fields, stride = _rows(spec)
+            offset = {array: total.get(array, 0) for array in stride}
+            for array, width in stride.items():
+                total[array] = total.get(array, 0) + width * instances
+            self.blocks[name] = Block(name, instances, fields, offset, stride)
+        self.shared, self.private = total["shared"], total["private"]
+        self.shared_ids, self.private_ids = total["shared_ids"], total["private_ids"]
+        self.hash = hashlib.sha256(json.dumps(self.describe(), sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def paper_values(self) -> tuple[int, int]:
+        """Continuous and categorical values one hero sees, counted as the paper does: (14554, 1200) at its slots.
+
+        The ids of the previous action are not counted: the paper shows them as the two embeddings.
+        """
+        model = sum(f.count for f in self.blocks["previous_action"].fields if f.array == "model")
+        return self.shared + self.private + model, self.shared_ids + self.private_ids - 2
+
+    def describe(self) -> dict[str, Any]:
+        """All that fixes the layout, as JSON values: what ``hash`` is taken of."""
+        return {
+            "patch": self.patch, "heroes": self.heroes, "mirror_dire": self.observation.mirror_dire,
+            "groups": [list(g) for g in self.groups.values()],
+            "blocks": [[b.name, b.instances, [list(f) for f in b.fields]] for b in self.blocks.values()],
+            "actions": [[a.name, int(a.target), int(a.mask)] for a in self.actions],
+        }
+
+    def array_specs(self) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
+        """Shape and dtype of each array of one team-step, in wire order."""
+        h = self.heroes
+        return {
+            "shared": ((self.shared,), np.float16), "private": ((h, self.private), np.float16),
+            "shared_ids": ((self.shared_ids,), np.uint16), "private_ids": ((h, self.private_ids), np.uint16),
+            "available": ((h, MAX_AVAILABLE), np.uint16),
+            "target_mask": ((h, len(MaskClass), self.units), np.uint8),
+        }
+
+    def allocate(self, *lead: int) -> dict[str, npt.NDArray[Any]]:
+        """Zeroed arrays of a team-step with leading dimensions ``lead``."""
+        return {name: np.zeros((*lead, *shape), dtype) for name, (shape, dtype) in self.array_specs().items()}
+
+
+def action_parts_used(target: TargetType) -> tuple[ActionPart, ...]:
+    """The parameters that an action of this target type reads; the log-probability counts only these heads."""
+    used = [ActionPart.SLOT, ActionPart.DELAY]
+    if target in (TargetType.UNIT, TargetType.UNIT_OFFSET):
+        used.append(ActionPart.UNIT)
+    if target is TargetType.TELEPORT:
+        used.append(ActionPart.TELEPORT)
+    if target not in (TargetType.NONE, TargetType.UNIT):
+        used += [ActionPart.OFFSET_X, ActionPart.OFFSET_Y]
+    return tuple(used)
