@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,7 +13,8 @@
 
 namespace dota {
 
-struct MapData;  // map/map_data.hpp
+struct MapData;    // map/map_data.hpp
+struct GameRules;  // world/game_rules.hpp
 
 enum class UnitKind : std::uint8_t {
   None, Hero, LaneCreep, Neutral, Roshan, Tower, Barracks, Fort, Filler, Shrine, Fountain, Courier, Ward, Summon
@@ -123,6 +125,7 @@ struct Tables {
   std::vector<std::vector<std::vector<int>>> camp_sets;  // [tier small, medium, large, ancient][set][unit]
   std::unordered_map<std::string, int> unit_index, hero_index, ability_index, item_index;
   const MapData* map = nullptr;  // owned by the loader
+  std::shared_ptr<const GameRules> game;  // made last by the loader: game = read_game_rules(*this)
 };
 
 }  // namespace dota

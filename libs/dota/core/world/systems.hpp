@@ -1,6 +1,7 @@
 // The seams between the systems of the game, in the order a frame runs them. Each is implemented in the file named.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "world/world.hpp"
@@ -40,6 +41,10 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing);  
 void remove_unit(Context& c, Unit& u);
 void refresh_stats(Context& c, Unit& u);  // when stats_dirty: base, level, items, talents, modifiers, auras -> derived
 bool is_enemy(const Unit& a, const Unit& b);
+// Status bits a unit has by its kind, to which its modifiers' bits are added (wards are invisible, and so on).
+std::uint32_t inherent_status(const Context& c, const Unit& u);
+// refresh_stats() itself adds ItemDef::stats and the talents that are plain stats; apply_learned() is only for what
+// effect programs give. A dead hero keeps its slot with alive = false; every other unit's slot is freed at death.
 
 // ---- world/damage.cpp --------------------------------------------------------------------------------------------
 struct DamageInfo {
@@ -74,6 +79,12 @@ void heroes_frame(Context& c);      // respawn, passive gold, skill build, purch
 bool buyback(Context& c, HeroState& h);
 bool can_buyback(const Context& c, const HeroState& h);
 float buyback_cost(const Context& c, const HeroState& h);
+bool has_talent(const HeroState& h, int talent);  // index into HeroDef::talents
+void take_item(Context& c, HeroState& h, int slot);  // out of the slot, gone
+// Why the line-up cannot be played ("" when it can): a hero whose programs have primitives that are not built.
+std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lineup);
+// Whether the scripted buyer buys the item: false when its own or a component's program has missing primitives.
+bool item_supported(const Tables& t, int item);
 bool give_item(Context& c, HeroState& h, int item, int charges);  // combines recipes; false when no room
 void courier_frame(Context& c);
 
@@ -109,6 +120,8 @@ void areas_frame(Context& c);
 void apply_learned(Context& c, Unit& u);  // passives of abilities, items and talents -> modifiers; on level or item change
 float stat_sum(const World& w, const Unit& u, Stat s);  // over its modifiers
 void clear_modifiers(Context& c, Unit& u);
+// The modifier of a power rune (a PickupKind), with rules.json's runes.effects; GameRules::rune_effects holds them.
+void apply_rune(Context& c, Unit& u, int kind);
 void disjoint(Context& c, Unit& u);  // its incoming projectiles lose it
 
 // ---- world/step.cpp ---------------------------------------------------------------------------------------------------

@@ -122,7 +122,11 @@ struct Unit {
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
   std::uint16_t bash_counter = 0, crit_counter = 0;
   std::array<float, kHistory> hp_history{};  // one entry a timestep, newest at World::step_index % kHistory
-  float shrine_ready = 0;
+  float shrine_ready = 0, shrine_until = 0;  // shrines: usable from; healing until
+  float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
+  float credited = 1;         // buildings: health fraction already told as signals
+  std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
+  float died_at = 0;
 };
 
 // One stat change of a modifier.
@@ -156,7 +160,7 @@ struct Projectile {
   Vec2 pos, origin, direction;
   Vec2 goal;
   float speed = 0, travelled = 0, length = 0, w0 = 0, w1 = 0;
-  float damage = 0;             // attacks: rolled before armor
+  float damage = 0;             // attacks: rolled before armor; < 0: decided at launch to miss
   std::int16_t ability = -1, node = -1;
   std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // linear: each unit once
 };
@@ -191,6 +195,7 @@ struct AbilityState {
 struct ItemState {
   std::int16_t id = -1;  // Tables::items
   std::int8_t charges = 0, toggle = 0;
+  bool on_courier = false;  // a stash item the courier is flying; cannot be used or taken until delivered
   float ready = 0, enabled_at = 0;  // enabled_at: after a backpack swap
 };
 
@@ -237,11 +242,15 @@ struct HeroState {
   std::array<float, kSignals> signals{};
   float prev_hp_frac = 1, prev_mana_frac = 1;
   std::uint8_t courier_trips = 0;
+  float fountain_until = -99, shrine_until = -99;  // healing lasts until
+  float aegis_expires = 0;
 };
 
-struct Pickup {  // runes, dropped items
+// What lies on the ground. World::pickups[0-3] are the bounty spots, [4-5] the power spots, in the map's order.
+enum class PickupKind : std::int8_t { Bounty, DoubleDamage, Haste, Invisibility, Regeneration, Arcane, Count };
+struct Pickup {  // runes
   bool present = false;
-  std::int8_t kind = -1;  // vocabulary of pickups
+  std::int8_t kind = -1;  // PickupKind
   Vec2 pos;
   float until = 0;
   std::array<std::uint8_t, kTeams> known{};  // 0 unknown, 1 present, 2 absent, as far as the team has seen
@@ -294,6 +303,7 @@ struct World {
   std::array<TeamState, kTeams> teams{};
   std::array<Camp, kMaxCamps> camps{};
   std::array<Pickup, kMaxPickups> pickups{};
+  std::uint64_t buildings_standing = 0;     // bit per building of the map's list
   std::array<float, kMaxTrees> tree_regrow{};  // 0: standing; else game time it regrows
   std::array<Fog, kTeams> fog{};
   float next_wave = 0;
@@ -328,6 +338,9 @@ struct GameSettings {
   float start_s = -90;           // game time at which play begins
   float offset_cell = 100;       // world units an offset step is worth
   bool buyback = true;
+  // Consumables the scripted buyer keeps in stock (charges held) until the game time given.
+  int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;
+  float consumables_until_s = 600;
   // Randomisation (FS 17): standard deviations as fractions, probabilities; all 0 = off.
   float random_stats = 0, random_gold = 0, random_xp = 0, random_level = 0, random_item_drop = 0,
         random_item_insert = 0, random_lane = 0, random_skill = 0, random_roshan = 0;
