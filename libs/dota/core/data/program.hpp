@@ -15,7 +15,8 @@ enum class Stat : std::uint8_t {
   MsPct, MsFlat, MsSet, BootsMsPct, As, Armor, MrPct, Dmg, BaseDmgPct, Str, Agi, Int, All, Range, RangeRangedOnly,
   HpRegen, ManaRegen, HpRegenPctMax, HpFlat, ManaFlat, HealAmpPct, LifestealPct, MissPct, EvasionPct, StatusResPct,
   MaxHpPct, PhysTakenPct, DmgDealtPct, SpellAmpPct, ManaRegenAmpPct, HpRegenAmpPct, CooldownRedPct, CastRange,
-  GoldPer10s, XpPct, VisionFlat, RespawnRed, Count
+  GoldPer10s, XpPct, VisionFlat, RespawnRed, ManaCostRedPct, SpellLifestealPct, VisionNight, DmgPct, ArmorPct, Block,
+  Count
 };
 constexpr int kStats = static_cast<int>(Stat::Count);
 

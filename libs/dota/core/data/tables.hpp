@@ -124,6 +124,7 @@ struct Tables {
   std::vector<std::string> modifiers;  // names a modifier can carry: one per effect that applies one
   std::vector<std::vector<std::vector<int>>> camp_sets;  // [tier small, medium, large, ancient][set][unit]
   std::unordered_map<std::string, int> unit_index, hero_index, ability_index, item_index;
+  std::array<int, 5> rune_abilities{-1, -1, -1, -1, -1};  // Tables::abilities, order of rules.runes.power.kinds
   const MapData* map = nullptr;  // owned by the loader
   std::shared_ptr<const GameRules> game;  // made last by the loader: game = read_game_rules(*this)
 };

@@ -100,6 +100,9 @@ void notify_attack_order(Context& c, Unit& attacker, Unit& target);  // creep an
 
 // ---- effects/ -------------------------------------------------------------------------------------------------------
 Program compile_program(const Node& ability, const std::string& name, Tables& tables);  // tables: modifier names grow
+// Once, after heroes, abilities, items and units are all in the tables: talents that change specials, stacks shared
+// between abilities, unit types named by programs, programs of plain talents and of runes.
+void link_programs(Tables& tables);
 // Whether the slot (0-5 ability, 16+i item) can be cast now, apart from range and target.
 bool castable(const Context& c, const Unit& u, int slot);
 const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level);  // nullptr: empty
@@ -108,7 +111,8 @@ void cast_effect(Context& c, Unit& caster, int slot, const Order& o);  // costs 
 void channel_end(Context& c, Unit& caster, bool finished);
 struct AttackRoll { float damage = 0; bool crit = false, true_strike = false; };
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);     // crits, next-attack modifiers
-void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt);  // procs, cleave, orbs
+// Procs, cleave, orbs. `rolled`: the attack's damage before armor and block (cleave reads it); < 0: not known.
+void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled = -1);
 void on_damaged(Context& c, Unit& target, Unit* source, float amount);              // damaged_by_enemy, ends_on
 float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields, block
 void on_kill(Context& c, Unit& killer, Unit& victim);
@@ -118,11 +122,15 @@ void modifiers_frame(Context& c);    // expiry, ticks, auras, status bits
 void projectiles_frame(Context& c);
 void areas_frame(Context& c);
 void apply_learned(Context& c, Unit& u);  // passives of abilities, items and talents -> modifiers; on level or item change
-float stat_sum(const World& w, const Unit& u, Stat s);  // over its modifiers
+// Over its modifiers, talents included, the stats of ItemDef::stats not. Percentages that stack multiplicatively
+// (MrPct, EvasionPct, MissPct, StatusResPct) come back combined, 100 * (1 - prod(1 - p/100)); MsSet and BootsMsPct as
+// the greatest; the rest as the sum.
+float stat_sum(const World& w, const Unit& u, Stat s);
 void clear_modifiers(Context& c, Unit& u);
 // The modifier of a power rune (a PickupKind), with rules.json's runes.effects; GameRules::rune_effects holds them.
 void apply_rune(Context& c, Unit& u, int kind);
 void disjoint(Context& c, Unit& u);  // its incoming projectiles lose it
+float area_vision(const Context& c, const Area& a);  // radius it reveals for its team now; 0: none
 
 // ---- world/step.cpp ---------------------------------------------------------------------------------------------------
 void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero

@@ -150,6 +150,10 @@ struct Modifier {
   std::uint8_t damage_type = 0, level = 1, stacks = 0;
   std::uint8_t flags = 0;   // kModDispellable etc., effects/modifiers.hpp
   std::array<StatChange, 6> stats{};
+  std::int16_t owner = -1;  // unit slot it sits on; -1: this slot of the pool is free
+  std::uint8_t counter = 0; // pseudo-random counter of a proc, attacks left of an attack-limited buff
+  float ready = 0;          // game time a proc's own cooldown ends
+  Vec2 motion;              // forced motion, units per second
 };
 
 struct Projectile {
