@@ -44,6 +44,8 @@ struct UnitDef {
   bool can_attack = true, ancient = false;
   int hits_to_kill = 0;
   int hero = -1;  // index into Tables::heroes
+  bool siege = false;          // siege creeps, of kind LaneCreep
+  std::vector<int> abilities;  // indices into Tables::abilities (neutrals, Roshan, towers)
 };
 
 struct TalentDef {
@@ -75,10 +77,14 @@ struct AbilityDef {
   bool attack_behavior = false, immediate = false, ignore_backswing = false, root_disables = false, aoe = false;
   bool target_enemy = false, target_friendly = false, target_hero = false, target_basic = false,
        target_building = false, target_tree = false;
+  bool target_custom = false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
+  bool target_immune_enemies = false, target_invulnerable = false, target_self_only = false, hidden = false;
   bool pierces_immunity = false;
+  // target_tree without target_hero (tango): Order::tree is the standing tree nearest to the point aimed at.
   int linked_skill = -1;  // index of the ability whose rank it copies (Shadow Fiend's razes)
   int is_item = -1;       // index into Tables::items when this is an item's active
-  int shared_cooldown = -1;
+  int shared_cooldown = -1;  // index into Tables::cooldown_groups
+  int owner_unit = -1;       // Tables::units of the unit or hero it belongs to; -1 items and talents
   TargetType target = TargetType::None;
   std::vector<float> cast_range, cast_point, channel_time, cooldown, mana_cost;
   Program program;  // compiled effects
@@ -93,7 +99,8 @@ struct ItemDef {
   float stock_time = 0;
   bool stackable = false, consumable = false, purchasable = true, requires_charges = false, secret_shop = false,
        side_shop = false, excluded = false;
-  int recipe_cost = 0;
+  int recipe_cost = 0, base_level = 1;  // base_level: rank at which its active runs (Dagon)
+  bool sellable = true, droppable = true, consumed_recharge = false;  // last: buying it again adds its charges
   std::vector<std::vector<int>> recipes;  // alternatives of component item indices
   int ability = -1;                       // Tables::abilities index of its effects; -1 when it has none
   std::vector<std::pair<Stat, float>> stats;
@@ -112,6 +119,7 @@ struct Rules {
   std::array<float, 25> xp_for_level, respawn_s;
   float xp_radius, deny_enemy_xp_frac, deny_gold_frac;
   float start_gold, passive_gold, passive_every_s;
+  float tree_regrow_s;
 };
 
 struct Tables {
@@ -123,6 +131,8 @@ struct Tables {
   std::vector<ItemDef> items;
   std::vector<std::string> modifiers;  // names a modifier can carry: one per effect that applies one
   std::vector<std::vector<std::vector<int>>> camp_sets;  // [tier small, medium, large, ancient][set][unit]
+  std::vector<std::string> cooldown_groups;
+  std::vector<int> pool_finals, pool_ti8;  // indices into heroes: the 17 of April 2019, the 18 of August 2018
   std::unordered_map<std::string, int> unit_index, hero_index, ability_index, item_index;
   std::array<int, 5> rune_abilities{-1, -1, -1, -1, -1};  // Tables::abilities, order of rules.runes.power.kinds
   const MapData* map = nullptr;  // owned by the loader

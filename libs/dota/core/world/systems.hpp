@@ -27,13 +27,17 @@ bool turn_towards(Context& c, Unit& u, Vec2 p);
 // Nearest walkable place to p for a body of that radius (blink, spawn, teleport).
 Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius);
 void update_vision(Context& c);                                   // once a timestep
+// Adds to the team's fog of this timestep what is seen from p (areas that give vision); flying ignores heights, trees.
+void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying);
 bool cell_visible(const World& w, int team, Vec2 p);              // fog only
 bool unit_visible(const World& w, int team, const Unit& u);       // fog, invisibility, true sight
 int tree_at(const World& w, const MapData& map, Vec2 p, float radius);  // nearest standing tree, or -1
 void cut_tree(World& w, const Tables& t, int tree);
 // Units within `radius` (edge of their hull counts when `edge`) of p, by index order. Rebuilt once a frame.
 struct UnitList { std::array<std::int16_t, kMaxUnits> ids; int n = 0; };
-void build_spatial(Context& c);
+void build_spatial(Context& c);       // also brings Nav up to trees and buildings; start_game calls it first
+void place_unit(World& w, Unit& u, Vec2 p);  // sets pos and lists the unit there: every jump that is not a walk
+void unlist_unit(World& w, const Unit& u);   // takes a freed slot out of the hash
 void units_near(const Context& c, Vec2 p, float radius, UnitList& out);
 
 // ---- world/units.cpp: births, deaths, derived stats --------------------------------------------------------------

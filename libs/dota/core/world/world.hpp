@@ -17,6 +17,8 @@ constexpr int kMaxUnits = 384, kMaxModifiers = 1536, kMaxProjectiles = 384, kMax
 constexpr int kAbilitySlots = 6, kItemSlots = 16;  // items: 6 inventory, 3 backpack, 6 stash, 1 town portal
 constexpr int kInventory = 6, kBackpackFirst = 6, kStashFirst = 9, kTpSlot = 15;
 constexpr int kMaxTrees = 2560, kMaxCamps = 24, kMaxPickups = 6, kHistory = 16;
+constexpr int kNavCells = 260;   // navigation cells of 64 world units a side
+constexpr int kHashCells = 66;   // spatial hash cells of 256 world units a side, with a margin
 constexpr int kFramesPerStep = 4;
 constexpr float kDt = 1.0f / 30.0f;
 
@@ -118,7 +120,8 @@ struct Unit {
   Vec2 velocity;          // of this frame, set by motion; units per second
   std::int16_t path = -1; // path cache slot; owned by map/path
   Vec2 path_goal, path_next;
-  float path_until = 0;
+  float path_until = 0;   // game time at which it is planned anew
+  Vec2 path_end;          // path_goal, or the walkable place nearest to it
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
   std::uint16_t bash_counter = 0, crit_counter = 0;
   std::array<float, kHistory> hp_history{};  // one entry a timestep, newest at World::step_index % kHistory
@@ -284,6 +287,17 @@ struct Fog {
   std::array<std::uint64_t, (kFogCells * kFogCells + 63) / 64> visible{}, true_sight{};
 };
 
+// What map/ derives from trees, buildings and positions; written there only.
+struct Nav {
+  std::array<std::uint64_t, (kNavCells * kNavCells + 63) / 64> blocked{};  // cells no ground unit may enter now
+  std::uint64_t buildings = 0;   // buildings_standing that `blocked` was made for
+  bool ready = false;
+  std::int16_t trees_down = 0;
+  float next_regrow = 0;         // earliest tree_regrow, when trees_down > 0
+  std::array<std::int16_t, kHashCells * kHashCells> head{};  // spatial hash: first unit of the cell, -1 none
+  std::array<std::int16_t, kMaxUnits> next{}, prev{}, cell{};  // lists of a cell's units; cell -1: not listed
+};
+
 enum class Winner : std::uint8_t { None = 0, Radiant = 1, Dire = 2, Draw = 3 };
 
 struct World {
@@ -310,6 +324,7 @@ struct World {
   std::uint64_t buildings_standing = 0;     // bit per building of the map's list
   std::array<float, kMaxTrees> tree_regrow{};  // 0: standing; else game time it regrows
   std::array<Fog, kTeams> fog{};
+  Nav nav{};
   float next_wave = 0;
   std::int32_t waves = 0;
   float roshan_respawn = 0, roshan_health_scale = 1, roshan_died = -1;
