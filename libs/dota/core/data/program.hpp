@@ -16,11 +16,11 @@ enum class Stat : std::uint8_t {
   HpRegen, ManaRegen, HpRegenPctMax, HpFlat, ManaFlat, HealAmpPct, LifestealPct, MissPct, EvasionPct, StatusResPct,
   MaxHpPct, PhysTakenPct, DmgDealtPct, SpellAmpPct, ManaRegenAmpPct, HpRegenAmpPct, CooldownRedPct, CastRange,
   GoldPer10s, XpPct, VisionFlat, RespawnRed, ManaCostRedPct, SpellLifestealPct, VisionNight, DmgPct, ArmorPct, Block,
-  Count
+  DmgMelee, DmgRanged, Count
 };
 constexpr int kStats = static_cast<int>(Stat::Count);
 
-// A number that depends on the rank: up to 7 ranks, the last repeats. `stacks` >= 0 multiplies by a stack counter.
+// A number that depends on the rank: up to 7 ranks, the last repeats.
 struct Num {
   std::array<float, 7> v{};
   std::uint8_t n = 0;  // 0: absent
@@ -30,19 +30,35 @@ struct Num {
 
 enum class Trigger : std::uint8_t {
   Cast, Passive, Channel, ChannelEnd, Toggle, Interval, AttackLanded, Attacked, DamagedByEnemy, OwnAbilityCast,
-  KillUnit, KillHeroWithin3s, Death, Then, Count
+  KillUnit, KillHeroWithin3s, Death, Then, Auto, InvisBreakAttack, TargetAttacked, ToggleIncludeCreeps, Count
 };
-enum class Who : std::uint8_t { Default, Self, Target, Enemies, AlliedHeroes, Allies, Source, HitEnemies, All };
+enum class Who : std::uint8_t {
+  Default, Self, Target, Enemies, AlliedHeroes, Allies, Source, HitEnemies, All, EnemyHeroes, EnemiesInvisible,
+  AlliesAndSelf, TargetAndSelf, CreepTarget, BehindTarget, SelfOrEnemy, EnemiesAndBuildings, AlliedBuilding,
+  AlliedBuildingOrCreep, AlliedBuildingCreepOrHero, Creep
+};
 enum class Where : std::uint8_t { Default, Point, Self, Target, Front };
 enum class DamageType : std::uint8_t { Physical, Magical, Pure, HpLoss };
 
-struct EffectNode;  // effects/interpreter.hpp owns the node's fields and the primitives' list
+struct EffectNode;  // effects/program_node.hpp
+
+enum class Dispellable : std::uint8_t { No, Yes, Strong };
 
 // An ability's or item's effects: nodes in one array, children addressed by range.
 struct Program {
   std::vector<EffectNode> nodes;
   std::vector<std::uint16_t> roots;
-  std::vector<std::string> missing;  // primitives that are not built yet: the game refuses a hero that has any
+  // What the core cannot do yet: "taunt", or "mod.proc_on_damaged" for a part of a built primitive. The game refuses
+  // a hero whose abilities have any, by name.
+  std::vector<std::string> missing;
+  std::string owner;  // hero or unit that has the ability; "" for an item
+  Dispellable dispellable = Dispellable::Yes;
+  bool pierces_immunity = false;  // its effects reach enemies that are spell immune
+  bool levels_with_use = false;   // an item whose rank is 1 + ItemState::toggle, growing with every use
+  int fixed_level = 1;            // rank of an item's effects
+  std::int16_t charges = -1, next_attack = -1, orb = -1;  // node of that primitive: charges, next_attack_mod, ...
+  bool has(Trigger t) const { return (triggers >> static_cast<int>(t)) & 1u; }
+  std::uint32_t triggers = 0;  // bit per trigger among its nodes
   Program();
   Program(const Program&);
   Program(Program&&) noexcept;

@@ -1,0 +1,41 @@
+// The loader's parts, one per file of the data folder. Internal to data/.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "data/node.hpp"
+#include "data/tables.hpp"
+
+namespace dota {
+
+// Runs f; an error it throws is told with the place in front ("heroes.json, npc_dota_hero_axe: ...").
+template <class F>
+void reading(const std::string& place, F&& f) {
+  try {
+    f();
+  } catch (const std::runtime_error& e) {
+    throw std::runtime_error(place + ": " + e.what());
+  }
+}
+
+// A number that a patch may not have: null gives 0, an absent key or another type is an error.
+float nullable(const Node& n, const std::string& key);
+// A list of numbers, or one number as a list of one; absent gives an empty list.
+std::vector<float> numbers(const Node& n, const std::string& key);
+std::vector<std::string> strings(const Node& n, const std::string& key);  // absent gives an empty list
+int whole(const Node& n, const std::string& key, int otherwise);
+int index_of(const std::unordered_map<std::string, int>& index, const std::string& name, const char* what);
+
+void load_units(const Node& units, Tables& t);
+void load_hero_bodies(const Node& heroes, Tables& t);  // before abilities: they name their owners
+void load_abilities(const Node& abilities, Tables& t);
+void load_items(const Node& items, Tables& t);
+void load_heroes(const Node& heroes, Tables& t);       // after abilities and items: it names them
+void load_camp_sets(const Node& units, Tables& t);
+void load_rules(const Node& rules, Tables& t);
+// Compiles every ability's and item's effects, once all names are known.
+void compile_programs(const Node& abilities, const Node& items, Tables& t);
+
+}  // namespace dota
