@@ -104,9 +104,6 @@ struct GameRules {
   std::array<std::uint64_t, 64> needs_any{};  // one of them must have fallen (0: no such rule)
   float base_radius[kTeams] = {};             // of the fort's surroundings that the third towers bound
   Polyline lane[kTeams][3];
-
-  // Stats that a talent gives by itself: per hero, per talent.
-  std::vector<std::vector<std::vector<std::pair<Stat, float>>>> talent_stats;
 };
 
 // Throws std::runtime_error naming the key that is missing.

@@ -47,8 +47,7 @@ void refresh_stats(Context& c, Unit& u);  // when stats_dirty: base, level, item
 bool is_enemy(const Unit& a, const Unit& b);
 // Status bits a unit has by its kind, to which its modifiers' bits are added (wards are invisible, and so on).
 std::uint32_t inherent_status(const Context& c, const Unit& u);
-// refresh_stats() itself adds ItemDef::stats and the talents that are plain stats; apply_learned() is only for what
-// effect programs give. A dead hero keeps its slot with alive = false; every other unit's slot is freed at death.
+// refresh_stats() itself adds ItemDef::stats; talents come through stat_sum(). A dead hero keeps its slot with alive = false; every other unit's slot is freed at death.
 
 // ---- world/damage.cpp --------------------------------------------------------------------------------------------
 struct DamageInfo {

@@ -97,6 +97,7 @@ struct Unit {
   float dmg_min = 0, dmg_max = 0, dmg_bonus = 0, turn_rate = 0.5f, vision_day = 0, vision_night = 0, true_sight = 0;
   float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, phys_taken = 1, dmg_dealt = 1;
   float str = 0, agi = 0, intellect = 0, radius = 8;
+  float cooldown_red = 0, mana_cost_red = 0, cast_range = 0, gold_per_10s = 0, xp_bonus = 0, spell_lifesteal = 0;
   std::uint32_t status = 0;
   bool stats_dirty = true;
 
@@ -104,6 +105,7 @@ struct Unit {
   float extra_hp = 0, extra_dmg = 0, extra_armor = 0, extra_gold = 0, extra_ms = 0, extra_hp_regen = 0,
         extra_mana_regen = 0, extra_mr = 0, extra_as = 0;
   std::array<float, 3> extra_attr{};
+  float aura_armor = 0;  // heroes: of the allied tower near
 
   Order order, queued;  // queued: resumed after a cast
   Act act = Act::Idle;

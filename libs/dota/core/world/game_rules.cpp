@@ -1,0 +1,332 @@
+#include "world/game_rules.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <stdexcept>
+#include <string>
+
+#include "map/map_data.hpp"
+
+namespace dota {
+namespace {
+
+const Node& block(const Rules& rules, const char* name) {
+  const Node* inner = rules.root.find("rules");
+  return (inner ? *inner : rules.root).at(name);
+}
+
+// The numbers in a sentence such as "110 + 8*victim_level", in the order they stand.
+std::vector<float> numbers_in(const std::string& text) {
+  std::vector<float> out;
+  for (std::size_t i = 0; i < text.size();) {
+    const bool starts = std::isdigit(static_cast<unsigned char>(text[i])) &&
+                        (i == 0 || (!std::isalnum(static_cast<unsigned char>(text[i - 1])) && text[i - 1] != '_'));
+    if (!starts) {
+      ++i;
+      continue;
+    }
+    std::size_t used = 0;
+    out.push_back(std::stof(text.substr(i), &used));
+    i += used;
+  }
+  return out;
+}
+
+std::vector<float> formula(const Node& node, const char* key, std::size_t at_least) {
+  std::vector<float> v = numbers_in(node.str(key));
+  if (v.size() < at_least)
+    throw std::runtime_error(std::string("rules.json: '") + key + "' should hold " + std::to_string(at_least) +
+                             " numbers: " + node.str(key));
+  return v;
+}
+
+float item_num(const Node& list, std::size_t i) {
+  if (i >= list.list.size()) throw std::runtime_error("rules.json: a list is too short");
+  return static_cast<float>(list.list[i].number);
+}
+
+Steps steps(const Node& list) {
+  Steps s;
+  for (const Node& pair : list.list) s.at.emplace_back(item_num(pair, 0), static_cast<int>(item_num(pair, 1)));
+  return s;
+}
+
+CreepGrowth growth(const Node& upgrades, const char* name) {
+  const Node* n = upgrades.find(name);
+  return n ? CreepGrowth{n->num("hp", 0), n->num("dmg", 0), n->num("gold", 0)} : CreepGrowth{};
+}
+
+bool flag(const Node& node, const char* key) {
+  const Node* n = node.find(key);
+  return n && (n->number != 0 || n->string == "true");
+}
+
+int find(const std::unordered_map<std::string, int>& index, const std::string& name) {
+  const auto it = index.find(name);
+  return it == index.end() ? -1 : it->second;
+}
+
+int need(const std::unordered_map<std::string, int>& index, const std::string& name, const char* file) {
+  const int i = find(index, name);
+  if (i < 0) throw std::runtime_error(std::string(file) + ": '" + name + "' is missing");
+  return i;
+}
+
+void read_heroes_part(GameRules& g, const Rules& r) {
+  const Node& at = block(r, "attributes");
+  g.hp_regen_pct_per_str = at.num("hp_regen_pct_per_str", 0);
+  g.mana_regen_pct_per_int = at.num("mana_regen_pct_per_int", 0);
+  g.primary_factor = at.num("primary_benefit_factor");
+  g.primary_damage = at.num("primary_damage_per_point");
+
+  const Node& xp = block(r, "experience");
+  g.max_level = static_cast<int>(xp.num("max_level"));
+  g.deny_denier_xp_frac = xp.num("deny_denier_share_pct") / 100;
+  g.deny_denier_gold_frac = xp.num("deny_denier_gold_pct") / 100;
+  if (const Node* c1 = xp.find("hero_kill_c1"); c1 && c1->is(Node::Type::List)) {
+    const Node& c2 = xp.at("hero_kill_c2");
+    for (std::size_t i = 0; i < c1->list.size(); ++i) {
+      g.hero_xp_c1.push_back(item_num(*c1, i));
+      g.hero_xp_c2.push_back(item_num(c2, i));
+    }
+  } else {
+    const auto kill = formula(xp, "hero_kill", 2);
+    g.hero_xp_base = kill[0];
+    g.hero_xp_frac = kill[1];
+  }
+  if (const Node* streak = xp.find("hero_kill_streak_xp"); streak && streak->is(Node::Type::Object)) {
+    g.streak_xp_lo = streak->num("3");
+    g.streak_xp_hi = streak->num("10");
+  }
+
+  const Node& gold = block(r, "gold");
+  const Node& death = gold.at("death_loss");
+  g.death_base = death.num("base");
+  g.death_divisor = death.num("nw_divisor");
+  const auto kill = formula(gold, "hero_kill_last_hit", 2);
+  g.kill_base = kill[0];
+  g.kill_per_level = kill[1];
+  for (const auto& [key, value] : gold.at("streak_bonus").object)
+    if (const int n = std::stoi(key); n >= 0 && n < 11) g.streak_gold[static_cast<std::size_t>(n)] = static_cast<float>(value.number);
+  g.first_blood = gold.num("first_blood_bonus");
+  const Node& area = gold.at("hero_kill_area");
+  g.area_radius = area.num("radius");
+  for (std::size_t n = 0; n < 5; ++n) {
+    g.area[n] = {item_num(area.at("by_n").list.at(n), 0), item_num(area.at("by_n").list.at(n), 1)};
+    g.victim_rank[n] = item_num(area.at("victim_rank_factor"), n);
+    const Node& ranks = area.at("killer_rank_factor").at(std::to_string(n + 1));
+    for (std::size_t k = 0; k <= n; ++k) g.killer_rank[n][k] = item_num(ranks, k);
+  }
+  const auto comeback = formula(area, "comeback_factor", 2);
+  g.comeback_frac = comeback[0];
+  g.comeback_base = comeback[1];
+  g.sell_fraction = gold.num("sell_fraction");
+
+  const Node& respawn = block(r, "respawn");
+  g.aegis_delay = respawn.num("aegis_delay_s");
+  g.buyback_extra = respawn.num("buyback_extra_next_death_s");
+  const Node& buyback = block(r, "buyback");
+  const auto cost = formula(buyback, "cost", 2);
+  g.buyback_base = cost[0];
+  g.buyback_divisor = cost[1];
+  g.buyback_cooldown = buyback.num("cooldown_s");
+  for (const Node& level : block(r, "ability_points").at("levels_without_point").list)
+    g.levels_without_point |= 1u << static_cast<unsigned>(level.number);
+}
+
+void read_creeps_part(GameRules& g, const Rules& r, const Tables& t) {
+  const Node& creeps = block(r, "lane_creeps");
+  g.wave_first = creeps.num("first_wave_s");
+  g.wave_every = creeps.num("interval_s");
+  g.melee_count = steps(creeps.at("melee_per_wave"));
+  g.ranged_count = steps(creeps.at("ranged_per_wave"));
+  g.siege_count = steps(creeps.at("siege_per_wave"));
+  g.siege_nth = static_cast<int>(creeps.num("siege_every_nth_wave"));
+  g.siege_first = creeps.num("siege_first_s");
+  g.upgrade_every = creeps.num("upgrade_interval_s");
+  g.max_upgrades = static_cast<int>(creeps.num("max_upgrades"));
+  const Node& up = creeps.at("per_upgrade");
+  g.growth = {growth(up, "melee"), growth(up, "ranged"), growth(up, "siege")};
+  g.super_growth = {growth(up, "super_melee"), growth(up, "super_ranged"), CreepGrowth{}};
+  g.side_lanes_peaceful = flag(creeps, "no_aggro_side_lanes_first_wave_until_meeting");
+  static const char* const kSides[kTeams] = {"goodguys", "badguys"};
+  static const char* const kStages[3] = {"", "_upgraded", "_upgraded_mega"};
+  for (int team = 0; team < kTeams; ++team)
+    for (int stage = 0; stage < 3; ++stage) {
+      const std::string side = kSides[team], suffix = kStages[stage];
+      g.creep_unit[team][0][stage] = need(t.unit_index, "npc_dota_creep_" + side + "_melee" + suffix, "units.json");
+      g.creep_unit[team][1][stage] = need(t.unit_index, "npc_dota_creep_" + side + "_ranged" + suffix, "units.json");
+      g.creep_unit[team][2][stage] = need(t.unit_index, "npc_dota_" + side + "_siege" + suffix, "units.json");
+    }
+  const Node& ai = block(r, "creep_ai");
+  g.aggro_radius = ai.num("aggro_radius");
+  g.aggro_duration = ai.num("aggro_duration_s");
+  g.aggro_cooldown = ai.num("aggro_cooldown_s");
+}
+
+void read_buildings_part(GameRules& g, const Rules& r) {
+  const Node& tower = block(r, "tower_ai");
+  g.tower_range = tower.num("acquire_range");
+  g.deaggro_cooldown = tower.num("deaggro_cooldown_s");
+  const Node& aura = tower.at("armor_aura");
+  g.aura_radius = aura.num("radius");
+  g.aura_tier1 = aura.num("tier1");
+  g.aura_tier2 = aura.num("tier2_plus");
+  g.armor_per_enemy_hero = tower.num("extra_armor_per_enemy_hero");
+  const Node& b = block(r, "buildings");
+  for (std::size_t tier = 1; tier < 5; ++tier) g.tower_team_gold[tier] = item_num(b.at("tower_team_gold_by_tier"), tier - 1);
+  g.tower_last_hit = b.num("tower_last_hit_gold_avg");
+  g.rax_team_gold[0] = b.at("barracks_team_gold").num("melee");
+  g.rax_team_gold[1] = b.at("barracks_team_gold").num("ranged");
+  g.filler_gold = b.num("filler_last_hit_gold");
+  g.shrine_gold = b.num("shrine_gold_team");
+  const Node& back = block(r, "backdoor");
+  g.backdoor_reduction = back.num("damage_reduction_pct") / 100;
+  g.backdoor_regen = back.num("regen_per_s");
+  g.backdoor_reactivate = back.num("reactivate_s");
+  g.backdoor_radius = back.num("outer_tower_creep_radius");
+  const Node& glyph = block(r, "glyph");
+  g.glyph_duration = glyph.num("duration_s");
+  g.glyph_cooldown = glyph.num("cooldown_s");
+  g.glyph_first = glyph.num("ready_first_at_s");
+  g.glyph_on_tier1 = flag(glyph, "refreshed_on_tier1_loss");
+  const Node& fountain = block(r, "fountain");
+  g.fountain_radius = fountain.num("heal_radius");
+  g.fountain_hp_pct = fountain.num("heal_pct_hp_per_s");
+  g.fountain_mana_pct = fountain.num("heal_pct_mana_per_s");
+  g.fountain_mana = fountain.num("flat_mana_per_s");
+  g.fountain_linger = fountain.num("linger_s");
+  const Node& shrine = block(r, "shrine");
+  g.shrine_radius = shrine.num("radius");
+  g.shrine_duration = shrine.num("duration_s");
+  g.shrine_hp = shrine.num("hp_per_s");
+  g.shrine_mana = shrine.num("mana_per_s");
+  g.shrine_hp_pct = shrine.num("pct_hp_per_s");
+  g.shrine_mana_pct = shrine.num("pct_mana_per_s");
+  g.shrine_cooldown = shrine.num("cooldown_s");
+  g.shrine_first = shrine.num("initial_cooldown_s");
+}
+
+void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
+  const Node& runes = block(r, "runes");
+  const Node& bounty = runes.at("bounty");
+  g.bounty_first = bounty.num("first_s");
+  g.bounty_every = bounty.num("every_s");
+  const auto gold = formula(bounty, "gold_each_team_hero", 2);
+  g.bounty_base = gold[0];
+  g.bounty_per_min = gold[1];
+  g.power_first = runes.at("power").num("first_s");
+  g.power_every = runes.at("power").num("every_s");
+  static const char* const kRunes[] = {"", "double_damage", "haste", "invisibility", "regeneration", "arcane"};
+  for (std::size_t k = 1; k < static_cast<std::size_t>(PickupKind::Count); ++k) {
+    const Node& e = runes.at("effects").at(kRunes[k]);
+    g.rune_effects[k] = {e.num("dur"), e.num("base_dmg_pct", 0), e.num("ms", 0), e.num("fade", 0),
+                         e.num("hp_pct_per_s", 0), e.num("mana_pct_per_s", 0), e.num("cooldown_red_pct", 0),
+                         e.num("mana_cost_red_pct", 0)};
+  }
+  const Node& neutrals = block(r, "neutrals");
+  g.neutral_first = neutrals.num("first_s");
+  g.neutral_every = neutrals.num("every_s");
+  g.neutral_chase = neutrals.num("leash_chase_s");
+  g.neutral_acquire = formula(neutrals, "acquire_at_day", 1)[0];
+  g.neutral_sleep = flag(neutrals, "sleep_at_night");
+  g.neutral_not_twice = flag(neutrals, "same_set_not_twice");
+  const Node& roshan = block(r, "roshan");
+  g.roshan_first = roshan.num("spawn_s");
+  g.roshan_min = roshan.num("respawn_min_s");
+  g.roshan_max = roshan.num("respawn_max_s");
+  g.roshan_hp_min = roshan.num("hp_per_min");
+  g.roshan_armor_min = roshan.num("armor_per_min");
+  g.roshan_dmg_min = roshan.num("dmg_per_min");
+  g.roshan_xp_min = roshan.num("xp_per_min");
+  g.roshan_team_gold = roshan.num("team_gold_each");
+  g.roshan_as = roshan.num("attack_speed_bonus");
+  g.roshan_mr = roshan.num("magic_resist_pct");
+  g.roshan_status_res = roshan.num("status_resist_pct");
+  g.aegis_expires = roshan.num("aegis_expires_s");
+  for (std::size_t k = 0; k < 3; ++k)
+    for (const Node& item : roshan.at("drops").at(std::to_string(k + 1)).list)
+      g.roshan_drops[k].push_back(need(t.item_index, item.string, "items.json"));
+  g.aegis_item = find(t.item_index, "item_aegis");
+  g.roshan_unit = need(t.unit_index, "npc_dota_roshan", "units.json");
+  const Node& ward = block(r, "wards").at("observer");
+  const auto ward_gold = formula(ward, "bounty_gold", 2), ward_xp = formula(ward, "bounty_xp", 2);
+  g.ward_gold = ward_gold[0];
+  g.ward_gold_min = ward_gold[1];
+  g.ward_xp = ward_xp[0];
+  g.ward_xp_min = ward_xp[1];
+  const Node& courier = block(r, "courier");
+  g.courier_flying_at = courier.num("flying_at_s");
+  g.courier_respawn = courier.num("respawn_s");
+  g.courier_gold = courier.num("bounty_gold_each");
+  g.courier_gold_flying = courier.num("bounty_gold_each_flying");
+  g.courier_unit = need(t.unit_index, "npc_dota_courier", "units.json");
+  g.flying_courier_unit = need(t.unit_index, "npc_dota_flying_courier", "units.json");
+  g.backpack_delay = block(r, "inventory").num("backpack_swap_delay_s");
+  g.tp_item = find(t.item_index, "item_tpscroll");
+  g.observer_item = find(t.item_index, "item_ward_observer");
+  g.sentry_item = find(t.item_index, "item_ward_sentry");
+  g.tango_item = find(t.item_index, "item_tango");
+  g.salve_item = find(t.item_index, "item_flask");
+  g.clarity_item = find(t.item_index, "item_clarity");
+  g.stock_items = {find(t.item_index, "item_gem"), find(t.item_index, "item_smoke_of_deceit"), g.observer_item,
+                   find(t.item_index, "item_infused_raindrop")};
+}
+
+// Which buildings guard which: tier n before tier n + 1 of a lane, a lane's third tower before its barracks, any third
+// tower before the fourth ones and the base's small buildings, both fourth towers before the fort, any second tower
+// before the shrines (rules.json buildings.order, shrine.vulnerable_after).
+void derive_protection(GameRules& g, const MapData& map) {
+  if (map.buildings.size() > 64) throw std::runtime_error("map.json: more than 64 buildings");
+  auto mask = [&](int team, UnitKind kind, int tier, int lane) {
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < map.buildings.size(); ++i) {
+      const MapBuilding& b = map.buildings[i];
+      if (b.team == team && b.kind == kind && (tier == 0 || b.tier == tier) && (lane < 0 || static_cast<int>(b.lane) == lane))
+        bits |= 1ull << i;
+    }
+    return bits;
+  };
+  for (std::size_t i = 0; i < map.buildings.size(); ++i) {
+    const MapBuilding& b = map.buildings[i];
+    const int team = b.team, lane = static_cast<int>(b.lane);
+    switch (b.kind) {
+      case UnitKind::Tower:
+        if (b.tier == 2 || b.tier == 3) g.needs_all[i] = mask(team, UnitKind::Tower, b.tier - 1, lane);
+        if (b.tier == 4) g.needs_any[i] = mask(team, UnitKind::Tower, 3, -1);
+        break;
+      case UnitKind::Barracks: g.needs_all[i] = mask(team, UnitKind::Tower, 3, lane); break;
+      case UnitKind::Filler: g.needs_any[i] = mask(team, UnitKind::Tower, 3, -1); break;
+      case UnitKind::Shrine: g.needs_any[i] = mask(team, UnitKind::Tower, 2, -1); break;
+      case UnitKind::Fort: g.needs_all[i] = mask(team, UnitKind::Tower, 4, -1); break;
+      case UnitKind::Fountain: g.needs_all[i] = ~0ull; break;
+      default: break;
+    }
+  }
+  for (int team = 0; team < kTeams; ++team) {
+    Vec2 fort{};
+    for (const MapBuilding& b : map.buildings)
+      if (b.team == team && b.kind == UnitKind::Fort) fort = b.pos;
+    for (const MapBuilding& b : map.buildings)
+      if (b.team == team && b.kind == UnitKind::Tower && b.tier == 3)
+        g.base_radius[team] = std::max(g.base_radius[team], distance(b.pos, fort) + b.bounds);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const GameRules> read_game_rules(const Tables& t) {
+  auto g = std::make_shared<GameRules>();
+  read_heroes_part(*g, t.rules);
+  read_creeps_part(*g, t.rules, t);
+  read_buildings_part(*g, t.rules);
+  read_map_part(*g, t.rules, t);
+  if (t.map) {
+    derive_protection(*g, *t.map);
+    for (int team = 0; team < kTeams; ++team)
+      for (int lane = 0; lane < 3; ++lane) g->lane[team][lane].points = t.map->lanes[team][lane].waypoints;
+  }
+  return g;
+}
+
+}  // namespace dota
