@@ -1,0 +1,1 @@
+"""Learning: advantages, PPO, the gradient clip, the learner and its buffer."""
