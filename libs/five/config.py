@@ -3,6 +3,7 @@
 Names and defaults are those of Berner et al. 2019 (the Rerun column of table 2) where the paper prints them.
 """
 
+import itertools
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -57,3 +58,131 @@ class ModelConfig(_Section):
 
 
 # ------------------------------------------------------------------------------------------------------ the learning
+
+
+# ------------------------------------------------------------------------------- learning, the league, the rating
+
+
+class RampConfig(_Section):
+    """One change of a hyperparameter: linear in versions from ``start`` over ``length`` (0: at once)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, populate_by_name=True)
+
+    start: int = Field(ge=0, description="Version at which the change begins.")
+    length: int = Field(ge=0, description="Versions that it takes.")
+    from_: float = Field(alias="from", description="Value before.")
+    to: float = Field(description="Value after.")
+
+
+class ScheduleConfig(_Section):
+    """A hyperparameter over versions: ``initial`` until the first ramp, then piecewise linear."""
+
+    initial: float = Field(description="Value before any ramp.")
+    ramps: tuple[RampConfig, ...] = Field((), description="Changes in order of their start; they may not overlap.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "ScheduleConfig":
+        for before, after in itertools.pairwise(self.ramps):
+            if after.start < before.start + before.length:
+                raise ValueError(f"the ramp at version {after.start} begins before the one at version {before.start} "
+                                 f"ends (version {before.start + before.length}): order them, without overlap")
+        return self
+
+
+class SchedulesConfig(_Section):
+    """The four hyperparameters that change during a run (Berner et al. 2019, figure 7). Defaults: the first values."""
+
+    learning_rate: ScheduleConfig = Field(ScheduleConfig(initial=5e-5), description="Adam's learning rate.")
+    entropy_coefficient: ScheduleConfig = Field(ScheduleConfig(initial=0.01), description="Weight of the entropy.")
+    team_spirit: ScheduleConfig = Field(ScheduleConfig(initial=0.3), description="Share of a hero's reward that is "
+                                        "its team's mean.")
+    gae_horizon_seconds: ScheduleConfig = Field(ScheduleConfig(initial=180.0), description="Horizon of the discount, "
+                                                "seconds of game time.")
+
+
+class LearnerConfig(_Section):
+    """PPO, its optimizer and the gradient clip. Defaults: Berner et al. 2019, table 2 and section 3.2."""
+
+    timestep_seconds: float = Field(4 / 30, gt=0, description="Game time of a timestep: frameskip over frame rate.")
+    lstm_unroll_length: int = Field(16, ge=1, description="Timesteps of a sample.")
+    samples_per_segment: int = Field(16, ge=1, description="Samples that are labelled and sent together.")
+    batch_samples: int = Field(120, ge=1, description="Samples of a gradient step, on each optimizer.")
+    gradient_steps_per_iteration: int = Field(32, ge=1, description="Gradient steps from a version to the next.")
+    gae_lambda: float = Field(0.95, ge=0, le=1, description="GAE's λ.")
+    ppo_clip: float = Field(0.2, gt=0, lt=1, description="The probability ratio is clipped to 1 ± this.")
+    value_loss_weight: float = Field(1.0, ge=0, description="Weight of half the squared error of the value.")
+    normalise_advantages: bool = Field(True, description="Standardise the advantages of each minibatch. The paper "
+                                       "does not say; its sister project did.")
+    advantage_scope: Literal["rank", "all"] = Field("rank", description="Whether advantages are standardised over an "
+                                                    "optimizer's own minibatch or over all optimizers'.")
+    reward_scale: Literal["reward", "return"] = Field(
+        "reward", description="What rewards are divided by: the running deviation of a step's reward, as the paper "
+        "reads, or of its discounted sum, which keeps the values near 1.")
+    win_loss_weight: float = Field(1e-3, ge=0, description="Weight of the win-probability head, the one auxiliary "
+                                   "head whose gradient reaches the LSTM.")
+    net_worth_rank_loss_weight: float = Field(0.1, ge=0, description="Weight of the net-worth-rank head.")
+    building_loss_weight: float = Field(0.1, ge=0, description="Weight of the building-events head.")
+    building_horizon_seconds: float = Field(120.0, gt=0, description="Horizon of the building events' discount.")
+    adam_beta1: float = Field(0.9, ge=0, lt=1, description="Adam's β1.")
+    adam_beta2: float = Field(0.999, ge=0, lt=1, description="Adam's β2.")
+    adam_epsilon: float = Field(1e-8, gt=0, description="Adam's ε; not in the paper.")
+    gradient_clip: float = Field(5.0, ge=0, description="A gradient element is clipped to ± this times the root of "
+                                 "its running second moment; 0 turns it off.")
+    gradient_clip_decay: float = Field(0.999, gt=0, lt=1, description="Decay of that second moment; not in the paper.")
+    gradient_clip_warmup_steps: int = Field(100, ge=1, description="Gradient steps before the clip begins.")
+    initial_hold_steps: int = Field(32, ge=0, description="Gradient steps of a new run at learning rate 0, while the "
+                                    "observations' statistics settle.")
+    fused_adam: bool = Field(True, description="Use the single-kernel Adam.")
+
+
+PPOConfig = LearnerConfig
+
+
+class BufferConfig(_Section):
+    """An optimizer's experience buffer and the pace at which it is consumed."""
+
+    capacity_samples: int = Field(4096, ge=1, description="Samples held at most; the oldest leave first.")
+    capacity_bytes: int = Field(2 << 30, ge=1, description="Bytes held at most, as stored.")
+    minimum_samples: int = Field(120, ge=1, description="Samples that must be there before a batch is drawn.")
+    max_age_versions: int = Field(16, ge=1, description="A sample whose newest step is older is dropped; a safety "
+                                  "net, not the pace.")
+    sample_reuse: float = Field(1.0, gt=0, description="Times a sample is used, at most, on average.")
+    reuse_window_batches: float = Field(8.0, ge=1, description="Batches by which an optimizer that fell behind may "
+                                        "catch up; what comes in beyond that is never made up for.")
+    admission_batches: float = Field(4.0, ge=1, description="Batches' worth of unconsumed samples at which intake is "
+                                     "held back.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "BufferConfig":
+        if self.minimum_samples > self.capacity_samples:
+            raise ValueError(f"minimum_samples {self.minimum_samples} is above capacity_samples "
+                             f"{self.capacity_samples}: no batch would ever be drawn")
+        if self.admission_batches > self.reuse_window_batches:
+            raise ValueError(f"admission_batches {self.admission_batches} is above reuse_window_batches "
+                             f"{self.reuse_window_batches}: samples would come in that are never made use of")
+        return self
+
+
+class LeagueConfig(_Section):
+    """Who is played against (Berner et al. 2019, appendix N)."""
+
+    past_opponent_share: float = Field(0.2, ge=0, le=1, description="Share of games against a past version.")
+    quality_learning_rate: float = Field(0.01, gt=0, description="η: what a win takes from the beaten opponent's "
+                                         "quality, over its probability times the size of the pool.")
+    add_every_versions: int = Field(10, ge=1, description="Versions from one addition to the pool to the next.")
+    max_quality_drop: float = Field(1.0, gt=0, description="Most that one win takes from a quality: the rule is "
+                                    "unbounded for opponents that are almost never drawn.")
+    remembered_games: int = Field(65536, ge=1, description="Game ids kept so that a repeated report counts once.")
+
+
+class RatingConfig(_Section):
+    """TrueSkill of versions against frozen references (Berner et al. 2019, appendix J)."""
+
+    sigma: float = Field(25 / 3, gt=0, description="σ of a new rating.")
+    beta: float = Field(25 / 6, gt=0, description="β: the skill gap of about 76% wins.")
+    tau: float = Field(0.0, ge=0, description="τ: growth of σ between games.")
+    draw_probability: float = Field(0.02, ge=0, lt=1, description="Expected share of draws.")
+    nearby: float = Field(10.0, gt=0, description="References further than this from the rating are not played.")
+    games_per_rating: int = Field(750, ge=1, description="Games after which a version's rating is final.")
+    reference_spacing: float = Field(8.3, gt=0, description="A rated version this far above every reference becomes "
+                                     "one (8.3 points are about 80% wins).")
