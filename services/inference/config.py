@@ -1,0 +1,34 @@
+"""Configuration of the inference service."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class InferenceConfig(BaseModel):
+    """Batched policy evaluation for games."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    count: int = Field(1, ge=0, description="Servers that a local cluster starts.")
+    addresses: list[str] = Field(
+        [], description="host:port of every server. Empty in a local cluster: it picks free ports.")
+    device: Literal["cpu", "cuda"] = Field("cpu", description="Where the forward pass runs.")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="bfloat16: matrix products in bfloat16 by autocast; outputs stay float32.")
+    threads: int = Field(1, ge=1, le=256, description="Torch threads of the forward pass on the CPU.")
+    max_batch: int = Field(256, ge=1, le=65536, description="Team-steps of one forward pass at most; a request "
+                           "larger than this is refused. The paper runs at about 60.")
+    queue_delay_us: int = Field(
+        1000, ge=0, le=1_000_000, description="Microseconds that the oldest waiting request may wait for others to "
+        "join its batch. Tune max_batch first.")
+    request_timeout_seconds: float = Field(
+        30.0, gt=0, description="A request that waited longer (for its batch or its version) is given up.")
+    max_sessions: int = Field(65536, ge=1, description="Sessions whose recurrent state is kept at most.")
+    session_seconds: float = Field(
+        120.0, gt=0, description="Lease of a session: without a request for this long its state is dropped.")
+    past_versions: int = Field(
+        4, ge=1, description="Past versions kept beside the newest, the least recently used leaves first.")
+    poll_seconds: float = Field(2.0, gt=0, description="Longest time between two looks for a newer version.")
+    load_timeout_seconds: float = Field(60.0, gt=0, description="Longest time that loading a version may take.")
+    seed: int = Field(0, ge=0, description="Seed of action sampling; the server's id is mixed in.")

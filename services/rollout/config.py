@@ -1,0 +1,37 @@
+"""Configuration of the rollout service."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class RolloutConfig(BaseModel):
+    """A vector of games that plays the newest version against itself and its past, and sends what it saw."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    count: int = Field(1, ge=0, description="Rollout processes that a local cluster starts.")
+    environment: Literal["local", "remote"] = Field(
+        "local", description="local: games run in this process. remote: in services.env, one server a group.")
+    games: int = Field(24, ge=1, le=4096, description="Games of one process, split over its groups.")
+    groups: int = Field(2, ge=1, le=8, description="Groups in flight: while one waits for inference another steps.")
+    game_threads: int = Field(1, ge=1, le=1024, description="Threads of the core that step one group's games.")
+    scripted_fraction: float = Field(
+        0.0, ge=0, le=1, description="Share of games played against a scripted bot instead of a version. The paper "
+        "plays none.")
+    scripted_bots: list[Literal["random", "scripted-easy", "scripted", "scripted-hard"]] = Field(
+        ["scripted-easy"], min_length=1, description="Bots of those games, drawn uniformly.")
+    max_unsent_segments: int = Field(
+        32, ge=1, description="Segments that wait to be sent; beyond it games stop, so that they run at the pace of "
+        "learning.")
+    in_flight_segments: int = Field(
+        4, ge=1, description="Segments sent to one optimizer and not yet acknowledged.")
+    encoding: Literal["raw", "sparse", "zstd", "sparse_zstd"] = Field(
+        "sparse", description="How observations travel: sparse leaves zeros out, zstd compresses on top.")
+    act_timeout_seconds: float = Field(
+        30.0, gt=0, description="An inference request without an answer for this long is sent to another server.")
+    schedule_poll_seconds: float = Field(
+        2.0, gt=0, description="How often team spirit and the advantage horizon are read from the run's state.")
+    drain_seconds: float = Field(
+        10.0, ge=0, description="How long finished segments may still be sent after SIGTERM.")
+    seed: int = Field(0, ge=0, description="Seed of the games; the process's id is mixed in.")
