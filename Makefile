@@ -6,7 +6,7 @@ NINJA ?= $(VENV)/bin/ninja
 JOBS ?= 1
 SANITIZE ?= OFF
 
-.PHONY: build
+.PHONY: build protos
 # The compiled game core, placed beside the Python code that imports it (dota._core).
 build:
 	@mkdir -p $(CORE_BUILD)
@@ -15,3 +15,7 @@ build:
 	  || { cat $(CORE_BUILD).log; exit 1; }
 	@$(NINJA) -C $(CORE_BUILD) -j$(JOBS)
 	@cp $(CORE_BUILD)/_core*.so libs/dota/
+
+# Generated code of the services' APIs (protos/five/v1/*_pb2*.py).
+protos:
+	@$(PY) protos/build.py

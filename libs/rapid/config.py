@@ -1,0 +1,108 @@
+"""Configuration of the platform: connections, stores, telemetry and process settings that every service shares."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+MEBIBYTE = 1 << 20
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class TlsConfig(_Section):
+    """Files of a TLS set-up, PEM. A server needs certificate and key; a client needs the authority."""
+
+    authority: str = Field("", description="Certificates that are trusted; empty: the machine's own.")
+    certificate: str = Field("", description="This process's certificate chain.")
+    key: str = Field("", description="Private key of the certificate.")
+    server_name: str = Field("", description="Name expected in the server's certificate; empty: the one dialled.")
+    require_client_certificate: bool = Field(False, description="Refuse clients without a trusted certificate.")
+
+    @model_validator(mode="after")
+    def _pairs(self) -> "TlsConfig":
+        if bool(self.certificate) != bool(self.key):
+            raise ValueError("certificate and key are given together or not at all")
+        if self.require_client_certificate and not self.authority:
+            raise ValueError("require_client_certificate needs the authority that clients are checked against")
+        return self
+
+
+class RpcConfig(_Section):
+    """gRPC connections between the services."""
+
+    max_message_mebibytes: int = Field(64, ge=1, le=1024, description="Largest message sent or accepted.")
+    deadline_seconds: float = Field(20.0, gt=0, description="Time a call, or one request on a stream, may take.")
+    retries: int = Field(4, ge=0, le=20, description="Further tries of a call that failed for want of a server.")
+    backoff_seconds: float = Field(0.1, gt=0, description="Pause before the first retry or reconnection.")
+    max_backoff_seconds: float = Field(5.0, gt=0, description="Longest pause between retries; pauses double.")
+    keepalive_seconds: float = Field(20.0, ge=5, description="Ping interval of idle and busy connections.")
+    keepalive_timeout_seconds: float = Field(10.0, gt=0, description="A ping unanswered for so long ends the "
+                                             "connection.")
+    token_file: str = Field("", description="File with the bearer token; empty: environment variable FIVE_TOKEN.")
+    require_token: bool = Field(True, description="Servers refuse to start without a token, and calls without it.")
+    tls: TlsConfig | None = Field(None, description="Encrypts the connections; none: plain text.")
+
+    @property
+    def max_message_bytes(self) -> int:
+        """The limit that channels, servers and errors use."""
+        return self.max_message_mebibytes * MEBIBYTE
+
+
+class StoreConfig(_Section):
+    """Where a run's state and parameters are kept (Redis)."""
+
+    state_url: str = Field("", description="Redis of the run's state, append-only file on; empty: embedded.")
+    params_url: str = Field("", description="Redis of the newest parameters, no persistence; empty: embedded.")
+    timeout_seconds: float = Field(20.0, gt=0, description="Time one exchange with Redis may take.")
+    chunk_mebibytes: float = Field(2.0, gt=0, le=64, description="Size of a stored piece of a version; 1-4 is best.")
+    keep_versions: int = Field(4, ge=1, description="Versions kept in Redis beside the blob store's.")
+    grace_seconds: float = Field(60.0, ge=0, description="Time a removed version stays for readers in the middle "
+                                 "of it.")
+    upload_seconds: float = Field(600.0, gt=0, description="Chunks of a publish that never ended go after this.")
+    archive_every: int = Field(1, ge=0, description="Every so many versions one goes to the blob store; 0: none.")
+    publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type in which matrices travel; "
+                                                          "vectors stay float32.")
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Chunk size in bytes, a multiple of 64."""
+        return max(int(self.chunk_mebibytes * MEBIBYTE) // 64, 1) * 64
+
+
+class BlobConfig(_Section):
+    """Where past versions, checkpoints and replays are kept (fsspec)."""
+
+    url: str = Field("", description="Folder, or fsspec URL such as s3://bucket/prefix; empty: blobs/ in the run.")
+
+
+class TelemetryConfig(_Section):
+    """Metrics and logs."""
+
+    metrics_port: int = Field(0, ge=0, le=65535, description="Port of the metrics page; 0: any free one.")
+    metrics_host: str = Field("127.0.0.1", description="Address the metrics page listens on.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least severe record shown.")
+    log_json: bool = Field(False, description="Write logs as one JSON object a line instead of text.")
+
+
+class AllocatorConfig(_Section):
+    """The C allocator of the process."""
+
+    tune: bool = Field(True, description="Keep freed memory in the process: large messages and parameters then "
+                       "reuse pages instead of paying for fresh ones.")
+
+
+class LifecycleConfig(_Section):
+    """How a service lives and ends."""
+
+    grace_seconds: float = Field(20.0, gt=0, description="Time to drain after SIGTERM before the process is ended.")
+    heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's sign of life.")
+    lease_seconds: float = Field(10.0, gt=0, description="A service silent for so long is taken for dead.")
+    poll_seconds: float = Field(1.0, gt=0, description="Interval at which a service reads the run's status.")
+
+    @model_validator(mode="after")
+    def _outlives_heartbeats(self) -> "LifecycleConfig":
+        if self.lease_seconds < 2 * self.heartbeat_seconds:
+            raise ValueError("lease_seconds must be at least twice heartbeat_seconds, or one late beat ends a lease")
+        return self

@@ -1,0 +1,221 @@
+"""Arrays on the wire: ``Tensor`` and ``TensorSet`` messages to and from numpy.
+
+Decoding trusts nothing: the dtype comes from a closed list, and the bytes must be exactly what shape and dtype need,
+before and after decompression. What is wrong with a message is a ValueError that names the tensor.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import zstandard
+
+from protos.five.v1 import tensors_pb2
+
+Array = npt.NDArray[Any]
+Tensor = tensors_pb2.Tensor
+TensorSet = tensors_pb2.TensorSet
+
+RAW = tensors_pb2.ENCODING_RAW
+SPARSE = tensors_pb2.ENCODING_SPARSE
+ZSTD = tensors_pb2.ENCODING_ZSTD
+SPARSE_ZSTD = tensors_pb2.ENCODING_SPARSE_ZSTD
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(name)
+    for name in ("float16", "float32", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool")
+}
+MAX_DIMENSIONS = 8
+MAX_DECODED_BYTES = 512 << 20  # of one tensor; a set is bounded by the message that carries it
+ZSTD_LEVEL = 1
+
+
+class LayoutMismatch(ValueError):
+    """Sender and receiver lay out their arrays differently."""
+
+    def __init__(self, received: str, own: str) -> None:
+        super().__init__(f"layout {received or '(none)'} of the message is not the receiver's layout {own}: both "
+                         "sides must run the same game configuration and patch")
+        self.received = received
+        self.own = own
+
+
+class Pack(Protocol):
+    """float16 values to sparse bytes: a presence bit a value (lowest bit first), then the non-zero values."""
+
+    def __call__(self, values: npt.NDArray[np.float16], /) -> bytes: ...
+
+
+class Unpack(Protocol):
+    """Sparse bytes and the number of values to float16 values. Raises ValueError when the bytes do not fit."""
+
+    def __call__(self, data: bytes, count: int, /) -> npt.NDArray[np.float16]: ...
+
+
+def pack_sparse(values: npt.NDArray[np.float16]) -> bytes:
+    """The sparse encoding in numpy: ceil(n / 8) presence bytes, then the values whose bits are not all zero."""
+    bits = np.ascontiguousarray(values, np.float16).reshape(-1).view(np.uint16)
+    present = bits != 0
+    return np.packbits(present, bitorder="little").tobytes() + bits[present].tobytes()
+
+
+def unpack_sparse(data: bytes, count: int) -> npt.NDArray[np.float16]:
+    """The reverse of ``pack_sparse``: float16 [count]. Raises ValueError when the bytes do not fit ``count``."""
+    mask_bytes = -(-count // 8)
+    if len(data) < mask_bytes:
+        raise ValueError(f"{len(data)} bytes are too few for the presence bits of {count} values")
+    mask = np.unpackbits(np.frombuffer(data, np.uint8, mask_bytes), bitorder="little")
+    if mask[count:].any():
+        raise ValueError(f"presence bits are set beyond the {count} values")
+    present = mask[:count].astype(bool)
+    needed = mask_bytes + 2 * int(np.count_nonzero(present))
+    if len(data) != needed:
+        raise ValueError(f"{len(data)} bytes where the presence bits announce {needed}")
+    values = np.zeros(count, np.uint16)
+    values[present] = np.frombuffer(data, np.uint16, offset=mask_bytes)
+    return values.view(np.float16)
+
+
+_sparse: tuple[Pack, Unpack] = (pack_sparse, unpack_sparse)
+
+
+def register_sparse(pack: Pack, unpack: Unpack) -> None:
+    """Uses a faster codec of the same bytes. Raises ValueError when it differs from the numpy one on a probe."""
+    probe = np.zeros(19, np.float16)
+    probe[[0, 3, 8, 18]] = [1.5, -2, 65504, -0.25]
+    if bytes(pack(probe)) != pack_sparse(probe):
+        raise ValueError("the sparse codec's bytes differ from the wire format's")
+    if not np.array_equal(unpack(pack_sparse(probe), probe.size), probe):
+        raise ValueError("the sparse codec does not read the wire format's bytes")
+    global _sparse
+    _sparse = (pack, unpack)
+
+
+def encode(name: str, array: Array, encoding: tensors_pb2.Encoding = RAW) -> Tensor:
+    """A message that holds ``array``. Raises ValueError for a dtype or an encoding that the wire does not know."""
+    dtype = array.dtype.name
+    if dtype not in DTYPES:
+        raise ValueError(f"tensor {name!r}: dtype {dtype} does not travel; one of {', '.join(DTYPES)} does")
+    if encoding in (SPARSE, SPARSE_ZSTD):
+        if dtype != "float16":
+            raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {dtype}")
+        data = _sparse[0](np.ascontiguousarray(array).reshape(-1))
+    elif encoding in (RAW, ZSTD):
+        data = array.tobytes()
+    else:
+        raise ValueError(f"tensor {name!r}: unknown encoding {encoding}")
+    if encoding in (ZSTD, SPARSE_ZSTD):
+        data = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
+    return Tensor(name=name, dtype=dtype, shape=array.shape, encoding=encoding, data=data)
+
+
+def _decompress(name: str, data: bytes, limit: int) -> bytes:
+    try:
+        announced = zstandard.get_frame_parameters(data).content_size
+        if announced > limit:
+            raise ValueError(f"tensor {name!r}: its compressed frame announces {announced} bytes, at most {limit} fit")
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=limit, allow_extra_data=False)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"tensor {name!r}: its bytes are no zstd frame of known size ({error})") from None
+
+
+def decode(tensor: Tensor, max_bytes: int = MAX_DECODED_BYTES) -> Array:
+    """The array that a message holds; read-only where the bytes need no decoding.
+
+    Raises ValueError, naming the tensor, when its dtype is unknown, its bytes are not exactly what its shape needs,
+    or decoding would take more than ``max_bytes``.
+    """
+    name = tensor.name
+    dtype = DTYPES.get(tensor.dtype)
+    if dtype is None:
+        raise ValueError(f"tensor {name!r}: unknown dtype {tensor.dtype!r}; one of {', '.join(DTYPES)}")
+    shape = tuple(tensor.shape)
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError(f"tensor {name!r}: {len(shape)} dimensions, at most {MAX_DIMENSIONS}")
+    count = math.prod(shape)
+    needed = count * dtype.itemsize
+    if needed > max_bytes:
+        raise ValueError(f"tensor {name!r}: shape {list(shape)} of {tensor.dtype} needs {needed} bytes, "
+                         f"the limit is {max_bytes}")
+    encoding = tensor.encoding
+    data = tensor.data
+    if encoding in (SPARSE, SPARSE_ZSTD):
+        if tensor.dtype != "float16":
+            raise ValueError(f"tensor {name!r}: the sparse encodings hold float16, not {tensor.dtype}")
+        if encoding == SPARSE_ZSTD:
+            data = _decompress(name, data, -(-count // 8) + 2 * count)
+        try:
+            return _sparse[1](data, count).reshape(shape)
+        except ValueError as error:
+            raise ValueError(f"tensor {name!r}: {error}") from None
+    if encoding == ZSTD:
+        data = _decompress(name, data, needed)
+    elif encoding != RAW:
+        raise ValueError(f"tensor {name!r}: unknown encoding {encoding}")
+    if len(data) != needed:
+        raise ValueError(f"tensor {name!r}: {len(data)} bytes where shape {list(shape)} of {tensor.dtype} "
+                         f"needs {needed}")
+    if dtype == np.bool_ and count and np.frombuffer(data, np.uint8).max() > 1:
+        raise ValueError(f"tensor {name!r}: a bool is neither 0 nor 1")
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def encode_set(arrays: Mapping[str, Array], layout_hash: str, sparse: Collection[str] = (),
+               zstd: bool = False) -> TensorSet:
+    """Several arrays under one layout. ``sparse`` names the float16 ones that are mostly zero; ``zstd`` compresses
+    all of them as well, which pays where the network is the limit."""
+    plain, packed = (ZSTD, SPARSE_ZSTD) if zstd else (RAW, SPARSE)
+    return TensorSet(layout_hash=layout_hash, tensors=[
+        encode(name, array, packed if name in sparse else plain) for name, array in arrays.items()])
+
+
+def decode_set(message: TensorSet, layout_hash: str | None,
+               max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array]:
+    """Arrays by name. ``layout_hash`` None accepts any layout.
+
+    Raises LayoutMismatch naming both layouts, and ValueError for a malformed tensor, for a name given twice, and when
+    all of them together would take more than ``max_bytes``.
+    """
+    if layout_hash is not None and message.layout_hash != layout_hash:
+        raise LayoutMismatch(message.layout_hash, layout_hash)
+    arrays: dict[str, Array] = {}
+    left = max_bytes
+    for tensor in message.tensors:
+        if tensor.name in arrays:
+            raise ValueError(f"tensor {tensor.name!r} is given twice")
+        array = decode(tensor, left)
+        left -= array.nbytes
+        arrays[tensor.name] = array
+    return arrays
+
+
+def require(arrays: Mapping[str, Array], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
+            *lead: int) -> None:
+    """Checks that ``arrays`` are exactly those of ``specs``, each of shape (*lead, *shape) and its dtype.
+
+    Raises ValueError naming the first that is missing, unknown or different.
+    """
+    for name in arrays:
+        if name not in specs:
+            raise ValueError(f"tensor {name!r} is not part of the layout; it has {', '.join(specs)}")
+    for name, (shape, dtype) in specs.items():
+        array = arrays.get(name)
+        if array is None:
+            raise ValueError(f"tensor {name!r} is missing")
+        expected = (*lead, *shape)
+        if array.shape != expected or array.dtype != np.dtype(dtype):
+            raise ValueError(f"tensor {name!r}: {array.dtype.name} {list(array.shape)}, expected "
+                             f"{np.dtype(dtype).name} {list(expected)}")
+
+
+def decode_bytes(name: str, data: bytes, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Array:
+    """A plain ``bytes`` field as a read-only array. Raises ValueError naming the field when its size does not fit."""
+    wanted = np.dtype(dtype)
+    needed = math.prod(shape) * wanted.itemsize
+    if len(data) != needed:
+        raise ValueError(f"{name}: {len(data)} bytes where {wanted.name} {list(shape)} needs {needed}")
+    return np.frombuffer(data, wanted).reshape(shape)
+
+

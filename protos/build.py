@@ -1,0 +1,130 @@
+"""Generates the Python code of the services' protobuf APIs: ``python protos/build.py`` or ``make protos``.
+
+Written beside each ``.proto``: ``*_pb2.py`` and its types ``*_pb2.pyi``, ``*_pb2_grpc.py`` and its types
+``*_pb2_grpc.pyi`` (typed for grpc.aio, which is what the clients and servers here use). The code is imported as
+``protos.five.v1.<name>_pb2`` and is never edited or committed.
+"""
+
+import re
+import sys
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+ROOT = Path(__file__).resolve().parent
+PACKAGE = "five/v1"
+
+# protoc writes imports relative to its -I folder; ours are below the package `protos`.
+IMPORT = re.compile(r"^(from|import) five\.v1\b", re.MULTILINE)
+
+MULTI_CALLABLE = {
+    (False, False): "UnaryUnaryMultiCallable",
+    (False, True): "UnaryStreamMultiCallable",
+    (True, False): "StreamUnaryMultiCallable",
+    (True, True): "StreamStreamMultiCallable",
+}
+
+
+def sources(root: Path = ROOT) -> list[Path]:
+    """The .proto files, sorted."""
+    return sorted((root / PACKAGE).glob("*.proto"))
+
+
+def generated(root: Path = ROOT) -> list[Path]:
+    """The files that ``build`` writes that every source has: its messages and their types."""
+    return [s.with_name(s.stem + suffix) for s in sources(root) for suffix in ("_pb2.py", "_pb2.pyi")]
+
+
+def is_current(root: Path = ROOT) -> bool:
+    """Whether all generated files exist and are newer than every source and than this generator."""
+    newest = max(path.stat().st_mtime for path in [*sources(root), Path(__file__)])
+    return all(path.exists() and path.stat().st_mtime >= newest for path in generated(root))
+
+
+def _type_of(proto_name: str) -> str:
+    """``.five.v1.ActRequest`` -> ``ActRequest``; the APIs use messages of their own file only."""
+    return proto_name.rsplit(".", 1)[1]
+
+
+def _grpc_types(descriptor: "FileDescriptorProto") -> str:
+    """Types of a file's services, as the text of a .pyi."""
+    stem = Path(descriptor.name).stem
+    lines = [
+        "from collections.abc import AsyncIterator, Awaitable",
+        "from typing import Any",
+        "",
+        "import grpc",
+        "import grpc.aio",
+        "",
+        f"from protos.five.v1 import {stem}_pb2",
+        "",
+    ]
+    for service in descriptor.service:
+        stub = [f"class {service.name}Stub:", "    def __init__(self, channel: grpc.aio.Channel) -> None: ..."]
+        servicer = [f"class {service.name}Servicer:"]
+        for method in service.method:
+            request = f"{stem}_pb2.{_type_of(method.input_type)}"
+            response = f"{stem}_pb2.{_type_of(method.output_type)}"
+            kind = MULTI_CALLABLE[method.client_streaming, method.server_streaming]
+            stub.append(f"    {method.name}: grpc.aio.{kind}[{request}, {response}]")
+            taken = f"AsyncIterator[{request}]" if method.client_streaming else request
+            given = f"AsyncIterator[{response}]" if method.server_streaming else f"Awaitable[{response}]"
+            name = "request_iterator" if method.client_streaming else "request"
+            servicer.append(f"    def {method.name}(self, {name}: {taken}, "
+                            f"context: grpc.aio.ServicerContext[Any, Any]) -> {given}: ...")
+        lines += ["", *stub, "", *servicer, "",
+                  f"def add_{service.name}Servicer_to_server("
+                  f"servicer: {service.name}Servicer, server: grpc.aio.Server) -> None: ..."]
+    return "\n".join(lines) + "\n"
+
+
+def build(root: Path = ROOT) -> list[Path]:
+    """Generates the code of every .proto below ``root``. Returns the files written.
+
+    Raises RuntimeError when protoc refuses a file (it prints the place), or when grpcio-tools is not installed.
+    """
+    try:
+        from google.protobuf import descriptor_pb2
+        from grpc_tools import protoc
+    except ImportError as error:
+        raise RuntimeError(f"grpcio-tools is needed to build the protos ({error}): "
+                           "pip install grpcio-tools") from error
+    files = [str(path.relative_to(root)) for path in sources(root)]
+    if not files:
+        raise RuntimeError(f"no .proto files in {root / PACKAGE}")
+    written: list[Path] = []
+    with tempfile.TemporaryDirectory() as name:
+        out = Path(name)
+        descriptors = out / "descriptors.binpb"
+        include = resources.files("grpc_tools") / "_proto"
+        code = protoc.main(["protoc", f"-I{root}", f"-I{include}", f"--python_out={out}", f"--pyi_out={out}",
+                            f"--grpc_python_out={out}", f"--descriptor_set_out={descriptors}", *files])
+        if code != 0:
+            raise RuntimeError(f"protoc failed with code {code}; see its message above")
+        for descriptor in descriptor_pb2.FileDescriptorSet.FromString(descriptors.read_bytes()).file:
+            stub = out / descriptor.name.replace(".proto", "_pb2_grpc.py")
+            if descriptor.service:
+                stub.with_suffix(".pyi").write_text(_grpc_types(descriptor))
+            else:
+                stub.unlink(missing_ok=True)
+        for path in sorted(out.glob(f"{PACKAGE}/*.py*")):
+            target = root / path.relative_to(out)
+            # Beside, then renamed: another process that imports meanwhile sees the old file or the new one.
+            beside = target.with_name(target.name + ".new")
+            beside.write_text(IMPORT.sub(r"\1 protos.five.v1", path.read_text()))
+            beside.replace(target)
+            written.append(target)
+    return written
+
+
+if __name__ == "__main__":
+    if "--if-needed" in sys.argv[1:] and is_current():
+        sys.exit(0)
+    try:
+        print(f"protos: {len(build())} files generated in {ROOT / PACKAGE}")
+    except RuntimeError as problem:
+        sys.exit(f"protos: {problem}")
