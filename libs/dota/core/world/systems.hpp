@@ -47,7 +47,8 @@ void refresh_stats(Context& c, Unit& u);  // when stats_dirty: base, level, item
 bool is_enemy(const Unit& a, const Unit& b);
 // Status bits a unit has by its kind, to which its modifiers' bits are added (wards are invisible, and so on).
 std::uint32_t inherent_status(const Context& c, const Unit& u);
-// refresh_stats() itself adds ItemDef::stats; talents come through stat_sum(). A dead hero keeps its slot with alive = false; every other unit's slot is freed at death.
+// refresh_stats() itself adds ItemDef::stats; talents come through stat_sum(). A dead hero keeps its slot with
+// alive = false; every other unit's slot is freed at death.
 
 // ---- world/damage.cpp --------------------------------------------------------------------------------------------
 struct DamageInfo {
@@ -64,7 +65,7 @@ void heal(Context& c, Unit& target, float amount);
 void give_mana(Context& c, Unit& target, float amount);
 void kill(Context& c, Unit& victim, Unit* killer);   // bounties, XP, events, respawn timers, buildings' consequences
 
-// ---- world/attack.cpp --------------------------------------------------------------------------------------------
+// ---- world/death.cpp holds kill(); world/attack.cpp --------------------------------------------------------------------------------------------
 bool can_attack(const Context& c, const Unit& a, const Unit& b);   // allowed target (deny rules, immunity, visibility)
 bool in_attack_range(const Unit& a, const Unit& b);
 void attack_frame(Context& c, Unit& u, Unit& target);              // chase, turn, windup, launch
@@ -99,6 +100,9 @@ bool use_glyph(Context& c, int team);
 bool use_shrine(Context& c, Unit& hero);
 void neutrals_frame(Context& c);  // camps and Roshan
 void runes_frame(Context& c);
+bool reincarnate(Context& c, Unit& hero);  // Aegis: true when the hero is to rise again and did not die for good
+void roshan_died(Context& c, Unit& roshan, Unit* killer);
+void camp_member_died(Context& c, const Unit& neutral);
 void notify_attack_order(Context& c, Unit& attacker, Unit& target);  // creep and tower aggro
 
 // ---- effects/ -------------------------------------------------------------------------------------------------------

@@ -88,15 +88,17 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   u.hp = u.max_hp;
   u.mana = u.max_mana;
   u.hp_history.fill(u.hp);
+  place_unit(w, u, pos);
   return &u;
 }
 
 void remove_unit(Context& c, Unit& u) {
   clear_modifiers(c, u);
   disjoint(c, u);
+  World& w = c.world;
+  unlist_unit(w, u);
   u.alive = false;
   u.kind = UnitKind::None;
-  World& w = c.world;
   while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None) --w.units_end;
 }
 
@@ -164,7 +166,7 @@ void refresh_stats(Context& c, Unit& u) {
   const float base_factor = (1 + t[Stat::BaseDmgPct] / 100) * (1 + t[Stat::DmgPct] / 100);
   u.dmg_min = (base_min + u.extra_dmg) * base_factor;
   u.dmg_max = (base_max + u.extra_dmg) * base_factor;
-  u.dmg_bonus = t[Stat::Dmg] * (1 + t[Stat::DmgPct] / 100);
+  u.dmg_bonus = (t[Stat::Dmg] + t[def.projectile_speed > 0 ? Stat::DmgRanged : Stat::DmgMelee]) * (1 + t[Stat::DmgPct] / 100);
   u.turn_rate = def.turn_rate;
   u.radius = def.hull_radius;
   u.vision_day = def.vision_day + t[Stat::VisionFlat];

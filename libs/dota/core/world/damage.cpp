@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include "world/game_rules.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+namespace {
+
+float armor_factor(const Rules& r, float armor) {
+  return 1 - r.armor_a * armor / (r.armor_b + r.armor_c * std::fabs(armor));
+}
+
+bool is_building(const Unit& u) {
+  return u.kind == UnitKind::Tower || u.kind == UnitKind::Barracks || u.kind == UnitKind::Fort ||
+         u.kind == UnitKind::Filler || u.kind == UnitKind::Shrine || u.kind == UnitKind::Fountain;
+}
+
+// Creeps and buildings of a team whose glyph is up take nothing (rules.json glyph.protects).
+bool glyph_protects(const World& w, const Unit& u) {
+  return u.team < kTeams && w.teams[u.team].glyph_until > w.time && (is_building(u) || u.kind == UnitKind::LaneCreep);
+}
+
+void remember_attacker(Context& c, Unit& target, Unit& source) {
+  World& w = c.world;
+  target.last_attacker = w.handle(source);
+  const Unit* owner = source.hero >= 0 ? &source : w.get(source.owner);
+  if (!owner || owner->hero < 0) return;
+  target.last_damaged_by_hero = w.time;
+  if (target.hero >= 0 && owner->team != target.team)
+    w.heroes[static_cast<std::size_t>(target.hero)].hurt_by[static_cast<std::size_t>(owner->hero)] = w.time;
+}
+
+}  // namespace
+
+float deal_damage(Context& c, const DamageInfo& d) {
+  Unit* const target = d.target;
+  if (!target || !target->alive || d.amount <= 0) return 0;
+  World& w = c.world;
+  const Rules& r = c.tables.rules;
+  if (target->status & (kInvulnerable | kBanished)) return 0;
+  if (building_protected(c, *target) || glyph_protects(w, *target)) return 0;
+
+  // Wards and the like lose one hit to a hero's attack and nothing to anything else (wards.hits_to_kill_note).
+  if (target->hits_left > 0) {
+    if (!d.attack || !d.source || d.source->hero < 0) return 0;
+    remember_attacker(c, *target, *d.source);
+    if (--target->hits_left == 0) {
+      kill(c, *target, d.source);
+      return 1;
+    }
+    target->hp = target->max_hp * static_cast<float>(target->hits_left) /
+                 static_cast<float>(std::max(1, c.tables.units[target->type].hits_to_kill));
+    return 1;
+  }
+
+  float amount = d.amount;
+  if (d.attack && d.source) {
+    const auto row = static_cast<std::size_t>(c.tables.units[d.source->type].attack_class);
+    const auto column = static_cast<std::size_t>(c.tables.units[target->type].defend_class);
+    amount *= r.class_table[row][column];
+  }
+  switch (d.type) {
+    case DamageType::Physical:
+      if (d.attack && (target->status & (kEthereal | kAttackImmune))) return 0;
+      amount *= armor_factor(r, target->armor) * target->phys_taken;
+      break;
+    case DamageType::Magical:
+      if (target->status & kSpellImmune) return 0;
+      if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
+      amount *= 1 - target->magic_resist;
+      break;
+    case DamageType::Pure:
+      if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
+      break;
+    case DamageType::HpLoss: break;
+  }
+  if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
+  if (is_building(*target) && target->backdoor_until <= w.time && target->team < kTeams && d.source &&
+      d.source->team != target->team && (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)
+    amount *= 1 - c.tables.game->backdoor_reduction;
+  if (d.type != DamageType::HpLoss) amount = absorb_damage(c, *target, amount, d.type, d.attack);
+  if (amount <= 0 || !target->alive) return 0;
+
+  amount = std::min(amount, target->hp);
+  target->hp -= amount;
+  if (d.source) {
+    remember_attacker(c, *target, *d.source);
+    const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);
+    if (owner && owner->hero >= 0 && target->hero >= 0 && owner->team != target->team)
+      w.heroes[static_cast<std::size_t>(owner->hero)].damage_dealt += amount;
+    if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(*target))
+      heal(c, *d.source, amount * d.source->spell_lifesteal);
+  }
+  on_damaged(c, *target, d.source, amount);
+  // 1e-3: regeneration and rounding must not leave a unit standing with less than a thousandth of a point.
+  if (target->alive && target->hp < 1e-3f) kill(c, *target, d.source);
+  return amount;
+}
+
+void heal(Context& c, Unit& target, float amount) {
+  (void)c;
+  if (!target.alive || amount <= 0) return;
+  target.hp = std::min(target.max_hp, target.hp + amount * target.heal_amp);
+}
+
+void give_mana(Context& c, Unit& target, float amount) {
+  (void)c;
+  if (!target.alive) return;
+  target.mana = std::clamp(target.mana + amount, 0.0f, target.max_mana);
+}
+
+}  // namespace dota
