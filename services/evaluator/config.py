@@ -11,13 +11,9 @@ class EvaluatorConfig(BaseModel):
     address: str = Field("127.0.0.1:7500", description="Where the service listens. host:port.")
     games: int = Field(4, ge=1, description="Games played at a time.")
     threads: int = Field(1, ge=1, description="Threads that step the games.")
-    games_per_rating: int = Field(750, ge=1, description="Games after which a version's rating is logged.")
     share_scripted: float = Field(
         0.25, ge=0, le=1, description="Share of games against the scripted bots; the others are against rated "
         "references within reach.")
-    reference_every: float = Field(
-        10.0, gt=0, description="A rated version becomes a frozen reference when it is this many points above the "
-        "strongest one.")
     idle_seconds: float = Field(
         0.0, ge=0, description="Rest between two rounds of games: leaves the processor to training on a laptop.")
     enabled: bool = Field(True, description="Whether versions are rated at all.")

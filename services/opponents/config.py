@@ -9,5 +9,3 @@ class OpponentsConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     address: str = Field("127.0.0.1:7400", description="Where the service listens. host:port.")
-    remembered_games: int = Field(
-        100_000, ge=1000, description="Game ids remembered, so that a result reported twice counts once.")

@@ -14,14 +14,9 @@ class OptimizerConfig(BaseModel):
     addresses: list[str] = Field(
         ["127.0.0.1:7300"], min_length=1,
         description="Where each optimizer takes segments in, in order of rank. host:port.")
-    gradient_steps_per_version: int = Field(
-        32, ge=1, description="Gradient steps per iteration: a version is published after each.")
     checkpoint_every_versions: int = Field(10, ge=1, description="Versions between two checkpoints.")
     checkpoints_kept: int = Field(3, ge=1, description="Checkpoints kept; older ones are removed.")
     archive_every_versions: int = Field(
         1, ge=1, description="Every n-th version is written to the blob store, from where past opponents are loaded.")
-    intake_slack_batches: float = Field(
-        2.0, ge=1, description="Batches of samples that are admitted ahead of the sample-reuse target before "
-        "acknowledgements are held back.")
     rendezvous: str = Field(
         "127.0.0.1:7399", description="torchrun's rendezvous when there is more than one optimizer. host:port.")

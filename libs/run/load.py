@@ -1,0 +1,125 @@
+"""Reading a run's configuration: a preset or a file, then overrides, then validation before anything starts."""
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from run.config import RunConfig
+
+_HERE = Path(__file__).resolve().parent
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used. The message names the key's path, what is wrong and what to do."""
+
+
+def preset_folders() -> list[Path]:
+    """Where presets are looked for: ``$FIVE_CONFIGS``, the source tree's ``configs/``, the installed package's."""
+    folders = [Path(os.environ["FIVE_CONFIGS"])] if os.environ.get("FIVE_CONFIGS") else []
+    return [f for f in [*folders, _HERE.parents[1] / "configs", _HERE / "presets"] if f.is_dir()]
+
+
+def presets() -> dict[str, Path]:
+    """Every preset's file by name."""
+    found: dict[str, Path] = {}
+    for folder in preset_folders():
+        for path in sorted(folder.glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def load(source: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """The run that ``source`` (a preset's name or a YAML file) and ``overrides`` (``a.b=c``) describe.
+
+    Raises ConfigError naming the path of every key that is unknown, missing, or of the wrong type or range.
+    """
+    return validate(apply_overrides(_read(source), overrides), str(source))
+
+
+def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
+    """``tree`` as a RunConfig. Raises ConfigError with one line for each problem."""
+    try:
+        return RunConfig.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError(explain(error, where)) from None
+
+
+def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """A copy of ``tree`` with each ``a.b=c`` set; values are read as YAML. Raises ConfigError on a malformed one."""
+    result = _copy(tree)
+    for text in overrides:
+        path, equals, value = text.partition("=")
+        keys = path.strip().split(".")
+        if not equals or not all(keys):
+            raise ConfigError(f"--set {text!r}: write it as section.key=value")
+        node = result
+        for key in keys[:-1]:
+            child = node.setdefault(key, {})
+            if not isinstance(child, dict):
+                raise ConfigError(f"--set {text!r}: {key!r} is a value, not a section")
+            node = child
+        try:
+            node[keys[-1]] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--set {text!r}: the value is not YAML ({error})") from None
+    return result
+
+
+def save(config: RunConfig, path: Path) -> None:
+    """Writes the whole configuration as YAML, beside first and then renamed."""
+    beside = path.with_suffix(path.suffix + ".partial")
+    beside.write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
+    beside.replace(path)
+
+
+def explain(error: ValidationError, where: str) -> str:
+    """A validation error in words: the path of each key, what is wrong, and the nearest known key for a typing slip."""
+    lines = [f"{where}: the configuration is not valid"]
+    for problem in error.errors():
+        path = ".".join(str(part) for part in problem["loc"]) or "(top)"
+        if problem["type"] == "extra_forbidden":
+            known = _keys_at(problem["loc"][:-1])
+            close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(sorted(known))}"
+            lines.append(f"  {path}: unknown key; {hint}")
+        else:
+            given = "" if isinstance(problem.get("input"), dict) else f" (given: {problem.get('input')!r})"
+            lines.append(f"  {path}: {problem['msg'].removeprefix('Value error, ')}{given}")
+    return "\n".join(lines)
+
+
+def _keys_at(path: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = RunConfig
+    for part in path:
+        field = model.model_fields.get(str(part))
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return []
+        model = field.annotation
+    return list(model.model_fields)
+
+
+def _read(source: str | Path) -> dict[str, Any]:
+    known = presets()
+    path = known.get(str(source)) or Path(source)
+    if not path.is_file():
+        close = difflib.get_close_matches(str(source), known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
+        raise ConfigError(f"{source}: neither a preset nor a file; {hint}")
+    try:
+        tree = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path}: a configuration is a mapping of sections, this is a {type(tree).__name__}")
+    return tree
+
+
+def _copy(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: _copy(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
