@@ -347,6 +347,8 @@ struct World {
 };
 static_assert(std::is_trivially_copyable_v<World>);
 
+struct ActionVocabulary;  // view/actions.hpp
+
 // What a game is played with; fixed while it runs. Filled from dota.config.GameConfig.
 struct GameSettings {
   int heroes_per_team = 5;
@@ -365,6 +367,7 @@ struct GameSettings {
   // Randomisation (FS 17): standard deviations as fractions, probabilities; all 0 = off.
   float random_stats = 0, random_gold = 0, random_xp = 0, random_level = 0, random_item_drop = 0,
         random_item_insert = 0, random_lane = 0, random_skill = 0, random_roshan = 0;
+  const ActionVocabulary* actions = nullptr;  // what Command::action indexes; owned by whoever made the game
 };
 
 // Everything a system gets: the state it may change and the constants it may read.

@@ -1,0 +1,67 @@
+#include "view/half.hpp"
+
+#include <bit>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define FIVE_F16C 1
+#include <immintrin.h>
+#endif
+
+namespace dota {
+
+std::uint16_t to_half(float x) {
+  if (x != x) return 0;  // not a number: an observation never holds one
+  if (x > kHalfMax) x = kHalfMax;
+  if (x < -kHalfMax) x = -kHalfMax;
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude < 0x38800000u) {  // below 2^-14: a multiple of 2^-24, which adding 0.5 rounds to nearest even
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3F000000u));
+  }
+  const std::uint32_t odd = (magnitude >> 13) & 1u;
+  return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
+}
+
+float from_half(std::uint16_t h) {
+  const std::uint32_t sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 0x3FFu;
+  if (exponent == 0) {
+    const float value = static_cast<float>(mantissa) * 0x1p-24f;
+    return sign ? -value : value;
+  }
+  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | (mantissa << 13));
+  return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+}
+
+void to_half_portable(const float* in, std::uint16_t* out, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = to_half(in[i]);
+}
+
+#ifdef FIVE_F16C
+namespace {
+
+__attribute__((target("avx,f16c"))) void to_half_f16c(const float* in, std::uint16_t* out, std::size_t n) {
+  const __m256 top = _mm256_set1_ps(kHalfMax), bottom = _mm256_set1_ps(-kHalfMax);
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m256 x = _mm256_loadu_ps(in + i);
+    x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));  // not a number becomes 0
+    x = _mm256_max_ps(_mm256_min_ps(x, top), bottom);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+  }
+  for (; i < n; ++i) out[i] = to_half(in[i]);
+}
+
+const bool kHasF16c = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
+
+}  // namespace
+#endif
+
+void to_half(const float* in, std::uint16_t* out, std::size_t n) {
+#ifdef FIVE_F16C
+  if (kHasF16c) return to_half_f16c(in, out, n);
+#endif
+  to_half_portable(in, out, n);
+}
+
+}  // namespace dota

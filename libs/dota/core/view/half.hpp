@@ -1,0 +1,18 @@
+// float32 to float16, rounded to nearest even, saturating instead of overflowing to infinity.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dota {
+
+constexpr float kHalfMax = 65504.0f;
+
+std::uint16_t to_half(float x);
+float from_half(std::uint16_t h);
+// Converts n values; uses the processor's F16C instructions where it has them, with the same result bit for bit.
+void to_half(const float* in, std::uint16_t* out, std::size_t n);
+// The same without F16C, for the test that compares them.
+void to_half_portable(const float* in, std::uint16_t* out, std::size_t n);
+
+}  // namespace dota

@@ -1,0 +1,127 @@
+// The observation layout of dota.spaces in C++: every field the encoder writes, resolved by name once into offsets.
+// Shapes come from Python's Layout and from nowhere else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dota {
+
+// Which array of a team-step a field lies in.
+enum class ObsArray : std::uint8_t { Shared, Private, SharedIds, PrivateIds, Model, Count };
+constexpr int kObsArrays = static_cast<int>(ObsArray::Count);
+
+// The table that Python hands over: what Layout.describe() holds, with the offsets spelt out.
+struct LayoutTable {
+  struct Field {
+    std::string name;
+    int count = 0;
+    ObsArray array = ObsArray::Shared;
+    int offset = 0;
+  };
+  struct Block {
+    std::string name;
+    int instances = 0;
+    std::vector<Field> fields;
+    std::array<int, kObsArrays> offset{}, stride{};
+  };
+  struct Group {
+    std::string name;
+    int start = 0, count = 0;
+  };
+  struct Action {
+    std::string name;
+    int target = 0, mask = 0;
+  };
+  int heroes = 0, units = 0;
+  bool mirror_dire = false;
+  int hero_modifiers = 0, unit_modifiers = 0, minimap = 0, nearby_map = 0, passability = 0;
+  std::array<int, kObsArrays> widths{};
+  std::vector<Block> blocks;
+  std::vector<Group> groups;
+  std::vector<Action> actions;
+};
+
+// Where a field lies in its array: row i starts at `at + i * stride`.
+struct Slot {
+  int at = 0, stride = 0;
+  int row(int i) const { return at + i * stride; }
+};
+
+enum class Group : std::uint8_t {
+  AlliedHeroes, EnemyHeroes, AlliedCreeps, EnemyCreeps, NeutralCreeps, AlliedBuildings, EnemyBuildings, AlliedWards,
+  EnemyWards, AlliedCourier, EnemyCourier, Count
+};
+constexpr int kGroups = static_cast<int>(Group::Count);
+
+constexpr int kMaxAvailable = 30, kMaskClasses = 4, kActionParts = 6, kOffsets = 9, kMaxSlots = 512;
+
+class Layout {
+ public:
+  // Throws std::runtime_error naming the block and field that is missing or has another count or array.
+  explicit Layout(const LayoutTable& table);
+
+  struct GroupRange {
+    int start = 0, count = 0;
+  };
+  const GroupRange& group(Group g) const { return groups[static_cast<std::size_t>(g)]; }
+  int width(ObsArray a) const { return table.widths[static_cast<std::size_t>(a)]; }
+  // "block.field" of every travelling field that the encoder does not write.
+  std::vector<std::string> unwritten_fields() const;
+  // For the test of strides: which field (index in the order of the table, plus one) the encoder writes at each cell
+  // of an array, and which row of it; 0 where none. Throws when two fields meet in one cell.
+  void trace(ObsArray array, std::vector<int>& field, std::vector<int>& row) const;
+
+  LayoutTable table;
+  int heroes = 0, units = 0;
+  std::array<GroupRange, kGroups> groups{};
+
+  struct {
+    Slot time, day, time_to_day_change, time_to_creeps, time_to_neutrals, time_to_bounty, time_to_runes,
+        enemy_courier_unseen, roshan_spawn_min, roshan_spawn_max, roshan_max_hp, roshan_alive, roshan_dead,
+        roshan_cheese, roshan_refresher, roshan_randomisation, glyph_cooldown, stock;
+  } global;
+  struct {
+    Slot position, facing, attacking, since_attack, max_hp, hp_history, damage, attack_speed, physical_resistance,
+        glyphed, glyph_timer, move_speed, mine, neutral, animation_time, ranged_creep_eta, tower_eta,
+        melee_creeps_attacking, shrine_cooldown, vector, i_attack_it, it_attacks_me, projectile_eta, unit, animation;
+  } unit;
+  struct {
+    Slot alive, deaths, in_sight, since_seen, teleporting, teleport_target, teleport_time, respawn_time, gold, level,
+        max_mana, mana, mana_regen, hp_regen, magic_resistance, attributes, invisible, using_ability, in_line;
+  } hero;
+  struct {
+    Slot purchase_settings, buyback, empty_slots, lanes, passability, build, next_item;
+  } ally;
+  struct {
+    Slot remaining, stacks, modifier;
+  } hero_modifier, unit_modifier;
+  struct {
+    Slot cooldown, in_use, castable, levels, ability;
+  } ability;
+  struct {
+    Slot location, charges, on_cooldown, cooldown, disabled, enable_time, toggled, treads, item;
+  } item;
+  struct {
+    Slot status, location, distance, pickup;
+  } pickup;
+  struct {
+    Slot visible, creeps, wards, enemy_heroes, cell;
+  } minimap;
+  struct {
+    Slot elevation, passable, creeps, area, area_effect;
+  } nearby;
+  struct {
+    Slot offsets, action, target_slot;
+  } previous;
+  int pickups = 0;
+
+ private:
+  Slot resolve(const char* block, const char* field, int count, ObsArray array);
+  int instances(const char* block, int expected);
+  std::vector<std::pair<int, int>> written_;  // (block, field)
+};
+
+}  // namespace dota
