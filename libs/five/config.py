@@ -57,9 +57,6 @@ class ModelConfig(_Section):
         return int(self.lstm_input * self.cross_hero_share)
 
 
-# ------------------------------------------------------------------------------------------------------ the learning
-
-
 # ------------------------------------------------------------------------------- learning, the league, the rating
 
 

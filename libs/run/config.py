@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dota.config import GameConfig, RewardConfig
 from five.config import BufferConfig, LeagueConfig, LearnerConfig, ModelConfig, RatingConfig, SchedulesConfig
-from rapid.config import AllocatorConfig, BlobConfig, RpcConfig, StoreConfig, TelemetryConfig
+from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 from services.controller.config import ControllerConfig
 from services.dota_env.config import EnvServiceConfig
 from services.evaluator.config import EvaluatorConfig
@@ -52,6 +52,7 @@ class RunConfig(_Section):
     blobs: BlobConfig = Field(default_factory=BlobConfig, description="Past versions, checkpoints, replays.")
     telemetry: TelemetryConfig = Field(default_factory=TelemetryConfig, description="Metrics and logs.")
     allocator: AllocatorConfig = Field(default_factory=AllocatorConfig, description="Memory allocator.")
+    lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Signs of life, draining.")
     services: ServicesConfig = Field(default_factory=ServicesConfig, description="The services.")
 
     @model_validator(mode="after")

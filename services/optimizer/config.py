@@ -16,7 +16,5 @@ class OptimizerConfig(BaseModel):
         description="Where each optimizer takes segments in, in order of rank. host:port.")
     checkpoint_every_versions: int = Field(10, ge=1, description="Versions between two checkpoints.")
     checkpoints_kept: int = Field(3, ge=1, description="Checkpoints kept; older ones are removed.")
-    archive_every_versions: int = Field(
-        1, ge=1, description="Every n-th version is written to the blob store, from where past opponents are loaded.")
     rendezvous: str = Field(
         "127.0.0.1:7399", description="torchrun's rendezvous when there is more than one optimizer. host:port.")

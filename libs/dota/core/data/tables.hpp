@@ -78,7 +78,7 @@ struct AbilityDef {
   bool target_enemy = false, target_friendly = false, target_hero = false, target_basic = false,
        target_building = false, target_tree = false;
   bool target_custom = false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
-  bool target_immune_enemies = false, target_invulnerable = false, target_self_only = false, hidden = false;
+  bool target_immune_enemies = false, target_invulnerable = false, hidden = false;
   bool pierces_immunity = false;
   // target_tree without target_hero (tango): Order::tree is the standing tree nearest to the point aimed at.
   int linked_skill = -1;  // index of the ability whose rank it copies (Shadow Fiend's razes)
