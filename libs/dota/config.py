@@ -76,3 +76,21 @@ class GameConfig(_Section):
         if len(self.hero_pool) < needed:
             raise ValueError(f"hero_pool has {len(self.hero_pool)} heroes, a team needs {needed} different ones")
         return self
+
+
+# What is told of a hero in a timestep, in the order of the core's enum Signal.
+SignalName = Literal[
+    "win", "hero_death", "courier_death", "xp", "gold", "gold_spent", "health", "mana", "killed_hero", "last_hit",
+    "deny", "aegis", "ancient_hp", "megas", "tower1", "tower2", "tower3", "tower4", "shrine", "barracks",
+    "lane_assign"]
+
+
+class RewardConfig(_Section):
+    """What is rewarded (Berner et al. 2019, table 6 and appendix G)."""
+
+    preset: Literal["paper", "gist"] = Field("paper", description="paper: the published table. gist: the weights "
+                                             "released in June 2018, all of them scaled by game time.")
+    weights: dict[SignalName, float] = Field({}, description="Weights that differ from the preset's, by signal.")
+    time_decay: float = Field(0.6, gt=0, le=1, description="Factor on rewards for every time_decay_seconds of game "
+                              "time; 1 turns it off.")
+    time_decay_seconds: float = Field(600.0, gt=0, description="Game time over which rewards shrink by time_decay.")
