@@ -1,0 +1,39 @@
+"""The recurrent core: one LSTM layer, one state per hero."""
+
+import torch
+from torch import Tensor, nn
+
+
+class Core(nn.Module):
+    """Single-layer LSTM (Berner et al. 2019, appendix H) over [T, B, H] with games that end inside the sequence."""
+
+    def __init__(self, width: int, units: int) -> None:
+        super().__init__()
+        self.units = units
+        self.lstm = nn.LSTM(width, units)
+        with torch.no_grad():
+            # Forget gates start open, so that gradients cross the unroll from the first step on.
+            self.lstm.bias_ih_l0[units:2 * units].fill_(1.0)
+            self.lstm.bias_hh_l0.zero_()
+
+    def forward(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """x [T, B, H, I], h and c [B, H, D], resets bool [T, B] or None -> (outputs [T, B, H, D], h, c).
+
+        Where resets[t, b], the state of team b is zero before step t. Steps between two resets run as one sequence.
+        """
+        steps, teams, heroes, _ = x.shape
+        flat = x.flatten(1, 2)
+        state = (h.reshape(1, teams * heroes, -1), c.reshape(1, teams * heroes, -1))
+        starts = [0]
+        if resets is not None:
+            starts = [0, *(t for t in resets.any(1).nonzero().squeeze(1).tolist() if t > 0)]
+        outputs = []
+        for start, end in zip(starts, [*starts[1:], steps], strict=True):
+            if resets is not None:
+                keep = (~resets[start]).repeat_interleave(heroes)[None, :, None]
+                state = (state[0] * keep, state[1] * keep)
+            out, state = self.lstm(flat[start:end], state)
+            outputs.append(out)
+        whole = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
+        return (whole.unflatten(1, (teams, heroes)), state[0].reshape(teams, heroes, -1),
+                state[1].reshape(teams, heroes, -1))

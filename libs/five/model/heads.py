@@ -1,0 +1,171 @@
+"""Action heads, value and auxiliary heads (Berner et al. 2019, figure 18 and appendix I)."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from dota.spaces import OFFSETS, ActionPart, Layout, MaskClass
+from torch import Tensor, nn
+
+from five.config import ModelConfig
+from five.model.distribution import (
+    OFFSET_PAIRS,
+    ActionTable,
+    entropy,
+    masked_log_softmax,
+    sample,
+)
+from five.model.trunk import TrunkOutput
+
+DELAYS = 4
+POLICY_SCALE = 0.1  # of the usual initial weights: the first policy is close to uniform over what is available
+
+
+class Chosen(NamedTuple):
+    """``actions`` int64 [N, H, 6]; ``logp`` float32 [N, H]; ``entropies`` of the heads that the action reads, each
+    [N, H], 0 where it is not read; ``target`` int64 [N, H], the row of the targeted unit in the trunk's packed units
+    (-1: no target)."""
+
+    actions: Tensor
+    logp: Tensor
+    entropies: dict[str, Tensor]
+    target: Tensor
+
+
+class ActionHeads(nn.Module):
+    """Primary action by dot product with the embeddings of what is available; then its parameters."""
+
+    def __init__(self, layout: Layout, config: ModelConfig) -> None:
+        super().__init__()
+        self.table = ActionTable(layout)
+        self.primary = nn.Linear(config.lstm, config.key)
+        self.unit = nn.Linear(config.lstm, config.key)
+        self.teleport = nn.Linear(config.lstm, config.key)
+        self.gate = nn.Embedding(self.table.mask_class.shape[0], config.key, padding_idx=0)
+        self.delay = nn.Linear(config.lstm, DELAYS)
+        self.offsets = nn.ModuleDict({pair: nn.Linear(config.lstm, 2 * OFFSETS) for pair in OFFSET_PAIRS})
+        nn.init.zeros_(self.gate.weight)
+        with torch.no_grad():
+            for layer in (self.primary, self.unit, self.teleport, self.delay, *self.offsets.values()):
+                for parameter in layer.parameters():
+                    parameter.mul_(POLICY_SCALE)
+
+    def forward(self, core: Tensor, trunk: TrunkOutput, obs: dict[str, Tensor], action_embedding: Tensor,
+                actions: Tensor | None = None, generator: torch.Generator | None = None,
+                greedy: bool = False) -> Chosen:
+        """core [N, H, D]; obs arrays with leading [N]; ``actions`` [N, H, 6] to evaluate, or None to choose."""
+        available = obs["available"].long()
+        given = None if actions is None else actions.long()
+
+        def choose(logp: Tensor, part: ActionPart) -> Tensor:
+            if given is not None:
+                return given[..., part]
+            return logp.argmax(-1) if greedy else sample(logp, generator)
+
+        primary_logp = masked_log_softmax(self._primary_logits(core, available, action_embedding), available != 0)
+        slot = choose(primary_logp, ActionPart.SLOT)
+        action = available.gather(-1, slot[..., None])[..., 0]
+        logp = _picked(primary_logp, slot)
+        entropies = {"action": entropy(primary_logp)}
+
+        delay_logp = self.delay(core).float().log_softmax(-1)
+        delay = choose(delay_logp, ActionPart.DELAY)
+        logp = logp + _picked(delay_logp, delay)
+        entropies["delay"] = entropy(delay_logp)
+
+        offset, offset_logp, offset_entropy = self._offsets(core, action, given, generator, greedy)
+        logp = logp + offset_logp
+        entropies["offset"] = offset_entropy
+
+        teleports = self.table.reads_teleport[action]
+        mask = self._target_mask(obs["target_mask"], action, teleports, trunk.index)
+        unit_logp = masked_log_softmax(self._unit_logits(core, action, teleports, mask, trunk), mask)
+        counted = mask.any(-1)
+        if given is not None:
+            unit = torch.where(teleports, given[..., ActionPart.TELEPORT], given[..., ActionPart.UNIT])
+        else:
+            unit = unit_logp.argmax(-1) if greedy else sample(unit_logp, generator)
+        unit = torch.where(counted, unit, 0)
+        logp = logp + torch.where(counted, _picked(unit_logp, unit), 0.0)
+        entropies["unit"] = torch.where(counted, entropy(unit_logp), 0.0)
+
+        chosen = torch.stack((slot, delay, torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
+                              offset[..., 0], offset[..., 1]), -1)
+        target = torch.where(counted, trunk.index.gather(1, unit), -1)
+        return Chosen(chosen, logp, entropies, target)
+
+    def target_rows(self, actions: Tensor, obs: dict[str, Tensor], trunk: TrunkOutput) -> Tensor:
+        """int64 [N, H]: the rows in ``trunk.units`` that given actions [N, H, 6] target; -1 where there is none."""
+        given = actions.long()
+        action = obs["available"].long().gather(-1, given[..., :1])[..., 0]
+        teleports = self.table.reads_teleport[action]
+        counted = self._target_mask(obs["target_mask"], action, teleports, trunk.index).any(-1)
+        unit = torch.where(teleports, given[..., ActionPart.TELEPORT], given[..., ActionPart.UNIT])
+        return torch.where(counted, trunk.index.gather(1, unit), -1)
+
+    def _primary_logits(self, core: Tensor, available: Tensor, embedding: Tensor) -> Tensor:
+        # Scoring the whole vocabulary is one matrix product; gathering embeddings first would move 30 keys a hero.
+        return (self.primary(core) @ embedding.t()).gather(-1, available)
+
+    def _offsets(self, core: Tensor, action: Tensor, given: Tensor | None, generator: torch.Generator | None,
+                 greedy: bool) -> tuple[Tensor, Tensor, Tensor]:
+        """(x and y [N, H, 2], log-probability, entropy) of the offset pair that the action reads."""
+        logits = torch.stack([self.offsets[pair](core) for pair in OFFSET_PAIRS], -2)
+        pair = self.table.offset_pair[action][..., None, None].expand(*action.shape, 1, 2 * OFFSETS)
+        logp = logits.gather(-2, pair)[..., 0, :].unflatten(-1, (2, OFFSETS)).float().log_softmax(-1)
+        reads = self.table.reads_offset[action]
+        if given is not None:
+            offset = given[..., ActionPart.OFFSET_X:ActionPart.OFFSET_Y + 1]
+        else:
+            offset = logp.argmax(-1) if greedy else sample(logp, generator)
+            offset = torch.where(reads[..., None], offset, OFFSETS // 2)
+        return (offset, torch.where(reads, _picked(logp, offset).sum(-1), 0.0),
+                torch.where(reads, entropy(logp).sum(-1), 0.0))
+
+    def _target_mask(self, target_mask: Tensor, action: Tensor, teleports: Tensor, index: Tensor) -> Tensor:
+        """bool [N, H, U]: the unit slots that the action can target; none if it reads no unit."""
+        row = torch.where(teleports, int(MaskClass.TELEPORT), self.table.mask_class[action])
+        mask = target_mask.gather(2, row[..., None, None].expand(-1, -1, 1, target_mask.shape[-1]))[:, :, 0] != 0
+        reads = self.table.reads_unit[action] | teleports
+        return mask & reads[..., None] & (index >= 0)[:, None]
+
+    def _unit_logits(self, core: Tensor, action: Tensor, teleports: Tensor, mask: Tensor,
+                     trunk: TrunkOutput) -> Tensor:
+        """float32 [N, H, U]. Only valid targets are scored: most actions have few or none.
+
+        The sigmoid gates the query instead of the keys, which gives the same products.
+        """
+        query = torch.where(teleports[..., None], self.teleport(core), self.unit(core))
+        query = query * torch.sigmoid(F.embedding(action, self.gate.weight, padding_idx=0))
+        step, hero, slot = mask.nonzero(as_tuple=True)
+        keys = trunk.units[trunk.index[step, slot], hero]
+        scores = (keys * query[step, hero]).sum(-1)
+        return scores.new_zeros(mask.shape, dtype=torch.float32).index_put((step, hero, slot), scores.float())
+
+
+class AuxiliaryHeads(nn.Module):
+    """Win probability, net-worth rank at the end, and a part in destroying each enemy building soon.
+
+    Only win probability sends its gradient into the LSTM; the others read it without shaping it.
+    """
+
+    def __init__(self, layout: Layout, config: ModelConfig) -> None:
+        super().__init__()
+        def head(out: int) -> nn.Sequential:
+            return nn.Sequential(nn.Linear(config.lstm, config.auxiliary_hidden), nn.ReLU(),
+                                 nn.Linear(config.auxiliary_hidden, out))
+
+        self.win_probability = head(1)
+        self.net_worth_rank = head(5)
+        self.building_events = head(layout.observation.buildings)
+
+    def forward(self, core: Tensor) -> dict[str, Tensor]:
+        """[..., D] -> float32 logits: win_probability [...], net_worth_rank [..., 5], building_events [..., n]."""
+        apart = core.detach()
+        return {"win_probability": self.win_probability(core)[..., 0].float(),
+                "net_worth_rank": self.net_worth_rank(apart).float(),
+                "building_events": self.building_events(apart).float()}
+
+
+def _picked(logp: Tensor, index: Tensor) -> Tensor:
+    return logp.gather(-1, index[..., None])[..., 0]

@@ -1,0 +1,95 @@
+"""Running mean and standard deviation of everything the network reads (Berner et al. 2019, appendix H).
+
+Every float, booleans included, is standardised with the statistics of all data ever seen and clipped. One field of one
+kind of row has one pair of statistics, taken over the rows that are present: a unit means the same in whichever slot of
+its group it stands. The statistics are buffers, so that they are part of a version.
+"""
+
+import torch
+from torch import Tensor, nn
+
+EPSILON = 1e-6  # added to a variance; float16 observations carry no meaning below a standard deviation of 1e-3
+
+
+class RunningStatistics(nn.Module):
+    """Count, mean and summed squared deviation of ``width`` fields, merged batch by batch in float64.
+
+    Raw moments are additive across processes: each one takes ``moments`` of its own data about the mean that all
+    share, the sums are added up, and every process merges the same total.
+    """
+
+    count: Tensor
+    mean: Tensor
+    squares: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        for name in ("count", "mean", "squares"):
+            self.register_buffer(name, torch.zeros(width, dtype=torch.float64))
+
+    def moments(self, values: Tensor, columns: slice | None = None) -> Tensor:
+        """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean."""
+        mean = self.mean if columns is None else self.mean[columns]
+        centred = values.detach().reshape(-1, values.shape[-1]).double() - mean
+        count = torch.full_like(mean, centred.shape[0])
+        return torch.stack((count, centred.sum(0), centred.square().sum(0)))
+
+    @torch.no_grad()
+    def merge(self, moments: Tensor) -> None:
+        """Takes in ``moments`` [3, width], which were taken about the present mean."""
+        new, total, squares = moments.to(self.mean)
+        count = self.count + new
+        shift = torch.where(count > 0, total / count.clamp_min(1.0), 0.0)
+        self.squares.add_(squares - count * shift.square()).clamp_min_(0.0)
+        self.mean.add_(shift)
+        self.count.copy_(count)
+
+    def standard(self) -> tuple[Tensor, Tensor]:
+        """float32 (mean, 1 / standard deviation); (0, 1) for a field of which nothing was seen."""
+        variance = self.squares / self.count.clamp_min(1.0)
+        scale = torch.where(self.count > 0, (variance + EPSILON).rsqrt(), 1.0)
+        return self.mean.float(), scale.float()
+
+
+class Normaliser(RunningStatistics):
+    """Statistics of named streams of rows, kept as one vector."""
+
+    def __init__(self, widths: dict[str, int], clip: float) -> None:
+        super().__init__(sum(widths.values()))
+        self.clip = clip
+        self.columns: dict[str, slice] = {}
+        start = 0
+        for name, width in widths.items():
+            self.columns[name] = slice(start, start + width)
+            start += width
+
+    def forward(self, floats: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Each stream [..., fields] standardised and clipped, float32."""
+        mean, scale = self.standard()
+        return {name: ((values - mean[self.columns[name]]) * scale[self.columns[name]]).clamp_(-self.clip, self.clip)
+                for name, values in floats.items()}
+
+    def stream_moments(self, floats: dict[str, Tensor]) -> Tensor:
+        """float64 [3, width] of a batch's streams; add up across processes, then ``merge``."""
+        return torch.cat([self.moments(floats[name], columns) for name, columns in self.columns.items()], 1)
+
+
+class RewardStatistics(RunningStatistics):
+    """Running standard deviation of rewards, by which they are divided before advantages are computed
+    (Berner et al. 2019, section 3.2). Rewards are not centred: a constant reward stays a reward."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+    def std(self) -> float:
+        """Root of the mean squared deviation; 1.0 while no reward was seen or all were equal."""
+        count = float(self.count)
+        variance = float(self.squares) / count if count > 0 else 0.0
+        return variance**0.5 if variance > 0 else 1.0
+
+    @torch.no_grad()
+    def merge_raw(self, count: float, total: float, squares: float) -> None:
+        """Takes in rewards given as their number, sum and sum of squares (about zero), as rollouts send them."""
+        mean = float(self.mean)
+        centred = (count, total - count * mean, squares - 2.0 * mean * total + count * mean * mean)
+        self.merge(torch.tensor(centred, dtype=torch.float64)[:, None])

@@ -1,0 +1,201 @@
+"""The policy: what rollouts and inference call to act, and the optimizer to learn."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from dota.spaces import Layout
+from torch import Tensor, nn
+
+from five.config import ModelConfig
+from five.model.core import Core
+from five.model.cross_hero import cross_hero_pool
+from five.model.embeddings import Embeddings
+from five.model.heads import ActionHeads, AuxiliaryHeads, Chosen
+from five.model.inputs import Inputs
+from five.model.normaliser import Normaliser, RewardStatistics
+from five.model.process_set import SplitLinear
+from five.model.trunk import Trunk, TrunkOutput
+
+State = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What ``act`` returns: ``actions`` int16 [B, H, 6], ``logp`` and ``values`` float32 [B, H], ``aux``
+    probabilities, ``state`` to hand in at the next step."""
+
+    actions: Tensor
+    logp: Tensor
+    values: Tensor
+    aux: dict[str, Tensor]
+    state: State
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """What ``unroll`` returns, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
+    ``entropies`` by head [T, B, H] (their sum is ``entropy``), ``state`` after the last step, detached."""
+
+    logp: Tensor
+    entropy: Tensor
+    values: Tensor
+    aux: dict[str, Tensor]
+    entropies: dict[str, Tensor]
+    state: State
+
+
+def state_specs(layout: Layout, config: ModelConfig) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
+    """Shape and dtype of each array of one team's recurrent state. All zero at the start of a game.
+
+    ``target_embedding`` is the embedding that the unit targeted last had then: the previous-action block shows it.
+    """
+    h = layout.heroes
+    return {"h": ((h, config.lstm), np.float32), "c": ((h, config.lstm), np.float32),
+            "target_embedding": ((h, config.key), np.float32)}
+
+
+class Policy(nn.Module):
+    """One network for all heroes of a team: the heroes are a batch dimension with a recurrent state each.
+
+    ``state_dict()`` (parameters, input and reward statistics) is what a version is.
+    """
+
+    def __init__(self, layout: Layout, config: ModelConfig) -> None:
+        super().__init__()
+        self.layout = layout
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.trunk = Trunk(layout, config, self.embeddings)
+        widths = self.trunk.reader.widths()
+        self.normaliser = Normaliser(widths, config.input_clip)
+        self.rewards = RewardStatistics()
+        previous = widths["previous_action"] + 2 * config.key
+        self.join = SplitLinear(self.trunk.shared_width, self.trunk.private_width + previous, config.lstm_input)
+        self.core = Core(config.lstm_input, config.lstm)
+        self.heads = ActionHeads(layout, config)
+        self.value = nn.Linear(config.lstm, 1)
+        self.auxiliary = AuxiliaryHeads(layout, config)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.value.weight.device
+
+    def initial_state(self, teams: int) -> State:
+        """State at the start of a game, [teams, ...], on the policy's device."""
+        return {name: torch.zeros((teams, *shape), device=self.device)
+                for name, (shape, _) in state_specs(self.layout, self.config).items()}
+
+    @torch.no_grad()
+    def act(self, obs: dict[str, Tensor], state: State, *, generator: torch.Generator | None = None,
+            greedy: bool = False) -> Acted:
+        """Chooses one action per hero. ``obs`` arrays and ``state`` with leading [B], on the policy's device.
+
+        With a ``generator`` the choice is a function of its state and the inputs; ``greedy`` takes the most likely.
+        """
+        with self._autocast():
+            inputs, trunk, floats = self._encode(obs)
+            joined = self._join(inputs, trunk, floats, state["target_embedding"])
+            core, h, c = self.core(joined[None], state["h"], state["c"])
+            core = core[0]
+            chosen = self.heads(core, trunk, obs, self.embeddings["action"].weight, None, generator, greedy)
+            values = self.value(core)[..., 0]
+            aux = self.auxiliary(core)
+        new = {"h": h.float(), "c": c.float(), "target_embedding": self._targets(chosen, trunk)}
+        probabilities = {"win_probability": aux["win_probability"].sigmoid(),
+                         "net_worth_rank": aux["net_worth_rank"].softmax(-1),
+                         "building_events": aux["building_events"].sigmoid()}
+        return Acted(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new)
+
+    def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: State,
+               resets: Tensor | None = None) -> Unrolled:
+        """Evaluates given actions over a sequence.
+
+        ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step, ``resets``
+        bool [T, B] (None: none): where set, a new game starts, and the state is zero before that step.
+        """
+        steps, teams = actions.shape[:2]
+        flat = {name: array.flatten(0, 1) for name, array in obs.items()}
+        with self._autocast():
+            inputs, trunk, floats = self._encode(flat)
+            previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
+            joined = self._join(inputs, trunk, floats, previous)
+            core, h, c = self.core(joined.unflatten(0, (steps, teams)), state["h"], state["c"], resets)
+            core = core.flatten(0, 1)
+            chosen = self.heads(core, trunk, flat, self.embeddings["action"].weight, actions.flatten(0, 1))
+            values = self.value(core)[..., 0].float()
+            aux = self.auxiliary(core)
+        lead = (steps, teams)
+        entropies = {name: e.unflatten(0, lead) for name, e in chosen.entropies.items()}
+        last = self._targets(chosen, trunk).unflatten(0, lead)[-1]
+        return Unrolled(
+            chosen.logp.unflatten(0, lead), torch.stack(list(entropies.values())).sum(0),
+            values.unflatten(0, lead), {name: logits.unflatten(0, lead) for name, logits in aux.items()}, entropies,
+            {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last})
+
+    @torch.no_grad()
+    def observation_moments(self, obs: dict[str, Tensor]) -> Tensor:
+        """float64 [3, F]: raw moments of a batch's observations (any leading dimensions) for ``update_normaliser``.
+
+        Sums about the present means: those of several processes are added up, then each process merges the total.
+        """
+        lead = obs["shared"].dim() - 1
+        flat = {name: array.flatten(0, lead - 1) for name, array in obs.items()} if lead > 1 else obs
+        return self.normaliser.stream_moments(self.trunk.reader(flat).floats)
+
+    def update_normaliser(self, moments: Tensor) -> None:
+        """Takes ``observation_moments`` (summed over processes) into the statistics of all data ever seen."""
+        self.normaliser.merge(moments)
+
+    @property
+    def reward_std(self) -> float:
+        """What rewards are divided by; 1.0 before any was seen."""
+        return self.rewards.std()
+
+    def parameter_counts(self) -> dict[str, int]:
+        """Parameters by part, and their ``total``."""
+        counts = {name: sum(p.numel() for p in part.parameters()) for name, part in self.named_children()}
+        counts = {name: count for name, count in counts.items() if count}
+        return {**counts, "total": sum(counts.values())}
+
+    def _autocast(self) -> Any:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
+
+    def _encode(self, obs: dict[str, Tensor]) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
+        inputs = self.trunk.reader(obs)
+        floats = self.normaliser(inputs.floats)
+        return inputs, self.trunk(inputs, floats, self.embeddings), floats
+
+    def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:
+        """The LSTM's input [N, H, I]; ``target`` [N, H, K]: embeddings of the units targeted the step before."""
+        action = self.embeddings.embed("action", inputs.ids["previous_action"])
+        private = torch.cat((trunk.private, floats["previous_action"], target, action), -1)
+        joined = torch.relu(self.join(trunk.shared, private))
+        return cross_hero_pool(joined, self.config.pooled)
+
+    def _targets(self, chosen: Chosen, trunk: TrunkOutput) -> Tensor:
+        """float32 [N, H, K]: embeddings of the chosen targets, zero where there is none; no gradient."""
+        return _embedding_of(chosen.target, trunk)
+
+    def _previous_targets(self, actions: Tensor, obs: dict[str, Tensor], first: Tensor, trunk: TrunkOutput,
+                          resets: Tensor | None) -> Tensor:
+        """[T * B, H, K]: the state's embedding at the first step, then those of the steps before; zero after a reset."""
+        steps, teams = actions.shape[:2]
+        flat = {name: obs[name].flatten(0, 1) for name in ("available", "target_mask")}
+        rows = self.heads.target_rows(actions.flatten(0, 1), flat, trunk)
+        targets = _embedding_of(rows, trunk).unflatten(0, (steps, teams))
+        previous = torch.cat((first[None], targets[:-1]))
+        if resets is not None:
+            previous = previous.masked_fill(resets[:, :, None, None], 0.0)
+        return previous.flatten(0, 1)
+
+
+def _embedding_of(rows: Tensor, trunk: TrunkOutput) -> Tensor:
+    units = trunk.units.detach()
+    if len(units) == 0:
+        return units.new_zeros(*rows.shape, units.shape[-1], dtype=torch.float32)
+    hero = torch.arange(rows.shape[1], device=rows.device)
+    return units[rows.clamp_min(0), hero].float() * (rows >= 0)[..., None]

@@ -1,0 +1,83 @@
+"""Unordered sets: two fully connected layers over each row, then a max-pool over the rows (Berner et al. 2019,
+figure 17, "Process Set"), computed on packed rows of what is present."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from five.model.inputs import Rows
+
+
+class _SegmentMax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, owner: Tensor, owners: int) -> Tensor:
+        pooled = rows.new_zeros(owners, rows.shape[1])
+        pooled.scatter_reduce_(0, owner[:, None].expand_as(rows), rows, "amax")
+        ctx.save_for_backward(rows, owner, pooled)
+        return pooled
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        rows, owner, pooled = ctx.saved_tensors
+        # Rows that share the maximum share its gradient. A pool at its floor of zero was reached by no row.
+        winner = ((rows == pooled.index_select(0, owner)) & (rows > 0)).to(rows.dtype)
+        winners = torch.zeros_like(pooled).index_add_(0, owner, winner)
+        share = grads[0].to(rows.dtype) / winners.clamp_min_(1.0)
+        return winner.mul_(share.index_select(0, owner)), None, None
+
+
+def segment_max(rows: Tensor, owner: Tensor, owners: int) -> Tensor:
+    """ReLU of the maximum over the rows of each owner: [R, S] and [R] -> [owners, S]; 0 where an owner has no rows.
+
+    Pooling before the activation is the same function as after it, at one activation per pool and not per row.
+    """
+    pooled: Tensor = _SegmentMax.apply(rows, owner, owners)
+    return pooled
+
+
+class SplitLinear(nn.Module):
+    """One linear layer on [shared; private], computed as Ws shared + Wp private: the shared half once per team."""
+
+    def __init__(self, shared: int, private: int, out: int) -> None:
+        super().__init__()
+        self.shared = nn.Linear(shared, out)
+        self.private = nn.Linear(private, out, bias=False)
+        # Both halves as one layer over the concatenation would be initialised.
+        bound = (shared + private) ** -0.5
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def forward(self, shared: Tensor, private: Tensor) -> Tensor:
+        """[..., Fs] and [..., H, Fp] -> [..., H, out]."""
+        whole: Tensor = self.shared(shared).unsqueeze(-2) + self.private(private)
+        return whole
+
+
+class ProcessSet(nn.Module):
+    """A set whose rows are seen alike by all heroes of the team."""
+
+    def __init__(self, features: int, hidden: int, out: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(features, hidden)
+        self.second = nn.Linear(hidden, out)
+
+    def forward(self, values: Tensor, rows: Rows) -> Tensor:
+        """[R, features] -> pooled [owners, out]."""
+        return segment_max(self.second(F.relu(self.first(values))), rows.owner, rows.owners)
+
+
+class UnitSet(nn.Module):
+    """A set whose rows differ from hero to hero in their private part (positions relative to it, ...)."""
+
+    def __init__(self, shared: int, private: int, hidden: int, out: int) -> None:
+        super().__init__()
+        self.first = SplitLinear(shared, private, hidden)
+        self.second = nn.Linear(hidden, out)
+
+    def forward(self, shared: Tensor, private: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """[R, Fs] and [R, H, Fp] -> (rows [R, H, out] before the pool, pooled [owners, H, out])."""
+        encoded: Tensor = self.second(F.relu(self.first(shared, private)))
+        pooled = segment_max(encoded.flatten(1), rows.owner, rows.owners)
+        return encoded, pooled.unflatten(1, encoded.shape[1:])
