@@ -1,0 +1,1 @@
+"""gRPC between the services: one place for limits, deadlines, security, errors and health."""

@@ -1,0 +1,151 @@
+"""Channels to services, and calls that are tried again."""
+
+import asyncio
+import json
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+
+from rapid.config import RpcConfig
+from rapid.rpc.errors import CallFailed, failure_of
+from rapid.rpc.security import channel_credentials, token_metadata
+
+T = TypeVar("T")
+Options = list[tuple[str, Any]]
+
+
+def channel_options(config: RpcConfig) -> Options:
+    """gRPC options of every channel: sizes, keepalive, reconnection, retries of calls that reached no server."""
+    retry = {
+        "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's own bounds
+        "initialBackoff": f"{config.backoff_seconds}s",
+        "maxBackoff": f"{config.max_backoff_seconds}s",
+        "backoffMultiplier": 2,
+        "retryableStatusCodes": ["UNAVAILABLE"],
+    }
+    policy: dict[str, Any] = {"name": [{}]}
+    if config.retries:
+        policy["retryPolicy"] = retry
+    options: Options = [
+        ("grpc.max_send_message_length", config.max_message_bytes),
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.initial_reconnect_backoff_ms", int(config.backoff_seconds * 1000)),
+        ("grpc.min_reconnect_backoff_ms", int(config.backoff_seconds * 1000)),
+        ("grpc.max_reconnect_backoff_ms", int(config.max_backoff_seconds * 1000)),
+        ("grpc.enable_retries", 1),
+        ("grpc.service_config", json.dumps({"methodConfig": [policy]})),
+        # Otherwise channels of one process share a connection, and with it one core's worth of work.
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    if config.tls and config.tls.server_name:
+        options.append(("grpc.ssl_target_name_override", config.tls.server_name))
+    return options
+
+
+class Channel:
+    """An asyncio channel with what its calls carry.
+
+    Attributes: ``grpc`` for a generated stub, ``metadata`` and ``config.deadline_seconds`` for each call.
+    """
+
+    def __init__(self, target: str, config: RpcConfig, token: str | None) -> None:
+        self.target = target
+        self.config = config
+        self.metadata = token_metadata(token)
+        options = channel_options(config)
+        self.grpc: grpc.aio.Channel
+        if config.tls:
+            self.grpc = grpc.aio.secure_channel(target, channel_credentials(config.tls), options=options)
+        else:
+            self.grpc = grpc.aio.insecure_channel(target, options=options)
+
+    async def close(self) -> None:
+        """Ends the connection and with it every call that is still on."""
+        await self.grpc.close(None)
+
+    async def ready(self, timeout: float) -> None:
+        """Waits until a server answers. Raises TimeoutError naming the address."""
+        try:
+            await asyncio.wait_for(self.grpc.channel_ready(), timeout)
+        except TimeoutError:
+            raise TimeoutError(f"no server answers at {self.target} within {timeout:g} s") from None
+
+
+def aio_channel(target: str, config: RpcConfig, token: str | None = None) -> Channel:
+    """A channel for an asyncio loop; made within it. ``target`` is host:port, unix:path or any gRPC name."""
+    return Channel(target, config, token)
+
+
+class _AddToken(grpc.UnaryUnaryClientInterceptor[Any, Any], grpc.UnaryStreamClientInterceptor[Any, Any],
+                grpc.StreamUnaryClientInterceptor[Any, Any], grpc.StreamStreamClientInterceptor[Any, Any]):
+    """Puts the token on every call of a blocking channel."""
+
+    def __init__(self, token: str) -> None:
+        self._metadata = token_metadata(token)
+
+    def _continue(self, continuation: Any, details: Any, request: Any) -> Any:
+        class WithToken(grpc.ClientCallDetails):
+            method = details.method
+            timeout = details.timeout
+            metadata = (*(details.metadata or ()), *self._metadata)
+            credentials = details.credentials
+            wait_for_ready = details.wait_for_ready
+            compression = details.compression
+
+        return continuation(WithToken(), request)
+
+    intercept_unary_unary = _continue
+    intercept_unary_stream = _continue
+    intercept_stream_unary = _continue
+    intercept_stream_stream = _continue
+
+
+def channel(target: str, config: RpcConfig, token: str | None = None) -> grpc.Channel:
+    """A blocking channel, for tools; the token goes with every call."""
+    options = channel_options(config)
+    plain = (grpc.secure_channel(target, channel_credentials(config.tls), options) if config.tls
+             else grpc.insecure_channel(target, options))
+    return grpc.intercept_channel(plain, _AddToken(token)) if token else plain
+
+
+def backoff(config: RpcConfig, rng: random.Random | None = None) -> Iterator[float]:
+    """Pauses between tries, seconds, without end: doubling to the maximum, each drawn from its upper half."""
+    draw = (rng or random).uniform
+    pause = config.backoff_seconds
+    while True:
+        pause = min(pause, config.max_backoff_seconds)
+        yield draw(pause / 2, pause)
+        pause *= 2
+
+
+async def call_with_retry(call: Callable[[float], Awaitable[T]], target: str, method: str, config: RpcConfig,
+                          deadline: float | None = None) -> T:
+    """The answer of ``call``, tried again while no server answers.
+
+    ``call`` takes the seconds left, which it gives gRPC as its timeout, and must be safe to repeat. All tries
+    together end with ``deadline`` seconds (by default ``rpc.deadline_seconds``). Raises CallFailed.
+    """
+    loop = asyncio.get_running_loop()
+    end = loop.time() + (config.deadline_seconds if deadline is None else deadline)
+    pauses = backoff(config)
+    tries = 0
+    while True:
+        try:
+            return await call(max(end - loop.time(), 0.001))
+        except grpc.aio.AioRpcError as error:
+            failure = failure_of(error, target, method)
+        tries += 1
+        pause = next(pauses)
+        if not failure.may_retry or tries > config.retries or loop.time() + pause >= end:
+            raise failure
+        await asyncio.sleep(pause)
+
+
+__all__ = ["CallFailed", "Channel", "aio_channel", "backoff", "call_with_retry", "channel", "channel_options"]

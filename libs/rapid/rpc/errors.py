@@ -1,0 +1,134 @@
+"""What went wrong, on both ends: exceptions to status codes at the server, status codes to messages at the client."""
+
+import re
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from rapid.wire import LayoutMismatch
+
+StatusCode = grpc.StatusCode
+
+
+class RpcError(RuntimeError):
+    """An error that a server answers with a status code of its own."""
+
+    code: StatusCode = StatusCode.INTERNAL
+
+
+class NotFound(RpcError):
+    """What was asked for does not exist."""
+
+    code = StatusCode.NOT_FOUND
+
+
+class Conflict(RpcError):
+    """The request does not fit the present state; nothing was changed."""
+
+    code = StatusCode.FAILED_PRECONDITION
+
+
+class Unavailable(RpcError):
+    """The server cannot answer now (starting, draining, a store is away); another one, or a later try, may."""
+
+    code = StatusCode.UNAVAILABLE
+
+
+class Exhausted(RpcError):
+    """A bound is reached: sessions, queue, memory."""
+
+    code = StatusCode.RESOURCE_EXHAUSTED
+
+
+class Unauthenticated(RpcError):
+    """The call carries no token, or a wrong one."""
+
+    code = StatusCode.UNAUTHENTICATED
+
+
+class MessageTooLarge(ValueError):
+    """A message over the limit, refused before it is sent."""
+
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        super().__init__(f"{what} has {size:,} bytes, over the limit of {limit:,}: send less at once or raise "
+                         "rpc.max_message_mebibytes on both sides")
+        self.size = size
+        self.limit = limit
+
+
+class CallFailed(RuntimeError):
+    """A call that a server refused or that did not reach one.
+
+    Attributes: ``code`` of the failure, ``target`` the address, ``method`` the full name, ``details`` the reason.
+    """
+
+    def __init__(self, code: StatusCode, target: str, method: str, details: str) -> None:
+        super().__init__(f"{method} at {target}: {details} ({code.name})")
+        self.code = code
+        self.target = target
+        self.method = method
+        self.details = details
+
+    @property
+    def may_retry(self) -> bool:
+        """Whether the same call may succeed later or at another address."""
+        return self.code in RETRIABLE
+
+
+# Cancelled: a server that goes away cancels the streams it still has.
+RETRIABLE = frozenset({StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED, StatusCode.CANCELLED,
+                       StatusCode.ABORTED})
+
+# First match wins: subclasses stand before their bases.
+_CODES: tuple[tuple[type[BaseException], StatusCode], ...] = (
+    (LayoutMismatch, StatusCode.FAILED_PRECONDITION),
+    (MessageTooLarge, StatusCode.RESOURCE_EXHAUSTED),
+    (ValueError, StatusCode.INVALID_ARGUMENT),
+    (PermissionError, StatusCode.PERMISSION_DENIED),
+    (TimeoutError, StatusCode.DEADLINE_EXCEEDED),
+    (NotImplementedError, StatusCode.UNIMPLEMENTED),
+    (ConnectionError, StatusCode.UNAVAILABLE),
+)
+
+
+def status_of(error: BaseException) -> tuple[StatusCode, str]:
+    """The status code and the message that a caller is answered with.
+
+    An exception that is nobody's intention is INTERNAL and keeps its message to the server's log.
+    """
+    if isinstance(error, RpcError):
+        return error.code, str(error)
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code, str(error)
+    # Redis is away: its exceptions are known by name, so that a server without a store need not import it.
+    if type(error).__module__.startswith("redis.") and type(error).__name__ in ("ConnectionError", "TimeoutError"):
+        return StatusCode.UNAVAILABLE, f"the run's store does not answer: {error}"
+    return StatusCode.INTERNAL, f"internal error ({type(error).__name__}); the server's log has the details"
+
+
+_TOO_LARGE = re.compile(r"(Sent|Received) message larger than max \((\d+) vs\. (\d+)\)", re.IGNORECASE)
+_OWN_LIMIT = re.compile(r"CLIENT: ", re.IGNORECASE)
+
+
+def failure_of(error: grpc.aio.AioRpcError, target: str, method: str) -> CallFailed:
+    """A gRPC error as one that says where it happened and, where it is known, what to do."""
+    code = error.code()
+    details = error.details() or "no reason given"
+    too_large = _TOO_LARGE.search(details)
+    if too_large:
+        size, limit = int(too_large[2]), int(too_large[3])
+        whose = "this side's" if _OWN_LIMIT.search(details) else "the server's"
+        details = (f"a message of {size:,} bytes is over {whose} limit of {limit:,}: send less at once or raise "
+                   "rpc.max_message_mebibytes on both sides")
+    elif code is StatusCode.UNAVAILABLE and "connect" in details.lower():
+        details = f"no server answers there ({details})"
+    return CallFailed(code, target, method, details)
+
+
+def check_size(what: str, message: Any, limit: int) -> None:
+    """Raises MessageTooLarge when ``message`` would not pass. Serialises nothing."""
+    size = message.ByteSize()
+    if size > limit:
+        raise MessageTooLarge(what, size, limit)

@@ -1,0 +1,35 @@
+"""Health of a server, as gRPC's standard health service tells it: what probes and the local supervisor ask."""
+
+import time
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from rapid.config import RpcConfig
+from rapid.rpc.channel import channel
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+def is_serving(target: str, config: RpcConfig, service: str = "", timeout: float = 2.0) -> bool:
+    """Whether the server at ``target`` says that ``service`` ('' is the whole server) is ready. Blocks."""
+    with channel(target, config) as connection:
+        try:
+            answer = health_pb2_grpc.HealthStub(connection).Check(
+                health_pb2.HealthCheckRequest(service=service), timeout=timeout)
+        except grpc.RpcError:
+            return False
+    return bool(answer.status == SERVING)
+
+
+def wait_serving(target: str, config: RpcConfig, timeout: float, service: str = "") -> bool:
+    """Whether the server becomes ready within ``timeout`` seconds. Blocks."""
+    end = time.monotonic() + timeout
+    while True:
+        left = end - time.monotonic()
+        if left <= 0:
+            return False
+        if is_serving(target, config, service, min(left, 2.0)):
+            return True
+        time.sleep(min(0.1, max(end - time.monotonic(), 0.0)))

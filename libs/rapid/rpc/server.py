@@ -1,0 +1,181 @@
+"""A gRPC server: limits, health, reflection, and one interceptor for tokens and errors."""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, NoReturn
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from rapid.config import RpcConfig
+from rapid.rpc.errors import StatusCode, status_of
+from rapid.rpc.health import NOT_SERVING, SERVING
+from rapid.rpc.security import is_authorised, presented_token, require_token, server_credentials
+
+log = logging.getLogger(__name__)
+
+Context = grpc.aio.ServicerContext[Any, Any]
+Register = tuple[Callable[[Any, Any], None], Any]
+# Probes carry no token, and learn nothing but that the server is up.
+OPEN_METHODS = ("/grpc.health.v1.Health/",)
+
+
+def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
+    """gRPC options of every server."""
+    return [
+        ("grpc.max_send_message_length", config.max_message_bytes),
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.keepalive_time_ms", int(config.keepalive_seconds * 1000)),
+        ("grpc.keepalive_timeout_ms", int(config.keepalive_timeout_seconds * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        # Clients ping every keepalive_seconds (5 at least); pings that often are no abuse.
+        ("grpc.http2.min_ping_interval_without_data_ms", 4000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 4000),
+        # Two servers on one port would share its connections without a word.
+        ("grpc.so_reuseport", 0),
+    ]
+
+
+async def _fail(context: Context, method: str, error: BaseException) -> NoReturn:
+    code, message = status_of(error)
+    if code is StatusCode.INTERNAL:
+        log.error("%s failed", method, exc_info=error)
+    await context.abort(code, message)
+    raise AssertionError("abort returned")
+
+
+class Door(grpc.aio.ServerInterceptor):
+    """Lets calls with the right token in, and answers exceptions with status codes."""
+
+    def __init__(self, token: str | None) -> None:
+        self._token = token
+
+    async def intercept_service(
+        self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        handler = await continuation(handler_call_details)
+        if handler is None:  # gRPC answers UNIMPLEMENTED
+            return handler
+        method: str = handler_call_details.method
+        refused = not method.startswith(OPEN_METHODS) and not is_authorised(
+            self._token, presented_token(handler_call_details.invocation_metadata))
+        return _guard(handler, method, refused)
+
+
+def _guard(handler: Any, method: str, refused: bool) -> grpc.RpcMethodHandler[Any, Any]:
+    """``handler`` with its exceptions mapped, or one that refuses every call, of the same kind."""
+    behaviour = next(b for b in (handler.unary_unary, handler.unary_stream, handler.stream_unary,
+                                 handler.stream_stream) if b is not None)
+
+    async def one_answer(request: Any, context: Context) -> Any:
+        if refused:
+            await _refuse(context)
+        try:
+            return await behaviour(request, context)
+        except (asyncio.CancelledError, grpc.aio.AbortError):
+            raise
+        except Exception as error:
+            await _fail(context, method, error)
+
+    async def many_answers(request: Any, context: Context) -> AsyncIterator[Any]:
+        if refused:
+            await _refuse(context)
+        try:
+            async for answer in behaviour(request, context):
+                yield answer
+        except (asyncio.CancelledError, grpc.aio.AbortError, GeneratorExit):
+            raise
+        except Exception as error:
+            await _fail(context, method, error)
+
+    streams_answers = handler.response_streaming
+    # A streaming method may also be a coroutine that writes to its context.
+    guarded: Any = many_answers if streams_answers and inspect.isasyncgenfunction(behaviour) else one_answer
+    make: Any = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, False): grpc.stream_unary_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }[bool(handler.request_streaming), bool(streams_answers)]
+    result: grpc.RpcMethodHandler[Any, Any] = make(guarded, handler.request_deserializer, handler.response_serializer)
+    return result
+
+
+async def _refuse(context: Context) -> NoReturn:
+    await context.abort(StatusCode.UNAUTHENTICATED,
+                        "no valid token: set FIVE_TOKEN (or rpc.token_file) to the run's token")
+    raise AssertionError("abort returned")
+
+
+class _Recorder:
+    """Passes registrations on to a server and remembers the services' names."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self.names: list[str] = []
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
+        self.names += [handler.service_name() for handler in handlers]
+        self._server.add_generic_rpc_handlers(handlers)
+
+    def add_registered_method_handlers(self, service: str, handlers: Any) -> None:
+        self._server.add_registered_method_handlers(service, handlers)
+
+
+class RpcServer:
+    """A started server. Attributes: ``port`` it listens on, ``services`` it offers."""
+
+    def __init__(self, server: grpc.aio.Server, checks: Any, services: tuple[str, ...], port: int) -> None:
+        self._server = server
+        self._checks = checks
+        self.services = services
+        self.port = port
+
+    async def set_serving(self, serving: bool) -> None:
+        """Tells probes whether calls are welcome; readiness may follow peers, liveness never does."""
+        for name in ("", *self.services):
+            await self._checks.set(name, SERVING if serving else NOT_SERVING)
+
+    async def stop(self, grace: float) -> None:
+        """Takes no new calls, lets those under way end for ``grace`` seconds, then cancels them."""
+        await self._checks.enter_graceful_shutdown()
+        await self._server.stop(grace)
+
+    async def wait(self) -> None:
+        """Until the server has stopped."""
+        await self._server.wait_for_termination()
+
+
+async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, token: str | None = None,
+                serving: bool = True) -> RpcServer:
+    """Starts a server at ``address`` (host:port, port 0 takes a free one; or unix:path).
+
+    ``servicers`` pairs each generated ``add_XServicer_to_server`` with its servicer. ``serving`` False leaves it not
+    ready until ``set_serving``. Health answers without a token, everything else needs ``token`` where one is given.
+    Raises ValueError when a token is required and missing, OSError when the address cannot be listened on.
+    """
+    door = Door(require_token(config, token))
+    server = grpc.aio.server(interceptors=[door], options=server_options(config))
+    recorder = _Recorder(server)
+    for add, servicer in servicers:
+        add(servicer, recorder)
+    names = tuple(recorder.names)
+    checks: Any = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)  # type: ignore[no-untyped-call]
+    reflection.enable_server_reflection(
+        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)  # type: ignore[arg-type]
+    try:
+        port = (server.add_secure_port(address, server_credentials(config.tls)) if config.tls
+                else server.add_insecure_port(address))
+    except RuntimeError:
+        raise OSError(f"cannot listen on {address}: the port is taken, or the address is not this machine's") from None
+    started = RpcServer(server, checks, names, port)
+    await started.set_serving(serving)
+    await server.start()
+    return started
