@@ -18,6 +18,7 @@ constexpr int kAbilitySlots = 6, kItemSlots = 16;  // items: 6 inventory, 3 back
 constexpr int kInventory = 6, kBackpackFirst = 6, kStashFirst = 9, kTpSlot = 15;
 constexpr int kMaxTrees = 2560, kMaxCamps = 24, kMaxPickups = 6, kHistory = 16;
 constexpr int kNavCells = 260;   // navigation cells of 64 world units a side
+constexpr int kPathPoints = 6;   // corners of a planned path that a unit keeps
 constexpr int kHashCells = 66;   // spatial hash cells of 256 world units a side, with a margin
 constexpr int kFramesPerStep = 4;
 constexpr float kDt = 1.0f / 30.0f;
@@ -120,10 +121,13 @@ struct Unit {
   std::int16_t waypoint = 0;  // lane creeps
   std::int8_t camp = -1;
   Vec2 velocity;          // of this frame, set by motion; units per second
-  std::int16_t path = -1; // path cache slot; owned by map/path
-  Vec2 path_goal, path_next;
-  float path_until = 0;   // game time at which it is planned anew
+  std::int16_t path = -1; // map/path: kind of the path it is on
+  Vec2 path_goal;         // what the path was planned for
   Vec2 path_end;          // path_goal, or the walkable place nearest to it
+  std::array<Vec2, kPathPoints> path_points{};  // corners ahead, path_i the next of path_n
+  std::uint8_t path_n = 0, path_i = 0;
+  std::int8_t path_side = 0;  // side it last passed another unit on
+  float path_until = 0;       // game time at which the path is planned anew
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
   std::uint16_t bash_counter = 0, crit_counter = 0;
   std::array<float, kHistory> hp_history{};  // one entry a timestep, newest at World::step_index % kHistory
@@ -253,6 +257,10 @@ struct HeroState {
   std::uint8_t courier_trips = 0;
   float fountain_until = -99, shrine_until = -99;  // healing lasts until
   float aegis_expires = 0;
+  bool rising = false;               // dead, and to rise on the spot at respawn_at (Aegis)
+  std::uint32_t skill_swaps = 0;     // randomisation: bit k = entries k and k + 1 of the skill order change places
+  bool items_changed = true;         // the inventory is to be put in order
+  std::int32_t passive_ticks = 0;    // passive gold payments so far
 };
 
 // What lies on the ground. World::pickups[0-3] are the bounty spots, [4-5] the power spots, in the map's order.

@@ -1,0 +1,140 @@
+#include "world/casting.hpp"
+
+#include <algorithm>
+
+#include "map/map_data.hpp"
+#include "world/game_rules.hpp"
+
+namespace dota {
+namespace {
+
+bool can_cast_in(const Unit& u, int slot) {
+  if (u.status & (kStunned | kHexed)) return false;
+  return slot < 16 ? !(u.status & kSilenced) : !(u.status & kMuted);
+}
+
+void start_cooldown(Context& c, HeroState& h, const Unit& u, int slot, const AbilityDef& a, int level) {
+  World& w = c.world;
+  const float ready = w.time + a.at(a.cooldown, level) * (1 - u.cooldown_red);
+  if (slot < 16) {
+    AbilityState& s = h.abilities[static_cast<std::size_t>(slot)];
+    if (a.program.charges >= 0)
+      s.charges = static_cast<std::int8_t>(std::max(0, s.charges - 1));
+    else
+      s.ready = ready;
+    return;
+  }
+  h.items[static_cast<std::size_t>(slot - 16)].ready = ready;
+  if (a.shared_cooldown < 0) return;
+  for (ItemState& item : h.items) {
+    if (item.id < 0) continue;
+    const int other = c.tables.items[static_cast<std::size_t>(item.id)].ability;
+    if (other >= 0 && c.tables.abilities[static_cast<std::size_t>(other)].shared_cooldown == a.shared_cooldown)
+      item.ready = std::max(item.ready, ready);
+  }
+}
+
+}  // namespace
+
+Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o) {
+  if (o.type == OrderType::CastNoTarget) return u.pos;
+  if (o.tree >= 0) return c.tables.map->trees[static_cast<std::size_t>(o.tree)].pos;
+  if (o.type == OrderType::CastUnit)
+    if (const Unit* t = c.world.get(o.target)) return t->pos;
+  return o.point;
+}
+
+bool cast_in_range(const Context& c, const Unit& u, const AbilityDef& a, int level, const Order& o) {
+  const float range = a.at(a.cast_range, level);
+  if (range <= 0 || o.type == OrderType::CastNoTarget || a.target == TargetType::Teleport) return true;
+  float reach = range + u.cast_range;
+  if (o.type == OrderType::CastUnit && o.tree < 0)
+    if (const Unit* t = c.world.get(o.target)) reach += u.radius + t->radius;
+  return distance(u.pos, cast_point_of(c, u, o)) <= reach;
+}
+
+void cast_now(Context& c, Unit& u, const Order& o) {
+  World& w = c.world;
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, u, o.slot, &level);
+  if (!a || u.hero < 0) return;
+  HeroState& h = w.heroes[static_cast<std::size_t>(u.hero)];
+  const int item_slot = o.slot - 16;
+  const std::int16_t item = item_slot >= 0 ? h.items[static_cast<std::size_t>(item_slot)].id : std::int16_t{-1};
+  u.mana = std::max(0.0f, u.mana - a->at(a->mana_cost, level) * (1 - u.mana_cost_red));
+  start_cooldown(c, h, u, o.slot, *a, level);
+  if (a->target == TargetType::Teleport) h.last_teleport = w.time;
+  cast_effect(c, u, o.slot, o);
+  on_ability_cast(c, u, *a);
+  if (item < 0) return;
+  ItemState& held = h.items[static_cast<std::size_t>(item_slot)];
+  if (held.id == item && c.tables.items[static_cast<std::size_t>(item)].consumable) {
+    held.charges = static_cast<std::int8_t>(held.charges - 1);
+    // A channelled one stays, empty, until its channel is over: the channel still refers to its slot.
+    if (held.charges <= 0 && !a->channelled) take_item(c, h, item_slot);
+  }
+}
+
+void run_cast(Context& c, Unit& u) {
+  World& w = c.world;
+  const Order o = u.order;
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, u, o.slot, &level);
+  if (!a || !castable(c, u, o.slot) || !can_cast_in(u, o.slot)) {
+    end_order(c, u);
+    return;
+  }
+  const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;
+  if (o.type == OrderType::CastUnit && o.tree < 0 &&
+      (!target || !target->alive || !valid_cast_target(c, u, *a, *target) ||
+       (target->team != u.team && u.team < kTeams && !unit_visible(w, u.team, *target)))) {
+    end_order(c, u);
+    return;
+  }
+  const Vec2 aim = cast_point_of(c, u, o);
+  if (u.act != Act::CastWindup) {
+    if (!cast_in_range(c, u, *a, level, o)) {
+      if (u.status & kRooted) {
+        u.act = Act::Idle;
+        return;
+      }
+      u.act = Act::Walk;
+      const float slack = target ? u.radius + target->radius : 0;
+      move_towards(c, u, aim, std::max(kArrive, a->at(a->cast_range, level) + u.cast_range + slack - 1));
+      return;
+    }
+    u.velocity = Vec2{};
+    const bool aimed = o.type != OrderType::CastNoTarget && target != &u && distance(aim, u.pos) > 1;
+    if (aimed && a->target != TargetType::Teleport && !turn_towards(c, u, aim)) return;
+    u.act = Act::CastWindup;
+    u.act_until = w.time + a->at(a->cast_point, level);
+  }
+  if (w.time < u.act_until) return;
+  const bool channelled = a->channelled;
+  const float channel = a->at(a->channel_time, level);
+  cast_now(c, u, o);
+  if (!u.alive) return;
+  if (channelled && channel > 0) {
+    u.act = Act::Channel;
+    u.act_until = w.time + channel;
+    return;
+  }
+  end_order(c, u);
+}
+
+void run_channel(Context& c, Unit& u) {
+  World& w = c.world;
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, u, u.order.slot, &level);
+  const bool rooted_out = a && a->root_disables && (u.status & kRooted);
+  if (!a || !can_cast_in(u, u.order.slot) || (u.status & kForcedMotion) || rooted_out) {
+    channel_end(c, u, false);
+    end_order(c, u);
+    return;
+  }
+  if (w.time < u.act_until) return;
+  channel_end(c, u, true);
+  if (u.act == Act::Channel) end_order(c, u);
+}
+
+}  // namespace dota
