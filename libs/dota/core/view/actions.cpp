@@ -1,0 +1,272 @@
+#include "view/actions.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "effects/program_node.hpp"
+#include "view/team_view.hpp"
+
+namespace dota {
+
+namespace {
+
+// Whether everything the ability does when it is cast, it does to enemies.
+bool only_hostile(const Program& program) {
+  const auto hits = [](const EffectNode& n) { return n.to == Who::Enemies || n.to == Who::HitEnemies; };
+  bool any = false;
+  for (const std::uint16_t root : program.roots) {
+    const EffectNode& n = program.nodes[root];
+    if (n.on == Trigger::Cast && !n.passive && !hits(n)) return false;
+    any = any || hits(n);
+  }
+  return any;
+}
+
+}  // namespace
+
+ActionVocabulary::ActionVocabulary(const std::vector<LayoutTable::Action>& actions, const Tables& tables)
+    : of_ability(tables.abilities.size(), 0) {
+  static constexpr const char* kNames[kBuiltIns] = {"none",  "noop",   "move",    "attack", "follow",
+                                                    "glyph", "shrine", "buyback", "pickup"};
+  for (std::size_t i = 0; i < actions.size(); ++i) {
+    ActionDef def;
+    def.name = actions[i].name;
+    if (actions[i].target < 0 || actions[i].target > static_cast<int>(TargetType::Ward) || actions[i].mask < 0 ||
+        actions[i].mask >= kMaskClasses)
+      throw std::runtime_error("action '" + def.name + "' has no such target type or mask class");
+    def.target = static_cast<TargetType>(actions[i].target);
+    def.mask = static_cast<MaskClass>(actions[i].mask);
+    if (i < kBuiltIns) {
+      if (def.name != kNames[i])
+        throw std::runtime_error("action " + std::to_string(i) + " is '" + def.name + "', the core has '" + kNames[i] +
+                                 "' there");
+      defs.push_back(def);
+      continue;
+    }
+    const auto item = tables.item_index.find(def.name);
+    if (item != tables.item_index.end()) def.ability = tables.items[static_cast<std::size_t>(item->second)].ability;
+    const auto ability = tables.ability_index.find(def.name);
+    if (def.ability < 0 && ability != tables.ability_index.end()) def.ability = ability->second;
+    if (def.ability < 0) throw std::runtime_error("action '" + def.name + "' is no ability or item of the game data");
+    const AbilityDef& a = tables.abilities[static_cast<std::size_t>(def.ability)];
+    def.tree = a.target_tree && def.target == TargetType::None;
+    def.hostile = def.target == TargetType::None && only_hostile(a.program);
+    of_ability[static_cast<std::size_t>(def.ability)] = static_cast<std::int16_t>(i);
+    defs.push_back(def);
+  }
+  if (defs.size() < kBuiltIns) throw std::runtime_error("the vocabulary of actions lacks built-in ones");
+}
+
+int ActionVocabulary::find(const std::string& name) const {
+  for (std::size_t i = 0; i < defs.size(); ++i)
+    if (defs[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+bool may_attack(const TeamView& v, int attacker, int unit) {
+  const SeenUnit& a = v.units[static_cast<std::size_t>(attacker)];
+  const SeenUnit& u = v.units[static_cast<std::size_t>(unit)];
+  if (attacker == unit || !u.visible || u.hp <= 0 || u.invulnerable) return false;
+  if (a.status & (kDisarmed | kHexed | kEthereal | kBanished)) return false;
+  if (u.status & (kAttackImmune | kEthereal | kBanished | kUntargetable)) return false;
+  if (u.side != Side::Own) return true;
+  // Denying (patch 7.21d: creeps below half of their health, towers below a tenth).
+  const Rules& r = v.constants.tables->rules;
+  switch (u.kind) {
+    case UnitKind::LaneCreep:
+    case UnitKind::Summon: return u.hp < r.deny_creep_frac * u.max_hp;
+    case UnitKind::Tower: return u.hp < r.deny_tower_frac * u.max_hp;
+    default: return false;
+  }
+}
+
+bool may_target(const TeamView& v, const AbilityDef& ability, int unit) {
+  const SeenUnit& u = v.units[static_cast<std::size_t>(unit)];
+  if (!u.visible || u.hp <= 0) return false;
+  if (u.status & (kBanished | kUntargetable)) return false;
+  const bool friendly = u.side == Side::Own;
+  if (friendly ? !(ability.target_friendly || ability.target_custom) : !(ability.target_enemy || ability.target_custom))
+    return false;
+  if (u.invulnerable && !ability.target_invulnerable) return false;
+  if (!friendly && (u.status & kSpellImmune) && !ability.pierces_immunity && !ability.target_immune_enemies)
+    return false;
+  switch (u.kind) {
+    case UnitKind::Hero: return ability.target_hero || ability.target_custom;
+    case UnitKind::LaneCreep:
+    case UnitKind::Neutral:
+    case UnitKind::Roshan:
+    case UnitKind::Summon: return ability.target_basic || ability.target_custom;
+    case UnitKind::Courier:
+    case UnitKind::Ward: return false;
+    default: return ability.target_building;
+  }
+}
+
+namespace {
+
+// The choices of one hero.
+struct Chooser {
+  const TeamView& view;
+  const SlotTable& slots;
+  const int hero;
+  const int caster;  // index into units
+  std::array<std::uint16_t, kMaxAvailable>& list;
+  std::array<std::array<std::uint8_t, kMaxSlots>, kMaskClasses>& mask;
+  int count = 0;
+
+  const SeenUnit& me() const { return view.units[static_cast<std::size_t>(caster)]; }
+  void offer(int action) {
+    if (count < kMaxAvailable) list[static_cast<std::size_t>(count++)] = static_cast<std::uint16_t>(action);
+  }
+  std::uint8_t& bit(MaskClass c, int slot) { return mask[static_cast<std::size_t>(c)][static_cast<std::size_t>(slot)]; }
+  float gap(const SeenUnit& u) const { return distance(me().pos, u.pos) - me().radius - u.radius; }
+
+  // Marks the slots whose unit passes, true when there is one.
+  template <class Valid>
+  bool mark(MaskClass c, Valid valid) {
+    bool any = false;
+    for (int s = 0; s < slots.count; ++s) {
+      const int unit = slots.unit[static_cast<std::size_t>(s)];
+      if (unit < 0 || !valid(unit, view.units[static_cast<std::size_t>(unit)])) continue;
+      bit(c, s) = 1;
+      any = true;
+    }
+    return any;
+  }
+  bool enemy_within(float reach) const {
+    for (int i = 0; i < view.unit_count; ++i) {
+      const SeenUnit& u = view.units[static_cast<std::size_t>(i)];
+      const bool body = u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Neutral ||
+                        u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
+      if (body && u.side != Side::Own && u.visible && u.hp > 0 && gap(u) <= reach) return true;
+    }
+    return false;
+  }
+  bool cast_possible(const ActionDef& def, const AbilityDef& a, int level) {
+    const float reach = a.at(a.cast_range, level) + kWalkMargin;
+    switch (def.target) {
+      case TargetType::None:
+        if (def.tree) return view.heroes[static_cast<std::size_t>(hero)].tree_near;
+        return !def.hostile || enemy_within(kNoTargetReach);
+      case TargetType::Point:
+      case TargetType::Ward: return true;
+      case TargetType::Unit:
+        return mark(def.mask, [&](int unit, const SeenUnit& u) {
+          return gap(u) <= reach && may_target(view, a, unit);
+        });
+      case TargetType::UnitOffset: {
+        const bool ally = def.mask == MaskClass::Ally;
+        return mark(def.mask, [&](int, const SeenUnit& u) {
+          const bool body = u.kind != UnitKind::Ward && u.kind != UnitKind::Courier;
+          return body && u.visible && u.hp > 0 && (u.side == Side::Own) == ally && gap(u) <= reach;
+        });
+      }
+      case TargetType::Teleport:
+        return mark(def.mask, [&](int, const SeenUnit& u) {
+          return u.side == Side::Own && u.building > 0 && u.kind != UnitKind::Filler && u.hp > 0;
+        });
+    }
+    return false;
+  }
+};
+
+void choose_dead(const TeamView& v, const SeenHero& h, Chooser& c) {
+  if (h.can_buyback && v.constants.settings->buyback && !v.constants.actions->scripted_buyback) c.offer(kBuyback);
+}
+
+void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
+  const ActionVocabulary& actions = *v.constants.actions;
+  const Tables& t = *v.constants.tables;
+  c.offer(kMove);
+  const float reach = c.me().attack_range + kWalkMargin;
+  if (c.mark(MaskClass::Attack,
+             [&](int unit, const SeenUnit& u) { return c.gap(u) <= reach && may_attack(v, c.caster, unit); }))
+    c.offer(kAttack);
+  const auto cast = [&](int ability, int level) {
+    if (ability < 0) return;
+    const int action = actions.of_ability[static_cast<std::size_t>(ability)];
+    if (action == kNoAction) return;
+    for (int i = 0; i < c.count; ++i)
+      if (c.list[static_cast<std::size_t>(i)] == action) return;  // two of the same item
+    if (c.count < kMaxAvailable &&
+        c.cast_possible(actions.defs[static_cast<std::size_t>(action)], t.abilities[static_cast<std::size_t>(ability)],
+                        level))
+      c.offer(action);
+  };
+  for (const SeenAbility& a : h.abilities)
+    if (a.castable) cast(a.id, a.level);
+  for (const SeenItem& i : h.items)
+    if (i.castable) {
+      const ItemDef& item = t.items[static_cast<std::size_t>(i.id)];
+      cast(item.ability, item.base_level);
+    }
+  if (h.rune_near >= 0) c.offer(kPickup);
+  if (v.glyph_cooldown[0] <= 0 && !actions.scripted_glyph && v.time >= 0) c.offer(kGlyph);
+  if (!actions.scripted_shrine)
+    for (int i = 0; i < v.unit_count; ++i) {
+      const SeenUnit& u = v.units[static_cast<std::size_t>(i)];
+      if (u.kind != UnitKind::Shrine || u.side != Side::Own || u.shrine_cooldown > 0) continue;
+      if (c.gap(u) > kWalkMargin) continue;
+      c.offer(kShrine);
+      break;
+    }
+  if (c.mark(MaskClass::Ally, [&](int unit, const SeenUnit& u) {
+        return unit != c.caster && u.side == Side::Own && u.hp > 0 &&
+               (u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep);
+      }))
+    c.offer(kFollow);
+}
+
+}  // namespace
+
+void find_choices(const TeamView& v, const SlotTable& slots, Choices& out) {
+  for (int i = 0; i < v.heroes_per_team; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    out.available[at].fill(kNoAction);
+    for (auto& row : out.mask[at]) std::fill_n(row.begin(), slots.count, std::uint8_t{0});
+    const SeenHero& h = v.heroes[at];
+    Chooser c{v, slots, i, h.unit, out.available[at], out.mask[at]};
+    c.offer(kNoop);
+    if (!h.present) continue;
+    if (!h.alive || h.unit < 0) choose_dead(v, h, c);
+    else choose_living(v, h, c);
+  }
+}
+
+Command decode_action(const std::int16_t* row, const ActionVocabulary& vocabulary,
+                      const std::array<std::uint16_t, kMaxAvailable>& available, const SlotTable& slots, bool mirrored,
+                      int* slot_out) {
+  const int slot = row[0], delay = row[1], unit = row[2], teleport = row[3], x = row[4], y = row[5];
+  Command out;
+  out.action = kNoop;
+  *slot_out = -1;
+  if (slot < 0 || slot >= kMaxAvailable) return out;
+  const int action = available[static_cast<std::size_t>(slot)];
+  if (action == kNoAction) return out;
+  const TargetType target = vocabulary.defs[static_cast<std::size_t>(action)].target;
+  const auto in_slots = [&](int s) { return s >= 0 && s < slots.count; };
+  const bool takes_unit = target == TargetType::Unit || target == TargetType::UnitOffset;
+  const bool takes_offset = target != TargetType::None && target != TargetType::Unit;
+  if (delay < 0 || delay >= kFramesPerStep) return out;
+  if (takes_unit && !in_slots(unit)) return out;
+  if (target == TargetType::Teleport && !in_slots(teleport)) return out;
+  if (takes_offset && (x < 0 || x >= kOffsets || y < 0 || y >= kOffsets)) return out;
+  out.action = static_cast<std::int16_t>(action);
+  out.delay = static_cast<std::uint8_t>(delay);
+  if (takes_unit) {
+    out.target = slots.handle[static_cast<std::size_t>(unit)];
+    *slot_out = unit;
+  }
+  if (target == TargetType::Teleport) {
+    out.teleport = slots.handle[static_cast<std::size_t>(teleport)];
+    *slot_out = teleport;
+  }
+  if (takes_offset) {
+    const int turn = mirrored ? -1 : 1;
+    out.dx = static_cast<std::int8_t>((x - kOffsets / 2) * turn);
+    out.dy = static_cast<std::int8_t>((y - kOffsets / 2) * turn);
+  }
+  return out;
+}
+
+}  // namespace dota
