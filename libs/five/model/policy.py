@@ -91,10 +91,12 @@ class Policy(nn.Module):
 
     @torch.no_grad()
     def act(self, obs: dict[str, Tensor], state: State, *, generator: torch.Generator | None = None,
-            greedy: bool = False) -> Acted:
+            greedy: bool = False, replay: Tensor | None = None) -> Acted:
         """Chooses one action per hero. ``obs`` arrays and ``state`` with leading [B], on the policy's device.
 
         With a ``generator`` the choice is a function of its state and the inputs; ``greedy`` takes the most likely.
+        ``replay`` int16 [B, H, 6] holds the actions of steps that were played before, -1 in a row that is to be
+        chosen: a lost state is rebuilt with what was done, not with a new choice.
         """
         with self._autocast():
             inputs, trunk, floats = self._encode(obs)
@@ -102,6 +104,9 @@ class Policy(nn.Module):
             core, h, c = self.core(joined[None], state["h"], state["c"])
             core = core[0]
             chosen = self.heads(core, trunk, obs, self.embeddings["action"].weight, None, generator, greedy)
+            if replay is not None:
+                taken = torch.where(replay[..., :1] >= 0, replay.long(), chosen.actions)
+                chosen = self.heads(core, trunk, obs, self.embeddings["action"].weight, taken)
             values = self.value(core)[..., 0]
             aux = self.auxiliary(core)
         new = {"h": h.float(), "c": c.float(), "target_embedding": self._targets(chosen, trunk)}
