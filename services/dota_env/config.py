@@ -8,10 +8,9 @@ class EnvServiceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
-    count: int = Field(0, ge=0, description="Servers that a local cluster starts; 0 where rollouts run their games "
-                       "themselves (services.rollout.environment: local).")
     addresses: list[str] = Field(
-        [], description="host:port of every server. Empty in a local cluster: it picks free ports.")
+        [], description="host:port of every server; a local cluster starts one for each. None are needed where "
+        "rollouts run their games themselves (services.rollout.environment: local).")
     threads: int = Field(1, ge=1, le=1024, description="Threads of the core that step one stream's games, at most "
                          "what the stream asked for.")
     max_games: int = Field(1024, ge=1, description="Games of all streams together; a stream that asks for more is "

@@ -10,12 +10,9 @@ class InferenceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
-    count: int = Field(1, ge=0, description="Servers that a local cluster starts.")
     addresses: list[str] = Field(
-        [], description="host:port of every server. Empty in a local cluster: it picks free ports.")
+        ["127.0.0.1:7100"], min_length=1, description="host:port of every server; a local cluster starts one for each.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where the forward pass runs.")
-    precision: Literal["float32", "bfloat16"] = Field(
-        "float32", description="bfloat16: matrix products in bfloat16 by autocast; outputs stay float32.")
     threads: int = Field(1, ge=1, le=256, description="Torch threads of the forward pass on the CPU.")
     max_batch: int = Field(256, ge=1, le=65536, description="Team-steps of one forward pass at most; a request "
                            "larger than this is refused. The paper runs at about 60.")

@@ -10,9 +10,9 @@ class RolloutConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
-    count: int = Field(1, ge=0, description="Rollout processes that a local cluster starts.")
+    processes: int = Field(1, ge=0, description="Rollout processes that a local cluster starts.")
     environment: Literal["local", "remote"] = Field(
-        "local", description="local: games run in this process. remote: in services.env, one server a group.")
+        "local", description="local: games run in this process. remote: on the servers of services.dota_env, a group on each in turn.")
     games: int = Field(24, ge=1, le=4096, description="Games of one process, split over its groups.")
     groups: int = Field(2, ge=1, le=8, description="Groups in flight: while one waits for inference another steps.")
     game_threads: int = Field(1, ge=1, le=1024, description="Threads of the core that step one group's games.")

@@ -1,0 +1,471 @@
+"""Dynamic batching: requests of many streams become one forward pass, and their rows go back where they came from."""
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from protos.five.v1 import inference_pb2
+from rapid.rpc.errors import Unavailable
+from services.inference.models import Models, Served, VersionUnavailable
+from services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
+
+log = logging.getLogger(__name__)
+
+RESET = int(inference_pb2.SESSION_FLAG_RESET)
+RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)
+WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
+GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
+CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
+REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
+NEWEST = -1
+
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
+
+
+@dataclass
+class Request:
+    """One client message, decoded: n team-steps of n different sessions.
+
+    ``observations`` lead with n; ``states`` with the number of RESTORE rows, ``replayed`` int16 [m, H, 6] with the
+    number of REPLAY rows.
+    """
+
+    sessions: list[int]
+    policies: npt.NDArray[np.int64]
+    flags: npt.NDArray[np.uint8]
+    observations: Arrays
+    states: Arrays | None = None
+    replayed: npt.NDArray[np.int16] | None = None
+    stream: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer: rows in the request's order. With ``unknown`` sessions nothing was evaluated and the rest is empty.
+
+    ``states`` and ``auxiliary`` lead with the number of WANT_STATE rows, in their order.
+    """
+
+    unknown: list[int]
+    actions: npt.NDArray[np.int16]
+    log_probabilities: npt.NDArray[np.float32]
+    values: npt.NDArray[np.float32]
+    versions: npt.NDArray[np.int64]
+    states: Arrays
+    auxiliary: Arrays
+    queue_us: int
+    forward_us: int
+    reward_std: float
+
+
+@dataclass(frozen=True)
+class BatcherOptions:
+    """See services.inference.config for the meaning of each."""
+
+    max_batch: int = 256
+    queue_delay_seconds: float = 0.001
+    request_timeout_seconds: float = 30.0
+    device: str = "cpu"
+    seed: int = 0
+
+
+@dataclass
+class Observer:
+    """What the batcher tells of its work; services.inference.service counts it."""
+
+    batch: Callable[[int, float], None] = lambda rows, forward_seconds: None
+    queued: Callable[[float], None] = lambda seconds: None
+    dropped: Callable[[str, int], None] = lambda reason, requests: None
+    sessions: Callable[[int, int], None] = lambda open_sessions, expired: None
+
+
+class RequestTimeout(Unavailable):
+    """A request waited longer than a request may."""
+
+
+@dataclass
+class _Pending:
+    request: Request
+    future: "Future[Reply]"
+    enqueued: float
+    served: dict[int, Served] = field(default_factory=dict)
+    slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def rows(self) -> int:
+        return len(self.request.sessions)
+
+
+class Batcher:
+    """A queue in front of one thread that runs the forward passes.
+
+    A batch is closed when it is full, when the oldest request in it has waited ``queue_delay_seconds``, or when every
+    open stream has a request in it. Two requests of one session never share a batch, and are served in their order. A
+    request for a version that is not in memory waits for it apart from the queue. After a request that failed, its
+    sessions are forgotten: their states may be half a step ahead.
+    """
+
+    def __init__(self, models: Models, table: SessionTable, options: BatcherOptions,
+                 observer: Observer | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._models = models
+        self._table = table
+        self._options = options
+        self._observer = observer or Observer()
+        self._clock = clock
+        self._device = torch.device(options.device)
+        self._generator = torch.Generator(self._device)
+        self._generator.manual_seed(options.seed)
+        self._condition = threading.Condition()
+        self._queue: deque[_Pending] = deque()
+        self._streams: set[int] = set()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="forward", daemon=True)
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End after the batch under way; requests still waiting fail with VersionUnavailable."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+        if self._thread.is_alive():
+            self._thread.join()
+        for pending in self._queue:
+            self._fail(pending, VersionUnavailable("the server is shutting down"))
+
+    def open_stream(self, stream: int) -> None:
+        """A client is connected: batches wait for its request, within the queue delay."""
+        with self._condition:
+            self._streams.add(stream)
+
+    def close_stream(self, stream: int) -> None:
+        """The client is gone."""
+        with self._condition:
+            self._streams.discard(stream)
+            self._condition.notify_all()
+
+    def submit(self, request: Request) -> "Future[Reply]":
+        """Queue a request. Raises ValueError when it can never be served: empty, too large, or a session twice.
+
+        The future raises VersionUnavailable, SessionsExhausted or RequestTimeout; cancelling it frees its place.
+        """
+        rows = len(request.sessions)
+        if not 0 < rows <= self._options.max_batch:
+            raise ValueError(f"a request carries 1 to {self._options.max_batch} team-steps, this one {rows}")
+        if len(set(request.sessions)) != rows:
+            raise ValueError("a request names a session twice: its second step needs the state after the first")
+        lowest = int(request.policies.min())
+        if lowest < NEWEST:
+            raise ValueError(f"policy {lowest}: a version is 0 or more, and -1 is the newest")
+        pending = _Pending(request, Future(), self._clock())
+        needed = [v for v in np.unique(request.policies).tolist() if v != NEWEST]
+        if not needed:
+            self._enqueue(pending)
+            return pending.future
+        left = len(needed)
+        lock = threading.Lock()
+
+        def arrived(version: int, reserved: "Future[Served]") -> None:
+            nonlocal left
+            error = reserved.exception()
+            with lock:
+                left -= 1
+                if error is None:
+                    pending.served[version] = reserved.result()
+                last = left == 0
+            if error is not None:
+                self._observer.dropped("version", 1)
+                _set_exception(pending.future, error)
+            if last and pending.future.done():
+                self._release(pending)
+            elif last:
+                self._enqueue(pending)
+
+        for version in needed:
+            self._models.reserve(version).add_done_callback(
+                lambda reserved, version=version: arrived(version, reserved))  # type: ignore[misc]
+        return pending.future
+
+    # ------------------------------------------------------------------------------------------------- the queue
+
+    def _enqueue(self, pending: _Pending) -> None:
+        with self._condition:
+            if not self._closed:
+                self._queue.append(pending)
+                self._condition.notify()
+                return
+        self._fail(pending, VersionUnavailable("the server is shutting down"))
+
+    def _collect(self) -> list[_Pending]:
+        """The next batch, in order of arrival; empty when closed or when there is time to look at leases."""
+        with self._condition:
+            if not self._queue:
+                self._condition.wait(1.0)
+            if not self._queue:
+                return []
+            closes = self._queue[0].enqueued + self._options.queue_delay_seconds
+            while not self._closed and not self._full():
+                left = closes - self._clock()
+                if left <= 0:
+                    break
+                self._condition.wait(left)
+            return self._take()
+
+    def _full(self) -> bool:
+        rows = 0
+        seen = set()
+        for pending in self._queue:
+            rows += pending.rows
+            seen.add(pending.request.stream)
+        return rows >= self._options.max_batch or seen >= self._streams
+
+    def _take(self) -> list[_Pending]:
+        batch: list[_Pending] = []
+        later: deque[_Pending] = deque()
+        rows = 0
+        busy: set[int] = set()
+        full = False
+        while self._queue:
+            pending = self._queue.popleft()
+            sessions = pending.request.sessions
+            full = full or rows + pending.rows > self._options.max_batch
+            if full or not busy.isdisjoint(sessions):
+                later.append(pending)
+            else:
+                batch.append(pending)
+                rows += pending.rows
+            busy.update(sessions)
+        self._queue = later
+        return batch
+
+    # ------------------------------------------------------------------------------------------------ the thread
+
+    def _run(self) -> None:
+        swept = self._clock()
+        while not self._closed:
+            batch = self._collect()
+            if batch:
+                self._serve(batch)
+            now = self._clock()
+            if now - swept > 1.0:
+                swept = now
+                self._observer.sessions(len(self._table), self._table.expire(now))
+
+    def _serve(self, batch: list[_Pending]) -> None:
+        now = self._clock()
+        live = [pending for pending in batch if self._admit(pending, now)]
+        if not live:
+            return
+        try:
+            with self._models.use_newest() as newest:
+                replies = self._evaluate(live, newest, now)
+        except Exception as error:
+            if not isinstance(error, VersionUnavailable):
+                log.exception("a batch of %d requests failed", len(live))
+                self._observer.dropped("error", len(live))
+            for pending in live:
+                self._table.close(pending.request.sessions)
+                self._fail(pending, error)
+            return
+        for pending, reply in zip(live, replies, strict=True):
+            self._release(pending)
+            _set_result(pending.future, reply)
+
+    def _admit(self, pending: _Pending, now: float) -> bool:
+        """Whether the request is to be evaluated; gives its rows their slots. Otherwise it has been answered."""
+        request = pending.request
+        if not pending.future.set_running_or_notify_cancel():
+            self._observer.dropped("cancelled", 1)
+            self._release(pending)
+            return False
+        waited = now - pending.enqueued
+        if waited > self._options.request_timeout_seconds:
+            self._observer.dropped("expired", 1)
+            self._fail(pending, RequestTimeout(f"the request waited {waited:.1f} s for its batch"))
+            return False
+        slots = self._table.find(request.sessions)
+        unknown = (slots == UNKNOWN) & (request.flags & (RESET | RESTORE) == 0)
+        if unknown.any():
+            self._observer.dropped("unknown_sessions", 1)
+            self._release(pending)
+            _set_result(pending.future, _unknown([s for s, u in zip(request.sessions, unknown, strict=True) if u]))
+            return False
+        try:
+            self._table.open(request.sessions, slots)
+            reset = request.flags & RESET != 0
+            if reset.any():
+                self._table.clear(slots[reset])
+            restore = request.flags & RESTORE != 0
+            if restore.any():
+                self._table.write(slots[restore], request.states or {})
+        except (SessionsExhausted, ValueError) as error:
+            self._table.close(request.sessions)
+            self._observer.dropped("refused", 1)
+            self._fail(pending, error)
+            return False
+        self._table.touch(slots, now)
+        pending.slots = slots
+        self._observer.queued(waited)
+        return True
+
+    def _evaluate(self, live: list[_Pending], newest: Served, now: float) -> list[Reply]:
+        slots = _joined([p.slots for p in live])
+        flags = _joined([p.request.flags for p in live])
+        policies = _joined([p.request.policies for p in live])
+        versions = np.where(policies == NEWEST, newest.version, policies)
+        greedy = flags & GREEDY != 0
+        want = flags & WANT_STATE != 0
+        observations = {name: _joined([p.request.observations[name] for p in live])
+                        for name in live[0].request.observations}
+        replayed = self._replayed(live, flags)
+        served = {newest.version: newest}
+        for pending in live:
+            served.update(pending.served)
+
+        began = time.perf_counter()
+        rows_of = _groups(versions, greedy)
+        outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]] = []
+        for (version, is_greedy), rows in rows_of:
+            outputs.append((rows, self._forward(
+                served[version].policy, slots, observations, replayed, want, is_greedy, rows)))
+        merged = _merge(outputs, len(slots), want)
+        forward = time.perf_counter() - began
+        self._observer.batch(len(slots), forward)
+
+        closing = flags & CLOSE != 0
+        if closing.any():
+            sessions = [s for p in live for s in p.request.sessions]
+            self._table.close([s for s, c in zip(sessions, closing, strict=True) if c])
+        return self._split(live, merged, versions, want, now, forward, newest.reward_std)
+
+    def _forward(self, policy: Any, slots: npt.NDArray[np.int64], observations: Arrays,
+                 replayed: npt.NDArray[np.int16] | None, want: npt.NDArray[np.bool_], greedy: bool,
+                 rows: npt.NDArray[np.int64] | None) -> dict[str, Array]:
+        """One version's rows (None: all of them), states moved on. Arrays lead with the rows; ``state/`` and ``aux/``
+        with those among them that want their state."""
+        if rows is not None:
+            slots, want = slots[rows], want[rows]
+            observations = {name: array[rows] for name, array in observations.items()}
+            replayed = None if replayed is None else replayed[rows]
+        with torch.inference_mode():
+            before = self._table.gather(slots)
+            acted = policy.act({name: self._tensor(array) for name, array in observations.items()}, before,
+                               generator=self._generator, greedy=greedy,
+                               replay=None if replayed is None else self._tensor(replayed))
+            self._table.scatter(slots, acted.state)
+            out = {"actions": _numpy(acted.actions, np.int16), "logp": _numpy(acted.logp, np.float32),
+                   "values": _numpy(acted.values, np.float32)}
+            if want.any():
+                wanted = torch.from_numpy(np.flatnonzero(want)).to(self._device)
+                for name, state in before.items():
+                    out[f"state/{name}"] = _numpy(state[wanted], np.float32)
+                for name, head in acted.aux.items():
+                    out[f"aux/{name}"] = _numpy(head[wanted], np.float32)
+        return out
+
+    def _tensor(self, array: Array) -> torch.Tensor:
+        if not array.flags.writeable:
+            array = array.copy()  # a view of a message's bytes
+        tensor = torch.from_numpy(array)
+        if self._device.type == "cuda":
+            return tensor.pin_memory().to(self._device, non_blocking=True)
+        return tensor
+
+    def _replayed(self, live: list[_Pending], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
+        """int16 [rows, H, 6]: the action to take, -1 where the policy chooses; None when no row is replayed."""
+        replay = flags & REPLAY != 0
+        if not replay.any():
+            return None
+        given = _joined([p.request.replayed for p in live if p.request.replayed is not None])
+        out = np.full((len(flags), *given.shape[1:]), -1, np.int16)
+        out[replay] = given
+        return out
+
+    def _split(self, live: list[_Pending], merged: dict[str, Array], versions: npt.NDArray[np.int64],
+               want: npt.NDArray[np.bool_], now: float, forward: float, reward_std: float) -> list[Reply]:
+        replies = []
+        start, wanted = 0, 0
+        for pending in live:
+            rows = slice(start, start + pending.rows)
+            kept = slice(wanted, wanted + int(want[rows].sum()))
+            start, wanted = rows.stop, kept.stop
+            some = kept.stop > kept.start
+            replies.append(Reply(
+                [], merged["actions"][rows], merged["logp"][rows], merged["values"][rows], versions[rows],
+                {n[6:]: a[kept] for n, a in merged.items() if some and n.startswith("state/")},
+                {n[4:]: a[kept] for n, a in merged.items() if some and n.startswith("aux/")},
+                int((now - pending.enqueued) * 1e6), int(forward * 1e6), reward_std))
+        return replies
+
+    def _fail(self, pending: _Pending, error: BaseException) -> None:
+        self._release(pending)
+        _set_exception(pending.future, error)
+
+    def _release(self, pending: _Pending) -> None:
+        for served in pending.served.values():
+            self._models.release(served)
+        pending.served.clear()
+
+
+def _groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
+            ) -> list[tuple[tuple[int, bool], npt.NDArray[np.int64] | None]]:
+    """Rows of each (version, greedy); None for all rows when there is one group."""
+    keys = versions * 2 + greedy
+    unique = np.unique(keys)
+    if len(unique) == 1:
+        return [((int(unique[0]) >> 1, bool(unique[0] & 1)), None)]
+    return [((int(key) >> 1, bool(key & 1)), np.flatnonzero(keys == key)) for key in unique]
+
+
+def _merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], rows: int,
+           want: npt.NDArray[np.bool_]) -> dict[str, Array]:
+    """Puts the groups' rows back in order."""
+    if len(outputs) == 1:
+        return outputs[0][1]
+    place = np.cumsum(want) - 1  # row -> its place among those that want their state
+    merged: dict[str, Array] = {}
+    for group, arrays in outputs:
+        assert group is not None
+        kept = place[group[want[group]]]
+        for name, array in arrays.items():
+            of_wanted = "/" in name
+            if name not in merged:
+                merged[name] = np.empty((int(want.sum()) if of_wanted else rows, *array.shape[1:]), array.dtype)
+            merged[name][kept if of_wanted else group] = array
+    return merged
+
+
+def _joined(arrays: Sequence[Array]) -> Array:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _numpy(tensor: torch.Tensor, dtype: Any) -> Array:
+    return np.asarray(tensor.detach().cpu().numpy(), dtype)
+
+
+def _unknown(sessions: list[int]) -> Reply:
+    none = np.zeros(0, np.float32)
+    return Reply(sessions, none.astype(np.int16), none, none, none.astype(np.int64), {}, {}, 0, 0, 1.0)
+
+
+def _set_result(future: "Future[Reply]", reply: Reply) -> None:
+    with contextlib.suppress(InvalidStateError):  # its client gave it up meanwhile
+        future.set_result(reply)
+
+
+def _set_exception(future: "Future[Reply]", error: BaseException) -> None:
+    with contextlib.suppress(InvalidStateError):
+        future.set_exception(error)

@@ -1,0 +1,239 @@
+"""The versions that play: the newest, swapped in between batches, and past ones kept beside it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy.typing as npt
+import torch
+
+from rapid.rpc.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+class Acted(Protocol):
+    """What a policy returns for B teams of H heroes."""
+
+    actions: torch.Tensor  # int16 [B, H, 6]
+    logp: torch.Tensor  # float32 [B, H]
+    values: torch.Tensor  # float32 [B, H]
+    aux: dict[str, torch.Tensor]
+    state: dict[str, torch.Tensor]
+
+
+class ActingPolicy(Protocol):
+    """The part of five.model.policy.Policy that serving needs."""
+
+    @property
+    def reward_std(self) -> float: ...
+
+    def act(self, obs: dict[str, torch.Tensor], state: dict[str, torch.Tensor], *,
+            generator: torch.Generator | None = None, greedy: bool = False,
+            replay: torch.Tensor | None = None) -> Acted: ...
+
+
+class VersionSource(Protocol):
+    """Where versions come from (rapid.store.parameters.ParameterStore)."""
+
+    def head(self) -> int | None: ...
+
+    def fetch(self, version: int) -> tuple[Arrays, Mapping[str, Any]]: ...
+
+
+class PolicyBuilder(Protocol):
+    """Makes policies and fills them with a version's tensors."""
+
+    def create(self) -> ActingPolicy: ...
+
+    def load(self, policy: ActingPolicy, tensors: Arrays, meta: Mapping[str, Any]) -> None: ...
+
+
+class VersionUnavailable(Unavailable):
+    """A version could not be loaded, or none has been published yet."""
+
+
+@dataclass
+class Served:
+    """A resident version. ``users`` counts the requests that still need it."""
+
+    version: int
+    policy: ActingPolicy
+    reward_std: float
+    users: int = 0
+    used_at: float = field(default=0.0)
+
+
+class Models:
+    """Resident versions by number.
+
+    One thread looks for a newer version and loads it into a policy that nobody uses, then makes it the newest: a
+    batch that is under way ends with the parameters it began with. Another thread loads past versions on demand. At
+    most ``past`` versions without users stay beside the newest; those that requests wait for are never evicted.
+    """
+
+    def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past: int, poll_seconds: float,
+                 on_swap: Callable[[Served, float], None] = lambda served, seconds: None,
+                 on_newest: Callable[[], None] = lambda: None) -> None:
+        self._source = source
+        self._builder = builder
+        self._past = past
+        self._poll = poll_seconds
+        self._on_swap = on_swap
+        self._on_newest = on_newest
+        self._lock = threading.Lock()
+        self._resident: dict[int, Served] = {}
+        self._loading: dict[int, list[Future[Served]]] = {}
+        self._spare: list[ActingPolicy] = []
+        self._newest: int | None = None
+        self._wake = threading.Event()
+        self._closed = False
+        self._loader = ThreadPoolExecutor(1, "past-versions")
+        self._watcher: threading.Thread | None = None
+        self._swap_lock = threading.Lock()
+
+    def start(self) -> None:
+        """Begin to follow the newest version."""
+        self._watcher = threading.Thread(target=self._watch, name="newest-version", daemon=True)
+        self._watcher.start()
+
+    def close(self) -> None:
+        """Stop both threads; a load under way is finished first."""
+        self._closed = True
+        self._wake.set()
+        if self._watcher is not None:
+            self._watcher.join()
+        self._loader.shutdown(cancel_futures=True)
+
+    def wake(self) -> None:
+        """Look for a newer version now (a notification of the store may call this from any thread)."""
+        self._wake.set()
+
+    @property
+    def newest(self) -> int | None:
+        """Number of the newest loaded version; None before the first."""
+        return self._newest
+
+    @property
+    def resident(self) -> list[int]:
+        """Numbers of the versions in memory, ascending."""
+        with self._lock:
+            return sorted(self._resident)
+
+    @contextmanager
+    def use_newest(self) -> Iterator[Served]:
+        """The newest version, kept while the block runs. Raises VersionUnavailable before the first."""
+        with self._lock:
+            if self._newest is None:
+                raise VersionUnavailable("no version has been published yet: the optimizer publishes the first")
+            served = self._resident[self._newest]
+            served.users += 1
+        try:
+            yield served
+        finally:
+            self.release(served)
+
+    def reserve(self, version: int) -> "Future[Served]":
+        """A future of the version that is resolved once it is in memory, and keeps it there until ``release``.
+
+        The future raises VersionUnavailable when the version cannot be loaded.
+        """
+        with self._lock:
+            served = self._resident.get(version)
+            if served is not None:
+                served.users += 1
+                served.used_at = time.monotonic()
+                done: Future[Served] = Future()
+                done.set_result(served)
+                return done
+            waiting: Future[Served] = Future()
+            waiters = self._loading.get(version)
+            if waiters is None:
+                self._loading[version] = [waiting]
+                self._loader.submit(self._load_past, version)
+            else:
+                waiters.append(waiting)
+            return waiting
+
+    def release(self, served: Served) -> None:
+        """Give back one use."""
+        with self._lock:
+            served.users -= 1
+            self._evict()
+
+    def refresh(self) -> bool:
+        """Load and swap in the newest version if it is not the one served; says whether it was swapped.
+
+        Raises what the source raises.
+        """
+        with self._swap_lock:
+            head = self._source.head()
+            if head is None or head == self._newest:
+                return False
+            began = time.monotonic()
+            with self._lock:
+                already = self._resident.get(head)
+            served = already or self._fetch(head)
+            with self._lock:
+                self._resident[head] = served
+                self._newest = head
+                self._evict()
+            self._on_swap(served, time.monotonic() - began)
+        self._on_newest()
+        return True
+
+    def _watch(self) -> None:
+        delay = self._poll
+        while not self._closed:
+            try:
+                self.refresh()
+                delay = self._poll
+            except Exception:
+                log.exception("the newest version could not be loaded; version %s goes on serving", self._newest)
+                delay = min(2 * delay, 30.0)
+            self._wake.wait(delay)
+            self._wake.clear()
+
+    def _load_past(self, version: int) -> None:
+        try:
+            served = self._fetch(version)
+        except Exception as cause:
+            log.warning("version %d could not be loaded: %s", version, cause)
+            with self._lock:
+                waiters = self._loading.pop(version)
+            for waiting in waiters:
+                error = VersionUnavailable(f"version {version} could not be loaded: {cause}")
+                error.__cause__ = cause
+                waiting.set_exception(error)
+            return
+        with self._lock:
+            served = self._resident.setdefault(version, served)
+            served.used_at = time.monotonic()
+            waiters = self._loading.pop(version)
+            served.users += len(waiters)
+            self._evict()
+        for waiting in waiters:
+            waiting.set_result(served)
+
+    def _fetch(self, version: int) -> Served:
+        tensors, meta = self._source.fetch(version)
+        with self._lock:
+            policy = self._spare.pop() if self._spare else None
+        policy = policy if policy is not None else self._builder.create()
+        self._builder.load(policy, tensors, meta)
+        return Served(version, policy, float(policy.reward_std))
+
+    def _evict(self) -> None:
+        idle = [s for s in self._resident.values() if s.users == 0 and s.version != self._newest]
+        idle.sort(key=lambda s: s.used_at)
+        for served in idle[:max(0, len(self._resident) - 1 - self._past)]:
+            del self._resident[served.version]
+            if not self._spare:
+                self._spare.append(served.policy)

@@ -1,0 +1,130 @@
+"""Recurrent states of the sessions: batched storage, one slot a session, kept under a lease."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rapid.rpc.errors import Exhausted
+
+StateSpecs = Mapping[str, tuple[tuple[int, ...], Any]]
+UNKNOWN = -1
+_INITIAL_SLOTS = 64
+
+
+class SessionsExhausted(Exhausted):
+    """The table holds as many sessions as it may."""
+
+
+class SessionTable:
+    """States of all sessions in one tensor per name, [slots, ...], so that a batch is one index operation.
+
+    Not thread safe: the batcher's thread alone uses it. A session that made no request for ``lease_seconds`` is
+    forgotten at the next ``expire``.
+    """
+
+    def __init__(self, specs: StateSpecs, device: torch.device, max_sessions: int, lease_seconds: float) -> None:
+        self._specs = {name: tuple(shape) for name, (shape, _) in specs.items()}
+        self._device = device
+        self._max = max_sessions
+        self._lease = lease_seconds
+        self._slots: dict[int, int] = {}
+        self._free: list[int] = []
+        self._sessions = np.zeros(0, np.int64)
+        self._used_at = np.zeros(0, np.float64)
+        self.storage: dict[str, torch.Tensor] = {
+            name: torch.zeros((0, *shape), device=device) for name, shape in self._specs.items()}
+        self._grow(min(_INITIAL_SLOTS, max_sessions))
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def find(self, sessions: Sequence[int]) -> npt.NDArray[np.int64]:
+        """Slots of the sessions, UNKNOWN (-1) for those without one."""
+        get = self._slots.get
+        return np.array([get(session, UNKNOWN) for session in sessions], np.int64)
+
+    def open(self, sessions: Sequence[int], slots: npt.NDArray[np.int64]) -> None:
+        """Give every session whose entry in ``slots`` is UNKNOWN a slot, in place; its state is zero.
+
+        Raises SessionsExhausted, and opens none, when the table would outgrow its bound.
+        """
+        missing = np.flatnonzero(slots == UNKNOWN)
+        if len(self._slots) + len(missing) > self._max:
+            raise SessionsExhausted(
+                f"{len(missing)} new sessions do not fit: {len(self._slots)} of {self._max} are open. Raise "
+                "services.inference.max_sessions, lower session_seconds, or add servers")
+        while len(self._free) < len(missing):
+            self._grow(min(2 * len(self._used_at), self._max))
+        for i in missing.tolist():
+            session = sessions[i]
+            slot = self._free.pop()
+            self._slots[session] = slot
+            self._sessions[slot] = session
+            slots[i] = slot
+        if len(missing):
+            self.clear(slots[missing])
+
+    def close(self, sessions: Sequence[int]) -> None:
+        """Forget the sessions; those that are unknown are passed over."""
+        for session in sessions:
+            slot = self._slots.pop(session, None)
+            if slot is not None:
+                self._free.append(slot)
+
+    def touch(self, slots: npt.NDArray[np.int64], now: float) -> None:
+        """Renew the leases at monotonic time ``now``, seconds."""
+        self._used_at[slots] = now
+
+    def expire(self, now: float) -> int:
+        """Forget the sessions whose lease ran out before ``now``; returns how many."""
+        if not self._slots:
+            return 0
+        open_slots = np.fromiter(self._slots.values(), np.int64, len(self._slots))
+        lapsed = open_slots[self._used_at[open_slots] < now - self._lease]
+        self.close(self._sessions[lapsed].tolist())
+        return len(lapsed)
+
+    def clear(self, slots: npt.NDArray[np.int64]) -> None:
+        """Put the states of ``slots`` to zero, as at a game's start."""
+        index = self._index(slots)
+        for storage in self.storage.values():
+            storage[index] = 0
+
+    def write(self, slots: npt.NDArray[np.int64], states: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Overwrite the states of ``slots`` with arrays [len(slots), ...]. Raises ValueError on other names or shapes."""
+        if set(states) != set(self._specs):
+            raise ValueError(f"states {sorted(states)} sent, this model has {sorted(self._specs)}")
+        for name, shape in self._specs.items():
+            if states[name].shape != (len(slots), *shape):
+                raise ValueError(f"state {name!r} has shape {states[name].shape}, expected {(len(slots), *shape)}")
+        index = self._index(slots)
+        for name, storage in self.storage.items():
+            storage[index] = torch.from_numpy(np.ascontiguousarray(states[name], np.float32)).to(self._device)
+
+    def gather(self, slots: npt.NDArray[np.int64]) -> dict[str, torch.Tensor]:
+        """States [len(slots), ...], copied."""
+        index = self._index(slots)
+        return {name: storage[index] for name, storage in self.storage.items()}
+
+    def scatter(self, slots: npt.NDArray[np.int64], states: Mapping[str, torch.Tensor]) -> None:
+        """Store states [len(slots), ...] that ``gather`` gave and a forward pass moved on."""
+        index = self._index(slots)
+        for name, storage in self.storage.items():
+            storage[index] = states[name].to(storage.dtype)
+
+    def _index(self, slots: npt.NDArray[np.int64]) -> torch.Tensor:
+        return torch.from_numpy(slots).to(self._device)
+
+    def _grow(self, slots: int) -> None:
+        before = len(self._used_at)
+        more = slots - before
+        self._sessions = np.concatenate([self._sessions, np.zeros(more, np.int64)])
+        self._used_at = np.concatenate([self._used_at, np.zeros(more)])
+        for name, storage in self.storage.items():
+            fresh = torch.zeros((more, *self._specs[name]), device=self._device)
+            self.storage[name] = torch.cat([storage, fresh])
+        # The lowest slots are handed out first: they stay together in memory.
+        self._free = [*range(slots - 1, before - 1, -1), *self._free]
