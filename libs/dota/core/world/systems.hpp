@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "world/world.hpp"
 
@@ -89,6 +90,8 @@ void take_item(Context& c, HeroState& h, int slot);  // out of the slot, gone
 std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lineup);
 // Whether the scripted buyer buys the item: false when its own or a component's program has missing primitives.
 bool item_supported(const Tables& t, int item);
+// Items of the line-up's builds that are skipped for that reason, by name.
+std::vector<std::string> items_not_bought(const Tables& t, const std::array<int, kMaxHeroes>& lineup);
 bool give_item(Context& c, HeroState& h, int item, int charges);  // combines recipes; false when no room
 void courier_frame(Context& c);
 

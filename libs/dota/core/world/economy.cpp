@@ -1,0 +1,200 @@
+#include <algorithm>
+
+#include "map/map_data.hpp"
+#include "world/game_rules.hpp"
+#include "world/inventory.hpp"
+
+namespace dota {
+namespace {
+
+// Have: it is there; Bought: a part of it was bought or assembled; Done: it itself was; Wait: not enough gold or room.
+enum class Step { Have, Bought, Done, Wait };
+
+bool afford(const HeroState& h, float cost) { return h.gold + h.reliable >= cost; }
+
+// Where a purchase goes: into the stash only when it must be flown from there.
+bool goes_to_stash(const Context& c, const HeroState& h) { return c.settings.courier_scripted && !at_home(c, h); }
+
+// Unreliable gold goes first. What is bought away from home is carried by the courier and told as no GoldSpent.
+void spend(Context& c, HeroState& h, float cost) {
+  const float loose = std::min(h.gold, cost);
+  h.gold -= loose;
+  h.reliable -= cost - loose;
+  h.spent += cost;
+  if (!goes_to_stash(c, h)) signal(h, Signal::GoldSpent, cost);
+}
+
+int free_slots(const HeroState& h, bool stash) {
+  int n = 0;
+  for (int slot = stash ? kStashFirst : 0; slot < kTpSlot; ++slot) n += h.items[static_cast<std::size_t>(slot)].id < 0;
+  return n;
+}
+
+bool is_part_of(const Tables& t, int part, int whole) {
+  for (const auto& recipe : t.items[static_cast<std::size_t>(whole)].recipes)
+    for (int component : recipe)
+      if (component == part || is_part_of(t, part, component)) return true;
+  return false;
+}
+
+// Sells the least valuable item that no later item of the build is made of, to make room.
+bool sell_cheapest(Context& c, HeroState& h) {
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  int worst = -1;
+  for (int slot = 0; slot < kStashFirst; ++slot) {
+    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    if (s.id < 0 || s.id == c.tables.game->aegis_item) continue;
+    bool needed = false;
+    for (std::size_t k = static_cast<std::size_t>(h.build_next); k < def.item_order.size() && !needed; ++k)
+      needed = is_part_of(c.tables, s.id, def.item_order[k]);
+    if (!needed && (worst < 0 || item_value(c, s) < item_value(c, h.items[static_cast<std::size_t>(worst)]))) worst = slot;
+  }
+  if (worst < 0) return false;
+  h.gold += item_value(c, h.items[static_cast<std::size_t>(worst)]) * c.tables.game->sell_fraction;
+  take_item(c, h, worst);
+  return true;
+}
+
+Step buy_basic(Context& c, HeroState& h, int item) {
+  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  if (!afford(h, static_cast<float>(def.cost))) return Step::Wait;
+  const bool stash = goes_to_stash(c, h);
+  if (item != c.tables.game->tp_item && free_slots(h, stash) == 0) {
+    const bool stacks = def.stackable && held_charges(h, item) > 0;
+    if (!stacks && (stash || !sell_cheapest(c, h))) return Step::Wait;
+  }
+  if (!place_item(c, h, item, def.initial_charges, stash)) return Step::Wait;
+  spend(c, h, static_cast<float>(def.cost));
+  return Step::Done;
+}
+
+// The recipe of an item of which the hero holds the most components; the first when none stands out.
+const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
+  const std::vector<int>* best = &def.recipes.front();
+  int most = -1;
+  for (const auto& recipe : def.recipes) {
+    int have = 0;
+    for (int component : recipe)
+      for (const ItemState& s : h.items) have += s.id == component;
+    if (have > most) {
+      most = have;
+      best = &recipe;
+    }
+  }
+  return *best;
+}
+
+// Takes the next step towards owning `item`: finds it among the slots not yet `used`, or buys or assembles one thing.
+Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh, int* at) {
+  if (!fresh)
+    for (int slot = 0; slot < kItemSlots; ++slot)
+      if (!(used >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].id == item) {
+        used |= 1u << slot;
+        *at = slot;
+        return Step::Have;
+      }
+  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  if (def.recipes.empty()) return buy_basic(c, h, item);
+
+  const std::vector<int>& recipe = choose_recipe(h, def);
+  std::uint32_t parts = 0;
+  bool waiting = false;
+  for (int component : recipe) {
+    int slot = -1;
+    const Step s = acquire(c, h, component, used, false, &slot);
+    if (s == Step::Bought || s == Step::Done) return Step::Bought;
+    if (s == Step::Wait)
+      waiting = true;
+    else
+      parts |= 1u << slot;
+  }
+  if (waiting || !afford(h, static_cast<float>(def.recipe_cost))) return Step::Wait;
+  // Parts must lie together: all with the hero, or all in the stash; the courier brings the rest.
+  const std::uint32_t stash_bits = ((1u << kTpSlot) - 1) & ~((1u << kStashFirst) - 1);
+  const bool any_stash = parts & stash_bits, all_stash = !(parts & ~stash_bits);
+  const bool reach = !c.settings.courier_scripted || at_home(c, h);
+  for (int slot = kStashFirst; slot < kTpSlot; ++slot)
+    if ((parts >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].on_courier) return Step::Wait;
+  if (any_stash && !all_stash && !reach) return Step::Wait;
+  spend(c, h, static_cast<float>(def.recipe_cost));
+  int charges = 0;
+  for (int slot = 0; slot < kItemSlots; ++slot) {
+    if (!(parts >> slot & 1u)) continue;
+    charges += c.tables.items[static_cast<std::size_t>(h.items[static_cast<std::size_t>(slot)].id)].requires_charges
+                   ? h.items[static_cast<std::size_t>(slot)].charges
+                   : 0;
+    h.items[static_cast<std::size_t>(slot)] = ItemState{};
+  }
+  place_item(c, h, item, std::max(charges, def.initial_charges), any_stash && all_stash && !reach);
+  return Step::Done;
+}
+
+// The item the build wants now, or -1 when it is complete.
+int wanted_item(const Context& c, HeroState& h) {
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  while (h.build_next < static_cast<int>(def.item_order.size())) {
+    const int item = def.item_order[static_cast<std::size_t>(h.build_next)];
+    const bool dropped = h.build_next < 32 && (h.build_skip >> h.build_next & 1u);
+    if (!dropped && item_supported(c.tables, item)) break;
+    ++h.build_next;
+  }
+  if (h.build_insert >= 0 && h.build_next > 0) return h.build_insert;
+  return h.build_next < static_cast<int>(def.item_order.size()) ? def.item_order[static_cast<std::size_t>(h.build_next)] : -1;
+}
+
+bool keep_stocked(Context& c, HeroState& h, int item, int target) {
+  if (item < 0 || target <= 0 || held_charges(h, item) >= target || !item_supported(c.tables, item)) return false;
+  return buy_basic(c, h, item) == Step::Done;
+}
+
+// Observer wards go to the poorest hero of a team of more than one.
+bool buy_wards(Context& c, HeroState& h) {
+  World& w = c.world;
+  const int item = c.tables.game->observer_item, index = static_cast<int>(&h - w.heroes.data()), team = index / 5;
+  TeamState& t = w.teams[static_cast<std::size_t>(team)];
+  if (item < 0 || w.heroes_per_team < 2 || t.stock[2] <= 0 || held_charges(h, item) > 0 || !item_supported(c.tables, item))
+    return false;
+  const float own = net_worth(c, h);
+  for (int i = team * 5; i < team * 5 + 5; ++i) {
+    const HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
+    if (!mate.in_game || i == index) continue;
+    if (held_charges(mate, item) > 0) return false;
+    const float other = net_worth(c, mate);
+    if (other < own || (other == own && i < index)) return false;
+  }
+  if (buy_basic(c, h, item) != Step::Done) return false;
+  --t.stock[2];
+  return true;
+}
+
+}  // namespace
+
+void give_gold(Context& c, HeroState& h, float gold, bool reliable) {
+  (void)c;
+  if (!h.in_game || gold <= 0) return;
+  (reliable ? h.reliable : h.gold) += gold;
+  signal(h, Signal::Gold, gold);
+}
+
+void purchase(Context& c, HeroState& h) {
+  const GameRules& g = *c.tables.game;
+  const GameSettings& s = c.settings;
+  if (keep_stocked(c, h, g.tp_item, s.keep_teleport)) return;
+  if (c.world.time < s.consumables_until_s) {
+    if (keep_stocked(c, h, g.tango_item, s.keep_tango) || keep_stocked(c, h, g.salve_item, s.keep_salve) ||
+        keep_stocked(c, h, g.clarity_item, s.keep_clarity))
+      return;
+  }
+  if (buy_wards(c, h)) return;
+  const int item = wanted_item(c, h);
+  if (item < 0) return;
+  std::uint32_t used = 0;
+  int at = -1;
+  if (acquire(c, h, item, used, true, &at) != Step::Done) return;
+  if (item == h.build_insert)
+    h.build_insert = -1;
+  else
+    ++h.build_next;
+}
+
+}  // namespace dota

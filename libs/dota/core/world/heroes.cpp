@@ -1,0 +1,211 @@
+#include <algorithm>
+
+#include "effects/program_node.hpp"
+#include "map/map_data.hpp"
+#include "world/game_rules.hpp"
+#include "world/inventory.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+namespace {
+
+// A charge-based ability's number at its rank, with the talents that add to it.
+float charge_number(const AbilityDef& a, const HeroState& h, int level, Role role) {
+  const EffectNode& node = a.program.nodes[static_cast<std::size_t>(a.program.charges)];
+  const Value* v = node.value(role);
+  if (!v) return 0;
+  float n = v->base.at(level);
+  for (std::size_t k = 0; k < v->talents; ++k)
+    if (v->talent[k].talent >= 0 && has_talent(h, v->talent[k].talent)) n += v->talent[k].value;
+  return n;
+}
+
+int skill_entry(const HeroDef& def, const HeroState& h) {
+  int i = h.skill_next;
+  if (i < 31 && (h.skill_swaps >> i & 1u))
+    ++i;
+  else if (i > 0 && (h.skill_swaps >> (i - 1) & 1u))
+    --i;
+  return def.skill_build[static_cast<std::size_t>(i)];
+}
+
+// Takes one rank or talent; false when the hero's level does not allow it yet.
+bool learn(Context& c, HeroState& h, int entry) {
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  if (entry <= -2) {
+    const int talent = -(entry + 2);
+    if (h.level < def.talents[static_cast<std::size_t>(talent)].level) return false;
+    h.talents |= 1u << talent;
+    return true;
+  }
+  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(entry)];
+  for (AbilityState& s : h.abilities) {
+    if (s.id != entry) continue;
+    if (s.level >= a.max_level) return true;  // nothing left to learn: the entry is spent
+    if (h.level < a.required_level + s.level * a.levels_between) return false;
+    ++s.level;
+    if (a.program.charges >= 0 && s.level == 1) s.charges = static_cast<std::int8_t>(charge_number(a, h, 1, Role::Max));
+    for (AbilityState& other : h.abilities)
+      if (other.id >= 0 && other.id != entry && c.tables.abilities[static_cast<std::size_t>(other.id)].linked_skill == entry)
+        other.level = s.level;
+    return true;
+  }
+  return true;
+}
+
+void restore_charges(Context& c, HeroState& h) {
+  World& w = c.world;
+  for (AbilityState& s : h.abilities) {
+    if (s.id < 0 || s.level <= 0) continue;
+    const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(s.id)];
+    if (a.program.charges < 0) continue;
+    const float most = charge_number(a, h, s.level, Role::Max);
+    if (static_cast<float>(s.charges) >= most) {
+      s.next_charge = 0;
+    } else if (s.next_charge <= 0) {
+      s.next_charge = w.time + charge_number(a, h, s.level, Role::Restore);
+    } else if (w.time >= s.next_charge) {
+      ++s.charges;
+      s.next_charge = static_cast<float>(s.charges) < most ? w.time + charge_number(a, h, s.level, Role::Restore) : 0;
+    }
+  }
+}
+
+void respawn(Context& c, HeroState& h, Unit& u) {
+  const Vec2 place = h.rising ? u.pos : free_place(c.world, *c.tables.map, u.spawn, u.radius);
+  h.rising = false;
+  u.alive = true;
+  u.act = Act::Idle;
+  u.order = u.queued = Order{};
+  u.status = inherent_status(c, u);
+  place_unit(c.world, u, place);
+  apply_learned(c, u);
+  refresh_stats(c, u);
+  u.hp = u.max_hp;
+  u.mana = u.max_mana;
+  u.hp_history.fill(u.hp);
+  // Coming back to full health is not a change that the hero is rewarded for.
+  h.prev_hp_frac = h.prev_mana_frac = 1;
+}
+
+void passive_gold(Context& c, HeroState& h, const Unit& u) {
+  World& w = c.world;
+  const Rules& r = c.tables.rules;
+  if (u.gold_per_10s != 0 && w.time > 0) give_gold(c, h, u.gold_per_10s * kDt / 10, false);
+  if (w.time < 0) return;
+  const int due = static_cast<int>(w.time / r.passive_every_s);
+  if (due <= h.passive_ticks) return;
+  give_gold(c, h, r.passive_gold * static_cast<float>(due - h.passive_ticks), false);
+  h.passive_ticks = due;
+}
+
+}  // namespace
+
+bool has_talent(const HeroState& h, int talent) { return h.talents >> talent & 1u; }
+
+void learn_skills(Context& c, HeroState& h) {
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  bool learned = false;
+  while (h.skill_next < def.skill_build.size()) {
+    const int entry = skill_entry(def, h);
+    if (entry == -1) {
+      ++h.skill_next;
+      continue;
+    }
+    if (h.ability_points == 0 || !learn(c, h, entry)) break;
+    --h.ability_points;
+    ++h.skill_next;
+    learned = true;
+  }
+  Unit* u = c.world.get(h.unit);
+  if (!u || !learned) return;
+  u->stats_dirty = true;
+  if (u->alive) apply_learned(c, *u);
+}
+
+void give_xp(Context& c, HeroState& h, float xp) {
+  if (!h.in_game || xp <= 0) return;
+  const GameRules& g = *c.tables.game;
+  const auto& table = c.tables.rules.xp_for_level;
+  Unit* u = c.world.get(h.unit);
+  if (u) xp *= 1 + u->xp_bonus;
+  const float cap = table[static_cast<std::size_t>(g.max_level) - 1];
+  const float gained = std::min(xp, cap - h.xp);
+  if (gained <= 0) return;
+  h.xp += gained;
+  signal(h, Signal::Xp, gained);
+  bool up = false;
+  while (h.level < g.max_level && h.xp >= table[h.level]) {
+    ++h.level;
+    if (!(g.levels_without_point >> h.level & 1u)) ++h.ability_points;
+    up = true;
+  }
+  if (!up) return;
+  if (u) u->stats_dirty = true;
+  learn_skills(c, h);
+}
+
+float buyback_cost(const Context& c, const HeroState& h) {
+  return c.tables.game->buyback_base + net_worth(c, h) / c.tables.game->buyback_divisor;
+}
+
+bool can_buyback(const Context& c, const HeroState& h) {
+  const Unit* u = h.in_game ? c.world.get(h.unit) : nullptr;
+  return c.settings.buyback && u && !u->alive && !h.rising && c.world.time >= h.buyback_ready &&
+         h.gold + h.reliable >= buyback_cost(c, h);
+}
+
+bool buyback(Context& c, HeroState& h) {
+  if (!can_buyback(c, h)) return false;
+  const float cost = buyback_cost(c, h);
+  const float reliable = std::min(h.reliable, cost);  // a buyback takes reliable gold first
+  h.reliable -= reliable;
+  h.gold -= cost - reliable;
+  h.buyback_ready = c.world.time + c.tables.game->buyback_cooldown;
+  h.death_penalty = c.tables.game->buyback_extra;
+  respawn(c, h, *c.world.get(h.unit));
+  return true;
+}
+
+bool reincarnate(Context& c, Unit& hero) {
+  World& w = c.world;
+  const GameRules& g = *c.tables.game;
+  HeroState& h = w.heroes[static_cast<std::size_t>(hero.hero)];
+  for (int slot = 0; slot < kInventory; ++slot) {
+    if (g.aegis_item < 0 || h.items[static_cast<std::size_t>(slot)].id != g.aegis_item) continue;
+    take_item(c, h, slot);
+    hero.alive = false;
+    hero.hp = 0;
+    hero.died_at = w.time;
+    hero.act = Act::Dead;
+    hero.order = hero.queued = Order{};
+    clear_modifiers(c, hero);
+    disjoint(c, hero);
+    hero.status = 0;
+    hero.velocity = Vec2{};
+    h.rising = true;
+    h.respawn_at = w.time + g.aegis_delay;
+    return true;
+  }
+  return false;
+}
+
+void heroes_frame(Context& c) {
+  World& w = c.world;
+  for (int i = 0; i < kMaxHeroes; ++i) {
+    HeroState& h = w.heroes[static_cast<std::size_t>(i)];
+    if (!h.in_game) continue;
+    Unit* u = w.get(h.unit);
+    if (!u) continue;
+    if (!u->alive && w.time >= h.respawn_at) respawn(c, h, *u);
+    passive_gold(c, h, *u);
+    restore_charges(c, h);
+    if ((w.frame + i) % kPurchaseFrames == 0) {
+      purchase(c, h);
+      arrange_items(c, h);
+    }
+  }
+  if (w.frame % kPurchaseFrames == 0) restock(c);
+}
+
+}  // namespace dota

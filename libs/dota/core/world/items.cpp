@@ -1,0 +1,152 @@
+#include <algorithm>
+
+#include "map/map_data.hpp"
+#include "world/game_rules.hpp"
+#include "world/inventory.hpp"
+
+namespace dota {
+namespace {
+
+void changed(Context& c, HeroState& h) {
+  h.items_changed = true;
+  Unit* u = c.world.get(h.unit);
+  if (!u) return;
+  u->stats_dirty = true;
+  if (u->alive) apply_learned(c, *u);
+}
+
+bool usable_slot(int slot) { return slot < kInventory; }
+
+// Moves an item that comes into the inventory from the backpack: it works only after the swap delay.
+void swap_slots(Context& c, HeroState& h, int inside, int outside) {
+  std::swap(h.items[static_cast<std::size_t>(inside)], h.items[static_cast<std::size_t>(outside)]);
+  ItemState& in = h.items[static_cast<std::size_t>(inside)];
+  if (in.id >= 0 && outside < kStashFirst) in.enabled_at = c.world.time + c.tables.game->backpack_delay;
+}
+
+}  // namespace
+
+bool at_home(const Context& c, const HeroState& h) {
+  const Unit* u = c.world.get(h.unit);
+  return u && distance(u->pos, u->spawn) <= c.tables.game->fountain_radius;
+}
+
+float item_value(const Context& c, const ItemState& s) {
+  if (s.id < 0) return 0;
+  const ItemDef& def = c.tables.items[static_cast<std::size_t>(s.id)];
+  const float cost = static_cast<float>(def.cost);
+  if (!def.consumable || def.initial_charges <= 0) return cost;
+  return cost * static_cast<float>(s.charges) / static_cast<float>(def.initial_charges);
+}
+
+float net_worth(const Context& c, const HeroState& h) {
+  float sum = h.gold + h.reliable;
+  for (const ItemState& s : h.items) sum += item_value(c, s);
+  return sum;
+}
+
+int held_charges(const HeroState& h, int item) {
+  int n = 0;
+  for (const ItemState& s : h.items)
+    if (s.id == item) n += std::max<int>(1, s.charges);
+  return n;
+}
+
+bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash) {
+  const GameRules& g = *c.tables.game;
+  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  if (item == g.tp_item) to_stash = false;
+  if (def.stackable)
+    for (int slot = to_stash ? kStashFirst : 0; slot < kItemSlots; ++slot) {
+      ItemState& s = h.items[static_cast<std::size_t>(slot)];
+      if (s.id != item || s.on_courier || s.charges + charges > 100) continue;
+      s.charges = static_cast<std::int8_t>(s.charges + charges);
+      changed(c, h);
+      return true;
+    }
+  int slot = -1;
+  if (item == g.tp_item) {
+    if (h.items[kTpSlot].id < 0) slot = kTpSlot;
+  } else {
+    for (int k = to_stash ? kStashFirst : 0; k < kTpSlot && slot < 0; ++k)
+      if (h.items[static_cast<std::size_t>(k)].id < 0) slot = k;
+  }
+  if (slot < 0) return false;
+  ItemState& s = h.items[static_cast<std::size_t>(slot)];
+  s = ItemState{};
+  s.id = static_cast<std::int16_t>(item);
+  s.charges = static_cast<std::int8_t>(charges);
+  if (item == g.aegis_item) h.aegis_expires = c.world.time + g.aegis_expires;
+  changed(c, h);
+  return true;
+}
+
+bool give_item(Context& c, HeroState& h, int item, int charges) { return place_item(c, h, item, charges, false); }
+
+void take_item(Context& c, HeroState& h, int slot) {
+  h.items[static_cast<std::size_t>(slot)] = ItemState{};
+  changed(c, h);
+}
+
+void arrange_items(Context& c, HeroState& h) {
+  World& w = c.world;
+  const Unit* u = w.get(h.unit);
+  for (int slot = 0; slot < kItemSlots; ++slot) {
+    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    if (s.id < 0) continue;
+    const bool in_use = u && u->act == Act::Channel && u->order.slot == 16 + slot;
+    const ItemDef& def = c.tables.items[static_cast<std::size_t>(s.id)];
+    if (def.consumable && def.initial_charges > 0 && s.charges <= 0 && !in_use) take_item(c, h, slot);
+    if (s.id == c.tables.game->aegis_item && s.id >= 0 && w.time >= h.aegis_expires) take_item(c, h, slot);
+  }
+  const bool reach_stash = !c.settings.courier_scripted || at_home(c, h);
+  if (!h.items_changed && !reach_stash) return;
+  h.items_changed = false;
+
+  // Free places first: stash into inventory or backpack, backpack into inventory.
+  for (int from = kTpSlot - 1; from >= kBackpackFirst; --from) {
+    const ItemState& s = h.items[static_cast<std::size_t>(from)];
+    if (s.id < 0 || (from >= kStashFirst && (!reach_stash || s.on_courier))) continue;
+    const int places = from >= kStashFirst ? kStashFirst : kInventory;
+    for (int to = 0; to < places; ++to)
+      if (h.items[static_cast<std::size_t>(to)].id < 0) {
+        swap_slots(c, h, to, from);
+        changed(c, h);
+        break;
+      }
+  }
+  // Then the cheapest inside against the dearest outside, one pair at a time.
+  int cheap = -1, dear = -1;
+  for (int slot = 0; slot < kStashFirst; ++slot) {
+    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    if (s.id < 0) continue;
+    int& best = usable_slot(slot) ? cheap : dear;
+    const float value = item_value(c, s);
+    if (best < 0 || (usable_slot(slot) ? value < item_value(c, h.items[static_cast<std::size_t>(best)])
+                                       : value > item_value(c, h.items[static_cast<std::size_t>(best)])))
+      best = slot;
+  }
+  if (cheap >= 0 && dear >= 0 &&
+      item_value(c, h.items[static_cast<std::size_t>(dear)]) > item_value(c, h.items[static_cast<std::size_t>(cheap)])) {
+    swap_slots(c, h, cheap, dear);
+    changed(c, h);
+  }
+}
+
+void restock(Context& c) {
+  World& w = c.world;
+  for (TeamState& t : w.teams)
+    for (std::size_t k = 0; k < t.stock.size(); ++k) {
+      const int id = c.tables.game->stock_items[k];
+      if (id < 0) continue;
+      const ItemDef& def = c.tables.items[static_cast<std::size_t>(id)];
+      if (t.stock[k] >= def.stock_max) {
+        t.stock_next[k] = w.time + def.stock_time;
+      } else if (w.time >= t.stock_next[k]) {
+        ++t.stock[k];
+        t.stock_next[k] = w.time + def.stock_time;
+      }
+    }
+}
+
+}  // namespace dota

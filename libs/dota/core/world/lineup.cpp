@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "world/systems.hpp"
+
+namespace dota {
+namespace {
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+  return out;
+}
+
+}  // namespace
+
+bool item_supported(const Tables& t, int item) {
+  const ItemDef& def = t.items[static_cast<std::size_t>(item)];
+  if (def.excluded || (!def.purchasable && def.recipes.empty())) return false;
+  if (def.ability >= 0 && !t.abilities[static_cast<std::size_t>(def.ability)].program.missing.empty()) return false;
+  return std::all_of(def.recipes.begin(), def.recipes.end(), [&](const std::vector<int>& recipe) {
+    return std::all_of(recipe.begin(), recipe.end(), [&](int part) { return item_supported(t, part); });
+  });
+}
+
+std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lineup) {
+  for (const int index : lineup) {
+    if (index < 0) continue;
+    if (index >= static_cast<int>(t.heroes.size())) return "hero index " + std::to_string(index) + " is not in the data";
+    const HeroDef& hero = t.heroes[static_cast<std::size_t>(index)];
+    for (const int ability : hero.abilities) {
+      const AbilityDef& a = t.abilities[static_cast<std::size_t>(ability)];
+      if (!a.program.missing.empty())
+        return hero.name + " cannot be played: ability " + a.name + " needs effects that are not built yet (" +
+               joined(a.program.missing) + ")";
+    }
+  }
+  return "";
+}
+
+std::vector<std::string> items_not_bought(const Tables& t, const std::array<int, kMaxHeroes>& lineup) {
+  std::vector<std::string> names;
+  for (const int index : lineup) {
+    if (index < 0) continue;
+    const HeroDef& hero = t.heroes[static_cast<std::size_t>(index)];
+    for (const auto* list : {&hero.item_start, &hero.item_order})
+      for (const int item : *list) {
+        const std::string& name = t.items[static_cast<std::size_t>(item)].name;
+        if (!item_supported(t, item) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+  }
+  return names;
+}
+
+}  // namespace dota
