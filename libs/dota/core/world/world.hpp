@@ -191,7 +191,7 @@ struct Area {
 // An effect that fires later (Finger of Death's 0.25 s).
 struct Delayed {
   bool active = false;
-  std::uint8_t team = kNeutralTeam, level = 1;
+  std::uint8_t team = kNeutralTeam, level = 1, step = 0;  // step: number of the jump, pulse or burst
   Handle owner, target;
   Vec2 point;
   float at = 0;

@@ -1,0 +1,265 @@
+#include <algorithm>
+#include <functional>
+
+#include "data/loading.hpp"
+#include "data/stat_names.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+
+namespace {
+
+bool has(const std::vector<std::string>& list, const char* word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+bool uses_primitive(const Node& n, const char* primitive) {
+  const Node* effects = n.find("effects");
+  if (!effects) return false;
+  return std::any_of(effects->list.begin(), effects->list.end(),
+                     [&](const Node& e) { return e.str("p") == primitive; });
+}
+
+void read_targets(const Node& n, AbilityDef& a) {
+  const auto team = strings(n, "target_team"), type = strings(n, "target_type"), flags = strings(n, "target_flags");
+  a.target_tree = has(type, "tree");
+  a.target_custom = has(team, "custom") || has(type, "custom");
+  const bool either = has(team, "both") || (has(team, "custom") && !a.target_tree);
+  a.target_enemy = either || has(team, "enemy");
+  a.target_friendly = either || has(team, "friendly");
+  const bool any_body = has(type, "custom") && !a.target_tree;
+  a.target_hero = any_body || has(type, "hero");
+  a.target_basic = any_body || has(type, "basic") || has(type, "creep");
+  a.target_building = has(type, "building");
+  a.target_immune_enemies = has(flags, "magic_immune_enemies");
+  a.target_invulnerable = has(flags, "invulnerable");
+}
+
+// What the action reads (Berner et al. 2019, Table 5). A point that a circle is dropped on is aimed at the surroundings
+// of a unit, as Shrapnel is; other points are relative to the caster.
+TargetType target_type(const Node& n, const AbilityDef& a, const std::vector<std::string>& behavior) {
+  if (a.passive) return TargetType::None;
+  if (uses_primitive(n, "teleport")) return TargetType::Teleport;
+  if (uses_primitive(n, "place_ward")) return TargetType::Ward;
+  if (a.target_tree && !a.target_hero) return TargetType::Point;
+  if (has(behavior, "unit_target")) return TargetType::Unit;
+  if (has(behavior, "point")) return a.aoe && !a.cast_range.empty() ? TargetType::UnitOffset : TargetType::Point;
+  return TargetType::None;
+}
+
+int cooldown_group(Tables& t, const std::string& name) {
+  const auto at = std::find(t.cooldown_groups.begin(), t.cooldown_groups.end(), name);
+  if (at != t.cooldown_groups.end()) return static_cast<int>(at - t.cooldown_groups.begin());
+  t.cooldown_groups.push_back(name);
+  return static_cast<int>(t.cooldown_groups.size()) - 1;
+}
+
+AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
+  AbilityDef a;
+  a.name = name;
+  const auto behavior = strings(n, "behavior");
+  a.passive = has(behavior, "passive");
+  a.channelled = has(behavior, "channelled");
+  a.autocast = has(behavior, "autocast");
+  a.toggle = has(behavior, "toggle");
+  a.attack_behavior = has(behavior, "attack");
+  a.immediate = has(behavior, "immediate");
+  a.ignore_backswing = has(behavior, "ignore_backswing");
+  a.root_disables = has(behavior, "root_disables");
+  a.aoe = has(behavior, "aoe");
+  a.hidden = has(behavior, "hidden");
+  read_targets(n, a);
+  const std::string immunity = n.str("spell_immunity");
+  a.pierces_immunity = immunity == "enemies_yes" || immunity == "allies_yes";
+  a.cast_range = numbers(n, "cast_range");
+  a.cast_point = numbers(n, "cast_point");
+  a.channel_time = numbers(n, "channel_time");
+  a.cooldown = numbers(n, "cooldown");
+  a.mana_cost = numbers(n, "mana_cost");
+  const Node* shared = n.find("shared_cooldown");
+  if (shared && shared->is(Node::Type::String)) a.shared_cooldown = cooldown_group(t, shared->string);
+  a.target = target_type(n, a, behavior);
+  return a;
+}
+
+// Rank-dependent lists of an item are cut to the rank it is sold at, so that its program needs no rank.
+Node at_base_level(const Node& item, int level) {
+  const std::function<void(Node&)> cut = [&](Node& list) {
+    if (!list.is(Node::Type::List) || list.list.size() < 2) return;
+    const std::size_t i = std::min(list.list.size(), static_cast<std::size_t>(level)) - 1;
+    list.list = {Node(list.list[i])};
+  };
+  Node out = item;
+  for (auto& [key, value] : out.object) {
+    if (key == "cast_range" || key == "cooldown" || key == "mana_cost" || key == "channel_time") cut(value);
+    if (key == "specials")
+      for (auto& [name, special] : value.object)
+        for (auto& [k, v] : special.object)
+          if (k == "v") cut(v);
+  }
+  return out;
+}
+
+bool is_recipe(const std::string& name) { return name.rfind("item_recipe_", 0) == 0; }
+
+void read_recipe(const Node& items, const Node& n, const std::string& name, ItemDef& d, const Tables& t) {
+  const Node* recipe = n.find("recipe");
+  if (!recipe) return;
+  d.recipe_cost = static_cast<int>(recipe->num("cost"));
+  for (const Node& alternative : recipe->at("needs").list) {
+    std::vector<int> parts;
+    int papers = 0;
+    bool itself = false;
+    for (const Node& part : alternative.list) {
+      if (part.string == name) itself = true;
+      if (is_recipe(part.string))
+        papers += static_cast<int>(items.at("recipe_costs").num(part.string));
+      else
+        parts.push_back(index_of(t.item_index, part.string, "item"));
+    }
+    if (itself) {
+      d.consumed_recharge = true;
+      continue;
+    }
+    if (d.recipes.empty()) d.recipe_cost += papers;
+    d.recipes.push_back(std::move(parts));
+  }
+}
+
+// Boots, and what is built from them: their speed does not stack with another pair's.
+bool built_from_boots(const Node& items, const std::string& name) {
+  if (name == "item_boots") return true;
+  const Node* n = items.at("items").find(name);
+  const Node* recipe = n ? n->find("recipe") : nullptr;
+  if (!recipe) return false;
+  for (const Node& alternative : recipe->at("needs").list)
+    for (const Node& part : alternative.list)
+      if (part.string != name && !is_recipe(part.string) && built_from_boots(items, part.string)) return true;
+  return false;
+}
+
+ItemDef read_item(const std::string& name, const Node& n, const Node& items) {
+  ItemDef d;
+  d.name = name;
+  d.cost = static_cast<int>(n.num("cost"));
+  d.initial_charges = whole(n, "initial_charges", 0);
+  d.stock_max = whole(n, "stock_max", 0);
+  d.stock_initial = whole(n, "stock_initial", d.stock_max);
+  d.stock_time = n.num("stock_time", 0);
+  d.stackable = n.num("stackable", 0) > 0;
+  d.consumable = n.num("consumable", 0) > 0;
+  d.purchasable = n.num("purchasable", 1) > 0;
+  d.sellable = n.num("sellable", 1) > 0;
+  d.droppable = n.num("droppable", 1) > 0;
+  d.requires_charges = n.num("requires_charges", 0) > 0;
+  d.secret_shop = n.num("secret_shop", 0) > 0 && n.num("global_shop", 0) == 0;
+  d.side_shop = n.num("side_shop", 0) > 0;
+  d.excluded = n.find("excluded") != nullptr;
+  d.base_level = whole(n, "base_level", 1);
+  const bool boots = built_from_boots(items, name);
+  if (const Node* stats = n.find("stats"))
+    for (const auto& [key, value] : stats->object) {
+      const Stat s = boots ? parse_item_stat(key) : parse_stat(key, nullptr);
+      if (s == Stat::Count) throw std::runtime_error("stat '" + key + "' is not known");
+      const std::vector<float> v = numbers(*stats, key);
+      if (v.empty()) throw std::runtime_error("stat '" + key + "' is not a number");
+      d.stats.emplace_back(s, v[std::min(v.size(), static_cast<std::size_t>(d.base_level)) - 1]);
+    }
+  return d;
+}
+
+// A skill that is not learned copies the rank of the learnable one in its ring of linked abilities.
+int ring_head(const Node& all, const std::string& name) {
+  std::string at = name;
+  for (int hops = 0; hops < 8; ++hops) {
+    const Node& n = all.at(at);
+    if (n.num("learnable", 1) > 0) return hops == 0 ? -1 : hops;
+    at = n.str("linked_ability");
+    if (at.empty()) return -1;
+  }
+  return -1;
+}
+
+int linked_skill(const Node& all, const std::string& name, const Tables& t) {
+  const int hops = ring_head(all, name);
+  if (hops < 0) return -1;
+  std::string at = name;
+  for (int i = 0; i < hops; ++i) at = all.at(at).str("linked_ability");
+  return index_of(t.ability_index, at, "ability");
+}
+
+void add_ability(Tables& t, AbilityDef&& a) {
+  a.id = static_cast<int>(t.abilities.size());
+  t.ability_index[a.name] = a.id;
+  t.abilities.push_back(std::move(a));
+}
+
+}  // namespace
+
+void load_abilities(const Node& abilities, Tables& t) {
+  const Node& all = abilities.at("abilities");
+  for (const auto& [name, n] : all.object)
+    reading(name, [&] {
+      AbilityDef a = read_ability(name, n, t);
+      a.max_level = static_cast<int>(n.num("max_level"));
+      a.required_level = static_cast<int>(n.num("required_level"));
+      a.levels_between = static_cast<int>(n.num("levels_between"));
+      a.slot = whole(n, "slot", 0);
+      a.learnable = n.num("learnable", 1) > 0;
+      a.ultimate = n.str("type") == "ultimate";
+      const auto owner = t.unit_index.find(n.str("owner"));
+      if (owner != t.unit_index.end()) a.owner_unit = owner->second;
+      add_ability(t, std::move(a));
+    });
+  for (const auto& [name, n] : all.object)
+    reading(name, [&] {
+      AbilityDef& a = t.abilities[static_cast<std::size_t>(t.ability_index.at(name))];
+      a.linked_skill = linked_skill(all, name, t);
+      if (a.owner_unit < 0) return;
+      UnitDef& owner = t.units[static_cast<std::size_t>(a.owner_unit)];
+      if (owner.hero < 0) owner.abilities.push_back(a.id);
+    });
+}
+
+void load_items(const Node& items, Tables& t) {
+  const Node& all = items.at("items");
+  for (const auto& [name, n] : all.object)
+    reading(name, [&] {
+      t.item_index[name] = static_cast<int>(t.items.size());
+      t.items.push_back(read_item(name, n, items));
+    });
+  for (const auto& [name, n] : all.object)
+    reading(name, [&] {
+      ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
+      read_recipe(items, n, name, d, t);
+      if (!n.find("effects")) return;
+      AbilityDef a = read_ability(name, at_base_level(n, d.base_level), t);
+      // An item with nothing but passive effects says nothing, or "passive"; whatever can be used says how.
+      const auto behavior = strings(n, "behavior");
+      a.passive = !has(behavior, "no_target") && !has(behavior, "unit_target") && !has(behavior, "point");
+      if (a.passive) a.target = TargetType::None;
+      a.is_item = t.item_index.at(name);
+      a.learnable = false;
+      a.required_level = 0;
+      a.levels_between = 0;
+      d.ability = static_cast<int>(t.abilities.size());
+      add_ability(t, std::move(a));
+    });
+}
+
+void compile_programs(const Node& abilities, const Node& items, Tables& t) {
+  for (const auto& [name, n] : abilities.at("abilities").object)
+    reading("abilities.json, " + name, [&] {
+      Program p = compile_program(n, name, t);
+      t.abilities[static_cast<std::size_t>(t.ability_index.at(name))].program = std::move(p);
+    });
+  for (const auto& [name, n] : items.at("items").object)
+    reading("items.json, " + name, [&] {
+      const ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
+      if (d.ability < 0) return;
+      Program p = compile_program(at_base_level(n, d.base_level), name, t);
+      t.abilities[static_cast<std::size_t>(d.ability)].program = std::move(p);
+    });
+}
+
+}  // namespace dota

@@ -1,0 +1,82 @@
+#include "data/loading.hpp"
+#include "map/map_data.hpp"
+#include "world/game_rules.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+
+float nullable(const Node& n, const std::string& key) {
+  const Node& v = n.at(key);
+  if (v.is(Node::Type::Null)) return 0;
+  return n.num(key);
+}
+
+std::vector<float> numbers(const Node& n, const std::string& key) {
+  const Node* v = n.find(key);
+  if (!v) return {};
+  if (v->is(Node::Type::Number)) return {static_cast<float>(v->number)};
+  if (!v->is(Node::Type::List)) throw std::runtime_error("key '" + key + "' is not a list of numbers");
+  std::vector<float> out;
+  for (const Node& e : v->list) {
+    if (!e.is(Node::Type::Number)) throw std::runtime_error("key '" + key + "' is not a list of numbers");
+    out.push_back(static_cast<float>(e.number));
+  }
+  return out;
+}
+
+std::vector<std::string> strings(const Node& n, const std::string& key) {
+  const Node* v = n.find(key);
+  if (!v) return {};
+  if (!v->is(Node::Type::List)) throw std::runtime_error("key '" + key + "' is not a list of names");
+  std::vector<std::string> out;
+  for (const Node& e : v->list) {
+    if (!e.is(Node::Type::String)) throw std::runtime_error("key '" + key + "' is not a list of names");
+    out.push_back(e.string);
+  }
+  return out;
+}
+
+int whole(const Node& n, const std::string& key, int otherwise) {
+  return static_cast<int>(n.num(key, static_cast<float>(otherwise)));
+}
+
+int index_of(const std::unordered_map<std::string, int>& index, const std::string& name, const char* what) {
+  const auto at = index.find(name);
+  if (at == index.end()) throw std::runtime_error(std::string(what) + " '" + name + "' is not in the data");
+  return at->second;
+}
+
+// Tables with the map they point to.
+struct LoadedTables {
+  Tables tables;
+  std::shared_ptr<const MapData> map;
+};
+
+std::shared_ptr<const Tables> load_tables(const Node& heroes, const Node& abilities, const Node& items,
+                                          const Node& units, const Node& rules, const Node& map) {
+  auto loaded = std::make_shared<LoadedTables>();
+  Tables& t = loaded->tables;
+  t.version = heroes.str("version");
+  const std::pair<const char*, const Node*> files[] = {{"abilities.json", &abilities}, {"items.json", &items},
+                                                       {"units.json", &units}, {"rules.json", &rules},
+                                                       {"map.json", &map}};
+  for (const auto& [file, node] : files)
+    if (node->str("version") != t.version)
+      throw std::runtime_error(std::string(file) + " is of version '" + node->str("version") +
+                               "' but heroes.json of '" + t.version + "'");
+  load_rules(rules, t);
+  reading("units.json", [&] { load_units(units, t); });
+  reading("heroes.json", [&] { load_hero_bodies(heroes, t); });
+  reading("units.json", [&] { load_camp_sets(units, t); });
+  reading("abilities.json", [&] { load_abilities(abilities, t); });
+  reading("items.json", [&] { load_items(items, t); });
+  reading("heroes.json", [&] { load_heroes(heroes, t); });
+  compile_programs(abilities, items, t);
+  link_programs(t);
+  reading("map.json", [&] { loaded->map = read_map(map, t); });
+  t.map = loaded->map.get();
+  reading("rules.json", [&] { t.game = read_game_rules(t); });
+  return {loaded, &loaded->tables};
+}
+
+}  // namespace dota

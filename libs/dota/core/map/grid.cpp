@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "map/nav.hpp"
+
+namespace dota {
+
+namespace {
+
+bool tree_stands(const World& w, int tree) { return w.tree_regrow[static_cast<std::size_t>(tree)] == 0; }
+
+bool tree_on(const World& w, const MapData& map, int cell) {
+  for (int k = map.tree_first[static_cast<std::size_t>(cell)]; k < map.tree_first[static_cast<std::size_t>(cell) + 1];
+       ++k)
+    if (tree_stands(w, map.tree_ids[static_cast<std::size_t>(k)])) return true;
+  return false;
+}
+
+void set_blocked(World& w, int cell, bool blocked) {
+  std::uint64_t& word = w.nav.blocked[static_cast<std::size_t>(cell) >> 6];
+  const std::uint64_t bit = 1ull << (cell & 63);
+  word = blocked ? word | bit : word & ~bit;
+}
+
+void renew_cell(World& w, const MapData& map, int cell) {
+  const auto i = static_cast<std::size_t>(cell);
+  const int building = map.building_cell[i];
+  const bool standing = building && ((w.nav.buildings >> (building - 1)) & 1u);
+  set_blocked(w, cell, map.terrain_blocked[i] || standing || tree_on(w, map, cell));
+}
+
+// A tree does not come back on top of a unit.
+bool occupied(const Context& c, Vec2 p) {
+  UnitList near;
+  units_near(c, p, kCell * 1.5f, near);
+  for (int k = 0; k < near.n; ++k) {
+    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+    const Vec2 d = u.pos - p;
+    if (std::abs(d.x) <= kCell && std::abs(d.y) <= kCell) return true;
+  }
+  return false;
+}
+
+void regrow(Context& c, const MapData& map) {
+  World& w = c.world;
+  w.nav.next_regrow = std::numeric_limits<float>::max();
+  for (std::size_t t = 0; t < map.trees.size(); ++t) {
+    if (w.tree_regrow[t] == 0) continue;
+    if (w.tree_regrow[t] <= w.time && !occupied(c, map.trees[t].pos)) {
+      w.tree_regrow[t] = 0;
+      --w.nav.trees_down;
+      flip_tree_cells(w, map, static_cast<int>(t));
+    } else {
+      w.nav.next_regrow = std::min(w.nav.next_regrow, std::max(w.tree_regrow[t], w.time + 1.0f));
+    }
+  }
+}
+
+}  // namespace
+
+void flip_tree_cells(World& w, const MapData& map, int tree) {
+  const Cell c = cell_of(map.trees[static_cast<std::size_t>(tree)].pos);
+  for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c})
+    if (q.inside()) renew_cell(w, map, q.index());
+}
+
+void refresh_nav(Context& c) {
+  World& w = c.world;
+  const MapData& map = *c.tables.map;
+  if (!w.nav.ready) {
+    w.nav.head.fill(-1);
+    w.nav.cell.fill(-1);
+    w.nav.buildings = w.buildings_standing;
+    w.nav.trees_down = static_cast<std::int16_t>(
+        std::count_if(w.tree_regrow.begin(), w.tree_regrow.end(), [](float t) { return t != 0; }));
+    w.nav.next_regrow = w.time;
+    for (int i = 0; i < kGrid * kGrid; ++i) renew_cell(w, map, i);
+    w.nav.ready = true;
+  }
+  if (const std::uint64_t changed = w.nav.buildings ^ w.buildings_standing) {
+    w.nav.buildings = w.buildings_standing;
+    for (int i = 0; i < kGrid * kGrid; ++i) {
+      const int b = map.building_cell[static_cast<std::size_t>(i)];
+      if (b && ((changed >> (b - 1)) & 1u)) renew_cell(w, map, i);
+    }
+  }
+  if (w.nav.trees_down > 0 && w.time >= w.nav.next_regrow) regrow(c, map);
+}
+
+bool walkable(const World& w, const MapData& map, Vec2 p) {
+  const Cell c = cell_of(p);
+  if (!c.inside()) return false;
+  if (w.nav.ready) return !nav_blocked(w, c.index());
+  return !map.blocked_at_start[static_cast<std::size_t>(c.index())];
+}
+
+int elevation(const MapData& map, Vec2 p) {
+  const Cell c = cell_of(p);
+  return c.inside() ? map.elevation[static_cast<std::size_t>(c.index())] : -9;
+}
+
+bool line_open(const World& w, Vec2 a, Vec2 b) {
+  Cell c = cell_of(a);
+  const Cell end = cell_of(b);
+  if (!cell_open(w, end)) return false;
+  const Vec2 d = b - a;
+  const int step_x = d.x > 0 ? 1 : -1, step_y = d.y > 0 ? 1 : -1;
+  constexpr float kNever = std::numeric_limits<float>::max();
+  const auto first = [](float from, float delta, int cell) {
+    if (delta == 0) return kNever;
+    const float edge = kMapMin + static_cast<float>(delta > 0 ? cell + 1 : cell) * kCell;
+    return (edge - from) / delta;
+  };
+  float tx = first(a.x, d.x, c.x), ty = first(a.y, d.y, c.y);
+  const float dx = d.x == 0 ? kNever : kCell / std::abs(d.x), dy = d.y == 0 ? kNever : kCell / std::abs(d.y);
+  for (int guard = 0; !(c == end) && guard < 2 * kGrid; ++guard) {
+    if (tx == ty) {  // through a corner: both neighbours must be open
+      if (!cell_open(w, {c.x + step_x, c.y}) || !cell_open(w, {c.x, c.y + step_y})) return false;
+      c = {c.x + step_x, c.y + step_y};
+      tx += dx;
+      ty += dy;
+    } else if (tx < ty) {
+      c.x += step_x;
+      tx += dx;
+    } else {
+      c.y += step_y;
+      ty += dy;
+    }
+    if (!cell_open(w, c)) return false;
+    if (std::min(tx, ty) > 1.0f + 1e-4f) break;  // past b: rounding put the last border on the other side
+  }
+  return true;
+}
+
+Cell nearest_open(const World& w, Vec2 p, int reach) {
+  const Cell own = cell_of(p);
+  if (cell_open(w, own)) return own;
+  Cell best{-1, -1};
+  float best_d = std::numeric_limits<float>::max();
+  for (int ring = 1; ring <= reach; ++ring) {
+    // A cell of this ring is at least ring - 1 cells away, so that a nearer one found is final.
+    if (best.inside() && best_d <= static_cast<float>(ring - 1) * kCell) break;
+    for (int y = -ring; y <= ring; ++y)
+      for (int x = -ring; x <= ring; x += (y == -ring || y == ring) ? 1 : 2 * ring) {
+        const Cell q{own.x + x, own.y + y};
+        if (!cell_open(w, q)) continue;
+        const float d = distance(cell_center(q), p);
+        if (d < best_d) {
+          best_d = d;
+          best = q;
+        }
+      }
+  }
+  return best;
+}
+
+Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius) {
+  const auto fits = [&](Vec2 q) {
+    if (!walkable(w, map, q)) return false;
+    if (!w.nav.ready) return true;
+    UnitList list;
+    bodies_near(w, q, radius + kWidestBody, list);
+    for (int k = 0; k < list.n; ++k) {
+      const Unit& u = w.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(k)])];
+      if (solid_body(u) && distance(u.pos, q) < radius + u.radius) return false;
+    }
+    return true;
+  };
+  if (fits(p)) return p;
+  // Rings of growing radius, points about half a cell apart.
+  constexpr float kStep = kCell / 2;
+  for (int ring = 1; ring <= 48; ++ring) {
+    const int points = 6 * ring;
+    for (int i = 0; i < points; ++i) {
+      const float angle = 2 * std::numbers::pi_v<float> * static_cast<float>(i) / static_cast<float>(points);
+      const float r = kStep * static_cast<float>(ring);
+      const Vec2 q{p.x + r * std::cos(angle), p.y + r * std::sin(angle)};
+      if (fits(q)) return q;
+    }
+  }
+  return p;
+}
+
+int tree_at(const World& w, const MapData& map, Vec2 p, float radius) {
+  int best = -1;
+  float best_d = radius;
+  const Cell lo = cell_of({p.x - radius - kCell, p.y - radius - kCell});
+  const Cell hi = cell_of({p.x + radius + kCell, p.y + radius + kCell});
+  for (int y = std::max(lo.y, 0); y <= std::min(hi.y, kGrid - 1); ++y)
+    for (int x = std::max(lo.x, 0); x <= std::min(hi.x, kGrid - 1); ++x) {
+      const auto i = static_cast<std::size_t>(y * kGrid + x);
+      for (int k = map.tree_first[i]; k < map.tree_first[i + 1]; ++k) {
+        const int t = map.tree_ids[static_cast<std::size_t>(k)];
+        const float d = distance(map.trees[static_cast<std::size_t>(t)].pos, p);
+        if (tree_stands(w, t) && (d < best_d || (d == best_d && (best < 0 || t < best)))) {
+          best_d = d;
+          best = t;
+        }
+      }
+    }
+  return best;
+}
+
+void cut_tree(World& w, const Tables& t, int tree) {
+  if (tree < 0 || static_cast<std::size_t>(tree) >= t.map->trees.size() || !tree_stands(w, tree)) return;
+  // 0 stands for a standing tree, also when game time makes the sum 0.
+  const float at = w.time + t.rules.tree_regrow_s;
+  w.tree_regrow[static_cast<std::size_t>(tree)] = at == 0 ? 1e-3f : at;
+  if (!w.nav.ready) return;
+  w.nav.next_regrow = w.nav.trees_down == 0 ? at : std::min(w.nav.next_regrow, at);
+  ++w.nav.trees_down;
+  flip_tree_cells(w, *t.map, tree);
+}
+
+}  // namespace dota

@@ -1,0 +1,204 @@
+#include "map/map_data.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "data/loading.hpp"
+#include "map/routes.hpp"
+#include "map/sight.hpp"
+
+namespace dota {
+
+namespace {
+
+constexpr std::size_t kCells = static_cast<std::size_t>(kGrid) * kGrid;
+
+int team_of(const std::string& s) {
+  if (s == "radiant") return kRadiant;
+  if (s == "dire") return kDire;
+  throw std::runtime_error("team '" + s + "' is not radiant or dire");
+}
+
+Lane lane_of(const std::string& s) {
+  if (s == "top") return Lane::Top;
+  if (s == "mid") return Lane::Mid;
+  if (s == "bot") return Lane::Bot;
+  return Lane::None;
+}
+
+UnitKind building_kind(const std::string& s) {
+  if (s == "tower") return UnitKind::Tower;
+  if (s == "barracks") return UnitKind::Barracks;
+  if (s == "fort") return UnitKind::Fort;
+  if (s == "filler") return UnitKind::Filler;
+  if (s == "shrine") return UnitKind::Shrine;
+  if (s == "fountain") return UnitKind::Fountain;
+  throw std::runtime_error("building kind '" + s + "' is not known");
+}
+
+Vec2 point(const Node& n) {
+  if (!n.is(Node::Type::List) || n.list.size() < 2) throw std::runtime_error("a point is not a list of two numbers");
+  return {static_cast<float>(n.list[0].number), static_cast<float>(n.list[1].number)};
+}
+Vec2 xy(const Node& n) { return {n.num("x"), n.num("y")}; }
+
+template <class T>
+std::vector<T> grid(const Node& grids, const char* name) {
+  const std::vector<int> v = decode_runs(grids.at(name), kCells, name);
+  return {v.begin(), v.end()};
+}
+
+void read_grids(const Node& map, MapData& m) {
+  const Node& world = map.at("world");
+  if (world.num("w") != kGrid || world.num("h") != kGrid || world.num("cell") != kCell ||
+      world.num("min_x") != kMapMin || world.num("min_y") != kMapMin)
+    throw std::runtime_error("key 'world' does not describe 260 x 260 cells of 64 units from (-8320, -8320)");
+  const std::vector<float> b = numbers(world, "playable_bounds");
+  if (b.size() != 4) throw std::runtime_error("key 'playable_bounds' has not 4 numbers");
+  m.bounds_min = {b[0], b[1]};
+  m.bounds_max = {b[2], b[3]};
+  const Node& grids = map.at("grids");
+  m.elevation = grid<std::int8_t>(grids, "elevation");
+  m.terrain_blocked = grid<std::uint8_t>(grids, "terrain_blocked");
+  m.fow_blocker = grid<std::uint8_t>(grids, "fow_blocker");
+  m.no_ward = grid<std::uint8_t>(grids, "no_ward");
+  m.tree_count = grid<std::uint8_t>(grids, "tree_count");
+  m.blocked_at_start = grid<std::uint8_t>(grids, "blocked_at_start");
+}
+
+// The 2 x 2 cells that meet at a tree's point.
+template <class F>
+void tree_cells(const MapTree& tree, F&& f) {
+  const Cell c = cell_of(tree.pos);
+  for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c})
+    if (q.inside()) f(q);
+}
+
+void read_trees(const Node& map, MapData& m) {
+  for (const Node& n : map.at("trees").list)
+    m.trees.push_back({point(n), static_cast<std::int8_t>(n.list.at(2).number)});
+  if (m.trees.size() > static_cast<std::size_t>(kMaxTrees))
+    throw std::runtime_error("key 'trees' has more entries than a world holds");
+  std::vector<std::uint16_t> count(kCells, 0);
+  for (const MapTree& t : m.trees) tree_cells(t, [&](Cell c) { ++count[static_cast<std::size_t>(c.index())]; });
+  m.tree_first.assign(kCells + 1, 0);
+  for (std::size_t i = 0; i < kCells; ++i) {
+    if (count[i] != m.tree_count[i]) throw std::runtime_error("key 'tree_count' does not agree with 'trees'");
+    m.tree_first[i + 1] = static_cast<std::uint16_t>(m.tree_first[i] + count[i]);
+  }
+  m.tree_ids.resize(m.tree_first[kCells]);
+  std::vector<std::uint16_t> next(m.tree_first.begin(), m.tree_first.end() - 1);
+  for (std::size_t t = 0; t < m.trees.size(); ++t)
+    tree_cells(m.trees[t], [&](Cell c) {
+      m.tree_ids[next[static_cast<std::size_t>(c.index())]++] = static_cast<std::uint16_t>(t);
+    });
+}
+
+void read_buildings(const Node& map, MapData& m, const Tables& t) {
+  for (const Node& n : map.at("buildings").list)
+    reading(n.str("id", "a building"), [&] {
+      MapBuilding b;
+      b.id = n.str("id");
+      b.kind = building_kind(n.str("kind"));
+      b.team = team_of(n.str("team"));
+      b.tier = whole(n, "tier", 0);
+      b.lane = lane_of(n.str("lane"));
+      b.melee = n.str("sub") == "melee";
+      b.unit = index_of(t.unit_index, n.str("unit"), "unit");
+      b.pos = xy(n);
+      b.bounds = n.num("bounds");
+      m.buildings.push_back(std::move(b));
+    });
+  if (m.buildings.size() > 64) throw std::runtime_error("key 'buildings' has more than 64 entries");
+  // The footprint's cells belong to the nearest building whose bounds hold the cell's centre.
+  const std::vector<int> blocked = decode_runs(map.at("grids").at("building_blocked"), kCells, "building_blocked");
+  m.building_cell.assign(kCells, 0);
+  for (std::size_t i = 0; i < kCells; ++i) {
+    if (!blocked[i]) continue;
+    const Vec2 p = cell_center(cell_at(static_cast<int>(i)));
+    float best = 1e9f;
+    for (std::size_t b = 0; b < m.buildings.size(); ++b) {
+      const float d = distance(p, m.buildings[b].pos) - m.buildings[b].bounds;
+      if (d < best) {
+        best = d;
+        m.building_cell[i] = static_cast<std::uint8_t>(b + 1);
+      }
+    }
+  }
+}
+
+void read_lanes(const Node& map, MapData& m) {
+  for (const char* team : {"radiant", "dire"})
+    for (const char* lane : {"top", "mid", "bot"})
+      reading(std::string("lanes, ") + team + " " + lane, [&] {
+        const Node& n = map.at("lanes").at(team).at(lane);
+        MapLane& l = m.lanes[static_cast<std::size_t>(team_of(team))][static_cast<std::size_t>(lane_of(lane))];
+        l.spawn = point(n.at("spawn"));
+        for (const Node& p : n.at("waypoints").list) l.waypoints.push_back(point(p));
+        if (l.waypoints.empty()) throw std::runtime_error("no waypoints");
+      });
+}
+
+void read_spots(const Node& map, MapData& m) {
+  const std::vector<std::string> tiers{"small", "medium", "large", "ancient"};
+  for (const Node& n : map.at("camps").list)
+    reading(n.str("id", "a camp"), [&] {
+      const auto tier = std::find(tiers.begin(), tiers.end(), n.str("tier"));
+      if (tier == tiers.end()) throw std::runtime_error("tier '" + n.str("tier") + "' is not known");
+      const std::vector<float> box = numbers(n, "box");
+      if (box.size() != 4) throw std::runtime_error("key 'box' has not 4 numbers");
+      m.camps.push_back({n.str("id"), team_of(n.str("side")), static_cast<int>(tier - tiers.begin()), xy(n),
+                         {box[0], box[1]}, {box[2], box[3]}});
+    });
+  if (m.camps.size() > static_cast<std::size_t>(kMaxCamps)) throw std::runtime_error("key 'camps' is too long");
+  for (const Node& p : map.at("runes").at("bounty").list) m.bounty_runes.push_back(point(p));
+  for (const Node& p : map.at("runes").at("power").list) m.power_runes.push_back(point(p));
+  for (const Node& n : map.at("shops").list) {
+    MapShop s;
+    const std::string kind = n.str("kind");
+    s.kind = kind == "home" ? MapShop::Kind::Home : kind == "side" ? MapShop::Kind::Side : MapShop::Kind::Secret;
+    if (s.kind == MapShop::Kind::Home) s.team = team_of(n.str("team"));
+    s.pos = xy(n);
+    m.shops.push_back(s);
+  }
+  const Node& r = map.at("roshan");
+  m.roshan = xy(r);
+  const std::vector<float> pit = numbers(r, "pit_box");
+  if (pit.size() != 4) throw std::runtime_error("key 'pit_box' has not 4 numbers");
+  m.roshan_min = {pit[0], pit[1]};
+  m.roshan_max = {pit[2], pit[3]};
+  m.hero_spawn = {point(map.at("hero_spawn").at("radiant")), point(map.at("hero_spawn").at("dire"))};
+}
+
+}  // namespace
+
+MapData::MapData() = default;
+MapData::~MapData() = default;
+
+std::vector<int> decode_runs(const Node& runs, std::size_t cells, const std::string& name) {
+  std::vector<int> out;
+  out.reserve(cells);
+  if (runs.list.size() % 2) throw std::runtime_error("grid '" + name + "' has a value without a count");
+  for (std::size_t i = 0; i < runs.list.size(); i += 2) {
+    const double count = runs.list[i + 1].number;
+    if (count < 0 || static_cast<double>(out.size()) + count > static_cast<double>(cells))
+      throw std::runtime_error("grid '" + name + "' has more cells than the map");
+    out.insert(out.end(), static_cast<std::size_t>(count), static_cast<int>(runs.list[i].number));
+  }
+  if (out.size() != cells) throw std::runtime_error("grid '" + name + "' has fewer cells than the map");
+  return out;
+}
+
+std::shared_ptr<const MapData> read_map(const Node& map, const Tables& tables) {
+  auto m = std::make_shared<MapData>();
+  read_grids(map, *m);
+  read_trees(map, *m);
+  read_buildings(map, *m, tables);
+  read_lanes(map, *m);
+  read_spots(map, *m);
+  m->routes = make_routes(*m);
+  m->sight = make_sight(*m);
+  return m;
+}
+
+}  // namespace dota

@@ -1,0 +1,152 @@
+#include "map/routes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace dota {
+
+namespace {
+
+constexpr int kCells = kGrid * kGrid;
+constexpr int kRegionSide = 8;
+
+bool open_at_start(const MapData& map, int x, int y) {
+  return Cell{x, y}.inside() && !map.blocked_at_start[static_cast<std::size_t>(y * kGrid + x)];
+}
+
+// A step is allowed when its cell is open and, for a diagonal, both cells it passes between.
+bool step_allowed(const MapData& map, int x, int y, int s) {
+  if (!open_at_start(map, x + kStepX[s], y + kStepY[s])) return false;
+  return s % 2 == 0 || (open_at_start(map, x + kStepX[s], y) && open_at_start(map, x, y + kStepY[s]));
+}
+
+// Cells of the same square that connect to `start` within it, which get the region's number.
+std::vector<int> flood_region(const MapData& map, Routes& r, int start, int id) {
+  std::vector<int> cells{start};
+  r.region[static_cast<std::size_t>(start)] = static_cast<std::int16_t>(id);
+  const int bx = start % kGrid / kRegionSide, by = start / kGrid / kRegionSide;
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    for (int s = 0; s < 8; s += 2) {
+      const int x = cells[i] % kGrid + kStepX[s], y = cells[i] / kGrid + kStepY[s];
+      if (!open_at_start(map, x, y) || x / kRegionSide != bx || y / kRegionSide != by) continue;
+      std::int16_t& q = r.region[static_cast<std::size_t>(y * kGrid + x)];
+      if (q >= 0) continue;
+      q = static_cast<std::int16_t>(id);
+      cells.push_back(y * kGrid + x);
+    }
+  return cells;
+}
+
+int middle_cell(const std::vector<int>& cells) {
+  long sum_x = 0, sum_y = 0;
+  const auto n = static_cast<long>(cells.size());
+  for (int c : cells) {
+    sum_x += c % kGrid;
+    sum_y += c / kGrid;
+  }
+  const auto away = [&](int c) {
+    const long dx = (c % kGrid) * n - sum_x, dy = (c / kGrid) * n - sum_y;
+    return dx * dx + dy * dy;
+  };
+  return *std::min_element(cells.begin(), cells.end(),
+                           [&](int a, int b) { return away(a) != away(b) ? away(a) < away(b) : a < b; });
+}
+
+// Breadth first from the first fountain over the standing map, then from all of that outwards over everything.
+void find_main_part(const MapData& map, Routes& r) {
+  r.nearest_main.assign(kCells, -1);
+  int start = -1;
+  for (const MapBuilding& b : map.buildings) {
+    if (b.kind != UnitKind::Fountain) continue;
+    const Cell c = cell_of(b.pos);
+    for (int ring = 0; ring < 8 && start < 0; ++ring)
+      for (int y = -ring; y <= ring && start < 0; ++y)
+        for (int x = -ring; x <= ring && start < 0; ++x)
+          if (open_at_start(map, c.x + x, c.y + y)) start = (c.y + y) * kGrid + c.x + x;
+    if (start >= 0) break;
+  }
+  if (start < 0) return;
+  std::vector<int> queue{start};
+  r.nearest_main[static_cast<std::size_t>(start)] = start;
+  for (std::size_t i = 0; i < queue.size(); ++i)
+    for (int s = 0; s < 8; ++s) {
+      const int x = queue[i] % kGrid, y = queue[i] / kGrid;
+      const int q = queue[i] + kStepY[s] * kGrid + kStepX[s];
+      if (!step_allowed(map, x, y, s) || r.nearest_main[static_cast<std::size_t>(q)] >= 0) continue;
+      r.nearest_main[static_cast<std::size_t>(q)] = q;
+      queue.push_back(q);
+    }
+  for (std::size_t i = 0; i < queue.size(); ++i)
+    for (int s = 0; s < 8; ++s) {
+      const Cell c{queue[i] % kGrid + kStepX[s], queue[i] / kGrid + kStepY[s]};
+      if (!c.inside() || r.nearest_main[static_cast<std::size_t>(c.index())] >= 0) continue;
+      r.nearest_main[static_cast<std::size_t>(c.index())] = r.nearest_main[static_cast<std::size_t>(queue[i])];
+      queue.push_back(c.index());
+    }
+}
+
+// Dijkstra with buckets: steps cost 10 or 14, so that at most 15 distances are open at once.
+FlowField make_field(const MapData& map, int goal) {
+  constexpr int kFar = std::numeric_limits<int>::max();
+  constexpr int kBuckets = kDiagonal + 1;
+  std::vector<int> cost(kCells, kFar);
+  std::vector<std::uint8_t> step(kCells, kNoWay);
+  std::array<std::vector<int>, kBuckets> open;
+  cost[static_cast<std::size_t>(goal)] = 0;
+  step[static_cast<std::size_t>(goal)] = kAtGoal;
+  open[0].push_back(goal);
+  std::size_t waiting = 1;
+  for (int now = 0; waiting > 0; ++now) {
+    std::vector<int>& bucket = open[static_cast<std::size_t>(now % kBuckets)];
+    for (std::size_t i = 0; i < bucket.size(); ++i) {
+      const int c = bucket[i];
+      if (cost[static_cast<std::size_t>(c)] != now) continue;
+      for (int s = 0; s < 8; ++s) {
+        if (!step_allowed(map, c % kGrid, c / kGrid, s)) continue;
+        const auto q = static_cast<std::size_t>(c + kStepY[s] * kGrid + kStepX[s]);
+        const int through = now + (s % 2 ? kDiagonal : kStraight);
+        if (through >= cost[q]) continue;
+        cost[q] = through;
+        step[q] = static_cast<std::uint8_t>((s + 4) % 8);  // back the way it was reached
+        open[static_cast<std::size_t>(through % kBuckets)].push_back(static_cast<int>(q));
+        ++waiting;
+      }
+    }
+    waiting -= bucket.size();
+    bucket.clear();
+  }
+  FlowField f;
+  f.steps.resize(kCells / 2);
+  for (std::size_t i = 0; i < f.steps.size(); ++i)
+    f.steps[i] = static_cast<std::uint8_t>(step[2 * i] | (step[2 * i + 1] << 4));
+  return f;
+}
+
+}  // namespace
+
+const FlowField& Routes::field(const MapData& map, int region_id) const {
+  auto& slot = ready[static_cast<std::size_t>(region_id)];
+  if (const FlowField* f = slot.load(std::memory_order_acquire)) return *f;
+  auto made = std::make_unique<FlowField>(make_field(map, centre[static_cast<std::size_t>(region_id)]));
+  const std::lock_guard lock(making);
+  if (const FlowField* f = slot.load(std::memory_order_acquire)) return *f;
+  auto& kept = const_cast<Routes*>(this)->fields[static_cast<std::size_t>(region_id)];
+  kept = std::move(made);
+  slot.store(kept.get(), std::memory_order_release);
+  return *kept;
+}
+
+std::unique_ptr<Routes> make_routes(const MapData& map) {
+  auto r = std::make_unique<Routes>();
+  r->region.assign(kCells, -1);
+  for (int c = 0; c < kCells; ++c)
+    if (r->region[static_cast<std::size_t>(c)] < 0 && open_at_start(map, c % kGrid, c / kGrid))
+      r->centre.push_back(middle_cell(flood_region(map, *r, c, static_cast<int>(r->centre.size()))));
+  find_main_part(map, *r);
+  r->fields.resize(r->centre.size());
+  r->ready = std::make_unique<std::atomic<const FlowField*>[]>(r->centre.size());
+  return r;
+}
+
+}  // namespace dota

@@ -1,0 +1,96 @@
+// Spatial hash of the living units: lists per 256-unit cell, kept in the world so that a restored game is whole.
+#include <algorithm>
+#include <bit>
+
+#include "map/map_data.hpp"
+#include "map/nav.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+
+namespace {
+
+constexpr float kHashCell = 256.0f;
+// How far a unit may have come from where it is listed: what it can be moved by in a frame without place_unit().
+constexpr float kSlack = 64.0f;
+
+int hash_coordinate(float v) {
+  return std::clamp(static_cast<int>(std::floor((v - kMapMin) / kHashCell)), 0, kHashCells - 1);
+}
+int hash_cell(Vec2 p) { return hash_coordinate(p.y) * kHashCells + hash_coordinate(p.x); }
+
+void unlist(Nav& nav, int unit) {
+  const auto u = static_cast<std::size_t>(unit);
+  const int cell = nav.cell[u];
+  if (cell < 0) return;
+  const std::int16_t before = nav.prev[u], after = nav.next[u];
+  if (before >= 0)
+    nav.next[static_cast<std::size_t>(before)] = after;
+  else
+    nav.head[static_cast<std::size_t>(cell)] = after;
+  if (after >= 0) nav.prev[static_cast<std::size_t>(after)] = before;
+  nav.cell[u] = -1;
+}
+
+void list_at(Nav& nav, int unit, int cell) {
+  const auto u = static_cast<std::size_t>(unit);
+  const auto c = static_cast<std::size_t>(cell);
+  nav.next[u] = nav.head[c];
+  nav.prev[u] = -1;
+  if (nav.head[c] >= 0) nav.prev[static_cast<std::size_t>(nav.head[c])] = static_cast<std::int16_t>(unit);
+  nav.head[c] = static_cast<std::int16_t>(unit);
+  nav.cell[u] = static_cast<std::int16_t>(cell);
+}
+
+}  // namespace
+
+void relist_unit(World& w, int unit) {
+  const Unit& u = w.units[static_cast<std::size_t>(unit)];
+  const int cell = u.kind != UnitKind::None && u.alive ? hash_cell(u.pos) : -1;
+  if (cell == w.nav.cell[static_cast<std::size_t>(unit)]) return;
+  unlist(w.nav, unit);
+  if (cell >= 0) list_at(w.nav, unit, cell);
+}
+
+void build_spatial(Context& c) {
+  refresh_nav(c);
+  for (int i = 0; i < c.world.units_end; ++i) {
+    relist_unit(c.world, i);
+    c.world.units[static_cast<std::size_t>(i)].velocity = {};
+  }
+}
+
+void place_unit(World& w, Unit& u, Vec2 p) {
+  u.pos = p;
+  u.path_until = -1;
+  if (w.nav.ready) relist_unit(w, w.handle(u).index);
+}
+
+void unlist_unit(World& w, const Unit& u) {
+  if (w.nav.ready) unlist(w.nav, w.handle(u).index);
+}
+
+void units_near(const Context& c, Vec2 p, float radius, UnitList& out) { bodies_near(c.world, p, radius, out); }
+
+void bodies_near(const World& w, Vec2 p, float radius, UnitList& out) {
+  out.n = 0;
+  std::uint64_t found[kMaxUnits / 64] = {};
+  static_assert(kMaxUnits % 64 == 0);
+  const float reach = radius + kSlack;
+  const int x0 = hash_coordinate(p.x - reach), x1 = hash_coordinate(p.x + reach);
+  const int y0 = hash_coordinate(p.y - reach), y1 = hash_coordinate(p.y + reach);
+  for (int y = y0; y <= y1; ++y)
+    for (int x = x0; x <= x1; ++x)
+      for (int i = w.nav.head[static_cast<std::size_t>(y * kHashCells + x)]; i >= 0;
+           i = w.nav.next[static_cast<std::size_t>(i)]) {
+        const Unit& u = w.units[static_cast<std::size_t>(i)];
+        if (!u.alive) continue;
+        const Vec2 d = u.pos - p;
+        if (d.dot(d) <= radius * radius) found[i >> 6] |= 1ull << (i & 63);
+      }
+  for (int word = 0; word < kMaxUnits / 64; ++word)
+    for (std::uint64_t bits = found[word]; bits; bits &= bits - 1)
+      out.ids[static_cast<std::size_t>(out.n++)] = static_cast<std::int16_t>(word * 64 + std::countr_zero(bits));
+}
+
+}  // namespace dota
