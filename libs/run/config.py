@@ -57,10 +57,6 @@ class RunConfig(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "RunConfig":
-        optimizer = self.services.optimizer
-        if len(optimizer.addresses) != optimizer.optimizers:
-            raise ValueError(f"services.optimizer.addresses lists {len(optimizer.addresses)} addresses for "
-                             f"{optimizer.optimizers} optimizers (services.optimizer.optimizers): give one each")
         segment = self.learning.samples_per_segment
         if self.buffer.capacity_samples < segment:
             raise ValueError(f"buffer.capacity_samples {self.buffer.capacity_samples} does not hold one segment "
