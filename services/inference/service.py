@@ -1,0 +1,126 @@
+"""The RPC face of inference: messages in, messages out, everything checked at the door."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from rapid import wire
+from rapid.rpc.errors import Unavailable
+from services.inference.batcher import REPLAY, RESTORE, Batcher, Reply, Request
+from services.inference.models import Models
+from services.inference.sessions import StateSpecs
+
+Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
+
+ACTION_PARTS = 6
+KNOWN_FLAGS = 0x3F
+MAX_REQUESTS_OF_A_STREAM = 64  # read ahead; beyond it the transport holds the client back
+
+
+class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
+    """Decodes requests, lets the batcher evaluate them, and answers each stream in order.
+
+    ``observation_specs`` and ``state_specs`` give shape and dtype of each array of one team-step and of one team's
+    state; ``heroes`` is H.
+    """
+
+    def __init__(self, run: str, schema_id: str, layout_hash: str, observation_specs: Specs, state_specs: StateSpecs,
+                 heroes: int, models: Models, batcher: Batcher) -> None:
+        self._run = run
+        self._schema = schema_id
+        self._layout = layout_hash
+        self._observations = dict(observation_specs)
+        self._states: Specs = {name: (tuple(shape), np.float32) for name, (shape, _) in state_specs.items()}
+        self._heroes = heroes
+        self._models = models
+        self._batcher = batcher
+        self._streams = itertools.count()
+
+    async def GetModel(self, request: inference_pb2.GetModelRequest, context: Any) -> inference_pb2.GetModelResponse:
+        """What is served. newest_version is -1 before the first version."""
+        newest = self._models.newest
+        return inference_pb2.GetModelResponse(
+            run=self._run, newest_version=-1 if newest is None else newest, layout_hash=self._layout,
+            schema_id=self._schema, resident_versions=self._models.resident)
+
+    async def Act(self, request_iterator: AsyncIterator[inference_pb2.ActRequest], context: Any
+                  ) -> AsyncIterator[inference_pb2.ActResponse]:
+        """One stream of a client. A bad request ends it with INVALID_ARGUMENT or FAILED_PRECONDITION."""
+        stream = next(self._streams)
+        waiting: asyncio.Queue[tuple[int, asyncio.Future[Reply]] | BaseException | None] = asyncio.Queue(
+            MAX_REQUESTS_OF_A_STREAM)
+        reader = asyncio.create_task(self._read(request_iterator, stream, waiting))
+        self._batcher.open_stream(stream)
+        try:
+            while (item := await waiting.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                request_id, future = item
+                yield self._encode(request_id, await future)
+        finally:
+            self._batcher.close_stream(stream)
+            reader.cancel()
+            # A client that went away: what it still waits for need not be computed.
+            while not waiting.empty():
+                left = waiting.get_nowait()
+                if isinstance(left, tuple):
+                    left[1].cancel()
+
+    async def _read(self, requests: AsyncIterator[inference_pb2.ActRequest], stream: int,
+                    waiting: "asyncio.Queue[tuple[int, asyncio.Future[Reply]] | BaseException | None]") -> None:
+        try:
+            async for message in requests:
+                if self._models.newest is None:
+                    raise Unavailable("no version has been published yet: the optimizer publishes the first")
+                future = self._batcher.submit(self._decode(message, stream))
+                await waiting.put((message.request_id, asyncio.wrap_future(future)))
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            await waiting.put(error)
+            return
+        await waiting.put(None)
+
+    def _decode(self, message: inference_pb2.ActRequest, stream: int) -> Request:
+        if len(message.sessions) % 8:
+            raise ValueError(f"sessions: {len(message.sessions)} bytes are no int64 values")
+        n = len(message.sessions) // 8
+        sessions = wire.decode_bytes("sessions", message.sessions, np.int64, (n,))
+        policies = wire.decode_bytes("policies", message.policies, np.int64, (n,))
+        flags = wire.decode_bytes("flags", message.flags, np.uint8, (n,))
+        if n and int(flags.max()) > KNOWN_FLAGS:
+            raise ValueError(f"flags: {int(flags.max()):#x} has bits that mean nothing here")
+        observations = wire.decode_set(message.observations, self._layout)
+        wire.require(observations, self._observations, n)
+        restored = int(np.count_nonzero(flags & RESTORE))
+        states = None
+        if restored:
+            states = wire.decode_set(message.states, self._layout)
+            wire.require(states, self._states, restored)
+        elif message.states.tensors:
+            raise ValueError("states are sent, but no session is flagged RESTORE")
+        played = int(np.count_nonzero(flags & REPLAY))
+        replayed = wire.decode_bytes("replayed_actions", message.replayed_actions, np.int16,
+                                     (played, self._heroes, ACTION_PARTS))
+        if played and int(replayed.min()) < 0:
+            raise ValueError("replayed_actions: an action that was taken has no negative part")
+        return Request(sessions.tolist(), policies, flags, observations, states, replayed if played else None, stream)
+
+    def _encode(self, request_id: int, reply: Reply) -> inference_pb2.ActResponse:
+        if reply.unknown:
+            return inference_pb2.ActResponse(
+                request_id=request_id, unknown_sessions=np.array(reply.unknown, np.int64).tobytes())
+        response = inference_pb2.ActResponse(
+            request_id=request_id, actions=reply.actions.tobytes(), log_probabilities=reply.log_probabilities.tobytes(),
+            values=reply.values.tobytes(), versions=reply.versions.tobytes(), queue_us=reply.queue_us,
+            forward_us=reply.forward_us, reward_std=reply.reward_std)
+        if reply.states:
+            response.states.CopyFrom(wire.encode_set(reply.states, self._layout))
+        if reply.auxiliary:
+            response.auxiliary.CopyFrom(wire.encode_set(reply.auxiliary, self._layout))
+        return response

@@ -1,0 +1,115 @@
+"""A policy and versions that count: every number they give tells which steps led to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dota.config import GameConfig, ObservationConfig
+from dota.spaces import Layout
+
+HEROES = 1
+LAYOUT = Layout(GameConfig(
+    mode="1v1_mid", heroes_per_team=HEROES, hero_pool=["nevermore"],
+    observation=ObservationConfig(allied_creeps=1, neutral_creeps=0, buildings=1, wards=0, couriers=0,
+                                  hero_modifiers=1, unit_modifiers=0, pickups=0, minimap=1, nearby_map=2,
+                                  passability=2)))
+STATE_SPECS: dict[str, tuple[tuple[int, ...], Any]] = {
+    "count": ((HEROES, 1), np.float32), "trace": ((HEROES, 2), np.float32)}
+BUILDINGS = 1
+
+
+@dataclass(frozen=True)
+class Acted:
+    actions: torch.Tensor
+    logp: torch.Tensor
+    values: torch.Tensor
+    aux: dict[str, torch.Tensor]
+    state: dict[str, torch.Tensor]
+
+
+class CountingPolicy:
+    """``count``: steps since the state was zero. ``trace``: a fading sum over all observations, and one over all
+    actions taken, so that a step left out, done twice or in another order shows. Values are the first trace,
+    log-probabilities minus the version; the primary action is the count plus ``bias``, modulo 7."""
+
+    def __init__(self) -> None:
+        self.version = -1.0
+        self.bias = 0
+        self.reward_std = 1.0
+        self.calls: list[int] = []
+        self.fail = False
+
+    def act(self, obs: dict[str, torch.Tensor], state: dict[str, torch.Tensor], *,
+            generator: torch.Generator | None = None, greedy: bool = False,
+            replay: torch.Tensor | None = None) -> Acted:
+        if self.fail:
+            raise RuntimeError("the forward pass broke")
+        seen = obs["shared"][:, 0].float()
+        batch = len(seen)
+        self.calls.append(batch)
+        count = state["count"] + 1
+        actions = torch.zeros(batch, HEROES, 6, dtype=torch.int16)
+        actions[..., 0] = 29 if greedy else (count[..., 0].long() + self.bias) % 7
+        if replay is not None:
+            actions = torch.where(replay[..., :1] >= 0, replay, actions)
+        trace = 0.5 * state["trace"]
+        trace[..., 0] += seen[:, None]
+        trace[..., 1] += actions[..., 0]
+        values = trace[..., 0].clone()
+        aux = {"win_probability": torch.full((batch, HEROES), 0.5) + 0.01 * self.version,
+               "net_worth_rank": torch.full((batch, HEROES, 5), 0.2),
+               "building_events": torch.full((batch, HEROES, BUILDINGS), 0.1)}
+        return Acted(actions, torch.full((batch, HEROES), -float(self.version)), values, aux,
+                     {"count": count, "trace": trace})
+
+
+class CountingBuilder:
+    """Fills counting policies from versions of a `Versions`."""
+
+    def __init__(self) -> None:
+        self.created: list[CountingPolicy] = []
+
+    def create(self) -> CountingPolicy:
+        self.created.append(CountingPolicy())
+        return self.created[-1]
+
+    def load(self, policy: Any, tensors: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        policy.version = float(tensors["version"][0])
+        policy.bias = int(tensors["bias"][0])
+        policy.reward_std = float(meta.get("reward_std", 1.0))
+
+
+class Versions:
+    """A store of versions in memory; ``bias`` shifts the actions of those published from then on."""
+
+    def __init__(self, *versions: int) -> None:
+        self.published: dict[int, tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]] = {}
+        self.bias = 0
+        self.fetches: list[int] = []
+        for version in versions:
+            self.publish(version)
+
+    def publish(self, version: int, reward_std: float = 1.0) -> None:
+        self.published[version] = (
+            {"version": np.array([version]), "bias": np.array([self.bias])}, {"reward_std": reward_std})
+
+    def head(self) -> int | None:
+        return max(self.published, default=None)
+
+    def fetch(self, version: int) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
+        self.fetches.append(version)
+        if version not in self.published:
+            raise KeyError(f"version {version} was never published")
+        return self.published[version]
+
+
+def observations(*counts: float) -> dict[str, npt.NDArray[Any]]:
+    """Team-steps whose first shared value is the given count, and whose first action alone can be taken."""
+    arrays = LAYOUT.allocate(len(counts))
+    arrays["shared"][:, 0] = counts
+    arrays["available"][:, :, 0] = 1
+    return arrays
