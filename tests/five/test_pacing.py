@@ -26,6 +26,14 @@ def test_nothing_is_learnt_before_the_buffer_has_its_minimum():
     assert p.may_step(30)
 
 
+def test_a_minimum_below_a_batch_is_a_batch():
+    p = pacer(minimum_samples=1)
+    while p.may_admit(BATCH - 1) and p.received < 1000:
+        p.on_received(BATCH - 1)
+    assert p.received >= 1000  # the buffer cannot fill a batch, so nothing is held back
+    assert not p.may_step(BATCH - 1)
+
+
 def test_a_fast_optimizer_waits_for_new_samples():
     p = pacer()
     p.on_received(BATCH)

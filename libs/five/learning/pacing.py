@@ -29,7 +29,8 @@ class Pacer:
         self.consumed = 0
         self.forgone = 0.0  # uses that the bound on the credit took away
         self._limit = config.reuse_window_batches * batch_samples
-        self._admitted = max(config.admission_batches * batch_samples, float(config.minimum_samples))
+        self._minimum = max(config.minimum_samples, batch_samples)
+        self._admitted = config.admission_batches * batch_samples
 
     @property
     def credit(self) -> float:
@@ -49,7 +50,7 @@ class Pacer:
 
     def may_step(self, buffered: int) -> bool:
         """Whether a gradient step may be taken now, with ``buffered`` samples in the buffer."""
-        return buffered >= self.config.minimum_samples and self.credit >= 0
+        return buffered >= self._minimum and self.credit >= 0
 
     def may_admit(self, buffered: int) -> bool:
         """Whether more samples should be let in now.
