@@ -170,8 +170,9 @@ class Policy(nn.Module):
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 
     def _encode(self, obs: dict[str, Tensor]) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
-        inputs = self.trunk.reader(obs)
-        floats = self.normaliser(inputs.floats)
+        with torch.autocast(self.device.type, enabled=False):
+            inputs = self.trunk.reader(obs)
+            floats = self.normaliser(inputs.floats)
         return inputs, self.trunk(inputs, floats, self.embeddings), floats
 
     def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:
