@@ -452,7 +452,9 @@ void fill_minimap(const Context& c, const Layout& layout, TeamView& v) {
 }  // namespace
 
 ViewConstants make_constants(const Tables& tables, const GameSettings& settings, const ActionVocabulary& actions) {
-  ViewConstants out{&tables, &settings, &actions, {}};
+  ViewConstants out{&tables, &settings, &actions, {}, -1};
+  const auto treads = tables.item_index.find("item_power_treads");
+  if (treads != tables.item_index.end()) out.treads = treads->second;
   for (std::size_t turned = 0; turned < 2; ++turned)
     for (int team = 0; team < kTeams; ++team) {
       std::vector<std::tuple<int, int, int, std::size_t>> order;  // importance, tier, lane, building

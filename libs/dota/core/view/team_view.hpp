@@ -21,6 +21,7 @@ struct ViewConstants {
   // base towers, fort, barracks, shrines, fountain, then the lanes not played and the fillers. [1] is for readers
   // that see the map turned, whose top lane is the world's bottom lane.
   std::array<std::array<std::int8_t, 64>, 2> building_slot{};
+  int treads = -1;  // Tables::items of Power Treads, whose state is shown apart
 };
 ViewConstants make_constants(const Tables& tables, const GameSettings& settings, const ActionVocabulary& actions);
 

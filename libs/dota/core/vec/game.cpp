@@ -1,0 +1,234 @@
+#include "vec/game.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "map/map_data.hpp"
+
+namespace dota {
+
+namespace {
+
+constexpr char kMagic[8] = {'F', 'I', 'V', 'E', 'G', 'A', 'M', '1'};
+struct SnapshotHead {
+  char magic[8];
+  std::uint64_t kind, size, checksum;
+};
+
+std::uint64_t mix_bytes(const void* data, std::size_t size, std::uint64_t h) {
+  const auto* p = static_cast<const std::uint8_t*>(data);
+  std::size_t i = 0;
+  for (; i + 8 <= size; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p + i, 8);
+    h = splitmix(h ^ word);
+  }
+  for (; i < size; ++i) h = splitmix(h ^ p[i]);
+  return h;
+}
+
+// Games of another patch, layout or kind give other numbers: their snapshots do not fit.
+std::uint64_t kind_of(const GameSetup& s) {
+  std::uint64_t h = mix_bytes(s.tables->version.data(), s.tables->version.size(), sizeof(GameState));
+  const int numbers[] = {s.layout.units,
+                         s.layout.heroes,
+                         s.layout.width(ObsArray::Shared),
+                         s.layout.width(ObsArray::Private),
+                         static_cast<int>(s.vocabulary.defs.size()),
+                         s.layout.table.mirror_dire ? 1 : 0,
+                         s.settings.mode_1v1_mid ? 1 : 0};
+  return mix_bytes(numbers, sizeof numbers, h);
+}
+
+}  // namespace
+
+std::uint64_t splitmix(std::uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+GameSetup::GameSetup(std::shared_ptr<const Tables> t, const GameSettings& s, const LayoutTable& table,
+                     const std::vector<std::string>& hero_pool, bool mirror)
+    : tables(std::move(t)),
+      settings(s),
+      layout(table),
+      vocabulary(table.actions, *tables),
+      mirror_match(mirror) {
+  if (layout.heroes != settings.heroes_per_team)
+    throw std::runtime_error("the layout has " + std::to_string(layout.heroes) + " heroes a team, the game has " +
+                             std::to_string(settings.heroes_per_team));
+  for (const std::string& name : hero_pool) {
+    const auto found = tables->hero_index.find("npc_dota_hero_" + name);
+    if (found == tables->hero_index.end())
+      throw std::runtime_error("hero_pool: '" + name + "' is not in patch " + tables->version);
+    pool.push_back(found->second);
+    Lineup alone;
+    alone.fill(-1);
+    alone[0] = found->second;
+    const std::string refused = check_lineup(*tables, alone);
+    if (!refused.empty()) throw std::runtime_error("hero_pool: " + refused);
+  }
+  if (static_cast<int>(pool.size()) < settings.heroes_per_team)
+    throw std::runtime_error("hero_pool has " + std::to_string(pool.size()) + " heroes, a team needs " +
+                             std::to_string(settings.heroes_per_team));
+  settings.actions = &vocabulary;
+  constants = make_constants(*tables, settings, vocabulary);
+}
+
+Lineup draw_lineup(const GameSetup& setup, std::uint64_t seed) {
+  Rng rng;
+  rng.state = splitmix(seed ^ 0x4C494E455550ull);
+  Lineup out;
+  out.fill(-1);
+  const int n = setup.settings.heroes_per_team;
+  for (int team = 0; team < kTeams; ++team) {
+    std::vector<int> heroes = setup.pool;
+    for (int i = 0; i < n; ++i) {
+      const int pick = rng.between(i, static_cast<int>(heroes.size()) - 1);
+      std::swap(heroes[static_cast<std::size_t>(i)], heroes[static_cast<std::size_t>(pick)]);
+      out[static_cast<std::size_t>(team * 5 + i)] = team == 1 && setup.mirror_match
+                                                        ? out[static_cast<std::size_t>(i)]
+                                                        : heroes[static_cast<std::size_t>(i)];
+    }
+  }
+  return out;
+}
+
+Game::Game(const GameSetup& setup) : setup_(setup), state_(std::make_unique<GameState>()) {}
+
+void Game::reset(std::uint64_t seed, const Lineup& lineup) {
+  GameState& s = *state_;
+  s.seed = seed;
+  s.lineup = lineup;
+  Context c = context();
+  start_game(c, seed, lineup);
+  for (int team = 0; team < kTeams; ++team) {
+    const auto t = static_cast<std::size_t>(team);
+    reset_view(s.views[t], setup_.constants, team, setup_.layout.table.mirror_dire && team == kDire);
+    s.memory[t] = {};
+    s.bot_rng[t].state = splitmix(seed + 0x626F74ull + static_cast<std::uint64_t>(team));
+  }
+  observe();
+}
+
+void Game::observe() {
+  GameState& s = *state_;
+  Context c = context();
+  for (std::size_t t = 0; t < kTeams; ++t) {
+    fill_view(c, setup_.layout, s.views[t]);
+    assign_slots(setup_.layout, s.views[t], s.slots[t]);
+    find_choices(s.views[t], s.slots[t], s.choices[t]);
+  }
+}
+
+void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
+                std::array<Command, kMaxHeroes>* chosen) {
+  GameState& s = *state_;
+  const int n = setup_.settings.heroes_per_team;
+  std::array<Command, kMaxHeroes> commands{};
+  for (std::size_t t = 0; t < kTeams; ++t) {
+    if (controllers[t] == BotKind::Policy) {
+      for (int i = 0; i < n; ++i) {
+        int slot = -1;
+        commands[t * 5 + static_cast<std::size_t>(i)] =
+            decode_action(actions + (static_cast<int>(t) * n + i) * kActionParts, setup_.vocabulary,
+                          s.choices[t].available[static_cast<std::size_t>(i)], s.slots[t], s.views[t].mirrored, &slot);
+      }
+      continue;
+    }
+    std::array<Command, 5> out{};
+    bot_command(controllers[t], s.views[t], s.slots[t], s.choices[t], s.memory[t], s.bot_rng[t], out);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) commands[t * 5 + i] = out[i];
+  }
+  if (chosen) *chosen = commands;
+  step_commands(commands);
+}
+
+void Game::step_commands(const std::array<Command, kMaxHeroes>& commands) {
+  GameState& s = *state_;
+  if (s.world.winner != Winner::None) return;
+  for (std::size_t i = 0; i < kMaxHeroes; ++i) {
+    HeroState& h = s.world.heroes[i];
+    if (!h.in_game) continue;
+    h.previous = commands[i];
+    h.previous_target_slot = -1;
+    const Handle target = commands[i].teleport.index >= 0 ? commands[i].teleport : commands[i].target;
+    if (target.index < 0) continue;
+    const SlotTable& slots = s.slots[i / 5];
+    for (int k = 0; k < slots.count; ++k)
+      if (slots.handle[static_cast<std::size_t>(k)] == target) {
+        h.previous_target_slot = static_cast<std::int16_t>(k);
+        break;
+      }
+  }
+  Context c = context();
+  step_game(c, commands);
+  observe();
+}
+
+void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out) const {
+  const auto t = static_cast<std::size_t>(team);
+  encoder.encode(state_->views[t], state_->slots[t], state_->choices[t], out);
+}
+
+void Game::take_signals(int team, float* out) {
+  for (int i = 0; i < setup_.settings.heroes_per_team; ++i) {
+    HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
+    std::copy(h.signals.begin(), h.signals.end(), out + i * kSignals);
+    h.signals.fill(0);
+  }
+}
+
+void Game::stats(int team, float* out) const {
+  const Context c{state_->world, *setup_.tables, setup_.settings};
+  for (int i = 0; i < setup_.settings.heroes_per_team; ++i) {
+    const HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
+    const float row[kStatCount] = {static_cast<float>(h.last_hits), static_cast<float>(h.denies),
+                                   static_cast<float>(h.kills),     static_cast<float>(h.deaths),
+                                   static_cast<float>(h.assists),   net_worth(c, h),
+                                   static_cast<float>(h.level),     h.xp,
+                                   h.damage_dealt};
+    std::copy_n(row, kStatCount, out + i * kStatCount);
+  }
+}
+
+std::vector<std::uint8_t> Game::snapshot() const {
+  std::vector<std::uint8_t> out(sizeof(SnapshotHead) + sizeof(GameState));
+  std::uint8_t* payload = out.data() + sizeof(SnapshotHead);
+  std::memcpy(payload, state_.get(), sizeof(GameState));
+  // Addresses of this process mean nothing in another one.
+  for (std::size_t t = 0; t < kTeams; ++t) {
+    const auto at = reinterpret_cast<const std::uint8_t*>(&state_->views[t].constants) -
+                    reinterpret_cast<const std::uint8_t*>(state_.get());
+    std::memset(payload + at, 0, sizeof(ViewConstants));
+  }
+  SnapshotHead head{};
+  std::memcpy(head.magic, kMagic, sizeof kMagic);
+  head.kind = kind_of(setup_);
+  head.size = sizeof(GameState);
+  head.checksum = mix_bytes(payload, sizeof(GameState), head.kind);
+  std::memcpy(out.data(), &head, sizeof head);
+  return out;
+}
+
+void Game::restore(const std::uint8_t* bytes, std::size_t size) {
+  SnapshotHead head{};
+  if (size < sizeof head) throw std::invalid_argument("snapshot: too short to be one");
+  std::memcpy(&head, bytes, sizeof head);
+  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0)
+    throw std::invalid_argument("snapshot: these bytes are no snapshot of a game");
+  if (head.kind != kind_of(setup_) || head.size != sizeof(GameState))
+    throw std::invalid_argument("snapshot: taken of another patch, layout, kind of game or build");
+  if (size != sizeof head + sizeof(GameState))
+    throw std::invalid_argument("snapshot: " + std::to_string(size) + " bytes, " +
+                                std::to_string(sizeof head + sizeof(GameState)) + " expected");
+  if (mix_bytes(bytes + sizeof head, sizeof(GameState), head.kind) != head.checksum)
+    throw std::invalid_argument("snapshot: checksum does not match, the bytes are damaged");
+  std::memcpy(static_cast<void*>(state_.get()), bytes + sizeof head, sizeof(GameState));
+  for (TeamView& v : state_->views) v.constants = setup_.constants;
+}
+
+}  // namespace dota

@@ -1,0 +1,89 @@
+// One game with all that stands beside its World: both teams' views, their last unit slots and choices, the bots.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "bots/bots.hpp"
+#include "view/actions.hpp"
+#include "view/encoder.hpp"
+#include "view/team_view.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+
+// What all games of a kind share: constants, settings, layout.
+struct GameSetup {
+  std::shared_ptr<const Tables> tables;
+  GameSettings settings;
+  Layout layout;
+  ActionVocabulary vocabulary;
+  ViewConstants constants;
+  std::vector<int> pool;  // Tables::heroes that lineups are drawn from
+  bool mirror_match = false;
+
+  // Throws std::runtime_error when the layout, the pool or the settings do not fit the tables.
+  GameSetup(std::shared_ptr<const Tables> tables, const GameSettings& settings, const LayoutTable& layout,
+            const std::vector<std::string>& hero_pool, bool mirror_match);
+  GameSetup(const GameSetup&) = delete;  // constants point into it
+  GameSetup& operator=(const GameSetup&) = delete;
+};
+
+using Lineup = std::array<int, kMaxHeroes>;  // Tables::heroes, -1: no hero
+
+std::uint64_t splitmix(std::uint64_t x);
+// Heroes drawn from the pool, different ones within a team; independent per team unless it is a mirror match.
+Lineup draw_lineup(const GameSetup& setup, std::uint64_t seed);
+
+// Everything that decides how a game goes on. A snapshot is a copy of it.
+struct GameState {
+  World world;
+  std::uint64_t seed = 0;
+  Lineup lineup{};
+  std::array<TeamView, kTeams> views{};
+  std::array<SlotTable, kTeams> slots{};
+  std::array<Choices, kTeams> choices{};
+  std::array<BotMemory, kTeams> memory{};
+  std::array<Rng, kTeams> bot_rng{};
+};
+static_assert(std::is_trivially_copyable_v<GameState>);
+
+constexpr int kStatCount = 9;  // last hits, denies, kills, deaths, assists, net worth, level, XP, damage to heroes
+
+class Game {
+ public:
+  explicit Game(const GameSetup& setup);
+
+  void reset(std::uint64_t seed, const Lineup& lineup);
+  // One timestep. `actions` int16 [2, H, 6]; controllers[t] != Policy lets a bot play the team instead. A game that is
+  // over stays as it is. `chosen` (may be null) receives the commands of both teams, for a recording.
+  void step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
+            std::array<Command, kMaxHeroes>* chosen = nullptr);
+  // The same with commands that are already resolved: a replay.
+  void step_commands(const std::array<Command, kMaxHeroes>& commands);
+  void encode(int team, Encoder& encoder, const TeamStepBuffers& out) const;
+  // Signals since the last call, float32 [H, kSignals], and clears them.
+  void take_signals(int team, float* out);
+  void stats(int team, float* out) const;  // float32 [H, kStatCount]
+
+  std::vector<std::uint8_t> snapshot() const;
+  // Throws std::invalid_argument when the bytes are no snapshot of this build and kind of game; nothing changes then.
+  void restore(const std::uint8_t* bytes, std::size_t size);
+  std::uint64_t hash() const { return hash_world(state_->world); }
+
+  const GameState& state() const { return *state_; }
+  World& world() { return state_->world; }
+  Context context() { return {state_->world, *setup_.tables, setup_.settings}; }
+  // Brings views, slots and choices up to the world; for tests that change it.
+  void observe();
+
+ private:
+  const GameSetup& setup_;
+  std::unique_ptr<GameState> state_;
+};
+
+}  // namespace dota

@@ -1,0 +1,71 @@
+#include "vec/vec_game.hpp"
+
+#include <algorithm>
+
+namespace dota {
+
+VecGame::VecGame(std::shared_ptr<const GameSetup> setup, int games, std::uint64_t seed, int threads)
+    : setup_(std::move(setup)),
+      seed_(seed),
+      episode_(static_cast<std::size_t>(games), 0),
+      chosen_(static_cast<std::size_t>(games)),
+      pool_(std::max(threads, 1)) {
+  for (int i = 0; i < games; ++i) games_.push_back(std::make_unique<Game>(*setup_));
+  for (int i = 0; i < pool_.threads(); ++i) encoders_.emplace_back(setup_->layout);
+}
+
+void VecGame::reset(const std::vector<int>& which, const Lineup* lineups) {
+  pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
+    const auto i = static_cast<std::size_t>(which[static_cast<std::size_t>(k)]);
+    const std::uint64_t seed = splitmix(splitmix(seed_ + static_cast<std::uint64_t>(i)) + episode_[i]++);
+    games_[i]->reset(seed, lineups ? lineups[k] : draw_lineup(*setup_, seed));
+    write(static_cast<int>(i), thread, false);
+  });
+}
+
+void VecGame::reset_as(int i, std::uint64_t seed, const Lineup& lineup) {
+  games_[static_cast<std::size_t>(i)]->reset(seed, lineup);
+  write(i, 0, false);
+}
+
+void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers) {
+  const int row = kTeams * setup_->settings.heroes_per_team * kActionParts;
+  pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
+    const int i = which[static_cast<std::size_t>(k)];
+    const std::array<BotKind, kTeams> who = {static_cast<BotKind>(controllers[i * kTeams]),
+                                             static_cast<BotKind>(controllers[i * kTeams + 1])};
+    games_[static_cast<std::size_t>(i)]->step(actions + i * row, who, &chosen_[static_cast<std::size_t>(i)]);
+    write(i, thread, false);
+  });
+}
+
+void VecGame::step_commands(int i, const std::array<Command, kMaxHeroes>& commands) {
+  games_[static_cast<std::size_t>(i)]->step_commands(commands);
+  write(i, 0, false);
+}
+
+void VecGame::write(int game, int thread, bool keep_signals) {
+  Game& g = *games_[static_cast<std::size_t>(game)];
+  const Layout& l = setup_->layout;
+  const auto heroes = static_cast<std::size_t>(l.heroes);
+  for (int team = 0; team < kTeams; ++team) {
+    const auto at = static_cast<std::size_t>(game * kTeams + team);
+    if (buffers_.shared)
+      g.encode(team, encoders_[static_cast<std::size_t>(thread)],
+               {buffers_.shared + at * static_cast<std::size_t>(l.width(ObsArray::Shared)),
+                buffers_.private_ + at * heroes * static_cast<std::size_t>(l.width(ObsArray::Private)),
+                buffers_.shared_ids + at * static_cast<std::size_t>(l.width(ObsArray::SharedIds)),
+                buffers_.private_ids + at * heroes * static_cast<std::size_t>(l.width(ObsArray::PrivateIds)),
+                buffers_.available + at * heroes * kMaxAvailable,
+                buffers_.target_mask + at * heroes * kMaskClasses * static_cast<std::size_t>(l.units)});
+    if (!keep_signals) g.take_signals(team, buffers_.signals + at * heroes * kSignals);
+    g.stats(team, buffers_.stats + at * heroes * kStatCount);
+    for (std::size_t h = 0; h < heroes; ++h)
+      buffers_.lineups[at * heroes + h] =
+          static_cast<std::int16_t>(g.state().lineup[static_cast<std::size_t>(team) * 5 + h]);
+  }
+  buffers_.game_time[game] = g.state().world.time;
+  buffers_.winner[game] = static_cast<std::uint8_t>(g.state().world.winner);
+}
+
+}  // namespace dota

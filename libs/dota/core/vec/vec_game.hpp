@@ -1,0 +1,60 @@
+// Many games stepped in one call, each for its whole timestep before the next is touched, on a pool of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "vec/game.hpp"
+#include "vec/pool.hpp"
+
+namespace dota {
+
+// The caller's arrays for all games; [G, 2, ...] row-major, one entry per game and team.
+struct VecBuffers {
+  std::uint16_t *shared = nullptr, *private_ = nullptr, *shared_ids = nullptr, *private_ids = nullptr,
+                *available = nullptr;
+  std::uint8_t* target_mask = nullptr;
+  float* signals = nullptr;        // [G, 2, H, kSignals]
+  float* stats = nullptr;          // [G, 2, H, kStatCount]
+  float* game_time = nullptr;      // [G]
+  std::uint8_t* winner = nullptr;  // [G]
+  std::int16_t* lineups = nullptr; // [G, 2, H] Tables::heroes
+};
+
+class VecGame {
+ public:
+  VecGame(std::shared_ptr<const GameSetup> setup, int games, std::uint64_t seed, int threads);
+
+  int size() const { return static_cast<int>(games_.size()); }
+  const GameSetup& setup() const { return *setup_; }
+  Game& game(int i) { return *games_[static_cast<std::size_t>(i)]; }
+  void bind(const VecBuffers& buffers) { buffers_ = buffers; }
+
+  // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count. `lineups` may be
+  // null (drawn) or hold one lineup per entry of `which`.
+  void reset(const std::vector<int>& which, const Lineup* lineups);
+  // Starts game i with a seed and lineup of its own.
+  void reset_as(int i, std::uint64_t seed, const Lineup& lineup);
+  // `actions` int16 [G, 2, H, 6] and `controllers` uint8 [G, 2]: all games', of which `which` are stepped.
+  void step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers);
+  // Steps one game by commands that are already resolved.
+  void step_commands(int i, const std::array<Command, kMaxHeroes>& commands);
+  void write(int i) { write(i, 0, true); }  // observation and outputs as they are now, signals kept
+  const std::array<Command, kMaxHeroes>& chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
+  std::uint64_t episode_seed(int i) const { return games_[static_cast<std::size_t>(i)]->state().seed; }
+
+ private:
+  void write(int game, int thread, bool keep_signals);
+
+  std::shared_ptr<const GameSetup> setup_;
+  std::uint64_t seed_;
+  std::vector<std::unique_ptr<Game>> games_;
+  std::vector<std::uint32_t> episode_;
+  std::vector<std::array<Command, kMaxHeroes>> chosen_;
+  std::vector<Encoder> encoders_;  // one a thread
+  VecBuffers buffers_;
+  Pool pool_;
+};
+
+}  // namespace dota

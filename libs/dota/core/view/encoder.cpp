@@ -1,0 +1,126 @@
+#include "view/encoder.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "view/half.hpp"
+
+namespace dota {
+
+Encoder::Encoder(const Layout& layout)
+    : layout_(layout),
+      width_private_(layout.width(ObsArray::Private)),
+      width_private_ids_(layout.width(ObsArray::PrivateIds)) {
+  shared_blank_.assign(static_cast<std::size_t>(layout.width(ObsArray::Shared)), 0.0f);
+  private_blank_.assign(static_cast<std::size_t>(layout.heroes * width_private_), 0.0f);
+  shared_ = shared_blank_;
+  // The minimap's own coordinates never change: they stand in the blank that every observation starts from.
+  const int n = layout.table.minimap;
+  for (int y = 0; y < n; ++y)
+    for (int x = 0; x < n; ++x) {
+      const int i = y * n + x;
+      f(layout.minimap.cell, i, 0) = (2.0f * (static_cast<float>(x) + 0.5f) / static_cast<float>(n)) - 1.0f;
+      f(layout.minimap.cell, i, 1) = (2.0f * (static_cast<float>(y) + 0.5f) / static_cast<float>(n)) - 1.0f;
+      f(layout.minimap.cell, i, 2) = static_cast<float>(i) / static_cast<float>(n * n);
+    }
+  shared_blank_ = shared_;
+  private_ = private_blank_;
+  ids_.assign(static_cast<std::size_t>(layout.width(ObsArray::SharedIds)), 0);
+  private_ids_.assign(static_cast<std::size_t>(layout.heroes * width_private_ids_), 0);
+}
+
+void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& choices, const TeamStepBuffers& out) {
+  std::copy(shared_blank_.begin(), shared_blank_.end(), shared_.begin());
+  std::copy(private_blank_.begin(), private_blank_.end(), private_.begin());
+  std::fill(ids_.begin(), ids_.end(), std::uint16_t{0});
+  std::fill(private_ids_.begin(), private_ids_.end(), std::uint16_t{0});
+  turn_ = v.mirrored ? -1.0f : 1.0f;
+  encode_global(v);
+  encode_units(v, slots);
+  encode_vectors(v, slots);
+  encode_heroes(v);
+  encode_allies(v);
+  encode_modifiers(v, slots);
+  encode_abilities(v);
+  encode_items(v);
+  encode_in_line(v);
+  encode_pickups(v);
+  encode_minimap(v);
+  encode_nearby(v);
+  encode_previous(v);
+  to_half(shared_.data(), out.shared, shared_.size());
+  to_half(private_.data(), out.private_, private_.size());
+  std::memcpy(out.shared_ids, ids_.data(), ids_.size() * sizeof(std::uint16_t));
+  std::memcpy(out.private_ids, private_ids_.data(), private_ids_.size() * sizeof(std::uint16_t));
+  const auto units = static_cast<std::size_t>(layout_.units);
+  for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
+    std::memcpy(out.available + h * kMaxAvailable, choices.available[h].data(),
+                kMaxAvailable * sizeof(std::uint16_t));
+    for (std::size_t c = 0; c < kMaskClasses; ++c)
+      std::memcpy(out.target_mask + (h * kMaskClasses + c) * units, choices.mask[h][c].data(), units);
+  }
+}
+
+void Encoder::encode_global(const TeamView& v) {
+  const auto& g = layout_.global;
+  f(g.time) = v.time * scale::kGameTime;
+  f(g.day) = v.day ? 1.0f : 0.0f;
+  f(g.time_to_day_change) = v.time_to_day_change * scale::kMinutes;
+  f(g.time_to_creeps) = v.time_to_creeps * scale::kMinutes;
+  f(g.time_to_neutrals) = v.time_to_neutrals * scale::kMinutes;
+  f(g.time_to_bounty) = v.time_to_bounty * scale::kMinutes;
+  f(g.time_to_runes) = v.time_to_runes * scale::kMinutes;
+  f(g.enemy_courier_unseen) = std::min(v.enemy_courier_unseen * scale::kCourierUnseen, 1.0f);
+  f(g.roshan_spawn_min) = v.roshan_spawn_min * scale::kMinutes;
+  f(g.roshan_spawn_max) = v.roshan_spawn_max * scale::kMinutes;
+  f(g.roshan_max_hp) = v.roshan_max_hp * scale::kHp;
+  f(g.roshan_alive) = v.roshan_alive ? 1.0f : 0.0f;
+  f(g.roshan_dead) = v.roshan_dead ? 1.0f : 0.0f;
+  f(g.roshan_cheese) = v.roshan_cheese ? 1.0f : 0.0f;
+  f(g.roshan_refresher) = v.roshan_refresher ? 1.0f : 0.0f;
+  f(g.roshan_randomisation) = v.roshan_randomisation;
+  for (int i = 0; i < 2; ++i)
+    f(g.glyph_cooldown, 0, i) = v.glyph_cooldown[static_cast<std::size_t>(i)] * scale::kMinutes;
+  for (int i = 0; i < 4; ++i)
+    f(g.stock, 0, i) = static_cast<float>(v.stock[static_cast<std::size_t>(i)]) * scale::kCount;
+}
+
+void Encoder::encode_pickups(const TeamView& v) {
+  const auto& k = layout_.pickup;
+  for (int i = 0; i < layout_.pickups; ++i) {
+    // Turned, the map's first bounty spot is the second one's mirror image only in place, so spots keep their rows.
+    const SeenPickup& s = v.pickups[static_cast<std::size_t>(i)];
+    f(k.status, i, s.status == 1 ? 0 : (s.status == 2 ? 1 : 2)) = 1.0f;
+    f(k.location, i, 0) = s.pos.x * turn_ * scale::kPosition;
+    f(k.location, i, 1) = s.pos.y * turn_ * scale::kPosition;
+    for (int h = 0; h < 2 * layout_.heroes; ++h)
+      if (const SeenUnit* body = v.body(h))
+        f(k.distance, i, h) = distance(body->pos, s.pos) * scale::kPosition;
+    id(k.pickup, i) = static_cast<std::uint16_t>(s.kind + 1);
+  }
+}
+
+void Encoder::encode_previous(const TeamView& v) {
+  const auto& k = layout_.previous;
+  for (int h = 0; h < layout_.heroes; ++h) {
+    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    if (!s.present || s.previous.action <= kNoAction) continue;
+    pid(h, k.action) = static_cast<std::uint16_t>(s.previous.action);
+    pid(h, k.target_slot) = static_cast<std::uint16_t>(s.previous_slot + 1);
+    // One-hot offsets of regular, caster and ward heads, x then y; only the head the action read.
+    int head = -1;
+    switch (v.constants.actions->defs[static_cast<std::size_t>(s.previous.action)].target) {
+      case TargetType::UnitOffset:
+      case TargetType::Teleport: head = 0; break;
+      case TargetType::Point: head = 1; break;
+      case TargetType::Ward: head = 2; break;
+      default: break;
+    }
+    if (head < 0) continue;
+    for (int axis = 0; axis < 2; ++axis)
+      p(h, k.offsets, 0, (2 * head + axis) * kOffsets + s.previous_offset[static_cast<std::size_t>(axis)] +
+                             kOffsets / 2) = 1.0f;
+  }
+}
+
+}  // namespace dota
