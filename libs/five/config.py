@@ -4,6 +4,7 @@ Names and defaults are those of Berner et al. 2019 (the Rerun column of table 2)
 """
 
 import itertools
+import math
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -95,6 +96,17 @@ class SchedulesConfig(_Section):
                                         "its team's mean.")
     gae_horizon_seconds: ScheduleConfig = Field(ScheduleConfig(initial=180.0), description="Horizon of the discount, "
                                                 "seconds of game time.")
+
+    @model_validator(mode="after")
+    def _usable(self) -> "SchedulesConfig":
+        bounds = {"learning_rate": (0.0, 1.0), "entropy_coefficient": (0.0, 1.0), "team_spirit": (0.0, 1.0),
+                  "gae_horizon_seconds": (1.0, math.inf)}
+        for name, (low, high) in bounds.items():
+            schedule: ScheduleConfig = getattr(self, name)
+            for value in (schedule.initial, *(v for ramp in schedule.ramps for v in (ramp.from_, ramp.to))):
+                if not low <= value <= high:
+                    raise ValueError(f"{name} takes the value {value}, which is not between {low:g} and {high:g}")
+        return self
 
 
 class LearnerConfig(_Section):

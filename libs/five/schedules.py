@@ -1,0 +1,83 @@
+"""Hyperparameters that change during a run, piecewise linear in versions (Berner et al. 2019, figure 7).
+
+The configuration of the schedules is part of the run's state, not of the program: it can be replaced while a run
+goes on, and is stored with every checkpoint.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from five.config import RampConfig, ScheduleConfig, SchedulesConfig
+
+SCHEDULED = ("learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds")
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """The scheduled values that hold for a version. Rollouts use the last two, the optimizer the first two."""
+
+    learning_rate: float
+    entropy_coefficient: float
+    team_spirit: float
+    gae_horizon_seconds: float
+
+    def as_dict(self) -> dict[str, float]:
+        """By name, as they travel with a version."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, float]) -> "Hyperparameters":
+        """From `as_dict`. Raises ValueError naming what is missing or unknown."""
+        if values.keys() != set(SCHEDULED):
+            raise ValueError(f"hyperparameters must be {sorted(SCHEDULED)}, not {sorted(values)}")
+        return cls(**{name: float(values[name]) for name in SCHEDULED})
+
+
+def value_at(schedule: ScheduleConfig, version: int) -> float:
+    """The schedule's value at a version: within a ramp on the line, after it at its end until the next begins."""
+    value = schedule.initial
+    for ramp in schedule.ramps:
+        if version < ramp.start:
+            break
+        done = 1.0 if version >= ramp.start + ramp.length else (version - ramp.start) / ramp.length
+        value = ramp.from_ + (ramp.to - ramp.from_) * done
+    return value
+
+
+def hyperparameters_at(schedules: SchedulesConfig, version: int) -> Hyperparameters:
+    """All scheduled values at a version."""
+    return Hyperparameters(*(value_at(getattr(schedules, name), version) for name in SCHEDULED))
+
+
+def change_from(schedules: SchedulesConfig, name: str, version: int, to: float, length: int) -> SchedulesConfig:
+    """The schedules with one value changed while running: from its value at ``version`` to ``to`` over ``length``
+    versions, and then for good.
+
+    What lies before ``version`` stays as it was; a ramp under way is cut there, later ones are dropped. Raises
+    ValueError for an unknown name or a value that no run can use.
+    """
+    if name not in SCHEDULED:
+        raise ValueError(f"{name!r} is not scheduled; these are: {', '.join(SCHEDULED)}")
+    if version < 0 or length < 0:
+        raise ValueError(f"version {version} and length {length} may not be negative")
+    schedule: ScheduleConfig = getattr(schedules, name)
+    now = value_at(schedule, version)
+    ramps = []
+    for ramp in schedule.ramps:
+        if ramp.start + ramp.length <= version:
+            ramps.append(ramp)
+        elif ramp.start < version:
+            ramps.append(RampConfig(start=ramp.start, length=version - ramp.start, from_=ramp.from_, to=now))
+    ramps.append(RampConfig(start=version, length=length, from_=now, to=to))
+    changed = ScheduleConfig(initial=schedule.initial, ramps=tuple(ramps))
+    return SchedulesConfig.model_validate(schedules.model_copy(update={name: changed}).model_dump(by_alias=True))
+
+
+def dump_schedules(schedules: SchedulesConfig) -> dict[str, Any]:
+    """As JSON values, for the run's state. `load_schedules` reads them back."""
+    return schedules.model_dump(mode="json", by_alias=True)
+
+
+def load_schedules(values: dict[str, Any]) -> SchedulesConfig:
+    """From `dump_schedules`. Raises pydantic.ValidationError naming each wrong key."""
+    return SchedulesConfig.model_validate(values)
