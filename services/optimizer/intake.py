@@ -1,0 +1,122 @@
+"""From segments at the door to samples in the buffer."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from five.learning.buffer import SampleBuffer
+from five.learning.pacing import Pacer
+from five.learning.samples import split_segment
+from rapid import wire
+
+Array = npt.NDArray[Any]
+Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
+REMEMBERED_SEGMENTS = 65536
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A segment as it came: its arrays checked against the layout, its reward sums, its age."""
+
+    segment_id: str
+    samples: int
+    arrays: Mapping[str, Array]
+    reward_sum: float
+    reward_square_sum: float
+    reward_count: int
+    newest_version: int
+
+
+@dataclass
+class RewardSums:
+    """Raw rewards received since they were last taken: their number, sum and sum of squares."""
+
+    count: float = 0.0
+    total: float = 0.0
+    squares: float = 0.0
+
+
+class PackedSample:
+    """A sample at rest: float16 arrays as bitmask and values, the rest as they are."""
+
+    __slots__ = ("nbytes", "plain", "sparse")
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self.sparse = {n: wire.encode(n, a, wire.SPARSE) for n, a in arrays.items() if a.dtype == np.float16}
+        # Copies: a view would keep the whole segment's message alive.
+        self.plain = {n: a.copy() for n, a in arrays.items() if a.dtype != np.float16}
+        self.nbytes = sum(len(t.data) for t in self.sparse.values()) + sum(a.nbytes for a in self.plain.values())
+
+    def arrays(self) -> dict[str, Array]:
+        """The sample's arrays again."""
+        return {**{n: wire.decode(t) for n, t in self.sparse.items()}, **self.plain}
+
+
+def unpack(sample: PackedSample) -> dict[str, Array]:
+    """The buffer's decoder."""
+    return sample.arrays()
+
+
+class Intake:
+    """Takes segments in once each, from any number of streams.
+
+    `admits` is the gate of pacing: while it is False acknowledgements wait. The optimizer calls `take_rewards` before
+    each version and sets `version` after it.
+    """
+
+    def __init__(self, buffer: SampleBuffer, pacer: Pacer) -> None:
+        self.buffer = buffer
+        self.pacer = pacer
+        self.version = 0
+        self.hero_steps = 0
+        self._lock = threading.Lock()
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._rewards = RewardSums()
+
+    def admits(self) -> bool:
+        """Whether the next segment may be taken in now."""
+        return self.pacer.may_admit(len(self.buffer))
+
+    def take(self, offer: Offer) -> tuple[str, str]:
+        """("accepted" | "duplicate" | "too_old", reason). Changes nothing unless accepted."""
+        with self._lock:
+            if offer.segment_id in self._seen:
+                return "duplicate", "this segment was taken in before"
+            self._seen[offer.segment_id] = None
+            if len(self._seen) > REMEMBERED_SEGMENTS:
+                self._seen.popitem(last=False)
+        kept = 0
+        for arrays in split_segment(offer.arrays, offer.samples):
+            sample = PackedSample(arrays)
+            kept += self.buffer.add(sample, arrays["versions"], self.version, sample.nbytes)
+        if kept == 0:
+            age = self.version - offer.newest_version
+            return "too_old", f"{age} versions old, at most {self.buffer.config.max_age_versions} are learned from"
+        with self._lock:
+            self.pacer.on_received(kept)
+            self.hero_steps += int(offer.arrays["mask"].sum())
+            self._rewards.count += offer.reward_count
+            self._rewards.total += offer.reward_sum
+            self._rewards.squares += offer.reward_square_sum
+        return "accepted", ""
+
+    def draw(self, batch_samples: int) -> Any:
+        """A batch when pacing allows one, else None (five.learning.buffer.Drawn)."""
+        if not self.pacer.may_step(len(self.buffer)):
+            return None
+        drawn = self.buffer.draw(batch_samples, self.version)
+        if drawn is not None:
+            with self._lock:
+                self.pacer.on_consumed(batch_samples)
+        return drawn
+
+    def take_rewards(self) -> RewardSums:
+        """The reward sums since the last call."""
+        with self._lock:
+            sums, self._rewards = self._rewards, RewardSums()
+            return sums
