@@ -23,6 +23,7 @@ bool glyph_protects(const World& w, const Unit& u) {
 void remember_attacker(Context& c, Unit& target, Unit& source) {
   World& w = c.world;
   target.last_attacker = w.handle(source);
+  if (target.kind == UnitKind::Neutral || target.kind == UnitKind::Roshan) neutral_hurt(c, target, source);
   const Unit* owner = source.hero >= 0 ? &source : w.get(source.owner);
   if (!owner || owner->hero < 0) return;
   target.last_damaged_by_hero = w.time;

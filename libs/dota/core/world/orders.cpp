@@ -110,6 +110,8 @@ void issue_order(Context& c, Unit& u, const Order& o) {
       return;
     }
   }
+  if (o.type == OrderType::AttackUnit)
+    if (Unit* target = w.get(o.target)) notify_attack_order(c, u, *target);
   if (same(u.order, o)) return;
   if (u.act == Act::Channel) {
     channel_end(c, u, false);
@@ -129,8 +131,6 @@ void issue_order(Context& c, Unit& u, const Order& o) {
     u.attack_target = Handle{};
     stop_motion(u);
   }
-  if (o.type == OrderType::AttackUnit)
-    if (Unit* target = w.get(o.target)) notify_attack_order(c, u, *target);
 }
 
 void run_order(Context& c, Unit& u) {

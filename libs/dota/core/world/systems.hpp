@@ -97,11 +97,16 @@ void courier_frame(Context& c);
 
 // ---- world/creeps.cpp, towers.cpp, neutrals.cpp, runes.cpp ----------------------------------------------------------
 void creeps_frame(Context& c);   // waves, lane walking, aggro
+void buildings_frame(Context& c);  // buildings.cpp: backdoor protection, fountain and shrine healing
+// A hero near the tower was ordered to attack one of its side's heroes, or one of his own side.
+void tower_notices(Context& c, Unit& tower, Unit& attacker, bool on_allied_hero, bool on_own_side);
 void towers_frame(Context& c);   // targets, glyph, protection order, backdoor, fountain, shrines
 bool building_protected(const Context& c, const Unit& b);
 bool use_glyph(Context& c, int team);
 bool use_shrine(Context& c, Unit& hero);
-void neutrals_frame(Context& c);  // camps and Roshan
+void neutrals_frame(Context& c);  // camps
+void roshan_frame(Context& c);
+void neutral_hurt(Context& c, Unit& neutral, Unit& attacker);  // its whole camp turns on him
 void runes_frame(Context& c);
 bool reincarnate(Context& c, Unit& hero);  // Aegis: true when the hero is to rise again and did not die for good
 void roshan_died(Context& c, Unit& roshan, Unit* killer);
