@@ -219,16 +219,6 @@ void courier_death(Context& c, const Unit& victim) {
   t.courier_respawn = w.time + g.courier_respawn;
 }
 
-Signal building_signal(const Unit& b) {
-  switch (b.kind) {
-    case UnitKind::Tower: return static_cast<Signal>(static_cast<int>(Signal::Tower1) + b.tier - 1);
-    case UnitKind::Shrine: return Signal::Shrine;
-    case UnitKind::Barracks: return Signal::Barracks;
-    case UnitKind::Fort: return Signal::AncientHp;
-    default: return Signal::Count;
-  }
-}
-
 void building_death(Context& c, Unit& b, Unit* killer) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
@@ -239,11 +229,7 @@ void building_death(Context& c, Unit& b, Unit* killer) {
   TeamState& own = w.teams[b.team];
   TeamState& other = w.teams[static_cast<std::size_t>(enemy)];
   w.buildings_standing &= ~(1ull << (b.building - 1u));
-  if (const Signal s = building_signal(b); s != Signal::Count) {
-    const float linear = s == Signal::AncientHp ? 1.0f : 2.0f / 3;
-    signal_team(w, enemy, s, linear * b.credited + (1 - linear));
-    b.credited = 0;
-  }
+  building_destroyed_signal(c, b);
   const int lane = static_cast<int>(place.lane);
   switch (b.kind) {
     case UnitKind::Tower:

@@ -263,6 +263,7 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.courier_unit = need(t.unit_index, "npc_dota_courier", "units.json");
   g.flying_courier_unit = need(t.unit_index, "npc_dota_flying_courier", "units.json");
   g.backpack_delay = block(r, "inventory").num("backpack_swap_delay_s");
+  g.free_scrolls = static_cast<int>(block(r, "teleport").num("free_scrolls_at_start"));
   g.tp_item = find(t.item_index, "item_tpscroll");
   g.observer_item = find(t.item_index, "item_ward_observer");
   g.sentry_item = find(t.item_index, "item_ward_sentry");

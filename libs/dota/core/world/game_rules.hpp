@@ -95,6 +95,7 @@ struct GameRules {
   float courier_flying_at = 0, courier_respawn = 0, courier_gold = 0, courier_gold_flying = 0;
   int courier_unit = -1, flying_courier_unit = -1;
   float backpack_delay = 0;
+  int free_scrolls = 0;
   int tp_item = -1, observer_item = -1, sentry_item = -1, tango_item = -1, salve_item = -1, clarity_item = -1;
   std::array<int, 4> stock_items{};  // gem, smoke, observer, infused raindrop
   std::uint32_t levels_without_point = 0;

@@ -155,6 +155,9 @@ int mid_lane_assigned(const Context& c, const HeroState& h);
 // Adds to a hero's (or every hero of a team's) signal since the last observation.
 inline void signal(HeroState& h, Signal s, float v) { h.signals[static_cast<std::size_t>(s)] += v; }
 void signal_team(World& w, int team, Signal s, float v);
+// world/signals.cpp, which says what each signal counts and whose it is
+void building_destroyed_signal(Context& c, Unit& b);
+void step_signals(Context& c);  // health, mana, lanes and buildings, once a timestep
 
 // ---- view/actions.cpp -----------------------------------------------------------------------------------------------
 void apply_command(Context& c, HeroState& h, const Command& cmd);  // an impossible one is a no-op

@@ -1,0 +1,137 @@
+#include <algorithm>
+
+#include "map/map_data.hpp"
+#include "world/casting.hpp"
+#include "world/game_rules.hpp"
+
+namespace dota {
+namespace {
+
+constexpr int kThinkFrames = 6;
+constexpr float kCampRing = 90;   // members stand around the camp's spot
+constexpr float kCalmNear = 32;   // back home
+
+bool box_is_clear(const World& w, const MapCamp& camp) {
+  for (int i = 0; i < w.units_end; ++i) {
+    const Unit& u = w.units[static_cast<std::size_t>(i)];
+    if (!u.alive || u.building) continue;
+    if (u.pos.x >= camp.box_min.x && u.pos.x <= camp.box_max.x && u.pos.y >= camp.box_min.y && u.pos.y <= camp.box_max.y)
+      return false;
+  }
+  return true;
+}
+
+void spawn_camp(Context& c, int index) {
+  World& w = c.world;
+  const MapCamp& camp = c.tables.map->camps[static_cast<std::size_t>(index)];
+  Camp& state = w.camps[static_cast<std::size_t>(index)];
+  const auto& sets = c.tables.camp_sets[static_cast<std::size_t>(camp.tier)];
+  if (sets.empty()) return;
+  int choice = w.rng.below(static_cast<int>(sets.size()));
+  if (c.tables.game->neutral_not_twice && choice == state.last_set && sets.size() > 1)
+    choice = (choice + 1 + w.rng.below(static_cast<int>(sets.size()) - 1)) % static_cast<int>(sets.size());
+  state.last_set = static_cast<std::int8_t>(choice);
+  const auto& units = sets[static_cast<std::size_t>(choice)];
+  for (std::size_t k = 0; k < units.size(); ++k) {
+    const float angle = 6.2831853f * static_cast<float>(k) / static_cast<float>(units.size());
+    const Vec2 pos = camp.pos + Vec2{std::cos(angle), std::sin(angle)} * kCampRing;
+    Unit* u = spawn_unit(c, units[k], kNeutralTeam, free_place(w, *c.tables.map, pos, 16), angle);
+    if (!u) return;
+    u->camp = static_cast<std::int8_t>(index);
+    u->tier = static_cast<std::uint8_t>(camp.tier);
+    ++state.living;
+  }
+}
+
+// By day it notices who comes near; by night it sleeps until it is hurt.
+Unit* intruder(Context& c, Unit& u) {
+  World& w = c.world;
+  const GameRules& g = *c.tables.game;
+  if (g.neutral_sleep && !w.is_day) return nullptr;
+  UnitList near;
+  units_near(c, u.pos, g.neutral_acquire, near);
+  Unit* best = nullptr;
+  float best_distance = 1e9f;
+  for (int k = 0; k < near.n; ++k) {
+    Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+    if (!other.alive || other.team == kNeutralTeam || (other.kind != UnitKind::Hero && other.kind != UnitKind::LaneCreep &&
+                                                       other.kind != UnitKind::Summon))
+      continue;
+    const float d = distance(u.pos, other.pos);
+    if (d < best_distance && can_attack(c, u, other)) {
+      best = &other;
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+void run_neutral(Context& c, Unit& u) {
+  World& w = c.world;
+  if (u.status & (kStunned | kForcedMotion)) return;
+  Unit* target = w.get(u.aggro_target);
+  if (target && (w.time >= u.aggro_until || !can_attack(c, u, *target))) target = nullptr;
+  if (!target) {
+    u.aggro_target = u.attack_target = Handle{};
+    if (u.act == Act::AttackWindup) u.act = Act::Idle;
+    if (distance(u.pos, u.spawn) > kCalmNear) {  // on its way home it notices nobody
+      u.act = Act::Walk;
+      move_towards(c, u, u.spawn, kArrive);
+      return;
+    }
+    if (u.act == Act::Walk) u.act = Act::Idle;
+    u.velocity = Vec2{};
+    if ((w.frame + w.handle(u).index) % kThinkFrames != 0) return;
+    target = intruder(c, u);
+    if (!target) return;
+    neutral_hurt(c, u, *target);
+  }
+  attack_frame(c, u, *target);
+}
+
+}  // namespace
+
+void neutral_hurt(Context& c, Unit& neutral, Unit& attacker) {
+  World& w = c.world;
+  const float until = w.time + c.tables.game->neutral_chase;
+  if (neutral.camp < 0) {
+    neutral.aggro_target = w.handle(attacker);
+    neutral.aggro_until = until;
+    return;
+  }
+  for (int i = 0; i < w.units_end; ++i) {
+    Unit& u = w.units[static_cast<std::size_t>(i)];
+    if (u.kind != UnitKind::Neutral || u.camp != neutral.camp || !u.alive) continue;
+    if (&u != &neutral && w.get(u.aggro_target) && w.time < u.aggro_until) {
+      u.aggro_until = until;
+      continue;
+    }
+    u.aggro_target = w.handle(attacker);
+    u.aggro_until = until;
+  }
+}
+
+void camp_member_died(Context& c, const Unit& neutral) {
+  if (neutral.camp < 0) return;
+  Camp& camp = c.world.camps[static_cast<std::size_t>(neutral.camp)];
+  if (camp.living > 0) --camp.living;
+}
+
+void neutrals_frame(Context& c) {
+  World& w = c.world;
+  if (!c.settings.neutrals) return;
+  const GameRules& g = *c.tables.game;
+  const int camps = static_cast<int>(std::min<std::size_t>(c.tables.map->camps.size(), kMaxCamps));
+  for (int k = 0; k < camps; ++k) {
+    Camp& camp = w.camps[static_cast<std::size_t>(k)];
+    if (w.time < camp.next_spawn) continue;
+    camp.next_spawn += g.neutral_every;
+    if (box_is_clear(w, c.tables.map->camps[static_cast<std::size_t>(k)])) spawn_camp(c, k);
+  }
+  for (int i = 0; i < w.units_end; ++i) {
+    Unit& u = w.units[static_cast<std::size_t>(i)];
+    if (u.kind == UnitKind::Neutral && u.alive) run_neutral(c, u);
+  }
+}
+
+}  // namespace dota

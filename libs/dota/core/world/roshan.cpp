@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include "map/map_data.hpp"
+#include "world/casting.hpp"
+#include "world/game_rules.hpp"
+#include "world/inventory.hpp"
+
+namespace dota {
+namespace {
+
+bool in_pit(const MapData& map, Vec2 p) {
+  return p.x >= map.roshan_min.x && p.x <= map.roshan_max.x && p.y >= map.roshan_min.y && p.y <= map.roshan_max.y;
+}
+
+// Strength by the minute of the game (rules.json roshan.*_per_min).
+void grow(Context& c, Unit& u) {
+  const GameRules& g = *c.tables.game;
+  const float minutes = std::floor(std::max(0.0f, c.world.time) / 60);
+  const float hp = g.roshan_hp_min * minutes;
+  if (u.extra_hp == hp && u.extra_as == g.roshan_as) return;
+  u.extra_hp = hp;
+  u.extra_armor = g.roshan_armor_min * minutes;
+  u.extra_dmg = g.roshan_dmg_min * minutes;
+  u.extra_as = g.roshan_as;
+  u.stats_dirty = true;
+}
+
+Unit* find_roshan(World& w) {
+  for (int i = 0; i < w.units_end; ++i)
+    if (w.units[static_cast<std::size_t>(i)].kind == UnitKind::Roshan) return &w.units[static_cast<std::size_t>(i)];
+  return nullptr;
+}
+
+// What he drops goes to the hero who killed him, or else to the nearest ally with room: dropped items do not lie on
+// the ground here.
+void drop(Context& c, int item, int team, Vec2 at, HeroState* killer) {
+  World& w = c.world;
+  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  HeroState* taker = killer && place_item(c, *killer, item, def.initial_charges, false) ? killer : nullptr;
+  if (!taker) {
+    float best = 1e9f;
+    HeroState* nearest = nullptr;
+    for (int i = team * 5; i < team * 5 + 5; ++i) {
+      HeroState& h = w.heroes[static_cast<std::size_t>(i)];
+      const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+      if (!u || !u->alive || &h == killer || distance(u->pos, at) >= best) continue;
+      best = distance(u->pos, at);
+      nearest = &h;
+    }
+    if (nearest && place_item(c, *nearest, item, def.initial_charges, false)) taker = nearest;
+  }
+  if (taker && item == c.tables.game->aegis_item) signal_team(w, team, Signal::Aegis, 1);
+}
+
+}  // namespace
+
+void roshan_died(Context& c, Unit& roshan, Unit* killer) {
+  World& w = c.world;
+  const GameRules& g = *c.tables.game;
+  w.roshan_died = w.time;
+  w.roshan_respawn = w.time + g.roshan_min + (g.roshan_max - g.roshan_min) * w.rng.uniform();
+  const auto kind = std::min<std::size_t>(w.roshan_kills, 2);
+  ++w.roshan_kills;
+  if (!killer || killer->team >= kTeams) return;
+  const Unit* owner = killer->hero >= 0 ? killer : w.get(killer->owner);
+  HeroState* hero = owner && owner->hero >= 0 ? &w.heroes[static_cast<std::size_t>(owner->hero)] : nullptr;
+  for (int i = killer->team * 5; i < killer->team * 5 + 5; ++i)
+    give_gold(c, w.heroes[static_cast<std::size_t>(i)], g.roshan_team_gold, true);
+  for (const int item : g.roshan_drops[kind]) drop(c, item, killer->team, roshan.pos, hero);
+}
+
+void roshan_frame(Context& c) {
+  World& w = c.world;
+  if (!c.settings.roshan) return;
+  const MapData& map = *c.tables.map;
+  Unit* u = find_roshan(w);
+  if (!u) {
+    if (w.time < w.roshan_respawn) return;
+    u = spawn_unit(c, c.tables.game->roshan_unit, kNeutralTeam, map.roshan, 0);
+    if (!u) return;
+    w.roshan_respawn = 1e9f;  // set again when he dies
+    grow(c, *u);
+    refresh_stats(c, *u);
+    u->hp = u->max_hp * (w.roshan_kills == 0 ? w.roshan_health_scale : 1.0f);
+    return;
+  }
+  grow(c, *u);
+  if (u->status & (kStunned | kForcedMotion)) return;
+  Unit* target = w.get(u->aggro_target);
+  if (target && (!in_pit(map, target->pos) || !can_attack(c, *u, *target) || w.time >= u->aggro_until)) target = nullptr;
+  if (!target && w.frame % 5 == 0) {
+    UnitList near;
+    units_near(c, u->pos, c.tables.units[u->type].acquisition_range + u->radius, near);
+    for (int k = 0; k < near.n && !target; ++k) {
+      Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
+      if (other.alive && other.team < kTeams && in_pit(map, other.pos) && can_attack(c, *u, other)) target = &other;
+    }
+    if (target) neutral_hurt(c, *u, *target);
+  }
+  if (target) {
+    attack_frame(c, *u, *target);
+    return;
+  }
+  u->aggro_target = u->attack_target = Handle{};
+  if (u->act == Act::AttackWindup) u->act = Act::Idle;
+  if (distance(u->pos, u->spawn) > kArrive) {
+    u->act = Act::Walk;
+    move_towards(c, *u, u->spawn, kArrive);
+  } else {
+    u->act = Act::Idle;
+    u->velocity = Vec2{};
+  }
+}
+
+}  // namespace dota

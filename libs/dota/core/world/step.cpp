@@ -1,0 +1,139 @@
+#include <cstring>
+#include <memory>
+
+#include "map/map_data.hpp"
+#include "world/game_rules.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+namespace {
+
+void day_and_night(Context& c) {
+  World& w = c.world;
+  const Rules& r = c.tables.rules;
+  const float cycle = r.day_length_s + r.night_length_s;
+  const float t = w.time < 0 ? 0 : std::fmod(w.time, cycle);
+  w.is_day = t < r.day_length_s;
+}
+
+void regenerate(Unit& u) {
+  if (u.hp < u.max_hp && u.hits_left == 0) u.hp = std::min(u.max_hp, u.hp + u.hp_regen * kDt);
+  if (u.mana < u.max_mana) u.mana = std::min(u.max_mana, u.mana + u.mana_regen * kDt);
+}
+
+bool acts_by_order(const Unit& u) {
+  return u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Summon;
+}
+
+void units_frame(Context& c) {
+  World& w = c.world;
+  for (int i = 0; i < w.units_end; ++i) {
+    Unit& u = w.units[static_cast<std::size_t>(i)];
+    if (!u.alive) {
+      if (u.stats_dirty && u.kind == UnitKind::Hero) refresh_stats(c, u);
+      continue;
+    }
+    if (u.stats_dirty) refresh_stats(c, u);
+    regenerate(u);
+    if (acts_by_order(u)) run_order(c, u);
+    if (u.alive && u.expires > 0 && w.time >= u.expires) remove_unit(c, u);
+  }
+}
+
+// What decides a game besides a fallen Ancient.
+void check_end(Context& c) {
+  World& w = c.world;
+  if (w.winner != Winner::None) return;
+  if (c.settings.kills_to_win > 0)
+    for (int team = 0; team < kTeams; ++team) {
+      int deaths = 0;
+      for (int i = team * 5; i < team * 5 + 5; ++i) deaths += w.heroes[static_cast<std::size_t>(i)].deaths;
+      if (deaths >= c.settings.kills_to_win) {
+        w.winner = team == kRadiant ? Winner::Dire : Winner::Radiant;
+        return;
+      }
+    }
+  if (w.time >= c.settings.max_game_s) w.winner = Winner::Draw;
+}
+
+void run_frame(Context& c) {
+  World& w = c.world;
+  ++w.frame;
+  w.time = static_cast<float>(static_cast<double>(c.settings.start_s) + w.frame / 30.0);
+  day_and_night(c);
+  build_spatial(c);
+  creeps_frame(c);
+  neutrals_frame(c);
+  roshan_frame(c);
+  towers_frame(c);
+  heroes_frame(c);
+  courier_frame(c);
+  runes_frame(c);
+  units_frame(c);
+  projectiles_frame(c);
+  areas_frame(c);
+  modifiers_frame(c);
+  check_end(c);
+}
+
+void remember_health(World& w) {
+  const auto slot = static_cast<std::size_t>(w.step_index % kHistory);
+  for (int i = 0; i < w.units_end; ++i) {
+    Unit& u = w.units[static_cast<std::size_t>(i)];
+    if (u.kind != UnitKind::None) u.hp_history[slot] = u.alive ? u.hp : 0;
+  }
+}
+
+void notice_runes(World& w) {
+  for (Pickup& p : w.pickups)
+    for (int team = 0; team < kTeams; ++team)
+      if (p.kind >= 0 && cell_visible(w, team, p.pos)) p.known[static_cast<std::size_t>(team)] = p.present ? 1 : 2;
+}
+
+}  // namespace
+
+void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
+  World& w = c.world;
+  if (w.winner != Winner::None) return;
+  for (int f = 0; f < kFramesPerStep && w.winner == Winner::None; ++f) {
+    for (HeroState& h : w.heroes)
+      if (h.in_game && h.pending.action != 0 && h.pending.delay == f) apply_command(c, h, h.pending);
+    run_frame(c);
+  }
+  for (std::size_t i = 0; i < kMaxHeroes; ++i) {
+    w.heroes[i].pending = commands[i];
+    w.heroes[i].previous = commands[i];
+  }
+  ++w.step_index;
+  update_vision(c);
+  notice_runes(w);
+  remember_health(w);
+  step_signals(c);
+  if (w.winner == Winner::Radiant) signal_team(w, kRadiant, Signal::Win, 1);
+  if (w.winner == Winner::Dire) signal_team(w, kDire, Signal::Win, 1);
+}
+
+std::uint64_t hash_world(const World& w) {
+  // Bytes between fields are of no meaning and may differ between equal states: they are cleared in a copy.
+  static thread_local const std::unique_ptr<World> copy = std::make_unique<World>();
+  std::memcpy(static_cast<void*>(copy.get()), &w, sizeof(World));
+  __builtin_clear_padding(copy.get());
+  const auto* bytes = reinterpret_cast<const unsigned char*>(copy.get());
+  std::uint64_t h = 0x9E3779B97F4A7C15ull;
+  auto fold = [&h](std::uint64_t v) {
+    h = (h ^ v) * 0xD6E8FEB86659FD93ull;
+    h ^= h >> 32;
+  };
+  std::size_t i = 0;
+  for (; i + 8 <= sizeof(World); i += 8) {
+    std::uint64_t v;
+    std::memcpy(&v, bytes + i, 8);
+    fold(v);
+  }
+  std::uint64_t tail = 0;
+  std::memcpy(&tail, bytes + i, sizeof(World) - i);
+  fold(tail);
+  return h;
+}
+
+}  // namespace dota
