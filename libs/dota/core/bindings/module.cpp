@@ -3,10 +3,12 @@
 namespace dota {
 void bind_data(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
+void bind_vec(nanobind::module_& m);
 }  // namespace dota
 
 NB_MODULE(_core, m) {
-  m.doc() = "The game core: data, map, world, views.";
+  m.doc() = "The game core: data, map, world, views, games.";
   dota::bind_data(m);
   dota::bind_map(m);
+  dota::bind_vec(m);
 }

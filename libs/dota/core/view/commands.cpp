@@ -25,6 +25,18 @@ void order_move(Context& c, Unit& u, Vec2 goal) {
   issue_order(c, u, o);
 }
 
+// Without an offset the hero stays with the unit; with one it goes to that place beside it.
+void order_follow(Context& c, Unit& u, const Unit& target, const Command& cmd) {
+  if (cmd.dx != 0 || cmd.dy != 0) return order_move(c, u, target.pos + offset(c, cmd));
+  if (&target == &u) return;
+  Order o;
+  o.type = OrderType::MoveTo;
+  o.target = cmd.target;
+  o.point = target.pos;
+  if (u.order.type == o.type && u.order.target == o.target) return;
+  issue_order(c, u, o);
+}
+
 void order_stop(Context& c, Unit& u) {
   Order o;
   o.type = OrderType::Stop;
@@ -155,7 +167,7 @@ void apply_command(Context& c, HeroState& h, const Command& cmd) {
       return;
     case kAttack: order_attack(c, *u, cmd.target); return;
     case kFollow:
-      if (const Unit* target = seen_target(c, *u, cmd.target)) order_move(c, *u, target->pos + offset(c, cmd));
+      if (const Unit* target = seen_target(c, *u, cmd.target)) order_follow(c, *u, *target, cmd);
       return;
     case kGlyph: use_glyph(c, u->team); return;
     case kShrine: order_shrine(c, *u); return;

@@ -1,0 +1,460 @@
+// Games, layouts and packing as Python sees them. Shapes are checked in dota.vec_game; sizes again here.
+#include <stdexcept>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/data.hpp"
+#include "vec/vec_game.hpp"
+#include "view/half.hpp"
+#include "view/pack.hpp"
+
+namespace nb = nanobind;
+
+namespace dota {
+
+namespace {
+
+template <class T>
+using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+int integer(const Node& n, const char* key) { return static_cast<int>(n.num(key)); }
+
+LayoutTable layout_table(nb::handle described) {
+  static constexpr const char* kArrays[kObsArrays] = {"shared", "private", "shared_ids", "private_ids", "model"};
+  const Node n = node_from_python(described);
+  LayoutTable t;
+  t.heroes = integer(n, "heroes");
+  t.units = integer(n, "units");
+  t.mirror_dire = integer(n, "mirror_dire") != 0;
+  t.hero_modifiers = integer(n, "hero_modifiers");
+  t.unit_modifiers = integer(n, "unit_modifiers");
+  t.minimap = integer(n, "minimap");
+  t.nearby_map = integer(n, "nearby_map");
+  t.passability = integer(n, "passability");
+  if (t.minimap > kMaxMinimapSide || t.nearby_map > kMaxGridSide || t.passability > kMaxGridSide)
+    throw std::runtime_error("observation layout: a grid is larger than the core holds");
+  if (t.hero_modifiers > kHeroModifiers || t.unit_modifiers > kUnitModifiers)
+    throw std::runtime_error("observation layout: more modifier slots than the core holds");
+  const auto array_of = [&](const std::string& name) {
+    for (int a = 0; a < kObsArrays; ++a)
+      if (name == kArrays[a]) return static_cast<ObsArray>(a);
+    throw std::runtime_error("observation layout: no array is called '" + name + "'");
+  };
+  for (int a = 0; a < kObsArrays; ++a)
+    t.widths[static_cast<std::size_t>(a)] = static_cast<int>(n.at("widths").num(kArrays[a], 0));
+  for (const Node& b : n.at("blocks").list) {
+    LayoutTable::Block block;
+    block.name = b.str("name");
+    block.instances = integer(b, "instances");
+    for (int a = 0; a < kObsArrays; ++a) {
+      block.offset[static_cast<std::size_t>(a)] = static_cast<int>(b.at("offset").num(kArrays[a], 0));
+      block.stride[static_cast<std::size_t>(a)] = static_cast<int>(b.at("stride").num(kArrays[a], 0));
+    }
+    for (const Node& f : b.at("fields").list)
+      block.fields.push_back({f.str("name"), integer(f, "count"), array_of(f.str("array")), integer(f, "offset")});
+    t.blocks.push_back(std::move(block));
+  }
+  for (const Node& g : n.at("groups").list) t.groups.push_back({g.str("name"), integer(g, "start"), integer(g, "count")});
+  for (const Node& a : n.at("actions").list)
+    t.actions.push_back({a.str("name"), integer(a, "target"), integer(a, "mask")});
+  return t;
+}
+
+GameSettings game_settings(nb::handle described) {
+  const Node n = node_from_python(described);
+  GameSettings s;
+  const auto flag = [&](const char* key) { return n.num(key) != 0; };
+  s.heroes_per_team = integer(n, "heroes_per_team");
+  s.mode_1v1_mid = flag("mode_1v1_mid");
+  s.tower_wins = s.mode_1v1_mid;
+  s.kills_to_win = s.mode_1v1_mid ? integer(n, "kills_to_win") : 0;
+  if (s.mode_1v1_mid) s.lane_enabled[0] = s.lane_enabled[2] = false;
+  s.neutrals = flag("neutrals");
+  s.roshan = flag("roshan");
+  s.runes = flag("runes");
+  s.courier_scripted = flag("courier_scripted");
+  s.buyback = flag("buyback");
+  s.max_game_s = n.num("max_game_seconds");
+  s.start_s = n.num("start_seconds");
+  s.offset_cell = n.num("offset_cell");
+  const Node& r = n.at("randomisation");
+  s.random_stats = r.num("stats");
+  s.random_gold = r.num("gold");
+  s.random_xp = r.num("xp");
+  s.random_item_drop = r.num("item_drop");
+  s.random_item_insert = r.num("item_insert");
+  s.random_skill = r.num("skill");
+  s.random_lane = r.num("lane");
+  s.random_roshan = r.num("roshan");
+  return s;
+}
+
+struct PyVecGame {
+  VecGame vec;
+  std::vector<nb::object> kept;  // the arrays that `vec` writes into
+
+  PyVecGame(const PyTables& tables, nb::handle layout, nb::handle settings, const std::vector<std::string>& pool,
+            nb::handle scripted, bool mirror, int games, std::uint64_t seed, int threads)
+      : vec(make_setup(tables, layout, settings, pool, scripted, mirror), games, seed, threads) {}
+
+  static std::shared_ptr<const GameSetup> make_setup(const PyTables& tables, nb::handle layout, nb::handle settings,
+                                                     const std::vector<std::string>& pool, nb::handle scripted,
+                                                     bool mirror) {
+    auto setup =
+        std::make_shared<GameSetup>(tables.tables, game_settings(settings), layout_table(layout), pool, mirror);
+    for (const std::string& name : nb::cast<std::vector<std::string>>(scripted)) {
+      if (name == "buyback") setup->vocabulary.scripted_buyback = true;
+      else if (name == "glyph") setup->vocabulary.scripted_glyph = true;
+      else if (name == "shrine") setup->vocabulary.scripted_shrine = true;
+      else throw std::runtime_error("scripted_actions: '" + name + "' is no action the script can keep");
+    }
+    return setup;
+  }
+  int check(int i) const {
+    if (i < 0 || i >= vec.size())
+      throw nb::index_error(("game " + std::to_string(i) + " of " + std::to_string(vec.size())).c_str());
+    return i;
+  }
+  void check(const std::vector<int>& which) const {
+    std::vector<bool> named(static_cast<std::size_t>(vec.size()), false);
+    for (const int i : which) {
+      check(i);
+      if (named[static_cast<std::size_t>(i)])
+        throw nb::value_error(("game " + std::to_string(i) + " is named twice").c_str());
+      named[static_cast<std::size_t>(i)] = true;
+    }
+  }
+};
+
+template <class T>
+T* buffer(PyVecGame& self, const nb::dict& arrays, const char* name, std::size_t size) {
+  if (!arrays.contains(name)) throw nb::value_error((std::string("buffer '") + name + "' is missing").c_str());
+  const nb::object array = arrays[name];
+  const auto a = nb::cast<Array<T>>(array);
+  if (a.size() != size)
+    throw nb::value_error((std::string("buffer '") + name + "' holds " + std::to_string(a.size()) + " values, " +
+                           std::to_string(size) + " are needed").c_str());
+  self.kept.push_back(array);
+  return a.data();
+}
+
+void bind_buffers(PyVecGame& self, const nb::dict& arrays) {
+  const Layout& l = self.vec.setup().layout;
+  const auto team_steps = static_cast<std::size_t>(self.vec.size()) * kTeams;
+  const auto heroes = team_steps * static_cast<std::size_t>(l.heroes);
+  const auto width = [&](ObsArray a) { return static_cast<std::size_t>(l.width(a)); };
+  self.kept.clear();
+  VecBuffers b;
+  if (arrays.contains("shared")) {
+    b.shared = buffer<std::uint16_t>(self, arrays, "shared", team_steps * width(ObsArray::Shared));
+    b.private_ = buffer<std::uint16_t>(self, arrays, "private", heroes * width(ObsArray::Private));
+    b.shared_ids = buffer<std::uint16_t>(self, arrays, "shared_ids", team_steps * width(ObsArray::SharedIds));
+    b.private_ids = buffer<std::uint16_t>(self, arrays, "private_ids", heroes * width(ObsArray::PrivateIds));
+    b.available = buffer<std::uint16_t>(self, arrays, "available", heroes * kMaxAvailable);
+    b.target_mask = buffer<std::uint8_t>(self, arrays, "target_mask",
+                                         heroes * kMaskClasses * static_cast<std::size_t>(l.units));
+  }
+  b.signals = buffer<float>(self, arrays, "signals", heroes * kSignals);
+  b.stats = buffer<float>(self, arrays, "stats", heroes * kStatCount);
+  b.game_time = buffer<float>(self, arrays, "game_time", static_cast<std::size_t>(self.vec.size()));
+  b.winner = buffer<std::uint8_t>(self, arrays, "winner", static_cast<std::size_t>(self.vec.size()));
+  b.lineups = buffer<std::int16_t>(self, arrays, "lineups", heroes);
+  self.vec.bind(b);
+}
+
+Lineup lineup_of(const std::int16_t* row, int heroes) {
+  Lineup out;
+  out.fill(-1);
+  for (int t = 0; t < kTeams; ++t)
+    for (int i = 0; i < heroes; ++i) out[static_cast<std::size_t>(t * 5 + i)] = row[t * heroes + i];
+  return out;
+}
+
+constexpr int kCommandNumbers = 8;  // action, delay, target slot and generation, teleport the same, dx, dy
+
+const char* kind_name(UnitKind k) {
+  static constexpr const char* kNames[] = {"none",   "hero",   "creep",  "neutral", "roshan",  "tower", "barracks",
+                                           "fort",   "filler", "shrine", "fountain", "courier", "ward",  "summon"};
+  return kNames[static_cast<std::size_t>(k)];
+}
+
+nb::dict spectate(PyVecGame& self, int i) {
+  const Game& game = self.vec.game(self.check(i));
+  const World& w = game.state().world;
+  const Tables& t = *self.vec.setup().tables;
+  nb::list units, projectiles, areas;
+  for (int k = 0; k < w.units_end; ++k) {
+    const Unit& u = w.units[static_cast<std::size_t>(k)];
+    if (u.kind == UnitKind::None) continue;
+    nb::dict d;
+    d["slot"] = k;
+    d["generation"] = u.generation;
+    d["kind"] = kind_name(u.kind);
+    d["name"] = t.units[u.type].name;
+    d["team"] = u.team;
+    d["hero"] = u.hero;
+    d["alive"] = u.alive;
+    d["x"] = u.pos.x;
+    d["y"] = u.pos.y;
+    d["facing"] = u.facing;
+    d["hp"] = u.hp;
+    d["max_hp"] = u.max_hp;
+    d["mana"] = u.mana;
+    d["max_mana"] = u.max_mana;
+    d["act"] = static_cast<int>(u.act);
+    d["order"] = static_cast<int>(u.order.type);
+    d["seen_by"] = nb::make_tuple(u.team == kRadiant || unit_visible(w, kRadiant, u),
+                                  u.team == kDire || unit_visible(w, kDire, u));
+    if (u.hero >= 0) {
+      const HeroState& h = w.heroes[static_cast<std::size_t>(u.hero)];
+      d["level"] = h.level;
+      d["gold"] = h.gold + h.reliable;
+      nb::list items;
+      for (const ItemState& s : h.items) items.append(s.id < 0 ? std::string() : t.items[static_cast<std::size_t>(s.id)].name);
+      d["items"] = items;
+      nb::list abilities;
+      for (const AbilityState& s : h.abilities)
+        abilities.append(nb::make_tuple(s.id < 0 ? std::string() : t.abilities[static_cast<std::size_t>(s.id)].name,
+                                        static_cast<int>(s.level), std::max(s.ready - w.time, 0.0f)));
+      d["abilities"] = abilities;
+    }
+    units.append(d);
+  }
+  for (int k = 0; k < w.projectiles_end; ++k) {
+    const Projectile& p = w.projectiles[static_cast<std::size_t>(k)];
+    if (p.kind != Projectile::Kind::None) projectiles.append(nb::make_tuple(p.pos.x, p.pos.y, p.team));
+  }
+  for (const Area& a : w.areas)
+    if (a.active) areas.append(nb::make_tuple(a.pos.x, a.pos.y, a.radius, a.team));
+  nb::dict out;
+  out["time"] = w.time;
+  out["frame"] = w.frame;
+  out["winner"] = static_cast<int>(w.winner);
+  out["day"] = w.is_day;
+  out["kills"] = nb::make_tuple(w.teams[0].kills, w.teams[1].kills);
+  out["units"] = units;
+  out["projectiles"] = projectiles;
+  out["areas"] = areas;
+  return out;
+}
+
+Unit& unit_at(PyVecGame& self, int game, int slot) {
+  World& w = self.vec.game(self.check(game)).world();
+  if (slot < 0 || slot >= w.units_end || w.units[static_cast<std::size_t>(slot)].kind == UnitKind::None)
+    throw nb::index_error(("unit slot " + std::to_string(slot) + " is empty").c_str());
+  return w.units[static_cast<std::size_t>(slot)];
+}
+
+void bind_layout(nb::module_& m) {
+  nb::class_<Layout>(m, "Layout", "The observation layout as the core resolved it from dota.spaces.Layout.")
+      .def("__init__",
+           [](Layout* self, nb::handle described) {
+             try {
+               new (self) Layout(layout_table(described));
+             } catch (const std::runtime_error& e) {
+               throw nb::value_error(e.what());
+             }
+           },
+           nb::arg("described"))
+      .def_prop_ro("unwritten_fields", &Layout::unwritten_fields)
+      .def(
+          "trace",
+          [](const Layout& l, int array) {
+            if (array < 0 || array >= kObsArrays) throw nb::value_error("there is no such array");
+            std::vector<int> field, row;
+            l.trace(static_cast<ObsArray>(array), field, row);
+            return std::make_pair(field, row);
+          },
+          nb::arg("array"), "Per cell of an array: index of the field written there plus one, and its row.");
+}
+
+void bind_packing(nb::module_& m) {
+  m.def(
+      "pack16",
+      [](Array<const std::uint16_t> values) {
+        std::vector<std::uint8_t> out(pack_bound(values.size()));
+        std::size_t size = 0;
+        {
+          nb::gil_scoped_release release;
+          size = pack16(values.data(), values.size(), out.data());
+        }
+        return nb::bytes(out.data(), size);
+      },
+      nb::arg("values").noconvert());
+  m.def(
+      "unpack16",
+      [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {
+        bool fits = false;
+        {
+          nb::gil_scoped_release release;
+          fits = unpack16(packed.data(), packed.size(), out.data(), out.size());
+        }
+        return fits;
+      },
+      nb::arg("packed").noconvert(), nb::arg("out").noconvert());
+  m.def(
+      "to_half",
+      [](Array<const float> in, Array<std::uint16_t> out, bool portable) {
+        if (in.size() != out.size()) throw nb::value_error("to_half: arrays of different sizes");
+        (portable ? to_half_portable : static_cast<void (*)(const float*, std::uint16_t*, std::size_t)>(to_half))(
+            in.data(), out.data(), in.size());
+      },
+      nb::arg("values").noconvert(), nb::arg("out").noconvert(), nb::arg("portable") = false);
+}
+
+}  // namespace
+
+void bind_vec(nb::module_& m) {
+  bind_layout(m);
+  bind_packing(m);
+  m.attr("SIGNAL_COUNT") = kSignals;
+  m.attr("STAT_COUNT") = kStatCount;
+  m.def("bot_built", [](int kind) {
+    return kind >= 0 && kind < static_cast<int>(BotKind::Count) && bot_built(static_cast<BotKind>(kind));
+  });
+  nb::class_<PyVecGame>(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.")
+      .def("__init__",
+           [](PyVecGame* self, const PyTables& tables, nb::handle layout, nb::handle settings,
+              const std::vector<std::string>& pool, nb::handle scripted, bool mirror, int games, std::uint64_t seed,
+              int threads) {
+             if (games < 1 || threads < 1) throw nb::value_error("games and threads must be at least 1");
+             try {
+               new (self) PyVecGame(tables, layout, settings, pool, scripted, mirror, games, seed, threads);
+             } catch (const std::runtime_error& e) {
+               throw nb::value_error(e.what());
+             }
+           },
+           nb::arg("tables"), nb::arg("layout"), nb::arg("settings"), nb::arg("hero_pool"), nb::arg("scripted"),
+           nb::arg("mirror_match"), nb::arg("games"), nb::arg("seed"), nb::arg("threads"))
+      .def("bind", &bind_buffers, nb::arg("arrays"))
+      .def(
+          "reset",
+          [](PyVecGame& self, const std::vector<int>& which, std::optional<Array<const std::int16_t>> lineups) {
+            self.check(which);
+            const int heroes = self.vec.setup().settings.heroes_per_team;
+            std::vector<Lineup> fixed;
+            if (lineups) {
+              if (lineups->size() != which.size() * static_cast<std::size_t>(kTeams * heroes))
+                throw nb::value_error("reset: lineups do not fit the games named");
+              for (std::size_t k = 0; k < which.size(); ++k)
+                fixed.push_back(lineup_of(lineups->data() + k * static_cast<std::size_t>(kTeams * heroes), heroes));
+              for (const Lineup& l : fixed)
+                if (const std::string refused = check_lineup(*self.vec.setup().tables, l); !refused.empty())
+                  throw nb::value_error(refused.c_str());
+            }
+            nb::gil_scoped_release release;
+            self.vec.reset(which, lineups ? fixed.data() : nullptr);
+          },
+          nb::arg("which"), nb::arg("lineups").none())
+      .def(
+          "reset_as",
+          [](PyVecGame& self, int i, std::uint64_t seed, std::optional<Array<const std::int16_t>> lineup) {
+            self.check(i);
+            const GameSetup& setup = self.vec.setup();
+            const int heroes = setup.settings.heroes_per_team;
+            if (lineup && lineup->size() != static_cast<std::size_t>(kTeams * heroes))
+              throw nb::value_error("reset: the lineup does not fit the game");
+            const Lineup l = lineup ? lineup_of(lineup->data(), heroes) : draw_lineup(setup, seed);
+            if (const std::string refused = check_lineup(*setup.tables, l); !refused.empty())
+              throw nb::value_error(refused.c_str());
+            nb::gil_scoped_release release;
+            self.vec.reset_as(i, seed, l);
+          },
+          nb::arg("game"), nb::arg("seed"), nb::arg("lineup").none())
+      .def(
+          "step",
+          [](PyVecGame& self, const std::vector<int>& which, Array<const std::int16_t> actions,
+             Array<const std::uint8_t> controllers) {
+            self.check(which);
+            const auto rows = static_cast<std::size_t>(self.vec.size()) * kTeams;
+            if (actions.size() != rows * static_cast<std::size_t>(self.vec.setup().settings.heroes_per_team) * kActionParts ||
+                controllers.size() != rows)
+              throw nb::value_error("step: actions or controllers do not fit the games");
+            for (std::size_t i = 0; i < rows; ++i)
+              if (controllers.data()[i] >= static_cast<std::uint8_t>(BotKind::Count) ||
+                  !bot_built(static_cast<BotKind>(controllers.data()[i])))
+                throw nb::value_error(("step: there is no controller " + std::to_string(controllers.data()[i])).c_str());
+            nb::gil_scoped_release release;
+            self.vec.step(which, actions.data(), controllers.data());
+          },
+          nb::arg("which"), nb::arg("actions").noconvert(), nb::arg("controllers").noconvert())
+      .def(
+          "commands",
+          [](PyVecGame& self, int i) {
+            std::vector<std::int16_t> out;
+            for (const Command& c : self.vec.chosen(self.check(i)))
+              for (const int v : {static_cast<int>(c.action), static_cast<int>(c.delay), static_cast<int>(c.target.index),
+                                  static_cast<int>(c.target.generation), static_cast<int>(c.teleport.index),
+                                  static_cast<int>(c.teleport.generation), static_cast<int>(c.dx), static_cast<int>(c.dy)})
+                out.push_back(static_cast<std::int16_t>(v));
+            return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
+          },
+          nb::arg("game"), "Commands of the last step, int16 [10, 8] as bytes.")
+      .def(
+          "step_commands",
+          [](PyVecGame& self, int i, Array<const std::int16_t> rows) {
+            self.check(i);
+            if (rows.size() != kMaxHeroes * kCommandNumbers) throw nb::value_error("step_commands: int16 [10, 8] is needed");
+            std::array<Command, kMaxHeroes> commands{};
+            for (std::size_t h = 0; h < kMaxHeroes; ++h) {
+              const std::int16_t* r = rows.data() + h * kCommandNumbers;
+              Command& c = commands[h];
+              const auto handle = [](std::int16_t index, std::int16_t generation) {
+                if (index < -1 || index >= kMaxUnits) throw nb::value_error("step_commands: no such unit");
+                return Handle{index, static_cast<std::uint16_t>(generation)};
+              };
+              if (r[1] < 0 || r[1] >= kFramesPerStep || r[6] < -4 || r[6] > 4 || r[7] < -4 || r[7] > 4 || r[0] < 0 ||
+                  r[0] >= static_cast<int>(self.vec.setup().vocabulary.defs.size()))
+                throw nb::value_error("step_commands: a command is out of range");
+              c.action = r[0];
+              c.delay = static_cast<std::uint8_t>(r[1]);
+              c.target = handle(r[2], r[3]);
+              c.teleport = handle(r[4], r[5]);
+              c.dx = static_cast<std::int8_t>(r[6]);
+              c.dy = static_cast<std::int8_t>(r[7]);
+            }
+            nb::gil_scoped_release release;
+            self.vec.step_commands(i, commands);
+          },
+          nb::arg("game"), nb::arg("commands").noconvert())
+      .def("snapshot",
+           [](PyVecGame& self, int i) {
+             const auto bytes = self.vec.game(self.check(i)).snapshot();
+             return nb::bytes(bytes.data(), bytes.size());
+           },
+           nb::arg("game"))
+      .def("restore",
+           [](PyVecGame& self, int i, nb::bytes bytes) {
+             self.vec.game(self.check(i)).restore(static_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+             self.vec.write(i);
+           },
+           nb::arg("game"), nb::arg("bytes"))
+      .def("hash", [](PyVecGame& self, int i) { return self.vec.game(self.check(i)).hash(); }, nb::arg("game"))
+      .def("seed", [](PyVecGame& self, int i) { return self.vec.episode_seed(self.check(i)); }, nb::arg("game"))
+      .def("spectate", &spectate, nb::arg("game"))
+      .def("place",
+           [](PyVecGame& self, int i, int slot, float x, float y) {
+             Unit& u = unit_at(self, i, slot);
+             place_unit(self.vec.game(i).world(), u, {x, y});
+           },
+           nb::arg("game"), nb::arg("slot"), nb::arg("x"), nb::arg("y"), "Moves a unit there at once: for tests.")
+      .def("set_hp", [](PyVecGame& self, int i, int slot, float hp) { unit_at(self, i, slot).hp = hp; },
+           nb::arg("game"), nb::arg("slot"), nb::arg("hp"), "For tests.")
+      .def("observe",
+           [](PyVecGame& self, int i) {
+             Game& g = self.vec.game(self.check(i));
+             Context c = g.context();
+             build_spatial(c);
+             update_vision(c);
+             g.observe();
+             self.vec.write(i);
+           },
+           nb::arg("game"), "Looks again after a test moved units.");
+}
+
+}  // namespace dota
