@@ -1,0 +1,188 @@
+"""Blobs: large immutable files in a folder or an object store (fsspec), addressed by their contents.
+
+Contents lie under ``objects/<first two hex digits>/<sha256>``; names are small files under ``refs/`` that hold a
+digest. A name may move to other contents; contents never change.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import fsspec
+import numpy as np
+import numpy.typing as npt
+
+from rapid.store.errors import Corrupt
+
+Buffer = bytes | bytearray | memoryview
+_READ_BYTES = 8 << 20
+
+
+class BlobMissing(LookupError):
+    """There is no blob of that digest, or no such name."""
+
+
+class Ref(NamedTuple):
+    """What a name stands for: the contents' sha256 in hex, and their size in bytes."""
+
+    digest: str
+    size: int
+
+
+def _check_name(name: str) -> None:
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or any(part in ("..", ".") for part in path.parts) or str(path) != name:
+        raise ValueError(f"blob name {name!r}: a relative path without '.' and '..' is wanted")
+
+
+def _pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
+    if isinstance(data, Path):
+        with data.open("rb") as file:
+            while block := file.read(_READ_BYTES):
+                yield block
+    elif isinstance(data, (bytes, bytearray, memoryview)):
+        yield data
+    else:
+        yield from data
+
+
+class BlobStore:
+    """Blobs below ``url``: a folder, or any URL fsspec knows (s3://bucket/prefix needs its extra installed)."""
+
+    def __init__(self, url: str) -> None:
+        if not url:
+            raise ValueError("the blob store's URL is empty (blobs.url)")
+        try:
+            fs, root = fsspec.core.url_to_fs(url)
+        except (ImportError, ValueError) as error:
+            raise ValueError(f"blobs.url {url}: {error}") from None
+        self._fs: Any = fs
+        self._root = root.rstrip("/")
+        self._local = "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,))
+        self.url = url
+
+    def _object(self, digest: str) -> str:
+        return f"{self._root}/objects/{digest[:2]}/{digest}"
+
+    def _ref(self, name: str) -> str:
+        _check_name(name)
+        return f"{self._root}/refs/{name}"
+
+    def _write(self, path: str, pieces: Iterable[Buffer]) -> None:
+        """Whole or not at all: beside and renamed in a folder; an object store shows an object when it is complete."""
+        if not self._local:
+            with self._fs.open(path, "wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+            return
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        try:
+            with beside.open("wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def put(self, data: "Buffer | Sequence[Buffer] | Path", name: str | None = None) -> Ref:
+        """Stores bytes, pieces of bytes one after another, or a file's contents; the same contents are stored once.
+
+        ``name`` is made to stand for them once they are whole.
+        """
+        sha, size = hashlib.sha256(), 0
+        for piece in _pieces(data):
+            sha.update(piece)
+            size += len(piece)
+        ref = Ref(sha.hexdigest(), size)
+        path = self._object(ref.digest)
+        if not self._fs.exists(path) or self._fs.size(path) != size:
+            self._write(path, _pieces(data))
+        if name is not None:
+            self.set_ref(name, ref)
+        return ref
+
+    def set_ref(self, name: str, ref: Ref) -> None:
+        """Makes ``name`` stand for ``ref``, at once and whole."""
+        self._write(self._ref(name), [json.dumps(ref._asdict()).encode()])
+
+    def ref(self, name: str) -> Ref:
+        """What ``name`` stands for. Raises BlobMissing."""
+        try:
+            row = json.loads(self._fs.cat_file(self._ref(name)))
+        except FileNotFoundError:
+            raise BlobMissing(f"{self.url} has no {name!r}") from None
+        return Ref(str(row["digest"]), int(row["size"]))
+
+    def refs(self, prefix: str = "") -> list[str]:
+        """Names below a folder-like prefix, sorted."""
+        base = f"{self._root}/refs/"
+        found = self._fs.find(base + prefix) if self._fs.exists(base + prefix) else []
+        root = self._root.lstrip("/")
+        names = [path.lstrip("/").removeprefix(f"{root}/refs/") for path in found]
+        return sorted(n for n in names if not PurePosixPath(n).name.startswith("."))
+
+    def remove_ref(self, name: str) -> None:
+        """Forgets a name; its contents stay until ``sweep``."""
+        if self._fs.exists(self._ref(name)):
+            self._fs.rm_file(self._ref(name))
+
+    def _resolve(self, what: "str | Ref") -> Ref:
+        return what if isinstance(what, Ref) else self.ref(what)
+
+    def get_array(self, what: "str | Ref") -> npt.NDArray[np.uint8]:
+        """Contents of a name or ref as uint8 [size], writable and aligned.
+
+        Raises BlobMissing, and Corrupt when the contents are not what was stored.
+        """
+        ref = self._resolve(what)
+        result = np.empty(ref.size, np.uint8)
+        view, done, sha = memoryview(result), 0, hashlib.sha256()
+        try:
+            with self._fs.open(self._object(ref.digest), "rb") as file:
+                while done < ref.size:
+                    count = file.readinto(view[done:done + _READ_BYTES])
+                    if not count:
+                        break
+                    sha.update(view[done:done + count])
+                    done += count
+                longer = bool(file.read(1))
+        except FileNotFoundError:
+            raise BlobMissing(f"{self.url} has no contents {ref.digest}") from None
+        if done != ref.size or longer or sha.hexdigest() != ref.digest:
+            raise Corrupt(f"{self.url}: contents {ref.digest} are damaged; restore them from a copy or delete "
+                          f"{self._object(ref.digest)}")
+        return result
+
+    def get(self, what: "str | Ref") -> bytes:
+        """Contents of a name or ref. Raises BlobMissing, Corrupt."""
+        return self.get_array(what).tobytes()
+
+    def fetch_to(self, what: "str | Ref", path: Path) -> None:
+        """Contents of a name or ref into a local file, whole or not at all. Raises BlobMissing, Corrupt."""
+        data = self.get_array(what)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            beside.write_bytes(data)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def sweep(self) -> int:
+        """Deletes contents that no name stands for. Returns how many.
+
+        Contents written by another process a moment ago, and not yet named, would go too: call it when nobody writes.
+        """
+        kept = {self.ref(name).digest for name in self.refs()}
+        base = f"{self._root}/objects"
+        removed = 0
+        for path in self._fs.find(base) if self._fs.exists(base) else []:
+            if PurePosixPath(path).name not in kept:
+                self._fs.rm_file(path)
+                removed += 1
+        return removed

@@ -1,0 +1,1 @@
+"""A run in Redis: its state, its events, its newest parameters."""

@@ -1,0 +1,46 @@
+"""Names of a run's keys in Redis. Everything of a run begins with ``five:<run>:``."""
+
+import re
+
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class Keys:
+    """Key names of one run. Raises ValueError for a run name that would not stay within its own keys."""
+
+    def __init__(self, run: str) -> None:
+        if not _RUN.fullmatch(run):
+            raise ValueError(f"run name {run!r}: letters, digits, '.', '_' and '-', at most 128, are allowed")
+        self.run = run
+        self.prefix = f"five:{run}:"
+        # State.
+        self.head = self.prefix + "head"
+        self.versions = self.prefix + "versions"
+        self.heads_channel = self.prefix + "heads"
+        self.status = self.prefix + "status"
+        self.status_channel = self.prefix + "statuses"
+        self.documents = self.prefix + "documents"
+        self.counters = self.prefix + "counters"
+        self.events = self.prefix + "events"
+        # Parameters.
+        self.stored_versions = self.prefix + "params:versions"
+
+    def manifest(self, version: int) -> str:
+        """Manifest of a stored version."""
+        return f"{self.prefix}params:{version}:manifest"
+
+    def chunk(self, version: int, digest: str, index: int) -> str:
+        """One piece of a version. The contents' digest is part of the name: two publishers never mix."""
+        return f"{self.prefix}params:{version}:{digest}:{index}"
+
+    def table(self, name: str) -> str:
+        """A hash of JSON values."""
+        return f"{self.prefix}table:{name}"
+
+    def once(self, name: str, identity: str) -> str:
+        """Mark that an update has been applied."""
+        return f"{self.prefix}once:{name}:{identity}"
+
+    def lease(self, kind: str, identity: str) -> str:
+        """A service's sign of life."""
+        return f"{self.prefix}lease:{kind}:{identity}"

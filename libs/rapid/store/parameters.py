@@ -1,0 +1,332 @@
+"""Versions of a run's parameters.
+
+A version is immutable: named arrays and JSON metadata. Publishing writes its chunks to the params Redis, then its
+manifest, and flips the head pointer in the state Redis last, so a reader sees a whole version or the one before it.
+Chunks of a publisher that died vanish by themselves. The newest few versions stay in Redis; archived ones are read
+back from the blob store.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import redis
+import xxhash
+
+from rapid import tensorfile
+from rapid.bfloat16 import from_bfloat16, to_bfloat16
+from rapid.blobs import BlobMissing, BlobStore, Ref
+from rapid.config import StoreConfig
+from rapid.store import bulk
+from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
+from rapid.store.keys import Keys
+
+Array = npt.NDArray[Any]
+
+MAX_VALUE_BYTES = 512 << 20  # of a Redis value; one byte more and the server drops the connection
+
+# Takes the version's record and makes it the head, unless it exists with another digest. One step: a reader of the
+# state sees both or neither. Returns 0 conflict, 1 the new head, 2 recorded below the head.
+_FLIP = """
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+if known and cjson.decode(known)['digest'] ~= ARGV[2] then return 0 end
+if not known then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
+local head = redis.call('GET', KEYS[2])
+if head and tonumber(head) >= tonumber(ARGV[1]) then return 2 end
+redis.call('SET', KEYS[2], ARGV[1])
+redis.call('PUBLISH', ARGV[4], ARGV[1])
+return 1
+"""
+
+# Adds the blob's address to a version's record.
+_ARCHIVED = """
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+if not known then return 0 end
+local record = cjson.decode(known)
+record['blob'] = ARGV[2]
+record['blob_bytes'] = tonumber(ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(record))
+return 1
+"""
+
+
+@dataclass(frozen=True)
+class VersionRecord:
+    """What the run remembers of a version for ever. ``blob`` is set once it is archived."""
+
+    version: int
+    digest: str
+    bytes: int
+    created_at: float
+    blob: Ref | None
+
+
+def _check(version: int) -> None:
+    if version < 0:
+        raise ValueError(f"version {version}: versions count from 0")
+
+
+class ParameterStore:
+    """Publishes and reads versions of one run. Blocking; safe to use from several threads, one publisher at a time."""
+
+    def __init__(self, params: redis.Redis, state: redis.Redis, run: str, config: StoreConfig,
+                 blobs: BlobStore | None = None) -> None:
+        self._params = params
+        self._state = state
+        self._keys = Keys(run)
+        self._config = config
+        self._blobs = blobs
+        if config.chunk_bytes > MAX_VALUE_BYTES:
+            raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
+
+    # Publishing.
+
+    def publish(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
+                bfloat16: Collection[str] = ()) -> None:
+        """Stores a version and makes it the head (unless a newer one is).
+
+        ``tensors`` are arrays of any stored dtype; those named in ``bfloat16`` are uint16 that carries bfloat16. With
+        ``store.publish_dtype`` bfloat16, float32 arrays of two or more dimensions are converted. ``meta`` is JSON.
+        Publishing the same contents again changes nothing. Raises VersionConflict for a version that exists with
+        other contents, ValueError for what cannot be stored, redis.RedisError when Redis fails; the head is then what
+        it was.
+        """
+        _check(version)
+        tensors, bfloat16 = self._converted(tensors, bfloat16)
+        index = tensorfile.index_of(tensors, meta, bfloat16)
+        runs = tensorfile.cut(tensorfile.pieces_of(index, tensors), self._config.chunk_bytes)
+        header = index.header()
+        sums = [_checksum(run) for run in runs]
+        digest = xxhash.xxh3_128_hexdigest(header + "".join(sums).encode())
+        known = self.record(version)
+        if known is not None and known.digest != digest:
+            raise self._conflict(version)
+        if not self._has(version, digest):
+            self._upload(version, digest, header, index.data_bytes, runs, sums)
+        self._flip(version, digest, index.data_bytes)
+        self._retire(version, (tensors, meta, bfloat16))
+
+    def _converted(self, tensors: Mapping[str, Array],
+                   bfloat16: Collection[str]) -> tuple[Mapping[str, Array], Collection[str]]:
+        if self._config.publish_dtype == "float32":
+            return tensors, bfloat16
+        matrices = {n for n, a in tensors.items() if a.dtype == np.float32 and a.ndim >= 2}
+        return ({n: to_bfloat16(a) if n in matrices else a for n, a in tensors.items()}, {*bfloat16, *matrices})
+
+    def _has(self, version: int, digest: str) -> bool:
+        text: Any = self._params.get(self._keys.manifest(version))
+        return text is not None and json.loads(text)["digest"] == digest
+
+    def _upload(self, version: int, digest: str, header: bytes, size: int,
+                runs: Sequence[Sequence[memoryview]], sums: Sequence[str]) -> None:
+        names = [self._keys.chunk(version, digest, i) for i in range(len(runs))]
+        bulk.set_values(self._params, list(zip(names, runs, strict=True)),
+                        int(self._config.upload_seconds * 1000))
+        manifest = json.dumps({
+            "version": version, "digest": digest, "bytes": size, "chunk_bytes": self._config.chunk_bytes,
+            "chunks": list(sums), "header": header[8:].decode(), "created_at": time.time()})
+        pipeline: Any = self._params.pipeline(transaction=True)
+        for name in names:
+            pipeline.persist(name)
+        pipeline.set(self._keys.manifest(version), manifest)
+        pipeline.zadd(self._keys.stored_versions, {str(version): version})
+        lost = sum(not kept for kept in pipeline.execute()[:len(names)])
+        if lost:
+            self._params.delete(self._keys.manifest(version), *names)
+            raise redis.RedisError(f"{lost} of {len(names)} chunks of version {version} were gone before the publish "
+                                   "ended: the params Redis evicts or restarted, or store.upload_seconds is too short")
+
+    def _flip(self, version: int, digest: str, size: int) -> None:
+        record = json.dumps({"digest": digest, "bytes": size, "created_at": time.time()})
+        outcome: Any = self._state.eval(_FLIP, 2, self._keys.versions, self._keys.head, str(version), digest, record,
+                                        self._keys.heads_channel)
+        if int(outcome) == 0:
+            raise self._conflict(version)
+
+    def _conflict(self, version: int) -> VersionConflict:
+        return VersionConflict(f"version {version} of run {self._keys.run} exists with other contents; versions never "
+                               f"change: publish the next one (the head is {self.head()})")
+
+    def _retire(self, published: int, contents: tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]) -> None:
+        """Archives what is due and lets versions beyond ``keep_versions`` go, after a grace for their readers."""
+        stored: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
+        versions = [int(v) for v in stored]
+        for version in versions:
+            if self._archive_due(version):
+                self.archive(version, contents if version == published else None)
+        for version in versions[:-self._config.keep_versions]:
+            text: Any = self._params.get(self._keys.manifest(version))
+            pipeline: Any = self._params.pipeline(transaction=True)
+            if text is not None:
+                manifest = json.loads(text)
+                names = [self._keys.chunk(version, manifest["digest"], i) for i in range(len(manifest["chunks"]))]
+                for name in (self._keys.manifest(version), *names):
+                    pipeline.pexpire(name, max(int(self._config.grace_seconds * 1000), 1))
+            pipeline.zrem(self._keys.stored_versions, str(version))
+            pipeline.execute()
+
+    def _archive_due(self, version: int) -> bool:
+        every = self._config.archive_every
+        if self._blobs is None or every == 0 or version % every:
+            return False
+        record = self.record(version)
+        return record is not None and record.blob is None
+
+    def archive(self, version: int, contents: "tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]] | None"
+                = None) -> Ref:
+        """Copies a version to the blob store, where it stays. Raises ValueError without one, VersionMissing."""
+        if self._blobs is None:
+            raise ValueError("there is no blob store to archive to (blobs.url)")
+        if contents is None:
+            tensors, meta = self.fetch(version, keep_bfloat16=True)
+            contents = tensors, meta, self._index_in_redis(version).bfloat16
+        ref = self._blobs.put(tensorfile.file_pieces(*contents), self._blob_name(version))
+        self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest, str(ref.size))
+        return ref
+
+    def _blob_name(self, version: int) -> str:
+        return f"{self._keys.run}/versions/{version:010d}"
+
+    # Reading.
+
+    def head(self) -> int | None:
+        """The newest version; None before the first."""
+        value: Any = self._state.get(self._keys.head)
+        return None if value is None else int(value)
+
+    def record(self, version: int) -> VersionRecord | None:
+        """What is remembered of a version; None for one that was never published."""
+        text: Any = self._state.hget(self._keys.versions, str(version))
+        return None if text is None else _record(version, text)
+
+    def records(self) -> list[VersionRecord]:
+        """All versions ever published, in order."""
+        rows: Any = self._state.hgetall(self._keys.versions)
+        return sorted((_record(int(v), text) for v, text in rows.items()), key=lambda r: r.version)
+
+    def stored(self) -> list[int]:
+        """Versions that are in Redis now, in order."""
+        values: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
+        return [int(v) for v in values]
+
+    def _manifest(self, version: int) -> dict[str, Any] | None:
+        text: Any = self._params.get(self._keys.manifest(version))
+        return None if text is None else json.loads(text)
+
+    def _index_in_redis(self, version: int) -> tensorfile.Index:
+        manifest = self._manifest(version)
+        if manifest is None:
+            raise VersionMissing(f"version {version} of run {self._keys.run} is no longer in Redis")
+        return tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"])
+
+    def fetch(self, version: int, keep_bfloat16: bool = False,
+              buffer: npt.NDArray[np.uint8] | None = None) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Arrays and metadata of a version, from Redis or else from the blob store; every byte is checked.
+
+        bfloat16 arrays come as float32, or, with ``keep_bfloat16``, as the uint16 that carries them (named in the
+        metadata's "bfloat16" then). ``buffer``, uint8 of at least the version's size, is used where it is given: the
+        arrays are views of it and hold until its next use. Raises VersionMissing, Corrupt, redis.RedisError.
+        """
+        _check(version)
+        found = self._from_redis(version, buffer) or self._from_blobs(version)
+        if found is None:
+            raise VersionMissing(f"version {version} of run {self._keys.run} is not in Redis "
+                                 f"({_listed(self.stored())}) and was not archived")
+        arrays, index = found
+        meta = dict(index.meta)
+        if keep_bfloat16:
+            if index.bfloat16:
+                meta["bfloat16"] = list(index.bfloat16)
+            return arrays, meta
+        for name in index.bfloat16:
+            arrays[name] = from_bfloat16(arrays[name])
+        return arrays, meta
+
+    def fetch_meta(self, version: int) -> dict[str, Any]:
+        """Metadata of a version without its arrays where it is in Redis. Raises VersionMissing."""
+        manifest = self._manifest(version)
+        if manifest is not None:
+            return tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"]).meta
+        return self.fetch(version, keep_bfloat16=True)[1]
+
+    def _from_redis(self, version: int, buffer: npt.NDArray[np.uint8] | None
+                    ) -> tuple[dict[str, Array], tensorfile.Index] | None:
+        manifest = self._manifest(version)
+        if manifest is None:
+            return None
+        index = tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"])
+        size, step = index.data_bytes, manifest["chunk_bytes"]
+        data = np.empty(size, np.uint8) if buffer is None or buffer.size < size else buffer[:size]
+        view = memoryview(data)
+        places = [view[start:start + step] for start in range(0, size, step)]
+        digest = manifest["digest"]
+        names = [self._keys.chunk(version, digest, i) for i in range(len(places))]
+        if bulk.get_values(self._params, list(zip(names, places, strict=True))) is not None:
+            return None  # it was removed while being read
+        for i, (place, expected) in enumerate(zip(places, manifest["chunks"], strict=True)):
+            if _checksum([place]) != expected:
+                raise Corrupt(f"chunk {i} of version {version} of run {self._keys.run} fails its checksum")
+        return index.arrays(data), index
+
+    def _from_blobs(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
+        if self._blobs is None:
+            return None
+        record = self.record(version)
+        try:
+            ref = record.blob if record and record.blob else self._blobs.ref(self._blob_name(version))
+            return tensorfile.parse(self._blobs.get_array(ref))
+        except BlobMissing:
+            return None
+
+    # Watching.
+
+    def wait_newer(self, than: int | None, timeout: float) -> int | None:
+        """The head once it is newer than ``than``, or None after ``timeout`` seconds. Blocks.
+
+        A notification makes it prompt; the pointer itself is what counts, so a lost one costs only the wait.
+        """
+        with self._state.pubsub(ignore_subscribe_messages=True) as listener:
+            listener.subscribe(self._keys.heads_channel)
+            end = time.monotonic() + timeout
+            while True:
+                head = self.head()
+                if head is not None and (than is None or head > than):
+                    return head
+                left = end - time.monotonic()
+                if left <= 0:
+                    return None
+                listener.get_message(timeout=min(left, 1.0))
+
+    async def watch(self, than: int | None = None, poll_seconds: float = 1.0) -> AsyncIterator[int]:
+        """Each new head after ``than``, for ever; heads in between may be left out. Rides out an absent Redis."""
+        while True:
+            try:
+                head = await asyncio.to_thread(self.wait_newer, than, poll_seconds)
+            except redis.RedisError:
+                await asyncio.sleep(poll_seconds)
+                continue
+            if head is not None:
+                than = head
+                yield head
+
+
+def _checksum(pieces: Sequence[memoryview]) -> str:
+    state = xxhash.xxh3_64()
+    for piece in pieces:
+        state.update(piece)
+    return state.hexdigest()
+
+
+def _record(version: int, text: bytes) -> VersionRecord:
+    row = json.loads(text)
+    blob = Ref(row["blob"], int(row["blob_bytes"])) if row.get("blob") else None
+    return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob)
+
+
+def _listed(versions: Sequence[int]) -> str:
+    return f"it has {', '.join(map(str, versions))}" if versions else "it has none"

@@ -1,0 +1,166 @@
+"""Named arrays as safetensors: an index and one run of bytes, without ever assembling them.
+
+The format is that of the safetensors library; the code here exists so that parameters of hundreds of megabytes go
+from their arrays to a socket or a file, and back, without a copy. bfloat16, which numpy does not have, is carried as
+uint16 and tagged in the index.
+"""
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_TAGS = {
+    "float64": "F64", "float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "int16": "I16",
+    "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
+}
+_DTYPES = {tag: np.dtype(name) for name, tag in _TAGS.items()} | {"BF16": np.dtype(np.uint16)}
+MAX_HEADER_BYTES = 100_000_000  # the safetensors library's own bound
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One array: where its bytes lie in the data section and what they mean."""
+
+    name: str
+    tag: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Index:
+    """The arrays of a file in the order of their bytes, and the JSON values that go with them."""
+
+    entries: tuple[Entry, ...]
+    meta: dict[str, Any]
+
+    @property
+    def data_bytes(self) -> int:
+        """Size of the data section."""
+        return self.entries[-1].end if self.entries else 0
+
+    @property
+    def bfloat16(self) -> tuple[str, ...]:
+        """Names of the arrays that are bfloat16 carried as uint16."""
+        return tuple(e.name for e in self.entries if e.tag == "BF16")
+
+    def header(self) -> bytes:
+        """What stands before the data section in a file."""
+        table: dict[str, Any] = {"__metadata__": {"meta": json.dumps(self.meta, sort_keys=True, allow_nan=False)}}
+        for e in self.entries:
+            table[e.name] = {"dtype": e.tag, "shape": list(e.shape), "data_offsets": [e.start, e.end]}
+        text = json.dumps(table, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        return len(text).to_bytes(8, "little") + text
+
+    def arrays(self, data: npt.NDArray[np.uint8]) -> dict[str, Array]:
+        """Views of a data section, uint8 [data_bytes], by name."""
+        return {e.name: data[e.start:e.end].view(_DTYPES[e.tag]).reshape(e.shape) for e in self.entries}
+
+
+def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Collection[str] = ()) -> Index:
+    """The index of a file of ``tensors``. Wider types come first, so that every array lies aligned.
+
+    Raises ValueError for a dtype the format does not have, or a bfloat16 array that is not carried as uint16.
+    """
+    unknown = set(bfloat16) - set(tensors)
+    if unknown:
+        raise ValueError(f"bfloat16 names tensors that are not there: {', '.join(sorted(unknown))}")
+    entries, start = [], 0
+    for name in sorted(tensors, key=lambda n: (-tensors[n].dtype.itemsize, n)):
+        array = tensors[name]
+        if name == "__metadata__":
+            raise ValueError("a tensor cannot be named __metadata__")
+        if name in bfloat16:
+            if array.dtype != np.uint16:
+                raise ValueError(f"tensor {name!r} is bfloat16 carried as uint16, not {array.dtype.name}")
+            tag = "BF16"
+        elif array.dtype.name in _TAGS:
+            tag = _TAGS[array.dtype.name]
+        else:
+            raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} cannot be stored")
+        entries.append(Entry(name, tag, array.shape, start, start + array.nbytes))
+        start += array.nbytes
+    return Index(tuple(entries), dict(meta))
+
+
+def parse_header(text: bytes, data_bytes: int) -> Index:
+    """The index from a header's JSON (without the length before it), checked against the size of the data section.
+
+    Raises ValueError for anything that is not a safetensors header whose arrays fill the data section exactly.
+    """
+    try:
+        table = json.loads(text)
+        found = table.pop("__metadata__", {})
+        meta = json.loads(found.get("meta", "{}"))
+        entries = [Entry(name, row["dtype"], tuple(row["shape"]), *row["data_offsets"])
+                   for name, row in table.items()]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"no safetensors header: {error}") from None
+    place = 0
+    for e in sorted(entries, key=lambda e: (e.start, e.end)):
+        dtype = _DTYPES.get(e.tag)
+        if dtype is None:
+            raise ValueError(f"tensor {e.name!r}: unknown dtype {e.tag!r}")
+        if not all(isinstance(n, int) and n >= 0 for n in (*e.shape, e.start, e.end)):
+            raise ValueError(f"tensor {e.name!r}: shape or offsets are no natural numbers")
+        if e.start != place or e.end - e.start != math.prod(e.shape) * dtype.itemsize:
+            raise ValueError(f"tensor {e.name!r}: bytes {e.start} to {e.end} do not fit shape {list(e.shape)} of "
+                             f"{e.tag} at {place}")
+        place = e.end
+    if place != data_bytes:
+        raise ValueError(f"the header describes {place} bytes of data, there are {data_bytes}")
+    return Index(tuple(sorted(entries, key=lambda e: (e.start, e.end))), meta)
+
+
+def pieces_of(index: Index, tensors: Mapping[str, Array]) -> list[memoryview]:
+    """The data section as views of the arrays, in order; a copy only of an array that is not contiguous."""
+    return [memoryview(np.ascontiguousarray(tensors[e.name]).reshape(-1).view(np.uint8))
+            for e in index.entries if e.end > e.start]
+
+
+def cut(pieces: Iterable[memoryview], size: int) -> list[list[memoryview]]:
+    """The same bytes cut into runs of ``size`` (the last may be shorter), each a list of views."""
+    runs: list[list[memoryview]] = []
+    room = 0
+    for piece in pieces:
+        while len(piece):
+            if room == 0:
+                runs.append([])
+                room = size
+            part = piece[:room]
+            runs[-1].append(part)
+            room -= len(part)
+            piece = piece[len(part):]
+    return runs
+
+
+def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tuple[dict[str, Array], Index]:
+    """Arrays (views of ``data``) and index of a whole file. Raises ValueError when it is no safetensors file."""
+    view = np.frombuffer(data, np.uint8)
+    if view.size < 8:
+        raise ValueError(f"no safetensors file: {view.size} bytes")
+    length = int.from_bytes(view[:8].tobytes(), "little")
+    if length > min(MAX_HEADER_BYTES, view.size - 8):
+        raise ValueError(f"no safetensors file: its header would have {length} of {view.size} bytes")
+    body = view[8 + length:]
+    index = parse_header(view[8:8 + length].tobytes(), body.size)
+    if index.entries and body.ctypes.data % 8:
+        # Files written here are aligned; others may not be, and numpy wants it.
+        body = body.copy()
+    return index.arrays(body), index
+
+
+def file_pieces(tensors: Mapping[str, Array], meta: Mapping[str, Any],
+                bfloat16: Collection[str] = ()) -> Sequence[memoryview]:
+    """A whole file as pieces to be written one after another."""
+    index = index_of(tensors, meta, bfloat16)
+    return [memoryview(index.header()), *pieces_of(index, tensors)]
