@@ -1,28 +1,42 @@
 """Learned embeddings of the categorical ids."""
 
-from dota.spaces import ID_SPACES
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from dota.spaces import ID_SPACES
 from five.config import ModelConfig
 
 
-class Embeddings(nn.ModuleDict):
+class Embeddings(nn.Module):
     """One table per id space; id 0 ("none") is the zero vector and never learns.
 
-    ``action`` is as wide as a key: the same vectors are scored against the LSTM's output and shown, for the previous
-    action, on the way in.
+    ``action`` is as wide as a key: the same vectors are scored against the LSTM's output and shown, for the
+    previous action, on the way in.
     """
 
     def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
         widths = {
             "unit": config.unit_embedding, "animation": config.animation_embedding,
             "modifier": config.modifier_embedding, "ability": config.ability_embedding,
             "item": config.item_embedding, "pickup": config.pickup_embedding, "build": config.build_embedding,
             "area": config.area_embedding, "action": config.key,
         }
-        super().__init__({name: nn.Embedding(ID_SPACES[name], width, padding_idx=0) for name, width in widths.items()})
+        self.tables = nn.ParameterDict()
+        for space, width in widths.items():
+            table = nn.Parameter(nn.init.normal_(Tensor(ID_SPACES[space], width)))
+            table.data[0].zero_()
+            self.tables[space] = table
+
+    def table(self, space: str) -> Tensor:
+        """[ids, width]."""
+        table: Tensor = self.tables[space]
+        return table
+
+    def width(self, space: str) -> int:
+        """Numbers that stand for one id."""
+        return self.table(space).shape[1]
 
     def embed(self, space: str, ids: Tensor) -> Tensor:
         """[...] int64 -> [..., width]."""
-        embedded: Tensor = self[space](ids)
-        return embedded
+        return F.embedding(ids, self.table(space), padding_idx=0)

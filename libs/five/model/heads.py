@@ -78,7 +78,7 @@ class ActionHeads(nn.Module):
         entropies["offset"] = offset_entropy
 
         teleports = self.table.reads_teleport[action]
-        mask = self._target_mask(obs["target_mask"], action, teleports, trunk.index)
+        mask = self._target_mask(obs["target_mask"], action, teleports, trunk.rows)
         unit_logp = masked_log_softmax(self._unit_logits(core, action, teleports, mask, trunk), mask)
         counted = mask.any(-1)
         if given is not None:
@@ -91,7 +91,7 @@ class ActionHeads(nn.Module):
 
         chosen = torch.stack((slot, delay, torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
                               offset[..., 0], offset[..., 1]), -1)
-        target = torch.where(counted, trunk.index.gather(1, unit), -1)
+        target = torch.where(counted, trunk.rows.gather(1, unit), -1)
         return Chosen(chosen, logp, entropies, target)
 
     def target_rows(self, actions: Tensor, obs: dict[str, Tensor], trunk: TrunkOutput) -> Tensor:
@@ -99,9 +99,9 @@ class ActionHeads(nn.Module):
         given = actions.long()
         action = obs["available"].long().gather(-1, given[..., :1])[..., 0]
         teleports = self.table.reads_teleport[action]
-        counted = self._target_mask(obs["target_mask"], action, teleports, trunk.index).any(-1)
+        counted = self._target_mask(obs["target_mask"], action, teleports, trunk.rows).any(-1)
         unit = torch.where(teleports, given[..., ActionPart.TELEPORT], given[..., ActionPart.UNIT])
-        return torch.where(counted, trunk.index.gather(1, unit), -1)
+        return torch.where(counted, trunk.rows.gather(1, unit), -1)
 
     def _primary_logits(self, core: Tensor, available: Tensor, embedding: Tensor) -> Tensor:
         # Scoring the whole vocabulary is one matrix product; gathering embeddings first would move 30 keys a hero.
@@ -138,7 +138,7 @@ class ActionHeads(nn.Module):
         query = torch.where(teleports[..., None], self.teleport(core), self.unit(core))
         query = query * torch.sigmoid(F.embedding(action, self.gate.weight, padding_idx=0))
         step, hero, slot = mask.nonzero(as_tuple=True)
-        keys = trunk.units[trunk.index[step, slot], hero]
+        keys = trunk.units[trunk.rows[step, slot], hero]
         scores = (keys * query[step, hero]).sum(-1)
         return scores.new_zeros(mask.shape, dtype=torch.float32).index_put((step, hero, slot), scores.float())
 

@@ -1,12 +1,14 @@
 """Running mean and standard deviation of everything the network reads (Berner et al. 2019, appendix H).
 
-Every float, booleans included, is standardised with the statistics of all data ever seen and clipped. One field of one
-kind of row has one pair of statistics, taken over the rows that are present: a unit means the same in whichever slot of
-its group it stands. The statistics are buffers, so that they are part of a version.
+Every float, booleans included, is standardised with the statistics of all data ever seen and clipped. A field of one
+kind of row has one pair of statistics, taken over the rows that are present: a unit means the same in whichever
+slot of its group it stands. The statistics are buffers, so that they are part of a version.
 """
 
 import torch
 from torch import Tensor, nn
+
+from five.model.inputs import Inputs
 
 EPSILON = 1e-6  # added to a variance; float16 observations carry no meaning below a standard deviation of 1e-3
 
@@ -27,10 +29,11 @@ class RunningStatistics(nn.Module):
         for name in ("count", "mean", "squares"):
             self.register_buffer(name, torch.zeros(width, dtype=torch.float64))
 
+    @torch.no_grad()
     def moments(self, values: Tensor, columns: slice | None = None) -> Tensor:
         """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean."""
         mean = self.mean if columns is None else self.mean[columns]
-        centred = values.detach().reshape(-1, values.shape[-1]).double() - mean
+        centred = values.reshape(-1, values.shape[-1]).double() - mean
         count = torch.full_like(mean, centred.shape[0])
         return torch.stack((count, centred.sum(0), centred.square().sum(0)))
 
@@ -45,33 +48,53 @@ class RunningStatistics(nn.Module):
         self.count.copy_(count)
 
     def standard(self) -> tuple[Tensor, Tensor]:
-        """float32 (mean, 1 / standard deviation); (0, 1) for a field of which nothing was seen."""
+        """float32 (scale, shift) so that ``x * scale + shift`` is standardised; (1, 0) where nothing was seen."""
         variance = self.squares / self.count.clamp_min(1.0)
         scale = torch.where(self.count > 0, (variance + EPSILON).rsqrt(), 1.0)
-        return self.mean.float(), scale.float()
+        return scale.float(), (-self.mean * scale).float()
 
 
 class Normaliser(RunningStatistics):
-    """Statistics of named streams of rows, kept as one vector."""
+    """Statistics of named streams of rows, kept as one vector. A stream of several groups (the towers of units) has
+    statistics for each."""
 
-    def __init__(self, widths: dict[str, int], clip: float) -> None:
-        super().__init__(sum(widths.values()))
+    def __init__(self, widths: dict[str, tuple[int, int]], clip: float) -> None:
+        super().__init__(sum(groups * fields for groups, fields in widths.values()))
         self.clip = clip
-        self.columns: dict[str, slice] = {}
+        self.columns: dict[str, tuple[int, int, int]] = {}
         start = 0
-        for name, width in widths.items():
-            self.columns[name] = slice(start, start + width)
-            start += width
+        for name, (groups, fields) in widths.items():
+            self.columns[name] = (start, groups, fields)
+            start += groups * fields
 
-    def forward(self, floats: dict[str, Tensor]) -> dict[str, Tensor]:
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
         """Each stream [..., fields] standardised and clipped, float32."""
-        mean, scale = self.standard()
-        return {name: ((values - mean[self.columns[name]]) * scale[self.columns[name]]).clamp_(-self.clip, self.clip)
-                for name, values in floats.items()}
+        scale, shift = self.standard()
+        by_group = inputs.groups
+        normal = {}
+        for name, values in inputs.floats.items():
+            start, groups, fields = self.columns[name]
+            end = start + groups * fields
+            factor, offset = scale[start:end], shift[start:end]
+            if groups > 1:
+                group = by_group[name][1]
+                factor = factor.view(groups, fields).index_select(0, group)
+                offset = offset.view(groups, fields).index_select(0, group)
+                if values.dim() == 3:
+                    factor, offset = factor[:, None], offset[:, None]
+            normal[name] = torch.addcmul(offset, values, factor).clamp_(-self.clip, self.clip)
+        return normal
 
-    def stream_moments(self, floats: dict[str, Tensor]) -> Tensor:
-        """float64 [3, width] of a batch's streams; add up across processes, then ``merge``."""
-        return torch.cat([self.moments(floats[name], columns) for name, columns in self.columns.items()], 1)
+    def stream_moments(self, inputs: Inputs) -> Tensor:
+        """float64 [3, width] of a batch; add up across processes, then ``merge``."""
+        by_group = inputs.groups
+        parts = []
+        for name, (start, groups, fields) in self.columns.items():
+            values = inputs.floats[name]
+            pieces = values.split(by_group[name][0]) if groups > 1 else (values,)
+            parts += [self.moments(piece, slice(start + i * fields, start + (i + 1) * fields))
+                      for i, piece in enumerate(pieces)]
+        return torch.cat(parts, 1)
 
 
 class RewardStatistics(RunningStatistics):
@@ -82,12 +105,11 @@ class RewardStatistics(RunningStatistics):
         super().__init__(1)
 
     def std(self) -> float:
-        """Root of the mean squared deviation; 1.0 while no reward was seen or all were equal."""
+        """Square root of the variance; 1.0 while no reward was seen or all were equal."""
         count = float(self.count)
         variance = float(self.squares) / count if count > 0 else 0.0
         return variance**0.5 if variance > 0 else 1.0
 
-    @torch.no_grad()
     def merge_raw(self, count: float, total: float, squares: float) -> None:
         """Takes in rewards given as their number, sum and sum of squares (about zero), as rollouts send them."""
         mean = float(self.mean)

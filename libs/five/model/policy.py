@@ -72,7 +72,7 @@ class Policy(nn.Module):
         widths = self.trunk.reader.widths()
         self.normaliser = Normaliser(widths, config.input_clip)
         self.rewards = RewardStatistics()
-        previous = widths["previous_action"] + 2 * config.key
+        previous = widths["previous_action"][1] + 2 * config.key
         self.join = SplitLinear(self.trunk.shared_width, self.trunk.private_width + previous, config.lstm_input)
         self.core = Core(config.lstm_input, config.lstm)
         self.heads = ActionHeads(layout, config)
@@ -103,10 +103,10 @@ class Policy(nn.Module):
             joined = self._join(inputs, trunk, floats, state["target_embedding"])
             core, h, c = self.core(joined[None], state["h"], state["c"])
             core = core[0]
-            chosen = self.heads(core, trunk, obs, self.embeddings["action"].weight, None, generator, greedy)
+            chosen = self.heads(core, trunk, obs, self.embeddings.table("action"), None, generator, greedy)
             if replay is not None:
                 taken = torch.where(replay[..., :1] >= 0, replay.long(), chosen.actions)
-                chosen = self.heads(core, trunk, obs, self.embeddings["action"].weight, taken)
+                chosen = self.heads(core, trunk, obs, self.embeddings.table("action"), taken)
             values = self.value(core)[..., 0]
             aux = self.auxiliary(core)
         new = {"h": h.float(), "c": c.float(), "target_embedding": self._targets(chosen, trunk)}
@@ -130,7 +130,7 @@ class Policy(nn.Module):
             joined = self._join(inputs, trunk, floats, previous)
             core, h, c = self.core(joined.unflatten(0, (steps, teams)), state["h"], state["c"], resets)
             core = core.flatten(0, 1)
-            chosen = self.heads(core, trunk, flat, self.embeddings["action"].weight, actions.flatten(0, 1))
+            chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
             values = self.value(core)[..., 0].float()
             aux = self.auxiliary(core)
         lead = (steps, teams)
@@ -149,7 +149,7 @@ class Policy(nn.Module):
         """
         lead = obs["shared"].dim() - 1
         flat = {name: array.flatten(0, lead - 1) for name, array in obs.items()} if lead > 1 else obs
-        return self.normaliser.stream_moments(self.trunk.reader(flat).floats)
+        return self.normaliser.stream_moments(self.trunk.reader(flat))
 
     def update_normaliser(self, moments: Tensor) -> None:
         """Takes ``observation_moments`` (summed over processes) into the statistics of all data ever seen."""
@@ -172,7 +172,7 @@ class Policy(nn.Module):
     def _encode(self, obs: dict[str, Tensor]) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
         with torch.autocast(self.device.type, enabled=False):
             inputs = self.trunk.reader(obs)
-            floats = self.normaliser(inputs.floats)
+            floats = self.normaliser(inputs)
         return inputs, self.trunk(inputs, floats, self.embeddings), floats
 
     def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:

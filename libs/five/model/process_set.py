@@ -1,5 +1,5 @@
-"""Unordered sets: two fully connected layers over each row, then a max-pool over the rows (Berner et al. 2019,
-figure 17, "Process Set"), computed on packed rows of what is present."""
+"""Unordered sets: two fully connected layers over each row, then a max-pool over the rows ("Process Set" in
+Berner et al. 2019, figure 17), computed on packed rows of what is present."""
 
 from typing import Any
 
@@ -29,16 +29,16 @@ class _SegmentMax(torch.autograd.Function):
 
 
 def segment_max(rows: Tensor, owner: Tensor, owners: int) -> Tensor:
-    """ReLU of the maximum over the rows of each owner: [R, S] and [R] -> [owners, S]; 0 where an owner has no rows.
+    """ReLU of the maximum over the rows of each owner: [R, S] and [R] -> [owners, S]; 0 for an owner without rows.
 
     Pooling before the activation is the same function as after it, at one activation per pool and not per row.
     """
-    pooled: Tensor = _SegmentMax.apply(rows, owner, owners)
+    pooled: Tensor = _SegmentMax.apply(rows, owner, owners)  # type: ignore[no-untyped-call]
     return pooled
 
 
 class SplitLinear(nn.Module):
-    """One linear layer on [shared; private], computed as Ws shared + Wp private: the shared half once per team."""
+    """One linear layer on [shared; private], as Ws shared + Wp private: the shared half once per team."""
 
     def __init__(self, shared: int, private: int, out: int) -> None:
         super().__init__()
@@ -69,15 +69,15 @@ class ProcessSet(nn.Module):
 
 
 class UnitSet(nn.Module):
-    """A set whose rows differ from hero to hero in their private part (positions relative to it, ...)."""
+    """Rows that differ from hero to hero in their private part (vector to me, ...). They are needed before the pool
+    too, so pooling is left to the caller."""
 
     def __init__(self, shared: int, private: int, hidden: int, out: int) -> None:
         super().__init__()
         self.first = SplitLinear(shared, private, hidden)
         self.second = nn.Linear(hidden, out)
 
-    def forward(self, shared: Tensor, private: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
-        """[R, Fs] and [R, H, Fp] -> (rows [R, H, out] before the pool, pooled [owners, H, out])."""
+    def forward(self, shared: Tensor, private: Tensor) -> Tensor:
+        """[R, Fs] and [R, H, Fp] -> [R, H, out]."""
         encoded: Tensor = self.second(F.relu(self.first(shared, private)))
-        pooled = segment_max(encoded.flatten(1), rows.owner, rows.owners)
-        return encoded, pooled.unflatten(1, encoded.shape[1:])
+        return encoded

@@ -3,25 +3,25 @@
 from typing import NamedTuple
 
 import torch
-from dota.spaces import Layout
 from torch import Tensor, nn
 
+from dota.spaces import Layout
 from five.config import ModelConfig
 from five.model.embeddings import Embeddings
 from five.model.inputs import InputReader, Inputs
-from five.model.process_set import ProcessSet, UnitSet
+from five.model.process_set import ProcessSet, UnitSet, segment_max
 from five.model.spatial import MapNet
 
 
 class TrunkOutput(NamedTuple):
     """``shared`` [N, Gs] and ``private`` [N, H, Gp] halves of the Game State with the controlled hero's embedding;
-    ``units`` [R, H, K] embeddings of the units present, packed; ``index`` int64 [N, U], the row of a slot in
+    ``units`` [R, H, K] embeddings of the units present, packed; ``rows`` int64 [N, U], the row of a slot in
     ``units`` (-1: absent)."""
 
     shared: Tensor
     private: Tensor
     units: Tensor
-    index: Tensor
+    rows: Tensor
 
 
 class Trunk(nn.Module):
@@ -30,67 +30,75 @@ class Trunk(nn.Module):
     def __init__(self, layout: Layout, config: ModelConfig, embeddings: Embeddings) -> None:
         super().__init__()
         self.reader = InputReader(layout)
-        self.config = config
-        self.units, self.heroes = layout.units, layout.heroes
-        widths = self.reader.widths()
-        observation, c = layout.observation, config
-        self.spaces = {"hero_modifiers": "modifier", "unit_modifiers": "modifier", "hero_abilities": "ability",
-                       "hero_items": "item", "pickups": "pickup"}
-        self.minimap = MapNet(observation.minimap, widths["minimap"], c.conv_filters)
-        self.nearby_map = MapNet(observation.nearby_map, widths["nearby_map"] + 2 * c.area_embedding, c.conv_filters)
+        self.key = config.key
+        self.heroes = layout.heroes
+        widths = {name: fields for name, (_, fields) in self.reader.widths().items()}
+        o, c = layout.observation, config
+        self.minimap = MapNet(o.minimap, widths["minimap"], c.conv_filters)
+        area = 2 * embeddings.width("area")
+        self.nearby_map = MapNet(o.nearby_map, widths["nearby_map"] + area, c.conv_filters)
         # One set of weights for allied and enemy heroes, one for all other units.
         self.sets = nn.ModuleDict({
-            name: ProcessSet(widths[name] + embeddings[self.spaces[name]].embedding_dim, c.set_hidden, c.set)
-            for name in self.reader.sets})
-        self.towers = nn.ModuleDict()
-        for tower in self.reader.towers:
-            shared = widths[tower.name] + c.unit_embedding + c.animation_embedding
-            shared += c.set * len(self._sets_of(tower.heroes))
-            if tower.name == "allied_heroes":
-                shared += c.build_embedding + c.item_embedding
-            self.towers[tower.name] = UnitSet(shared, widths[f"{tower.name}/private"], c.unit_hidden, c.unit)
+            name: ProcessSet(widths[name] + embeddings.width(spec.space), c.set_hidden, c.set)
+            for name, spec in self.reader.sets.items()})
+        self.hero_sets = [name for name in self.sets if name.startswith("hero_")]
+        unit = widths["units"] + embeddings.width("unit") + embeddings.width("animation")
+        hero = unit + widths["heroes"] + c.set * len(self.hero_sets)
+        allied = hero + widths["allied_heroes"] + embeddings.width("build") + embeddings.width("item")
+        other = unit + (c.set if "unit_modifiers" in self.sets else 0)
+        private = widths["units/private"]
+        hero_private = private + widths["heroes/private"]
+        features = {"allied_heroes": (allied, hero_private), "enemy_heroes": (hero, hero_private)}
+        self.towers = nn.ModuleDict({
+            tower.name: UnitSet(*features.get(tower.name, (other, private)), c.unit_hidden, c.unit)
+            for tower in self.reader.towers})
         self.shared_width = widths["global"] + self.minimap.width + (c.set if "pickups" in self.sets else 0)
         self.private_width = self.nearby_map.width + c.unit * (len(self.towers) + 1)
-
-    def _sets_of(self, hero: bool) -> list[str]:
-        kind = "hero_" if hero else "unit_"
-        return [name for name in self.reader.sets if name.startswith(kind)]
 
     def forward(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings) -> TrunkOutput:
         """``inputs`` as read, ``floats`` its streams normalised."""
         steps, ids = inputs.steps, inputs.ids
-        pooled = {name: encode(torch.cat((floats[name], embeddings.embed(self.spaces[name], ids[name])), -1),
-                               inputs.rows[name])
-                  for name, encode in self.sets.items()}
+        pooled = {}
+        for name, spec in self.reader.sets.items():
+            values = torch.cat((floats[name], embeddings.embed(spec.space, ids[name])), -1)
+            pooled[name] = self.sets[name](values, inputs.sets[name])
         shared = [floats["global"], self.minimap(floats["minimap"])]
         if "pickups" in pooled:
             shared.append(pooled["pickups"])
         area = embeddings.embed("area", ids["area"]).flatten(-2)
-        private = [self.nearby_map(torch.cat((floats["nearby_map"], area), -1))]
+        nearby = self.nearby_map(torch.cat((floats["nearby_map"], area), -1))
 
-        encoded, flat_slots = [], []
-        for tower in self.reader.towers:
-            name, rows = tower.name, inputs.rows[tower.name]
-            parts = [floats[name], embeddings.embed("unit", ids[f"{name}/unit"]),
-                     embeddings.embed("animation", ids[f"{name}/animation"])]
-            owner = ids[f"{name}/sets"]
-            parts += [pooled[s].index_select(0, owner) for s in self._sets_of(tower.heroes)]
-            if name == "allied_heroes":
-                parts += [embeddings.embed("build", ids["build"]), embeddings.embed("item", ids["next_item"])]
-            units, pool = self.towers[name](torch.cat(parts, -1), floats[f"{name}/private"], rows)
-            private.append(pool)
-            flat_slots.append(rows.owner * self.units + rows.place)
-            if name == "allied_heroes":
-                private.append(self._own(units, rows.owner, rows.place, steps))
-            encoded.append(units[..., :self.config.key])
-        present = torch.cat(flat_slots)
-        index = torch.full((steps * self.units,), -1, device=present.device)
-        index[present] = torch.arange(len(present), device=present.device)
-        return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), torch.cat(encoded),
-                           index.view(steps, self.units))
+        units = torch.cat([tower(*features) for tower, features in zip(
+            self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)])
+        count = len(self.towers)
+        pools = segment_max(units.flatten(1), inputs.unit_step * count + inputs.unit_tower, steps * count)
+        pools = pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
+        own = self._own(units, inputs)
+        private = torch.cat((nearby, pools, own), -1)
+        return TrunkOutput(torch.cat(shared, -1), private, units[..., :self.key], inputs.index)
 
-    def _own(self, units: Tensor, step: Tensor, slot: Tensor, steps: int) -> Tensor:
+    def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
+                  pooled: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
+        """(shared [R, Fs], private [R, H, Fp]) of each tower's rows."""
+        ids, private = inputs.ids, floats["units/private"]
+        units = torch.cat((floats["units"], embeddings.embed("unit", ids["unit"]),
+                           embeddings.embed("animation", ids["animation"])), -1)
+        allied, heroes = inputs.tower_rows[0], sum(inputs.tower_rows[:2])
+        hero = torch.cat((units[:heroes], floats["heroes"], *(pooled[name] for name in self.hero_sets)), -1)
+        purchases = (embeddings.embed("build", ids["build"]), embeddings.embed("item", ids["next_item"]))
+        first = torch.cat((hero[:allied], floats["allied_heroes"], *purchases), -1)
+        hero_private = torch.cat((private[:heroes], floats["heroes/private"]), -1)
+        others, others_private = units[heroes:], private[heroes:]
+        if "unit_modifiers" in pooled:
+            others = torch.cat((others, pooled["unit_modifiers"]), -1)
+        sizes = inputs.tower_rows[2:]
+        return [(first, hero_private[:allied]), (hero[allied:], hero_private[allied:]),
+                *zip(others.split(sizes), others_private.split(sizes), strict=True)]
+
+    def _own(self, units: Tensor, inputs: Inputs) -> Tensor:
         """Each hero's embedding of itself: the hero in allied slot i is controlled by replica i. [N, H, S]."""
-        diagonal = units[torch.arange(len(slot), device=slot.device), slot]
-        own = units.new_zeros(steps * self.heroes, units.shape[-1])
-        return own.index_copy(0, step * self.heroes + slot, diagonal).unflatten(0, (steps, self.heroes))
+        allied = inputs.tower_rows[0]
+        step, slot = inputs.unit_step[:allied], inputs.unit_slot[:allied]
+        itself = units[torch.arange(allied, device=slot.device), slot]
+        own = units.new_zeros(inputs.steps * self.heroes, units.shape[-1])
+        return own.index_copy(0, step * self.heroes + slot, itself).view(inputs.steps, self.heroes, -1)
