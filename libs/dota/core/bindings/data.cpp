@@ -240,9 +240,10 @@ void bind_data(nb::module_& m) {
   m.def(
       "load_tables",
       [](nb::handle heroes, nb::handle abilities, nb::handle items, nb::handle units, nb::handle rules, nb::handle map) {
+        const Node files[] = {node_from_python(heroes), node_from_python(abilities), node_from_python(items),
+                              node_from_python(units), node_from_python(rules), node_from_python(map)};
         try {
-          return PyTables{load_tables(node_from_python(heroes), node_from_python(abilities), node_from_python(items),
-                                      node_from_python(units), node_from_python(rules), node_from_python(map))};
+          return PyTables{load_tables(files[0], files[1], files[2], files[3], files[4], files[5])};
         } catch (const std::runtime_error& e) {
           throw nb::value_error(e.what());
         }

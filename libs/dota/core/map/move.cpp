@@ -70,11 +70,19 @@ bool ground_open(const World& w, Vec2 from, Vec2 to) {
 
 Vec2 rotated(Vec2 d, float cos, float sin) { return {d.x * cos - d.y * sin, d.x * sin + d.y * cos}; }
 
+// Whether another body stands on the goal and the unit touches it: nearer it cannot come.
+bool goal_taken(const Unit& u, const Near& near, Vec2 goal) {
+  constexpr float kTouch = 4.0f;
+  for (int k = 0; k < near.n; ++k) {
+    const Unit& v = *near.units[static_cast<std::size_t>(k)];
+    const float apart = u.radius + v.radius;
+    if (distance(v.pos, goal) < apart && distance(v.pos, u.pos) <= apart + kTouch) return true;
+  }
+  return false;
+}
+
 // Tries the straight step, then ever wider ones, first on the side the unit is passing others on.
-bool step_around(Context& c, Unit& u, Vec2 direction, float step, Vec2& to) {
-  const World& w = c.world;
-  Near near;
-  if (solid_body(u)) find_near(c, u, step, near);
+bool step_around(const World& w, Unit& u, const Near& near, Vec2 direction, float step, Vec2& to) {
   to = u.pos + direction * step;
   const Unit* ahead = blocker(u, near, to);
   if (!ahead && ground_open(w, u.pos, to)) {
@@ -162,7 +170,10 @@ bool move_towards(Context& c, Unit& u, Vec2 goal, float arrive) {
     go(c, u, to);
     return distance(u.pos, goal) <= arrive;
   }
-  if (!step_around(c, u, direction, std::min(step, length), to)) {
+  Near near;
+  if (solid_body(u)) find_near(c, u, step, near);
+  if (near.n > 0 && goal_taken(u, near, goal)) return true;
+  if (!step_around(c.world, u, near, direction, std::min(step, length), to)) {
     u.path_until = std::min(u.path_until, c.world.time + kStraightRecheck);
     return false;
   }

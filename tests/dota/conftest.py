@@ -1,0 +1,30 @@
+"""The compiled core and the tables of both patches, loaded once for all tests of the game."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).parents[2] / "libs" / "dota" / "data"
+FILES = ("heroes", "abilities", "items", "units", "rules", "map")
+
+
+def read_data(version: str) -> dict[str, Any]:
+    """The six parsed files of a patch, by name."""
+    return {f: json.loads((DATA / f"dota-{version}" / f"{f}.json").read_text("ascii")) for f in FILES}
+
+
+@pytest.fixture(scope="session")
+def core() -> Any:
+    return pytest.importorskip("dota._core", reason="the core is not built: run `make build`", exc_type=ImportError)
+
+
+@pytest.fixture(scope="session")
+def data() -> dict[str, Any]:
+    return read_data("7.21d")
+
+
+@pytest.fixture(scope="session")
+def tables(core: Any, data: dict[str, Any]) -> Any:
+    return core.load_tables(*(data[f] for f in FILES))
