@@ -37,6 +37,8 @@ class RpcConfig(_Section):
     retries: int = Field(4, ge=0, le=20, description="Further tries of a call that failed for want of a server.")
     backoff_seconds: float = Field(0.1, gt=0, description="Pause before the first retry or reconnection.")
     max_backoff_seconds: float = Field(5.0, gt=0, description="Longest pause between retries; pauses double.")
+    reconnect_seconds: float = Field(120.0, gt=0, description="Time a stream's client looks for a server before it "
+                                     "gives up.")
     keepalive_seconds: float = Field(20.0, ge=5, description="Ping interval of idle and busy connections.")
     keepalive_timeout_seconds: float = Field(10.0, gt=0, description="A ping unanswered for so long ends the "
                                              "connection.")

@@ -1,0 +1,160 @@
+"""Client of the environment service: games that live in another process, stepped by arrays."""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+import grpc.aio
+import numpy as np
+import numpy.typing as npt
+
+from protos.five.v1 import env_pb2, env_pb2_grpc
+from rapid import wire
+from rapid.config import RpcConfig
+from rapid.rpc.channel import aio_channel
+from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
+
+Array = npt.NDArray[Any]
+METHOD = "five.v1.EnvService/Play"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What k games show after a step or a reset.
+
+    ``observations`` by name with leading [k, 2]; ``signals`` float32 [k, 2, H, signals]; ``winners`` uint8 [k]
+    (0 running, 1 radiant, 2 dire, 3 draw); ``game_time`` float32 [k] in seconds; ``statistics`` float32
+    [k, 2, H, len(statistic_names)]; ``step_us`` microseconds in the core.
+    """
+
+    observations: dict[str, Array]
+    signals: npt.NDArray[np.float32]
+    winners: npt.NDArray[np.uint8]
+    game_time: npt.NDArray[np.float32]
+    statistics: npt.NDArray[np.float32]
+    statistic_names: tuple[str, ...]
+    step_us: int
+
+
+class EnvironmentClient:
+    """Games on a server, created by ``open`` and gone with the connection. Use within one asyncio loop.
+
+    Several steps may be under way; they are answered in order. When the server is lost every call raises CallFailed,
+    and new games are to be opened.
+    """
+
+    def __init__(self, target: str, config: RpcConfig, heroes: int, layout_hash: str,
+                 token: str | None = None) -> None:
+        self._config = config
+        self._heroes = heroes
+        self._layout_hash = layout_hash
+        self._channel = aio_channel(target, config, token)
+        self._call: Any = None
+        self._reader: asyncio.Task[None] | None = None
+        self._writing = asyncio.Lock()
+        self._waiting: deque[asyncio.Future[env_pb2.PlayResponse]] = deque()
+        self._failure: CallFailed | None = None
+        self.games = 0
+
+    async def open(self, games: int, seed: int, game_config: str = "", threads: int = 1) -> Step:
+        """Creates the games; ``game_config`` is JSON, '' is the server's own. Raises CallFailed."""
+        try:
+            await self._channel.ready(self._config.deadline_seconds)
+        except TimeoutError as error:
+            raise CallFailed(StatusCode.UNAVAILABLE, self._channel.target, METHOD, str(error)) from None
+        self._call = env_pb2_grpc.EnvServiceStub(self._channel.grpc).Play(metadata=self._channel.metadata)
+        self._reader = asyncio.get_running_loop().create_task(self._read())
+        answer = await self._ask(env_pb2.PlayRequest(create=env_pb2.CreateGames(
+            games=games, seed=seed, game_config=game_config, layout_hash=self._layout_hash, threads=threads)))
+        self.games = games
+        return self._step(answer)
+
+    async def step(self, games: npt.NDArray[np.int32], actions: npt.NDArray[np.int16]) -> Step:
+        """Steps the games int32 [k] by actions int16 [k, 2, H, 6] for one timestep. Raises CallFailed, ValueError."""
+        expected = (games.size, 2, self._heroes, 6)
+        if actions.shape != expected:
+            raise ValueError(f"actions have shape {list(actions.shape)}, expected {list(expected)}")
+        return self._step(await self._ask(env_pb2.PlayRequest(step=env_pb2.StepGames(
+            games=np.asarray(games, np.int32).tobytes(), actions=np.asarray(actions, np.int16).tobytes()))))
+
+    async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8]) -> Step:
+        """Starts the games int32 [k] anew, each side played by controllers uint8 [k, 2] (0 is the policy)."""
+        if controllers.shape != (games.size, 2):
+            raise ValueError(f"controllers have shape {list(controllers.shape)}, expected {[games.size, 2]}")
+        return self._step(await self._ask(env_pb2.PlayRequest(reset=env_pb2.ResetGames(
+            games=np.asarray(games, np.int32).tobytes(), controllers=np.asarray(controllers, np.uint8).tobytes()))))
+
+    async def close(self) -> None:
+        """Ends the games."""
+        self._fail(CallFailed(StatusCode.CANCELLED, self._channel.target, METHOD, "the client is closed"))
+        if self._reader is not None:
+            self._reader.cancel()
+        await self._channel.close()
+
+    async def __aenter__(self) -> "EnvironmentClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _ask(self, request: env_pb2.PlayRequest) -> env_pb2.PlayResponse:
+        if self._failure is not None:
+            raise self._failure
+        if self._call is None:
+            raise ValueError("no games yet: call open first")
+        check_size("the request to the games", request, self._config.max_message_bytes)
+        future: asyncio.Future[env_pb2.PlayResponse] = asyncio.get_running_loop().create_future()
+        async with self._writing:
+            self._waiting.append(future)
+            try:
+                await self._call.write(request)
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                pass  # the reader knows why and fails the future
+        try:
+            return await asyncio.wait_for(future, self._config.deadline_seconds)
+        except TimeoutError:
+            self._fail(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._channel.target, METHOD,
+                                  f"no answer within {self._config.deadline_seconds:g} s"))
+            assert self._failure is not None
+            raise self._failure from None
+
+    async def _read(self) -> None:
+        target = self._channel.target
+        failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, "the server ended the stream; its games are gone")
+        try:
+            async for answer in self._call:
+                future = self._waiting.popleft() if self._waiting else None
+                if future is not None and not future.done():
+                    future.set_result(answer)
+        except grpc.aio.AioRpcError as error:
+            failure = failure_of(error, target, METHOD)
+        except asyncio.CancelledError:
+            failure = CallFailed(StatusCode.CANCELLED, target, METHOD, "the client is closed")
+        self._fail(failure)
+
+    def _fail(self, failure: CallFailed) -> None:
+        if self._failure is None:
+            self._failure = failure
+            if self._call is not None:
+                self._call.cancel()
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(self._failure)
+
+    def _step(self, answer: env_pb2.PlayResponse) -> Step:
+        observations: Mapping[str, Array] = {}
+        if answer.observations.tensors:
+            observations = wire.decode_set(answer.observations, self._layout_hash)
+        winners = np.frombuffer(answer.winners, np.uint8)
+        k, heroes, names = winners.size, self._heroes, tuple(answer.statistic_names)
+        signals = answer.signals
+        width = len(signals) // (4 * 2 * k * heroes) if k else 0
+        return Step(
+            dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
+            wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
+            wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,
+            answer.step_us)

@@ -1,0 +1,70 @@
+"""Client of the evaluator: matches on request, and ratings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
+from rapid.config import RpcConfig
+from rapid.rpc.caller import Caller
+
+NEWEST = -1
+MATCH_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """How games went for ``version``; statistics are means over the games, by name."""
+
+    version: int
+    won: int
+    lost: int
+    drawn: int
+    statistics: dict[str, float]
+    opponent_statistics: dict[str, float]
+    mean_game_seconds: float
+    replay_path: str
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A rated player: TrueSkill mean and standard deviation."""
+
+    name: str
+    version: int
+    mu: float
+    sigma: float
+    games: int
+    reference: bool
+
+
+class EvaluatorClient:
+    """Asks for matches and ratings. Use within one asyncio loop."""
+
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: str | None = None) -> None:
+        self._caller = Caller(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService", config,
+                              token)
+        self._run = run
+
+    async def play_match(self, version: int, against: str, games: int, seed: int = 0, replay: bool = False,
+                         deadline: float = MATCH_SECONDS) -> MatchResult:
+        """Plays ``games`` games of ``version`` (NEWEST) against "random", a scripted bot or a version number.
+
+        Takes as long as the games do, at most ``deadline`` seconds. Raises CallFailed.
+        """
+        m = await self._caller.call(
+            "PlayMatch", lambda stub: stub.PlayMatch,
+            evaluator_pb2.PlayMatchRequest(run=self._run, version=version, against=against, games=games, seed=seed,
+                                           replay=replay), deadline)
+        names = list(m.statistic_names)
+        return MatchResult(m.version, m.won, m.lost, m.drawn, dict(zip(names, m.statistics, strict=True)),
+                           dict(zip(names, m.opponent_statistics, strict=True)), m.mean_game_seconds, m.replay_path)
+
+    async def ratings(self) -> list[Rating]:
+        """All rated players. Raises CallFailed."""
+        answer = await self._caller.call("GetRatings", lambda stub: stub.GetRatings,
+                                         evaluator_pb2.GetRatingsRequest(run=self._run))
+        return [Rating(r.name, r.version, r.mu, r.sigma, r.games, r.reference) for r in answer.ratings]
+
+    async def close(self) -> None:
+        """Ends the connections."""
+        await self._caller.close()

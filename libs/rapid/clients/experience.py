@@ -1,0 +1,209 @@
+"""Client of the optimizer's door: pushes segments, keeps those not acknowledged, sends them again after a loss."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import grpc.aio
+import numpy.typing as npt
+
+from protos.five.v1 import experience_pb2, experience_pb2_grpc
+from rapid import wire
+from rapid.config import RpcConfig
+from rapid.rpc.caller import require_addresses
+from rapid.rpc.channel import aio_channel, backoff
+from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
+
+log = logging.getLogger(__name__)
+
+Array = npt.NDArray[Any]
+METHOD = "five.v1.ExperienceService/Push"
+ACCEPTED = experience_pb2.PUSH_VERDICT_ACCEPTED
+DUPLICATE = experience_pb2.PUSH_VERDICT_DUPLICATE
+TOO_OLD = experience_pb2.PUSH_VERDICT_TOO_OLD
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Up to 256 timesteps of one team. ``tensors`` lead with samples x timesteps, time-major within a sample."""
+
+    samples: int
+    tensors: Mapping[str, Array]
+    reward_sum: float
+    reward_square_sum: float
+    reward_count: int
+    oldest_version: int
+    newest_version: int
+    created_at: float = field(default_factory=time.time)
+    segment_id: str = field(default_factory=lambda: secrets.token_hex(16))
+
+
+class ExperienceClient:
+    """Pushes segments to an optimizer with at most ``in_flight`` of them not acknowledged.
+
+    A full window makes ``push`` wait: that is how learning sets the pace. Use within one asyncio loop, as
+    ``async with``. The first address is kept through losses of the connection; another is taken only when no server
+    answers there for ``failover_seconds``, since a segment counts once per server.
+    """
+
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, run: str, rollout: str,
+                 token: str | None = None, in_flight: int = 4, sparse: Collection[str] = (), zstd: bool = False,
+                 first: int = 0, failover_seconds: float = 30.0) -> None:
+        if in_flight < 1:
+            raise ValueError("in_flight must be at least 1")
+        self._addresses = require_addresses(addresses, "five.v1.ExperienceService")
+        self._config = config
+        self._layout_hash = layout_hash
+        self._run = run
+        self._rollout = rollout
+        self._token = token
+        self._sparse = frozenset(sparse)
+        self._zstd = zstd
+        self._at = first % len(self._addresses)
+        self._failover_seconds = failover_seconds
+        self._room = asyncio.Semaphore(in_flight)
+        self._unacked: OrderedDict[str, experience_pb2.PushRequest] = OrderedDict()
+        self._fresh: asyncio.Queue[experience_pb2.PushRequest] = asyncio.Queue()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._failure: CallFailed | None = None
+        self._failed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.verdicts: Counter[int] = Counter()
+        self.resent = 0
+        self.bytes_sent = 0
+
+    @property
+    def unacknowledged(self) -> int:
+        """Segments under way."""
+        return len(self._unacked)
+
+    def start(self) -> None:
+        """Starts sending; within the loop."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run_forever())
+
+    async def push(self, segment: Segment) -> None:
+        """Takes a segment, once there is room for it. Raises CallFailed once the server refused one for good,
+        MessageTooLarge for a segment that no message holds."""
+        self.start()
+        request = experience_pb2.PushRequest(
+            segment_id=segment.segment_id, run=self._run, rollout=self._rollout, samples=segment.samples,
+            tensors=wire.encode_set(segment.tensors, self._layout_hash, self._sparse & segment.tensors.keys(),
+                                    self._zstd),
+            reward_sum=segment.reward_sum, reward_square_sum=segment.reward_square_sum,
+            reward_count=segment.reward_count, oldest_version=segment.oldest_version,
+            newest_version=segment.newest_version, created_at=segment.created_at)
+        check_size("the segment", request, self._config.max_message_bytes)
+        await self._unless_failed(self._room.acquire())
+        self._unacked[segment.segment_id] = request
+        self._idle.clear()
+        self._fresh.put_nowait(request)
+
+    async def flush(self, timeout: float) -> bool:
+        """Waits until everything is acknowledged. Returns False when ``timeout`` seconds are not enough."""
+        try:
+            await asyncio.wait_for(self._unless_failed(self._idle.wait()), timeout)
+        except TimeoutError:
+            return False
+        return True
+
+    async def close(self, timeout: float = 0.0) -> bool:
+        """Ends the stream after at most ``timeout`` seconds of flushing. Returns whether all was acknowledged."""
+        done = not self._unacked
+        if not done and timeout > 0 and self._failure is None:
+            done = await self.flush(timeout)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+        return done
+
+    async def __aenter__(self) -> "ExperienceClient":
+        self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _unless_failed(self, waiting: Any) -> None:
+        """Waits for ``waiting`` or for the client to fail, whichever is first."""
+        loop = asyncio.get_running_loop()
+        if self._failure is None:
+            tasks = [loop.create_task(waiting), loop.create_task(self._failed.wait())]
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+        else:
+            waiting.close()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _run_forever(self) -> None:
+        loop = asyncio.get_running_loop()
+        pauses = backoff(self._config)
+        reached_at = loop.time()
+        while True:
+            target = self._addresses[self._at]
+            channel = aio_channel(target, self._config, self._token)
+            try:
+                await channel.ready(min(self._config.deadline_seconds, 5.0))
+                acknowledged = self.verdicts.total()
+                await self._exchange(experience_pb2_grpc.ExperienceServiceStub(channel.grpc), channel.metadata)
+                failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, "the server ended the stream")
+            except TimeoutError as error:
+                failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, str(error))
+            except grpc.aio.AioRpcError as error:
+                failure = failure_of(error, target, METHOD)
+                if self.verdicts.total() > acknowledged:
+                    pauses, reached_at = backoff(self._config), loop.time()
+            finally:
+                await channel.close()
+            if not failure.may_retry:
+                self._failure = failure
+                self._failed.set()
+                log.error("segments are refused: %s", failure)
+                return
+            if loop.time() - reached_at > self._failover_seconds and len(self._addresses) > 1:
+                self._at = (self._at + 1) % len(self._addresses)
+                reached_at = loop.time()
+            log.warning("%d segments wait for the optimizer: %s", len(self._unacked), failure)
+            await asyncio.sleep(next(pauses))
+
+    async def _exchange(self, stub: experience_pb2_grpc.ExperienceServiceStub, metadata: Any) -> None:
+        """Sends what was not acknowledged, then what is new, until the stream ends."""
+        again = list(self._unacked.values())
+        self.resent += len(again) - self._fresh.qsize()
+        self._fresh = asyncio.Queue()
+
+        async def requests() -> AsyncIterator[experience_pb2.PushRequest]:
+            for request in again:
+                self.bytes_sent += request.ByteSize()
+                yield request
+            fresh = self._fresh
+            while True:
+                request = await fresh.get()
+                self.bytes_sent += request.ByteSize()
+                yield request
+
+        call = stub.Push(requests(), metadata=metadata)
+        try:
+            async for answer in call:
+                if self._unacked.pop(answer.segment_id, None) is None:
+                    continue
+                self.verdicts[answer.verdict] += 1
+                if answer.verdict == TOO_OLD:
+                    log.info("segment %s was too old: %s", answer.segment_id, answer.reason)
+                self._room.release()
+                if not self._unacked:
+                    self._idle.set()
+        finally:
+            call.cancel()

@@ -1,0 +1,282 @@
+"""Client of the inference service: one long stream, several requests under way."""
+
+import asyncio
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import grpc
+import grpc.aio
+import numpy as np
+import numpy.typing as npt
+
+from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from rapid import wire
+from rapid.config import RpcConfig
+from rapid.rpc.caller import Caller, require_addresses
+from rapid.rpc.channel import Channel, aio_channel, backoff
+from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
+
+Array = npt.NDArray[Any]
+SERVICE = "five.v1.InferenceService"
+METHOD = SERVICE + "/Act"
+NEWEST = -1  # as a policy: the newest version, followed while the session lives
+
+RESET = int(inference_pb2.SESSION_FLAG_RESET)
+RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)
+WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
+GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
+CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
+REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
+
+_EMPTY = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class ActResult:
+    """What the policy did for n sessions.
+
+    When ``unknown_sessions`` int64[] is not empty nothing was evaluated, and all arrays are empty: send the request
+    again with RESTORE for these. Otherwise ``actions`` int16 [n, H, 6], ``log_probabilities`` and ``values`` float32
+    [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name, for the sessions that wanted them.
+    """
+
+    unknown_sessions: npt.NDArray[np.int64]
+    actions: npt.NDArray[np.int16] = field(default_factory=lambda: np.zeros((0, 0, 0), np.int16))
+    log_probabilities: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    values: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    versions: npt.NDArray[np.int64] = field(default_factory=lambda: _EMPTY)
+    states: dict[str, Array] = field(default_factory=dict)
+    auxiliary: dict[str, Array] = field(default_factory=dict)
+    queue_us: int = 0
+    forward_us: int = 0
+    reward_std: float = 0.0
+    seconds: float = 0.0  # from asking to the answer
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a server serves."""
+
+    run: str
+    newest_version: int
+    layout_hash: str
+    schema_id: str
+    resident_versions: tuple[int, ...]
+
+
+class _Lost(Exception):
+    """The stream ended with the request under way; whether it was evaluated is not known."""
+
+
+class _Stream:
+    """One connection: requests out, answers in, matched by id."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._call = inference_pb2_grpc.InferenceServiceStub(channel.grpc).Act(metadata=channel.metadata)
+        self._pending: dict[int, asyncio.Future[inference_pb2.ActResponse]] = {}
+        self._writing = asyncio.Lock()
+        self.target = channel.target
+        self.alive = True
+        self._reader = asyncio.get_running_loop().create_task(self._read())
+
+    async def ask(self, request: inference_pb2.ActRequest, deadline: float) -> inference_pb2.ActResponse:
+        """The answer. Raises _Lost when the stream ends or the deadline passes, CallFailed when it is refused."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[inference_pb2.ActResponse] = loop.create_future()
+        self._pending[request.request_id] = future
+        # A request that stays unanswered says that the server is stuck: the whole stream is given up.
+        timer = loop.call_later(deadline, self._end, _Lost(f"no answer within {deadline:g} s"))
+        try:
+            async with self._writing:
+                if self.alive:
+                    await self._call.write(request)
+            return await future
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            # A write on a call that has ended; the reader knows why.
+            await asyncio.wait({self._reader}, timeout=1.0)
+            if future.done():
+                return future.result()
+            self._end(_Lost(str(error)))
+            raise _Lost(str(error)) from None
+        finally:
+            timer.cancel()
+            self._pending.pop(request.request_id, None)
+            if future.done() and not future.cancelled():
+                future.exception()  # looked at, whatever became of the write
+
+    async def _read(self) -> None:
+        reason: Exception = _Lost("the server ended the stream")
+        try:
+            while True:
+                answer = await self._call.read()
+                if answer is grpc.aio.EOF:
+                    code = await self._call.code()
+                    if code is not StatusCode.OK:
+                        details = await self._call.details()
+                        reason = CallFailed(code, self.target, METHOD, details or "no reason given")
+                    break
+                future = self._pending.get(answer.request_id)  # type: ignore[attr-defined]
+                if future is not None and not future.done():
+                    future.set_result(answer)  # type: ignore[arg-type]
+        except grpc.aio.AioRpcError as error:
+            reason = failure_of(error, self.target, METHOD)
+        except asyncio.CancelledError:
+            reason = _Lost("the stream was given up")
+        self._end(reason)
+
+    def _end(self, reason: Exception) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        if isinstance(reason, CallFailed) and reason.may_retry:
+            reason = _Lost(str(reason))
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(reason)
+        self._call.cancel()
+        self._reader.cancel()
+
+    async def close(self) -> None:
+        self._end(_Lost("the stream was closed"))
+        await self._channel.close()
+
+
+class InferenceClient:
+    """Asks for actions from one of several servers, and stays with it while it answers.
+
+    Use within one asyncio loop; any number of ``act`` may be under way. ``sparse`` names the float16 observations
+    that are mostly zero.
+    """
+
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: str | None = None,
+                 sparse: Collection[str] = (), zstd: bool = False, first: int = 0) -> None:
+        self._addresses = require_addresses(addresses, SERVICE)
+        self._config = config
+        self._token = token
+        self._layout_hash = layout_hash
+        self._sparse = frozenset(sparse)
+        self._zstd = zstd
+        self._ids = itertools.count(1)
+        self._at = first % len(self._addresses)
+        self._stream: _Stream | None = None
+        self._connecting = asyncio.Lock()
+        self._closed = False
+        self._caller = Caller(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token)
+        self.reconnections = 0
+
+    @property
+    def target(self) -> str:
+        """The address in use."""
+        return self._addresses[self._at]
+
+    async def act(self, sessions: npt.NDArray[np.int64], policies: npt.NDArray[np.int64],
+                  flags: npt.NDArray[np.uint8], observations: Mapping[str, Array],
+                  states: Mapping[str, Array] | None = None,
+                  replayed_actions: npt.NDArray[np.int16] | None = None) -> ActResult:
+        """One step of n sessions: int64[n] ids, int64[n] versions (NEWEST), uint8[n] flags, arrays leading with n.
+
+        ``states`` are those of the sessions flagged RESTORE, ``replayed_actions`` int16 [m, H, 6] those of the ones
+        flagged REPLAY, in their order. When the server is lost with the request under way, a request whose sessions
+        all carry RESET or RESTORE is sent again by itself; of any other its other sessions are reported unknown,
+        since the lost server may or may not have stepped them. Raises CallFailed when the request is refused, or no
+        server is found within ``rpc.reconnect_seconds``; MessageTooLarge, ValueError before anything is sent.
+        """
+        n = sessions.size
+        for name, array in (("policies", policies), ("flags", flags), *observations.items()):
+            if len(array) != n:
+                raise ValueError(f"{name} has {len(array)} rows for {n} sessions")
+        request = inference_pb2.ActRequest(
+            request_id=next(self._ids), sessions=np.asarray(sessions, np.int64).tobytes(),
+            policies=np.asarray(policies, np.int64).tobytes(), flags=np.asarray(flags, np.uint8).tobytes(),
+            observations=wire.encode_set(observations, self._layout_hash, self._sparse, self._zstd))
+        if states:
+            request.states.CopyFrom(wire.encode_set(states, self._layout_hash))
+        if replayed_actions is not None:
+            request.replayed_actions = np.asarray(replayed_actions, np.int16).tobytes()
+        check_size("the request for actions", request, self._config.max_message_bytes)
+
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        stateful = (np.asarray(flags) & (RESET | RESTORE)) == 0
+        end = started + self._config.reconnect_seconds
+        while True:
+            stream = await self._connected(end)
+            try:
+                answer = await stream.ask(request, self._config.deadline_seconds)
+            except _Lost as lost:
+                await self._drop(stream)
+                if stateful.any():
+                    return ActResult(np.asarray(sessions, np.int64)[stateful])
+                if loop.time() >= end:
+                    raise CallFailed(StatusCode.UNAVAILABLE, stream.target, METHOD, str(lost)) from None
+                continue
+            except CallFailed:
+                await self._drop(stream)
+                raise
+            return self._result(answer, n, loop.time() - started)
+
+    def _result(self, answer: inference_pb2.ActResponse, n: int, seconds: float) -> ActResult:
+        unknown = np.frombuffer(answer.unknown_sessions, np.int64)
+        if unknown.size:
+            return ActResult(unknown, seconds=seconds)
+        log_probabilities = answer.log_probabilities
+        heroes = len(log_probabilities) // (4 * n) if n else 0
+        shape = (n, heroes)
+        return ActResult(
+            _EMPTY, wire.decode_bytes("actions", answer.actions, np.int16, (*shape, 6)),
+            wire.decode_bytes("log_probabilities", log_probabilities, np.float32, shape),
+            wire.decode_bytes("values", answer.values, np.float32, shape),
+            wire.decode_bytes("versions", answer.versions, np.int64, (n,)),
+            wire.decode_set(answer.states, None), wire.decode_set(answer.auxiliary, None),
+            answer.queue_us, answer.forward_us, answer.reward_std, seconds)
+
+    async def model(self) -> ModelInfo:
+        """What the servers serve. Raises CallFailed."""
+        m = await self._caller.call("GetModel", lambda stub: stub.GetModel, inference_pb2.GetModelRequest())
+        return ModelInfo(m.run, m.newest_version, m.layout_hash, m.schema_id, tuple(m.resident_versions))
+
+    async def _connected(self, end: float) -> _Stream:
+        loop = asyncio.get_running_loop()
+        async with self._connecting:
+            pauses = backoff(self._config)
+            while True:
+                if self._closed:
+                    raise CallFailed(StatusCode.CANCELLED, self.target, METHOD, "the client is closed")
+                if self._stream is not None and self._stream.alive:
+                    return self._stream
+                channel = aio_channel(self.target, self._config, self._token)
+                try:
+                    await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.05), 5.0))
+                    self._stream = _Stream(channel)
+                    return self._stream
+                except TimeoutError as error:
+                    await channel.close()
+                    if loop.time() >= end:
+                        raise CallFailed(StatusCode.UNAVAILABLE, self.target, METHOD, str(error)) from None
+                    self._at = (self._at + 1) % len(self._addresses)
+                    await asyncio.sleep(next(pauses))
+
+    async def _drop(self, stream: _Stream) -> None:
+        """Leaves a stream; the next request goes to the next address."""
+        if self._stream is stream:
+            self._stream = None
+            self._at = (self._at + 1) % len(self._addresses)
+            self.reconnections += 1
+        await stream.close()
+
+    async def close(self) -> None:
+        """Ends the stream; requests under way fail."""
+        self._closed = True
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.close()
+        await self._caller.close()
+
+    async def __aenter__(self) -> "InferenceClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,72 @@
+"""Unary calls to a service that has one or several addresses."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import grpc
+import grpc.aio
+
+from rapid.config import RpcConfig
+from rapid.rpc.channel import Channel, aio_channel, backoff
+from rapid.rpc.errors import failure_of
+
+Stub = TypeVar("Stub")
+Answer = TypeVar("Answer")
+
+
+def require_addresses(addresses: Sequence[str], service: str) -> list[str]:
+    """``addresses`` as a list. Raises ValueError when there is none."""
+    if isinstance(addresses, str) or not addresses or not all(addresses):
+        raise ValueError(f"{service}: a list of addresses (host:port) is wanted, not {addresses!r}")
+    return list(addresses)
+
+
+class Caller(Generic[Stub]):
+    """Calls methods of a service; when a server does not answer, the call goes to the next address.
+
+    Every call has a deadline over all its tries, and must be safe to repeat.
+    """
+
+    def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,
+                 config: RpcConfig, token: str | None) -> None:
+        self._addresses = require_addresses(addresses, service)
+        self._make_stub = make_stub
+        self._service = service
+        self._config = config
+        self._token = token
+        self._at = 0
+        self._open: dict[str, tuple[Channel, Stub]] = {}
+
+    def _stub(self) -> tuple[Channel, Stub]:
+        address = self._addresses[self._at % len(self._addresses)]
+        if address not in self._open:
+            channel = aio_channel(address, self._config, self._token)
+            self._open[address] = channel, self._make_stub(channel.grpc)
+        return self._open[address]
+
+    async def call(self, method: str, make: Callable[[Stub], Callable[..., Awaitable[Answer]]], request: Any,
+                   deadline: float | None = None) -> Answer:
+        """The answer to ``request``; ``make`` picks the method of the stub. Raises CallFailed."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + (self._config.deadline_seconds if deadline is None else deadline)
+        pauses = backoff(self._config)
+        tries = 0
+        while True:
+            channel, stub = self._stub()
+            try:
+                return await make(stub)(request, timeout=max(end - loop.time(), 0.001), metadata=channel.metadata)
+            except grpc.aio.AioRpcError as error:
+                failure = failure_of(error, channel.target, f"{self._service}/{method}")
+            tries += 1
+            pause = next(pauses)
+            if not failure.may_retry or tries > self._config.retries or loop.time() + pause >= end:
+                raise failure
+            self._at += 1
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Ends the connections."""
+        for channel, _ in self._open.values():
+            await channel.close()
+        self._open.clear()
