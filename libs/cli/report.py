@@ -61,7 +61,7 @@ def plots(run: RunRecords) -> list[Plot]:
         Plot("Time of the optimizer", "share", [of("busy_share", "computing"), of("wait_share", "waiting for samples")]),
         Plot("Policy", "nats", [of("entropy", "entropy")]),
         Plot("Change of the policy", "", [of("approx_kl", "approximate KL"), of("clip_fraction", "clipped share")]),
-        Plot("Value", "", [of("explained_variance", "explained variance"), of("value_loss", "loss")]),
+        Plot("Value", "", [of("explained_variance", "explained variance"), of("loss_value", "loss")]),
         Plot("Schedules", "", [of("learning_rate", "learning rate"), of("entropy_coefficient", "entropy coefficient"),
                                of("team_spirit", "team spirit")], log=True),
     ]

@@ -73,7 +73,7 @@ def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[s
 def save(config: RunConfig, path: Path) -> None:
     """Writes the whole configuration as YAML, beside first and then renamed."""
     beside = path.with_suffix(path.suffix + ".partial")
-    beside.write_text(yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False))
+    beside.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
     beside.replace(path)
 
 

@@ -1,0 +1,67 @@
+"""What is written down of a version: the means over its gradient steps."""
+
+import time
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from five.schedules import Hyperparameters
+
+WindowRecord = dict[str, Any]
+STALENESS_BINS = 64  # the last one holds everything older
+
+
+class Window:
+    """The gradient steps from one version to the next."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.waited = 0.0  # seconds without a batch to learn from
+        self._computed = 0.0
+        self._began = time.monotonic()
+        self._sums: dict[str, float] = defaultdict(float)
+        self._staleness = np.zeros(STALENESS_BINS, np.int64)
+        self._uses = 0
+        self._samples = 0
+        self._hero_steps = 0
+
+    def add(self, metrics: dict[str, float], staleness: npt.NDArray[np.int32], uses: npt.NDArray[np.int32],
+            seconds: float, hero_steps: int) -> None:
+        """Takes in one step: the learner's metrics, staleness [T, B] (-1: no step there), uses [B]."""
+        self.steps += 1
+        self._computed += seconds
+        for name, value in metrics.items():
+            self._sums[name] += value
+        known = staleness[staleness >= 0]
+        self._staleness += np.bincount(np.minimum(known, STALENESS_BINS - 1), minlength=STALENESS_BINS)
+        self._uses += int(uses.sum())
+        self._samples += uses.size
+        self._hero_steps += hero_steps
+
+    def close(self, version: int, hyper: Hyperparameters, publish_seconds: float) -> WindowRecord:
+        """The record of the version that the window led to. Staleness is in versions, per timestep consumed."""
+        seconds = max(time.monotonic() - self._began, 1e-9)
+        total = int(self._staleness.sum())
+        record: WindowRecord = {
+            "version": version, "seconds": seconds, "publish_seconds": publish_seconds,
+            "busy_share": self._computed / seconds, "wait_share": self.waited / seconds,
+            "consumed_per_second": self._hero_steps / seconds, "samples": self._samples,
+            "mean_uses": self._uses / max(self._samples, 1),
+            "staleness_histogram": np.trim_zeros(self._staleness, "b").tolist(),
+        }
+        if total:
+            ages = np.arange(STALENESS_BINS)
+            shares = np.cumsum(self._staleness) / total
+            record |= {
+                "staleness_mean": float((ages * self._staleness).sum() / total),
+                "staleness_median": quantile(shares, 0.5), "staleness_p95": quantile(shares, 0.95),
+            }
+        record |= {name: value / self.steps for name, value in self._sums.items()}
+        return record | hyper.as_dict()
+
+
+def quantile(shares: npt.NDArray[np.float64], share: float) -> float:
+    """The least whole number of versions that at least ``share`` of the steps do not exceed; ``shares`` cumulative."""
+    return float(np.searchsorted(shares, share - 1e-12))
