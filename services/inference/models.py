@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 import torch
 
-from rapid.rpc.errors import Unavailable
+from rapid.rpc.errors import NotFound, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,11 @@ class PolicyBuilder(Protocol):
 
 
 class VersionUnavailable(Unavailable):
-    """A version could not be loaded, or none has been published yet."""
+    """A version could not be loaded now, or none has been published yet."""
+
+
+class VersionNotFound(NotFound):
+    """A version that does not exist, or no longer."""
 
 
 @dataclass
@@ -143,7 +147,7 @@ class Models:
     def reserve(self, version: int) -> "Future[Served]":
         """A future of the version that is resolved once it is in memory, and keeps it there until ``release``.
 
-        The future raises VersionUnavailable when the version cannot be loaded.
+        The future raises VersionNotFound or VersionUnavailable when the version cannot be loaded.
         """
         with self._lock:
             served = self._resident.get(version)
@@ -209,7 +213,9 @@ class Models:
             with self._lock:
                 waiters = self._loading.pop(version)
             for waiting in waiters:
-                error = VersionUnavailable(f"version {version} could not be loaded: {cause}")
+                gone = isinstance(cause, LookupError)
+                kind = VersionNotFound if gone else VersionUnavailable
+                error = kind(f"version {version} could not be loaded: {cause}")
                 error.__cause__ = cause
                 waiting.set_exception(error)
             return

@@ -12,7 +12,8 @@ class RolloutConfig(BaseModel):
 
     processes: int = Field(1, ge=0, description="Rollout processes that a local cluster starts.")
     environment: Literal["local", "remote"] = Field(
-        "local", description="local: games run in this process. remote: on the servers of services.dota_env, a group on each in turn.")
+        "local", description="local: games run in this process. remote: on the servers of services.dota_env, a group "
+        "on each in turn.")
     games: int = Field(24, ge=1, le=4096, description="Games of one process, split over its groups.")
     groups: int = Field(2, ge=1, le=8, description="Groups in flight: while one waits for inference another steps.")
     game_threads: int = Field(1, ge=1, le=1024, description="Threads of the core that step one group's games.")
@@ -20,12 +21,12 @@ class RolloutConfig(BaseModel):
         0.0, ge=0, le=1, description="Share of games played against a scripted bot instead of a version. The paper "
         "plays none.")
     scripted_bots: list[Literal["random", "scripted-easy", "scripted", "scripted-hard"]] = Field(
-        ["scripted-easy"], min_length=1, description="Bots of those games, drawn uniformly.")
+        ["scripted"], min_length=1, description="Bots of those games, drawn uniformly.")
     max_unsent_segments: int = Field(
-        32, ge=1, description="Segments that wait to be sent; beyond it games stop, so that they run at the pace of "
+        8, ge=1, description="Segments that wait to be sent; beyond it games stop, so that they run at the pace of "
         "learning.")
     in_flight_segments: int = Field(
-        4, ge=1, description="Segments sent to one optimizer and not yet acknowledged.")
+        2, ge=1, description="Segments sent to one optimizer and not yet acknowledged.")
     encoding: Literal["raw", "sparse", "zstd", "sparse_zstd"] = Field(
         "sparse", description="How observations travel: sparse leaves zeros out, zstd compresses on top.")
     act_timeout_seconds: float = Field(

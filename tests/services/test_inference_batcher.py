@@ -21,7 +21,7 @@ from services.inference.batcher import (
     Request,
     RequestTimeout,
 )
-from services.inference.models import Models, VersionUnavailable
+from services.inference.models import Models, VersionNotFound, VersionUnavailable
 from services.inference.sessions import SessionTable
 from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, observations
 
@@ -258,7 +258,7 @@ def test_the_least_recently_used_past_version_leaves() -> None:
 def test_a_version_that_does_not_exist_fails_its_request_alone(server: Server) -> None:
     missing = server.submit([1], [0.0], RESET, 77)
     assert server.ask([2], [0.0], RESET).versions.tolist() == [0]
-    with pytest.raises(VersionUnavailable, match="version 77"):
+    with pytest.raises(VersionNotFound, match="version 77"):
         missing.result(5)
     with pytest.raises(ValueError, match="-1 is the newest"):
         server.submit([1], [0.0], RESET, -2)

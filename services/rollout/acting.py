@@ -1,0 +1,99 @@
+"""What a rollout asks of inference, and how lost sessions are rebuilt so that recurrence goes on as if nothing was."""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from rapid.clients.inference import REPLAY, RESET, RESTORE, ActResult
+from rapid.rpc.errors import CallFailed, StatusCode
+from services.rollout.ring import SIDES, Arrays, StepRing
+from services.rollout.streams import Bools, Ints, Streams
+
+
+class InferenceLost(ConnectionError):
+    """No answer: whether the step was evaluated is not known, so the states on the server are not either."""
+
+
+class VersionMissing(LookupError):
+    """A past version that was asked for cannot be had."""
+
+
+class Inference(Protocol):
+    """One stream to inference (rapid.clients.inference.InferenceClient)."""
+
+    async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8], observations: Arrays,
+                  states: Arrays | None = None, replayed_actions: npt.NDArray[np.int16] | None = None
+                  ) -> ActResult: ...
+
+    async def close(self) -> None: ...
+
+
+async def act(inference: Inference, ring: StepRing, streams: Streams, step: int) -> ActResult:
+    """Plays ``step`` for all acting sides of the group. Raises InferenceLost; call `act_again` then."""
+    rows = streams.rows
+    answer = await _ask(inference, ring, streams, rows, step, streams.flags(step).reshape(-1)[rows])
+    if len(answer.unknown_sessions):
+        lost = np.isin(streams.sessions, answer.unknown_sessions) & streams.acting
+        return await act_again(inference, ring, streams, step, lost)
+    return answer
+
+
+async def act_again(inference: Inference, ring: StepRing, streams: Streams, step: int, lost: Bools) -> ActResult:
+    """Plays ``step`` after the states of the sides in ``lost`` bool [G, 2] were lost.
+
+    Each is put back to its last known state and led through what it saw and did since; then the step is asked for.
+    Raises InferenceLost when that does not get through either.
+    """
+    rows = np.flatnonzero(lost.reshape(-1))
+    known = streams.boundary.reshape(-1)[rows]
+    born = np.repeat(streams.born, SIDES)[rows]
+    first = int(known.min(initial=step))
+    for past in range(first, step):
+        there = known <= past
+        if not there.any():
+            continue
+        at = rows[there]
+        flags = np.full(len(at), REPLAY, np.uint8)
+        begins = known[there] == past
+        fresh = begins & (born[there] == past)
+        flags[fresh] |= RESET
+        flags[begins & ~fresh] |= RESTORE
+        answer = await _ask(inference, ring, streams, at, past, flags)
+        if len(answer.unknown_sessions):
+            raise InferenceLost("sessions were lost again while they were rebuilt")
+    all_rows = streams.rows
+    flags = streams.flags(step).reshape(-1)[all_rows]
+    answer = await _ask(inference, ring, streams, all_rows, step, flags)
+    if len(answer.unknown_sessions):
+        raise InferenceLost("more sessions were lost while others were rebuilt")
+    return answer
+
+
+async def _ask(inference: Inference, ring: StepRing, streams: Streams, rows: Ints, step: int,
+               flags: npt.NDArray[np.uint8]) -> ActResult:
+    """Inference's answer for the sides in ``rows`` at a step that is still in the ring."""
+    places = ring.games * SIDES
+    whole = len(rows) == places
+    observations = {}
+    for name, array in ring.observation(step).items():
+        flat = array.reshape(places, *array.shape[2:])
+        observations[name] = flat if whole else flat[rows]
+    states = replayed = None
+    restore = flags & RESTORE != 0
+    if restore.any():
+        states = {name: state.reshape(places, *state.shape[2:])[rows[restore]]
+                  for name, state in streams.boundary_states.items()}
+    replay = flags & REPLAY != 0
+    if replay.any():
+        actions = ring.actions[ring.row(step)]
+        replayed = actions.reshape(places, *actions.shape[2:])[rows[replay]]
+    try:
+        return await inference.act(streams.sessions.reshape(-1)[rows], streams.policies.reshape(-1)[rows], flags,
+                                   observations, states, replayed)
+    except CallFailed as failure:
+        if failure.code is StatusCode.NOT_FOUND:
+            raise VersionMissing(str(failure)) from failure
+        if failure.may_retry or failure.code is StatusCode.INTERNAL:
+            raise InferenceLost(str(failure)) from failure
+        raise

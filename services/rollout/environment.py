@@ -1,0 +1,80 @@
+"""Where a group's games run: in this process, or in the environment service. Both look the same from here."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.vec_game import STATS, VecGame
+from services.rollout.ring import Arrays
+
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a timestep brought to all G games: ``signals`` float32 [G, 2, H, signals], ``winners`` uint8 [G] (0 still
+    running, 1 Radiant, 2 Dire, 3 draw), ``game_time`` float32 [G] in seconds, ``statistics`` float32 [G, 2, H, n].
+    Valid until the next call."""
+
+    signals: npt.NDArray[np.float32]
+    winners: npt.NDArray[np.uint8]
+    game_time: npt.NDArray[np.float32]
+    statistics: npt.NDArray[np.float32]
+
+
+class Environment(Protocol):
+    """G games in lockstep. ``out`` is the layout's arrays, [G, 2, ...]; the rows of the games touched are written."""
+
+    @property
+    def statistic_names(self) -> tuple[str, ...]: ...
+
+    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
+        """Begin new games in the places ``games`` int32 [k]; ``controllers`` uint8 [k, 2]: who plays each side (0 the
+        actions that are handed in, otherwise a bot)."""
+        ...
+
+    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+        """One timestep of all games; ``actions`` int16 [G, 2, H, 6]. A game that ended must be reset before the next.
+
+        Raises ConnectionError when the games are lost with their server: begin anew with ``reset`` of all.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
+class LocalEnvironment:
+    """Games of this process. They step in a thread of their own, with the interpreter lock released."""
+
+    def __init__(self, games: VecGame) -> None:
+        self._games = games
+        self._thread = ThreadPoolExecutor(1, "games")
+
+    @property
+    def statistic_names(self) -> tuple[str, ...]:
+        return STATS
+
+    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._reset, games, controllers, out)
+
+    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, actions, out)
+
+    async def close(self) -> None:
+        self._thread.shutdown()
+
+    def _reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
+        self._games.controllers[games] = controllers
+        self._games.reset(games)
+        for name, array in self._games.obs.items():
+            out[name][games] = array[games]
+
+    def _step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+        self._games.step(actions)
+        for name, array in self._games.obs.items():
+            out[name][...] = array
+        return Outcome(self._games.signals, self._games.winner, self._games.game_time, self._games.stats)

@@ -1,0 +1,168 @@
+"""Which game comes next in a place, how it ended, and what is told of it."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.rewards import SIGNALS
+from protos.five.v1 import opponents_pb2
+from rapid.clients.inference import NEWEST
+from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
+from services.rollout.streams import Seats
+
+log = logging.getLogger(__name__)
+
+DRAW = 3
+ASSIGN_SECONDS = 2.0  # a game does not wait longer for its opponent
+REPORTED = {"won": WON, "lost": LOST, "drawn": DRAWN}
+READY = 2  # opponents asked for ahead of need
+
+
+@dataclass(frozen=True)
+class Match:
+    """A game to be played. ``opponent``: -1 the newest version itself, otherwise a past version on ``side``;
+    ``bot``: a scripted bot plays ``side`` instead."""
+
+    game_id: str
+    opponent: int = NEWEST
+    side: int = 0
+    bot: str | None = None
+
+    @property
+    def seats(self) -> Seats:
+        """Only the newest version learns: against a past one, or a script, it is the other side alone."""
+        if self.bot is None and self.opponent == NEWEST:
+            return Seats((NEWEST, NEWEST), (True, True), (True, True))
+        learner = tuple(side != self.side for side in (0, 1))
+        policies = tuple(NEWEST if learns else self.opponent for learns in learner)
+        acting = learner if self.bot is not None else (True, True)
+        return Seats((policies[0], policies[1]), (acting[0], acting[1]), (learner[0], learner[1]))
+
+
+class Opponents(Protocol):
+    """The opponents service (rapid.clients.opponents.OpponentsClient)."""
+
+    async def assign(self, game_id: str) -> Opponent: ...
+
+    async def report(self, game_id: str, opponent_version: int, outcome: opponents_pb2.GameOutcome,
+                     game_seconds: float) -> bool: ...
+
+
+class Matchmaker:
+    """Draws the next match, some ahead of need, and reports results until they are taken.
+
+    Without an answer from the opponents service games are self-play of the newest version: learning goes on.
+    """
+
+    def __init__(self, opponents: Opponents, scripted_fraction: float, bots: Sequence[str],
+                 rng: np.random.Generator) -> None:
+        self._opponents = opponents
+        self._scripted = scripted_fraction
+        self._bots = list(bots)
+        self._rng = rng
+        self._ready: asyncio.Queue[Match] = asyncio.Queue(READY)
+        self._reports: asyncio.Queue[tuple[Match, str, float]] = asyncio.Queue(4096)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.unassigned = 0
+
+    def start(self) -> None:
+        """Begin to ask for opponents and to report results."""
+        self._tasks = [asyncio.create_task(self._assign()), asyncio.create_task(self._report())]
+
+    async def close(self) -> None:
+        """Stop; results not yet taken are lost with the process."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def next(self) -> Match:
+        """The next game to play."""
+        if self._rng.random() < self._scripted:
+            return Match(new_game_id(), NEWEST, int(self._rng.integers(2)), str(self._rng.choice(self._bots)))
+        try:
+            return await asyncio.wait_for(self._ready.get(), ASSIGN_SECONDS)
+        except TimeoutError:
+            self.unassigned += 1
+            return Match(new_game_id())
+
+    def finished(self, match: Match, outcome: str, game_seconds: float) -> None:
+        """Have a result reported, where the league counts it: of games against past versions."""
+        if match.bot is not None or match.opponent == NEWEST:
+            return
+        if self._reports.full():
+            log.warning("the result of game %s is dropped: %d results wait for the opponents service",
+                        match.game_id, self._reports.qsize())
+            return
+        self._reports.put_nowait((match, outcome, game_seconds))
+
+    async def _assign(self) -> None:
+        while True:
+            game_id = new_game_id()
+            try:
+                opponent = await self._opponents.assign(game_id)
+            except Exception as error:
+                log.warning("no opponent could be had, games are self-play meanwhile: %s", error)
+                await asyncio.sleep(1.0)
+                continue
+            await self._ready.put(Match(game_id, opponent.version, opponent.side))
+
+    async def _report(self) -> None:
+        while True:
+            match, outcome, seconds = await self._reports.get()
+            while True:
+                try:
+                    await self._opponents.report(match.game_id, match.opponent, REPORTED[outcome], seconds)
+                    break
+                except Exception as error:
+                    log.warning("the result of game %s could not be reported, trying again: %s", match.game_id, error)
+                    await asyncio.sleep(1.0)
+
+
+def new_game_id() -> str:
+    """16 random bytes, hex."""
+    return secrets.token_hex(16)
+
+
+def outcomes(winner: int) -> tuple[str, str]:
+    """How a game ended for Radiant and Dire. ``winner``: 1 Radiant, 2 Dire, 3 nobody."""
+    if winner == DRAW:
+        return "drawn", "drawn"
+    return ("won", "lost") if winner == 1 else ("lost", "won")
+
+
+@dataclass
+class GameRecord:
+    """What is gathered of a game while it goes on: ``earned`` float64 [2, H, signals], weighted."""
+
+    match: Match
+    earned: npt.NDArray[np.float64]
+    began: float = field(default_factory=time.monotonic)
+
+    def finish(self, winner: int, game_seconds: float, version: int, statistics: npt.NDArray[np.float32],
+               names: Sequence[str]) -> dict[str, Any]:
+        """The record of a finished game for the run's series, JSON values. Means are over the heroes that learn.
+
+        ``statistics`` float32 [2, H, n].
+        """
+        trains = np.array(self.match.seats.trains)
+        learner = int(np.argmax(trains))
+        mean = statistics[trains].mean(axis=(0, 1), dtype=np.float64)
+        earned = self.earned[trains].mean(axis=(0, 1))
+        against: Mapping[str, Any] = {"opponent": self.match.opponent}
+        if self.match.bot is not None:
+            against = {"opponent": self.match.bot}
+        return {
+            "game": self.match.game_id, "version": version, **against,
+            "outcome": "selfplay" if trains.all() else outcomes(winner)[learner],
+            "winner": ("", "radiant", "dire", "draw")[winner],
+            "game_seconds": round(float(game_seconds), 1), "wall_seconds": round(time.monotonic() - self.began, 1),
+            "statistics": {name: round(float(value), 3) for name, value in zip(names, mean, strict=True)},
+            "rewards": {name: round(float(value), 4) for name, value in zip(SIGNALS, earned, strict=True)},
+        }

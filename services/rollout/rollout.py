@@ -1,0 +1,269 @@
+"""The rollout loop: groups of games play, what they saw is cut into segments, the segments are sent."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.rewards import SIGNALS
+from dota.vec_game import Controller
+from five.learning.auxiliary import Outcome as GameOutcome
+from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
+from services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
+from services.rollout.environment import Environment, Outcome
+from services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
+from services.rollout.ring import SIDES, Arrays, StepRing
+from services.rollout.segments import Following, Rates, Segments, net_worth_ranks
+from services.rollout.sender import Sender
+from services.rollout.streams import Streams
+
+log = logging.getLogger(__name__)
+
+BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.MEDIUM,
+        "scripted-hard": Controller.HARD}
+MAX_PAUSE_SECONDS = 5.0
+
+
+class Gate(Protocol):
+    """When games may go on: the run's status and the process's own end."""
+
+    @property
+    def stopping(self) -> bool: ...
+
+    async def open(self) -> None:
+        """Waits while the run is paused; returns at once when stopping."""
+        ...
+
+
+@dataclass
+class Progress:
+    """Totals of a group since it began; the service turns them into metrics."""
+
+    team_steps: int = 0
+    hero_steps: int = 0
+    games: int = 0
+    segments: int = 0
+    recoveries: int = 0
+    abandoned_games: int = 0
+    act_seconds: float = 0.0
+    step_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    cut_seconds: float = 0.0
+    queue_us: int = 0
+    forward_us: int = 0
+    newest_version: int = -1
+
+
+@dataclass
+class Wiring:
+    """What a group works with."""
+
+    environment: Environment
+    inference: Inference
+    matchmaker: Matchmaker
+    sender: Sender
+    gate: Gate
+    rates: Callable[[int, float], Rates]
+    on_game: Callable[[dict[str, Any]], None] = lambda record: None
+
+
+@dataclass
+class Group:
+    """G games in lockstep. `play` runs until the gate says stop.
+
+    While this group waits for inference or for its games, the other groups of the process work.
+    """
+
+    wiring: Wiring
+    ring: StepRing
+    streams: Streams
+    segments: Segments
+    unroll: int
+    samples: int
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        games = self.ring.games
+        self._records: list[GameRecord] = []
+        self._everything = np.arange(games, dtype=np.int32)
+        self._reward_std = 1.0
+        self._net_worth = self.wiring.environment.statistic_names.index("net_worth")
+
+    async def play(self) -> None:
+        """Plays until told to stop. What is not yet a whole segment then is lost with the process."""
+        wiring = self.wiring
+        step = 0
+        await self._begin(step, self._everything, stagger=True)
+        while not wiring.gate.stopping:
+            waited = time.perf_counter()
+            await wiring.gate.open()
+            await wiring.sender.room()
+            began = time.perf_counter()
+            self.progress.wait_seconds += began - waited
+            answer = await self._act(step)
+            if answer is None:
+                break
+            asked = time.perf_counter()
+            self._take_in(step, answer)
+            cut = time.perf_counter()
+            try:
+                outcome = await wiring.environment.step(
+                    self.ring.actions[self.ring.row(step)], self.ring.observation(step + 1))
+            except ConnectionError as error:
+                log.warning("the games are lost with their server, new ones begin: %s", error)
+                step += 1
+                await self._abandon(step, self._everything)
+                continue
+            stepped = time.perf_counter()
+            await self._after(step, outcome)
+            p = self.progress
+            p.act_seconds += asked - began
+            p.step_seconds += stepped - cut
+            p.cut_seconds += cut - asked + time.perf_counter() - stepped
+            step += 1
+
+    # ------------------------------------------------------------------------------------------ before the step
+
+    async def _act(self, step: int) -> ActResult | None:
+        """Inference's answer; None when stopping before there was one. Lost states are rebuilt on the way."""
+        inference, ring, streams = self.wiring.inference, self.ring, self.streams
+        pause = 0.1
+        lost = False
+        while not self.wiring.gate.stopping:
+            try:
+                if lost:
+                    self.progress.recoveries += 1
+                    return await act_again(inference, ring, streams, step, streams.acting)
+                return await act(inference, ring, streams, step)
+            except InferenceLost as error:
+                log.warning("inference was lost, states are rebuilt: %s", error)
+                lost = True
+            except VersionMissing as error:
+                past = np.flatnonzero((streams.policies != NEWEST).any(axis=1)).astype(np.int32)
+                log.warning("a past version cannot be had, %d games against one are given up: %s", len(past), error)
+                await self._abandon(step, past)
+                lost = True
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+        return None
+
+    def _take_in(self, step: int, answer: ActResult) -> None:
+        """Record the answer to a step, and cut the segments that waited for it."""
+        ring, streams, progress = self.ring, self.streams, self.progress
+        row, rows = ring.row(step), streams.rows
+        games, sides = rows // SIDES, rows % SIDES
+        ring.actions[row, games, sides] = answer.actions
+        ring.logp[row, games, sides] = answer.log_probabilities
+        ring.values[row, games, sides] = answer.values
+        ring.versions[row, games, sides] = answer.versions
+        newest = answer.versions[streams.policies.reshape(-1)[rows] == NEWEST]
+        if len(newest):
+            progress.newest_version = max(progress.newest_version, int(newest.max()))
+        self._reward_std = answer.reward_std
+        wanted = rows[streams.flags(step).reshape(-1)[rows] & WANT_STATE != 0]
+        full = streams.full(step)
+        if len(full):
+            place = {int(at): i for i, at in enumerate(wanted)}
+            for game in full.tolist():
+                self._cut(game, step, Following(ring.values[row, game], self._predictions(game, place, answer)), None)
+            streams.next_segment(full, step)
+        if len(wanted):
+            streams.keep_states(step, wanted, answer.states)
+        progress.team_steps += len(rows)
+        progress.hero_steps += len(rows) * ring.heroes
+        progress.queue_us += answer.queue_us
+        progress.forward_us += answer.forward_us
+
+    def _predictions(self, game: int, place: dict[int, int], answer: ActResult) -> Arrays:
+        """Both sides' predictions [2, ...] at a sample's start; a side that inference does not play repeats the other."""
+        at = [place.get(game * SIDES + side) for side in range(SIDES)]
+        known = [i for i in at if i is not None]
+        index = [known[0] if i is None else i for i in at]
+        return {name: array[index] for name, array in answer.auxiliary.items()}
+
+    # ------------------------------------------------------------------------------------------- after the step
+
+    async def _after(self, step: int, outcome: Outcome) -> None:
+        ring = self.ring
+        row = ring.row(step)
+        ring.signals[row] = outcome.signals
+        ring.game_time[row] = outcome.game_time
+        ended = np.flatnonzero(outcome.winners).astype(np.int32)
+        if not len(ended):
+            return
+        for game in ended.tolist():
+            self._end(game, step, int(outcome.winners[game]), float(outcome.game_time[game]), outcome.statistics[game])
+        await self._begin(step + 1, ended)
+
+    def _end(self, game: int, step: int, winner: int, game_seconds: float, statistics: npt.NDArray[np.float32]) -> None:
+        """A game ended with ``step``; the observation of the step after is its last."""
+        won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
+        ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
+        self._cut(game, step + 1, None, (GameOutcome(won[0], ranks[0]), GameOutcome(won[1], ranks[1])))
+        record = self._records[game]
+        match = record.match
+        learner = int(np.argmax(match.seats.trains))
+        self.wiring.matchmaker.finished(match, outcomes(winner)[learner], game_seconds)
+        self.wiring.on_game(record.finish(winner, game_seconds, self.progress.newest_version, statistics,
+                                          self.wiring.environment.statistic_names))
+        self.progress.games += 1
+
+    def _cut(self, game: int, end: int, following: Following | None,
+             ends: tuple[GameOutcome, GameOutcome] | None) -> None:
+        """Make segments of the game's steps up to ``end`` (exclusive) and have them sent."""
+        start = int(self.streams.start[game])
+        train = tuple(np.flatnonzero(self.streams.trains[game]).tolist())
+        rates = self.wiring.rates(self.progress.newest_version, self._reward_std)
+        made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, following,
+                                         ends)
+        self._records[game].earned += earned
+        for segment in made:
+            self.wiring.sender.put(segment)
+        self.progress.segments += len(made)
+
+    async def _begin(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
+        """New games in these places; their first observation is that of ``step``."""
+        controllers = np.zeros((len(games), SIDES), np.uint8)
+        for i, game in enumerate(games.tolist()):
+            match = await self.wiring.matchmaker.next()
+            if match.bot is not None:
+                controllers[i, match.side] = BOTS[match.bot]
+            record = GameRecord(match, np.zeros((SIDES, self.ring.heroes, len(SIGNALS))))
+            if game < len(self._records):
+                self._records[game] = record
+            else:
+                self._records.append(record)
+            # The places' first segments have different lengths, so that they do not all end in the same step.
+            first = self.unroll * (1 + game % self.samples) if stagger else None
+            self.streams.begin(game, step, match.seats, first)
+            self.segments.begin(game)
+        await self.wiring.environment.reset(games, controllers, self.ring.observation(step))
+
+    async def _abandon(self, step: int, games: npt.NDArray[np.int32]) -> None:
+        """Give up games that cannot go on, their unsent steps with them, and begin others."""
+        self.progress.abandoned_games += len(games)
+        pause = 0.5
+        while not self.wiring.gate.stopping:
+            try:
+                await self._begin(step, games)
+                return
+            except ConnectionError as error:
+                log.warning("no games can begin yet: %s", error)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
+
+
+def ring_capacity(unroll: int, samples: int) -> int:
+    """Steps to remember: a segment, the step that it is bootstrapped from, and the sample before it, from whose start
+    a state is rebuilt while the next one's is not known yet."""
+    return unroll * (samples + 1) + 2
+
+
+def spread(games: int, groups: int) -> list[int]:
+    """How many games each group plays; groups without any are left out."""
+    return [n for n in (games // groups + (i < games % groups) for i in range(groups)) if n]

@@ -1,0 +1,94 @@
+"""Segments on their way to the optimizers."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from five.learning import samples
+from rapid.clients.experience import ExperienceClient, Segment
+from rapid.rpc.errors import MessageTooLarge
+
+log = logging.getLogger(__name__)
+
+# Observations that are mostly zero.
+SPARSE = ("shared", "private")
+
+
+@dataclass(frozen=True)
+class _Made:
+    segment: samples.Segment
+    at: float
+
+
+class Sender:
+    """A bounded queue of segments in front of all optimizers; whichever has room takes the next.
+
+    Optimizers acknowledge at the pace of learning, and each client has a bounded number under way: once this queue
+    is full as well, games stop in ``room``. What waits grows old, so the bound is small.
+    """
+
+    def __init__(self, doors: Sequence[ExperienceClient], max_unsent: int) -> None:
+        self._doors = list(doors)
+        self._max_unsent = max_unsent
+        self._queue: asyncio.Queue[_Made] = asyncio.Queue()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self.dropped = 0
+
+    @property
+    def unsent(self) -> int:
+        """Segments that no optimizer has taken yet."""
+        return self._queue.qsize() + sum(door.unacknowledged for door in self._doors)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._tasks = [asyncio.create_task(self._send(door)) for door in self._doors]
+
+    async def room(self) -> None:
+        """Wait while the queue is full. Raises what ended the sending: segments that are refused for good."""
+        while not self._room.is_set():
+            self._raise_failure()
+            try:
+                await asyncio.wait_for(self._room.wait(), 1.0)
+            except TimeoutError:
+                continue
+        self._raise_failure()
+
+    def put(self, segment: samples.Segment) -> None:
+        """Have a segment sent. Never blocks: ``room`` does."""
+        self._queue.put_nowait(_Made(segment, time.time()))
+        if self._queue.qsize() >= self._max_unsent:
+            self._room.clear()
+
+    async def drain(self, seconds: float) -> int:
+        """Wait up to ``seconds`` for everything to be sent, then stop. Returns how many segments were left."""
+        deadline = time.monotonic() + seconds
+        while self._queue.qsize() and time.monotonic() < deadline and not all(t.done() for t in self._tasks):
+            await asyncio.sleep(0.02)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        left = max(deadline - time.monotonic(), 0.0)
+        await asyncio.gather(*(door.close(left) for door in self._doors), return_exceptions=True)
+        return self.unsent
+
+    async def _send(self, door: ExperienceClient) -> None:
+        while True:
+            made = await self._queue.get()
+            if self._queue.qsize() < self._max_unsent:
+                self._room.set()
+            s = made.segment
+            try:
+                await door.push(Segment(s.samples, s.arrays, s.reward_sum, s.reward_square_sum, s.reward_count,
+                                        s.oldest_version, s.newest_version, made.at))
+            except MessageTooLarge:
+                self.dropped += 1
+                log.exception("a segment is dropped")
+
+    def _raise_failure(self) -> None:
+        for task in self._tasks:
+            if task.done() and not task.cancelled() and task.exception() is not None:
+                raise task.exception()  # type: ignore[misc]

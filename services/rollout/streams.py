@@ -1,0 +1,103 @@
+"""Who acts in each place of a group, in which step of its game, and the states from which a lost session is rebuilt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rapid.clients.inference import NEWEST, RESET, WANT_STATE
+from services.rollout.ring import SIDES, Array, Arrays
+
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+StateSpecs = Mapping[str, tuple[tuple[int, ...], Any]]
+
+
+@dataclass(frozen=True)
+class Seats:
+    """How a game's two sides are played: ``policies`` the version each side follows (-1 newest), ``acting`` whether
+    inference plays it (a script does otherwise), ``trains`` whether it is learned from."""
+
+    policies: tuple[int, int]
+    acting: tuple[bool, bool]
+    trains: tuple[bool, bool]
+
+
+class Streams:
+    """Vectors over a group's places, [G] for games and [G, 2] for sides.
+
+    Attributes: ``sessions``, ``policies`` int64 [G, 2]; ``acting``, ``trains`` bool [G, 2]; ``born`` int64 [G], the
+    group's step at which the game began; ``start`` int64 [G], at which its present segment began; ``target`` int64 [G],
+    the steps of that segment when it is full; ``sample_states`` [samples, G, 2, ...], states at the starts of its
+    samples.
+
+    Samples are counted from a game's first step on, so both sides of a game cross sample and segment borders together.
+    """
+
+    def __init__(self, games: int, unroll: int, samples: int, state_specs: StateSpecs,
+                 rng: np.random.Generator) -> None:
+        self._unroll = unroll
+        self._samples = samples
+        self._rng = rng
+        self.sessions: Ints = np.zeros((games, SIDES), np.int64)
+        self.policies: Ints = np.full((games, SIDES), NEWEST, np.int64)
+        self.acting: Bools = np.zeros((games, SIDES), np.bool_)
+        self.trains: Bools = np.zeros((games, SIDES), np.bool_)
+        self.born: Ints = np.zeros(games, np.int64)
+        self.start: Ints = np.zeros(games, np.int64)
+        self.target: Ints = np.full(games, unroll * samples, np.int64)
+        self.boundary: Ints = np.zeros((games, SIDES), np.int64)
+        lead = (games, SIDES)
+        self.boundary_states: Arrays = {
+            name: np.zeros((*lead, *shape), np.float32) for name, (shape, _) in state_specs.items()}
+        self.sample_states: Arrays = {
+            name: np.zeros((samples, *lead, *shape), np.float32) for name, (shape, _) in state_specs.items()}
+        self._rows: Ints | None = None
+
+    def begin(self, game: int, step: int, seats: Seats, first_target: int | None = None) -> None:
+        """A new game starts in this place with the group's step ``step``, under new session ids.
+
+        ``first_target`` shortens its first segment, so that not all places send at once.
+        """
+        self.sessions[game] = self._rng.integers(0, 2**63 - 1, SIDES)
+        self.policies[game] = seats.policies
+        self.acting[game] = seats.acting
+        self.trains[game] = seats.trains
+        self.born[game] = step
+        self.boundary[game] = step
+        self.start[game] = step
+        self.target[game] = first_target or self._unroll * self._samples
+        self._rows = None
+
+    def next_segment(self, games: Ints, step: int) -> None:
+        """The games' segments go on as new ones that begin with ``step``."""
+        self.start[games] = step
+        self.target[games] = self._unroll * self._samples
+
+    @property
+    def rows(self) -> Ints:
+        """Places that inference plays, as indices into [G * 2]."""
+        if self._rows is None:
+            self._rows = np.flatnonzero(self.acting.reshape(-1))
+        return self._rows
+
+    def flags(self, step: int) -> npt.NDArray[np.uint8]:
+        """What to ask for each side at a step, uint8 [G, 2]: a new game's reset, a sample's state."""
+        age = step - self.born
+        flags = np.where(age % self._unroll == 0, WANT_STATE, 0) | np.where(age == 0, RESET, 0)
+        return np.broadcast_to(flags.astype(np.uint8)[:, None], (len(age), SIDES)).copy()
+
+    def full(self, step: int) -> Ints:
+        """Games whose segment was completed by the step before ``step``."""
+        return np.flatnonzero(step - self.start == self.target)
+
+    def keep_states(self, step: int, rows: Ints, states: Mapping[str, Array]) -> None:
+        """Takes in the states [len(rows), ...] from which the sides in ``rows`` ([G * 2] indices) began ``step``."""
+        games, sides = rows // SIDES, rows % SIDES
+        sample = (step - self.start[games]) // self._unroll
+        self.boundary[games, sides] = step
+        for name, state in states.items():
+            self.boundary_states[name][games, sides] = state
+            self.sample_states[name][sample, games, sides] = state
