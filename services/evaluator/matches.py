@@ -1,0 +1,164 @@
+"""Plays games between versions and scripted bots, many at a time."""
+
+import asyncio
+import itertools
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from rapid.clients.inference import CLOSE, RESET, ActResult
+
+Array = npt.NDArray[Any]
+RUNNING = 0
+DRAW = 3
+
+
+class Games(Protocol):
+    """The part of dota.VecGame that matches need."""
+
+    obs: dict[str, Array]  # [G, 2, ...]
+    controllers: Array  # uint8 [G, 2]
+    winner: Array  # uint8 [G]
+    game_time: Array  # float32 [G]
+    stats: Array  # float32 [G, 2, H, K]
+
+    def reset(self, indices: Array) -> None: ...
+
+    def step(self, actions: Array, which: Array) -> None: ...
+
+
+class Inference(Protocol):
+    """The part of rapid.clients.inference.InferenceClient that matches need."""
+
+    async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]
+                  ) -> ActResult: ...
+
+
+@dataclass(frozen=True)
+class Player:
+    """Who plays a team: a bot of the game's core (``controller`` > 0), or a version of the policy (-1: the newest)."""
+
+    name: str
+    controller: int = 0
+    version: int = -1
+
+    @property
+    def is_policy(self) -> bool:
+        """Whether its actions come from inference."""
+        return self.controller == 0
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The agent that is measured against an opponent; ``side`` 0 or 1 is the agent's."""
+
+    agent: Player
+    opponent: Player
+    side: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished game. ``score`` 1 the agent won, 0.5 a draw, 0 lost; statistics float32 [K], means over heroes."""
+
+    pairing: Pairing
+    score: float
+    game_seconds: float
+    agent_statistics: Array
+    opponent_statistics: Array
+
+
+class Matches:
+    """Keeps a vector of games busy with pairings."""
+
+    def __init__(self, games: Games, inference: Inference, heroes: int) -> None:
+        self._games = games
+        self._inference = inference
+        self._count = len(games.winner)
+        self._heroes = heroes
+        self._session = itertools.count(secrets.randbits(40) << 20)
+        self._sessions = np.zeros((self._count, 2), np.int64)
+        self._policies = np.full((self._count, 2), -1, np.int64)
+        self._fresh = np.zeros((self._count, 2), bool)
+        self._pairings: list[Pairing | None] = [None] * self._count
+        self._actions = np.zeros((self._count, 2, heroes, 6), np.int16)
+
+    async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
+                   pause: Callable[[], bool] = lambda: False, rest_seconds: float = 0.0) -> None:
+        """Plays until ``next_pairing`` gives no more and every game has ended. ``pause`` holds all games."""
+        self._start([i for i in range(self._count)], next_pairing)
+        while any(p is not None for p in self._pairings):
+            if pause():
+                await asyncio.sleep(0.2)
+                continue
+            if not await self._act():
+                self._start([i for i, p in enumerate(self._pairings) if p is not None], None)
+                continue
+            live = np.flatnonzero([p is not None for p in self._pairings]).astype(np.int32)
+            await asyncio.to_thread(self._games.step, self._actions[live], live)
+            ended = [int(i) for i in live if self._games.winner[i] != RUNNING]
+            for i in ended:
+                on_result(self._result(i))
+            if ended:
+                await self._close(ended)
+                self._start(ended, next_pairing)
+            if rest_seconds:
+                await asyncio.sleep(rest_seconds)
+
+    def _start(self, games: list[int], next_pairing: Callable[[], Pairing | None] | None) -> None:
+        """Begins new games; without ``next_pairing`` the same pairings again (their policies' states were lost)."""
+        begun = []
+        for i in games:
+            pairing = self._pairings[i] if next_pairing is None else next_pairing()
+            self._pairings[i] = pairing
+            if pairing is None:
+                continue
+            begun.append(i)
+            for team in (0, 1):
+                player = pairing.agent if team == pairing.side else pairing.opponent
+                self._games.controllers[i, team] = player.controller
+                self._policies[i, team] = player.version
+                self._sessions[i, team] = next(self._session)
+                self._fresh[i, team] = True
+        if begun:
+            self._games.reset(np.array(begun, np.int32))
+
+    async def _act(self) -> bool:
+        """Actions of every team that a policy plays. False when the server has lost their states."""
+        rows = self._policy_rows([i for i, p in enumerate(self._pairings) if p is not None])
+        if not len(rows[0]):
+            return True
+        flags = np.where(self._fresh[rows], RESET, 0).astype(np.uint8)
+        answer = await self._inference.act(self._sessions[rows], self._policies[rows], flags,
+                                           {name: array[rows] for name, array in self._games.obs.items()})
+        if answer.unknown_sessions.size:
+            return False
+        self._fresh[rows] = False
+        self._actions[rows] = answer.actions
+        return True
+
+    async def _close(self, ended: list[int]) -> None:
+        """Lets the server forget the sessions of ended games; it would do so by itself when their lease ends."""
+        rows = self._policy_rows(ended)
+        if len(rows[0]):
+            flags = np.full(len(rows[0]), CLOSE, np.uint8)
+            await self._inference.act(self._sessions[rows], self._policies[rows], flags,
+                                      {name: array[rows] for name, array in self._games.obs.items()})
+
+    def _policy_rows(self, games: list[int]) -> tuple[Array, Array]:
+        pairs = [(i, team) for i in games for team in (0, 1) if self._games.controllers[i, team] == 0]
+        table = np.array(pairs, np.int64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    def _result(self, i: int) -> Result:
+        pairing = self._pairings[i]
+        assert pairing is not None
+        winner = int(self._games.winner[i])
+        score = 0.5 if winner == DRAW else float(winner - 1 == pairing.side)
+        statistics = self._games.stats[i].mean(axis=1)
+        return Result(pairing, score, float(self._games.game_time[i]), statistics[pairing.side].copy(),
+                      statistics[1 - pairing.side].copy())

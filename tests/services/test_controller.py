@@ -1,0 +1,137 @@
+"""The REST face against a real Redis: what it shows, who may change what, what it refuses."""
+
+import pytest
+from fastapi.testclient import TestClient
+from fastapi import FastAPI
+
+from five.config import SchedulesConfig
+from rapid.config import StoreConfig
+from rapid.store.leases import Instance, Lease
+from rapid.store.parameters import ParameterStore
+from rapid.store.state import RunState, Status
+from services.controller.auth import Gate
+from services.controller.reconcile import next_status, reconcile
+from services.controller.service import Controller, create_app
+
+import numpy as np
+import redis
+
+OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "ada"}
+VIEWER = {"Authorization": "Bearer viewer-token"}
+
+
+@pytest.fixture
+def state(redis_client: redis.Redis) -> RunState:
+    state = RunState(redis_client, "trial")
+    state.create({"name": "trial"}, "test")
+    return state
+
+
+@pytest.fixture
+def store(redis_client: redis.Redis) -> ParameterStore:
+    return ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=0))
+
+
+@pytest.fixture
+def app(state: RunState, store: ParameterStore) -> FastAPI:
+    return create_app(Controller("trial", state, store, SchedulesConfig()),
+                      Gate("operator-token", "viewer-token", auth=True))
+
+
+@pytest.fixture
+def client(app: FastAPI) -> TestClient:
+    return TestClient(app)
+
+
+def test_without_a_token_nothing_is_shown(client: TestClient, app: FastAPI) -> None:
+    paths = [path for path in app.openapi()["paths"]]
+    assert len(paths) > 10
+    for path in paths:
+        for method in app.openapi()["paths"][path]:
+            concrete = path.replace("{version}", "0").replace("{kind}", "games").replace("{name}", "learning_rate")
+            assert client.request(method, concrete).status_code == 401, path
+    assert client.get("/v1/status", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_viewer_reads_but_changes_nothing(client: TestClient, state: RunState) -> None:
+    state.transition(Status.RUNNING, "test")
+    assert client.get("/v1/status", headers=VIEWER).json()["status"] == "running"
+    for method, path in (("post", "/v1/pause"), ("post", "/v1/stop"), ("put", "/v1/schedules/learning_rate")):
+        answer = client.request(method, path, headers=VIEWER, json={"to": 1.0} if method == "put" else {})
+        assert answer.status_code == 403, path
+    now = state.status()
+    assert now is not None and now.status is Status.RUNNING
+
+
+def test_reading_changes_nothing(client: TestClient, state: RunState, app: FastAPI) -> None:
+    before = (state.status(), len(state.events.last()))
+    for path, methods in app.openapi()["paths"].items():
+        if "get" in methods:
+            client.get(path.replace("{version}", "0").replace("{kind}", "games"), headers=OPERATOR)
+    assert (state.status(), len(state.events.last())) == before
+
+
+def test_pause_and_resume_are_events_with_a_name(client: TestClient, state: RunState) -> None:
+    state.transition(Status.RUNNING, "test")
+    assert client.post("/v1/pause", headers=OPERATOR, json={"reason": "a look"}).json()["status"] == "pausing"
+    assert client.post("/v1/resume", headers=OPERATOR).json()["status"] == "running"
+    events = client.get("/v1/events", headers=VIEWER, params={"limit": 2}).json()
+    assert [(e["who"], e["what"]) for e in events] == [("ada", "run.running"), ("ada", "run.pausing")]
+    assert events[1]["details"]["reason"] == "a look"
+
+
+def test_an_impossible_transition_says_what_is_possible(client: TestClient, state: RunState) -> None:
+    answer = client.post("/v1/pause", headers=OPERATOR)
+    assert answer.status_code == 409 and "running" in answer.json()["detail"]
+
+
+def test_a_schedule_is_changed_from_the_present_version_on(client: TestClient, store: ParameterStore) -> None:
+    store.publish(4, {"w": np.ones(3, np.float32)}, {"reward_std": 1.0})
+    answer = client.put("/v1/schedules/learning_rate", headers=OPERATOR, json={"to": 1e-6, "length": 10})
+    assert answer.status_code == 200
+    ramp = answer.json()["learning_rate"]["ramps"][-1]
+    assert (ramp["start"], ramp["to"], ramp["length"]) == (4, 1e-6, 10)
+    assert client.get("/v1/schedules", headers=VIEWER).json() == answer.json()
+    assert client.put("/v1/schedules/gamma", headers=OPERATOR, json={"to": 1}).status_code == 404
+    assert client.put("/v1/schedules/learning_rate", headers=OPERATOR, json={"too": 1}).status_code == 422
+
+
+def test_versions_are_listed_newest_first(client: TestClient, store: ParameterStore) -> None:
+    for v in (0, 1):
+        store.publish(v, {"w": np.full(3, v, np.float32)}, {"reward_std": 1.0})
+    assert [r["version"] for r in client.get("/v1/versions", headers=VIEWER).json()] == [1, 0]
+    assert client.get("/v1/versions/1", headers=VIEWER).json()["meta"]["reward_std"] == 1.0
+    assert client.get("/v1/versions/7", headers=VIEWER).status_code == 404
+
+
+def test_auth_without_a_token_refuses_to_start() -> None:
+    with pytest.raises(ValueError, match="FIVE_TOKEN"):
+        Gate(None, None, auth=True)
+
+
+def instance(kind: str, **stats: object) -> Instance:
+    return Instance(kind, "a", "", "", 0.0, 0.0, dict(stats))
+
+
+def test_a_run_starts_when_all_are_there() -> None:
+    up = [instance(k) for k in ("inference", "optimizer", "rollout")]
+    assert next_status(Status.STARTING, None, up) is None
+    assert next_status(Status.STARTING, 0, up[:2]) is None
+    due = next_status(Status.STARTING, 0, up)
+    assert due is not None and due[0] is Status.RUNNING
+
+
+def test_a_run_is_paused_when_all_rest() -> None:
+    assert next_status(Status.PAUSING, 3, [instance("rollout"), instance("optimizer", resting=True)]) is None
+    due = next_status(Status.PAUSING, 3, [instance("rollout", resting=True), instance("optimizer", resting=True),
+                                          instance("inference")])
+    assert due is not None and due[0] is Status.PAUSED
+
+
+def test_reconcile_acts_once(state: RunState, redis_client: redis.Redis) -> None:
+    for kind in ("inference", "optimizer", "rollout"):
+        Lease(redis_client, "trial", kind, "a", 10.0).renew()
+    up = [instance(k) for k in ("inference", "optimizer", "rollout")]
+    assert reconcile(state, lambda: 0, lambda: up)
+    assert not reconcile(state, lambda: 0, lambda: up)
