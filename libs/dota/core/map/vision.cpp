@@ -168,6 +168,7 @@ void update_vision(Context& c) {
       if (u.true_sight > 0) see(fog.true_sight, map, u.pos, u.true_sight, true, felled);
     }
   });
+  reveal_effects(c);
 }
 
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying) {

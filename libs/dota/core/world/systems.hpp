@@ -145,7 +145,7 @@ void clear_modifiers(Context& c, Unit& u);
 // The modifier of a power rune (a PickupKind), with rules.json's runes.effects; GameRules::rune_effects holds them.
 void apply_rune(Context& c, Unit& u, int kind);
 void disjoint(Context& c, Unit& u);  // its incoming projectiles lose it
-float area_vision(const Context& c, const Area& a);  // radius it reveals for its team now; 0: none
+void reveal_effects(Context& c);  // after update_vision(): what areas and bolts let their team see
 
 // ---- world/step.cpp ---------------------------------------------------------------------------------------------------
 void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero

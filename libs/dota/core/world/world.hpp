@@ -163,6 +163,7 @@ struct Modifier {
   std::uint8_t counter = 0; // pseudo-random counter of a proc, attacks left of an attack-limited buff
   float ready = 0;          // game time a proc's own cooldown ends
   Vec2 motion;              // forced motion, units per second
+  Handle aim;               // the one target it is for (Hurricane Pike)
 };
 
 struct Projectile {

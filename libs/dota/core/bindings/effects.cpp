@@ -1,0 +1,91 @@
+// Test hooks of the effect interpreter: programs as the compiler made them, and what sits on units.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/data.hpp"
+#include "effects/program_node.hpp"
+#include "world/systems.hpp"
+
+namespace nb = nanobind;
+
+namespace dota {
+
+namespace {
+
+std::vector<std::string> primitive_names() {
+  std::vector<std::string> out;
+  for (int i = 0; i < kPrims; ++i) out.push_back(primitive_name(static_cast<Prim>(i)));
+  return out;
+}
+
+std::vector<std::string> built_primitives() {
+  std::vector<std::string> out;
+  for (int i = 0; i < kPrims; ++i)
+    if (primitive_spec(static_cast<Prim>(i))) out.push_back(primitive_name(static_cast<Prim>(i)));
+  return out;
+}
+
+nb::dict describe(const Tables& t, const EffectNode& n) {
+  nb::dict d;
+  d["primitive"] = primitive_name(n.prim);
+  d["passive"] = n.passive;
+  d["modifier"] = n.modifier < 0 ? nb::object(nb::none()) : nb::object(nb::str(t.modifiers[static_cast<std::size_t>(n.modifier)].c_str()));
+  nb::dict numbers;
+  for (int r = 0; r < kRoles; ++r) {
+    const Value* v = n.value(static_cast<Role>(r));
+    if (!v) continue;
+    nb::list ranks;
+    for (int i = 0; i < v->base.n; ++i) ranks.append(v->base.v[static_cast<std::size_t>(i)]);
+    numbers[role_name(static_cast<Role>(r))] = ranks;
+  }
+  d["numbers"] = numbers;
+  nb::list children;
+  for (int i = 0; i < n.then_count; ++i) children.append(n.then_first + i);
+  d["then"] = children;
+  d["stats"] = static_cast<int>(n.stats.size());
+  d["status"] = n.status;
+  return d;
+}
+
+nb::dict program_dict(const Tables& t, const Program& p) {
+  nb::dict d;
+  nb::list nodes;
+  for (const EffectNode& n : p.nodes) nodes.append(describe(t, n));
+  d["nodes"] = nodes;
+  nb::list roots;
+  for (const std::uint16_t r : p.roots) roots.append(static_cast<int>(r));
+  d["roots"] = roots;
+  nb::list missing;
+  for (const std::string& m : p.missing) missing.append(m);
+  d["missing"] = missing;
+  d["inert"] = p.inert;
+  return d;
+}
+
+// Compiles an ability given as parsed JSON, against no other tables. Raises RuntimeError naming the ability.
+nb::dict compile_alone(nb::dict ability, const std::string& name) {
+  Tables t;
+  const Program p = compile_program(node_from_python(ability), name, t);
+  return program_dict(t, p);
+}
+
+nb::dict program_of_ability(const PyTables& tables, const std::string& name) {
+  const Tables& t = *tables.tables;
+  const auto it = t.ability_index.find(name);
+  if (it == t.ability_index.end()) throw nb::key_error(("ability '" + name + "' is not in the tables").c_str());
+  return program_dict(t, t.abilities[static_cast<std::size_t>(it->second)].program);
+}
+
+}  // namespace
+
+void bind_effects(nb::module_& m) {
+  m.def("primitive_names", &primitive_names, "Names of the closed set of effect primitives.");
+  m.def("built_primitives", &built_primitives, "Names of the primitives that the core implements.");
+  m.def("compile_effects", &compile_alone, nb::arg("ability"), nb::arg("name"),
+        "The compiled program of an ability given as parsed JSON: nodes, roots, missing. Raises RuntimeError.");
+  m.def("ability_program", &program_of_ability, nb::arg("tables"), nb::arg("name"),
+        "The compiled program of a loaded ability, item (by item name), talent or rune.");
+}
+
+}  // namespace dota

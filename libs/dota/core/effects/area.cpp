@@ -1,0 +1,222 @@
+// Primitives of the group "area", the ticking of areas, and effects that come after a delay.
+#include <algorithm>
+#include <cmath>
+
+#include "effects/modifiers.hpp"
+#include "map/map_data.hpp"
+
+namespace dota {
+
+namespace {
+
+void ground_area(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const float wait = number(c, inv, n, Role::Delay);
+  Area* a = new_area(c, inv, node, n.at == Where::Point ? inv.point : inv.centre, number(c, inv, n, Role::R),
+                     wait + number(c, inv, n, Role::Dur));
+  if (!a) return;
+  a->start += wait;
+  a->interval = number(c, inv, n, Role::Interval, nullptr, 1);
+  a->next_tick = a->start + a->interval;
+}
+
+void vision(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* target = c.world.get(inv.target);
+  const bool at_target = n.at == Where::Target && target;
+  Area* a = new_area(c, inv, node, at_target ? target->pos : inv.point, number(c, inv, n, Role::R),
+                     number(c, inv, n, Role::Dur));
+  if (a && at_target) a->follow = inv.target;
+}
+
+void true_sight(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
+
+void tree_cut(Context& c, Invocation& inv, const EffectNode&, int) {
+  if (inv.tree >= 0) cut_tree(c.world, c.tables, inv.tree);
+}
+
+Invocation invocation_of(const Area& a) {
+  Invocation inv;
+  inv.caster = a.owner;
+  inv.team = a.team;
+  inv.ability = a.ability;
+  inv.level = a.level;
+  inv.target = a.follow;
+  inv.point = inv.centre = a.pos;
+  return inv;
+}
+
+void hit_around(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r, float amount) {
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, p, r, near);
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (u.alive) ability_damage(c, inv, u, amount, n.type);
+  }
+}
+
+// Explosions go round the four quadrants, each at a random angle and distance within its own.
+void explode(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
+  const float lo = number(c, inv, n, Role::MinDist), hi = number(c, inv, n, Role::MaxDist);
+  const float angle = 1.5707963f * (static_cast<float>(a.counter % 4) + c.world.rng.uniform());
+  const float dist = lo + (hi - lo) * c.world.rng.uniform();
+  ++a.counter;
+  const Vec2 at = a.pos + Vec2{std::cos(angle), std::sin(angle)} * dist;
+  hit_around(c, inv, n, at, number(c, inv, n, Role::R), number(c, inv, n, Role::Amount));
+}
+
+// One enemy in reach: any, or the one with the least health.
+void strike_one(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, a.pos, a.radius, near);
+  if (near.n == 0) return;
+  int pick = 0;
+  if (n.prim == Prim::PeriodicStrike) {
+    for (int i = 1; i < near.n; ++i)
+      if (c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])].hp <
+          c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(pick)])].hp)
+        pick = i;
+  } else {
+    pick = c.world.rng.below(near.n);
+  }
+  Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(pick)])];
+  ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
+  if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
+}
+
+void pulse(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
+  inv.step = a.counter;  // a total is shared by this many pulses
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
+  }
+}
+
+// Mana or life drawn along a link. False: the link is broken.
+bool draw(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
+  Unit* target = c.world.get(a.follow);
+  Unit* caster = c.world.get(a.owner);
+  if (!target || !target->alive || !caster || !caster->alive || !affects(c, inv, n, *target)) return false;
+  if (distance(target->pos, caster->pos) > number(c, inv, n, Role::BreakDist, nullptr, kGlobal)) return false;
+  if (n.prim == Prim::ManaDrain) {
+    const float amount = std::min(target->mana, number(c, inv, n, Role::PerSec) * a.interval);
+    give_mana(c, *target, -amount);
+    give_mana(c, *caster, amount);
+    return true;
+  }
+  const float per_second = number(c, inv, n, Role::Dps) + number(c, inv, n, Role::DpsPctMaxHp) / 100 * target->max_hp;
+  const float dealt = ability_damage(c, inv, *target, per_second * a.interval, n.type);
+  heal(c, *caster, dealt * number(c, inv, n, Role::HealPct) / 100);
+  return true;
+}
+
+void tick(Context& c, Area& a, const EffectNode& n) {
+  Invocation inv = invocation_of(a);
+  switch (n.prim) {
+    case Prim::GroundArea:
+      if (n.given(Role::Dps)) hit_around(c, inv, n, a.pos, a.radius, number(c, inv, n, Role::Dps) * a.interval);
+      break;
+    case Prim::RandomExplosions: explode(c, inv, n, a); break;
+    case Prim::RandomTargetHits: case Prim::PeriodicStrike: strike_one(c, inv, n, a); break;
+    case Prim::DelayedAoe: pulse(c, inv, n, a); break;
+    case Prim::ManaDrain: case Prim::Drain:
+      if (!draw(c, inv, n, a)) {
+        a.active = false;
+        Unit* caster = c.world.get(a.owner);
+        if (n.on == Trigger::Channel && caster && caster->act == Act::Channel) break_channel(c, *caster);
+      }
+      break;
+    default: break;
+  }
+}
+
+// What standing in the area gives, renewed once a timestep.
+void renew(Context& c, const Area& a, const EffectNode& n, int node) {
+  if (n.prim != Prim::GroundArea || n.modifier < 0 || c.world.time + kTimeSlack < a.start) return;
+  const Invocation inv = invocation_of(a);
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
+  const float lasts = std::max(kRenewed, number(c, inv, n, Role::Linger));
+  for (int i = 0; i < near.n; ++i)
+    add_modifier(c, c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node, lasts);
+}
+
+void delayed_frame(Context& c) {
+  for (Delayed& d : c.world.delayed) {
+    if (!d.active || c.world.time + kTimeSlack < d.at) continue;
+    const Delayed was = d;
+    d.active = false;
+    Invocation inv;
+    inv.caster = was.owner;
+    inv.team = was.team;
+    inv.ability = was.ability;
+    inv.level = was.level;
+    inv.target = was.target;
+    inv.point = inv.centre = was.point;
+    inv.child = true;
+    inv.late = true;
+    inv.step = was.step;
+    run_node(c, inv, was.node);
+  }
+}
+
+}  // namespace
+
+void areas_frame(Context& c) {
+  World& w = c.world;
+  const bool slow = w.frame % kFramesPerStep == 0;
+  delayed_frame(c);
+  for (Area& a : w.areas) {
+    if (!a.active) continue;
+    const EffectNode& n = node_of(c, a.ability, a.node);
+    if (a.follow.index >= 0) {
+      const Unit* u = w.get(a.follow);
+      if (u) a.pos = u->pos;
+      if ((!u || !u->alive) && n.prim != Prim::Vision && n.prim != Prim::ManaDrain && n.prim != Prim::Drain) {
+        a.active = false;
+        continue;
+      }
+    }
+    while (a.active && a.interval > 0 && w.time + kTimeSlack >= a.next_tick && a.next_tick <= a.until + kTimeSlack) {
+      a.next_tick += a.interval;
+      tick(c, a, n);
+    }
+    if (!a.active) continue;
+    if (w.time + kTimeSlack >= a.until) {
+      a.active = false;
+      continue;
+    }
+    if (slow) renew(c, a, n, a.node);
+  }
+}
+
+void reveal_effects(Context& c) {
+  World& w = c.world;
+  for (const Area& a : w.areas) {
+    if (!a.active) continue;
+    const EffectNode& n = node_of(c, a.ability, a.node);
+    if (n.prim == Prim::Vision) reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);
+  }
+  for (int i = 0; i < w.projectiles_end; ++i) {
+    const Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    if (p.kind == Projectile::Kind::None || p.ability < 0) continue;
+    const EffectNode& n = node_of(c, p.ability, p.node);
+    if (!n.given(Role::VisionR)) continue;
+    Invocation inv;
+    inv.caster = p.source;
+    inv.level = p.level;
+    reveal_area(w, *c.tables.map, p.team, p.pos, number(c, inv, n, Role::VisionR), true);
+  }
+}
+
+Execute execute_area(Prim p) {
+  switch (p) {
+    case Prim::GroundArea: return ground_area;
+    case Prim::Vision: return vision;
+    case Prim::TrueSight: return true_sight;
+    case Prim::TreeCut: return tree_cut;
+    default: return nullptr;
+  }
+}
+
+}  // namespace dota

@@ -1,0 +1,38 @@
+// Auras: a carrier modifier sits on the source, and renews what its bearers have once a timestep.
+#include "effects/modifiers.hpp"
+
+namespace dota {
+
+void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
+  World& w = c.world;
+  Unit& u = w.units[static_cast<std::size_t>(carrier.owner)];
+  if (!u.alive || !active(u, carrier)) return;
+  Invocation inv = invocation_of(c, carrier);
+  inv.centre = u.pos;
+  const int node = carrier.node;
+  if (n.given(Role::ManaPerSec)) {
+    const float cost = number(c, inv, n, Role::ManaPerSec) * kFramesPerStep * kDt;
+    if (u.mana < cost) return;
+    give_mana(c, u, -cost);
+  }
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, u.pos,
+                n.global_radius ? kGlobal : number(c, inv, n, Role::R), near);
+  if (!n.stats.empty()) {
+    const float linger = number(c, inv, n, Role::Linger, nullptr, 0);
+    for (int i = 0; i < near.n; ++i)
+      add_modifier(c, w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node,
+                   std::max(linger, kRenewed), true);
+  }
+  if (n.then_count == 0) return;
+  const EffectNode& first = node_of(c, inv.ability, n.then_first);
+  const float every = number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));
+  if (w.time + kTimeSlack < carrier.next_tick) return;
+  carrier.next_tick = std::max(carrier.next_tick, w.time) + every;
+  for (int i = 0; i < near.n; ++i) {
+    Unit& target = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (target.alive) run_on(c, inv, n.then_first, n.then_count, target);
+  }
+}
+
+}  // namespace dota

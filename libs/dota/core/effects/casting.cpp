@@ -1,0 +1,262 @@
+// What can be cast, on whom, and what a cast does.
+#include <algorithm>
+
+#include "effects/modifiers.hpp"
+#include "map/map_data.hpp"
+
+namespace dota {
+
+namespace {
+
+bool usable_item_slot(int i) { return (i >= 0 && i < kInventory) || i == kTpSlot; }
+
+// Items whose uses are counted in charges, consumed or not.
+bool spends_charge(const Program& p) {
+  return std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
+    return p.nodes[r].given(Role::UsesCharge) || p.nodes[r].prim == Prim::RuneStore;
+  });
+}
+bool spends_all_charges(const Program& p) {
+  return std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) { return p.nodes[r].given(Role::PerCharge); });
+}
+
+void end_invisibility(Context& c, Unit& u) {
+  for (int i = u.modifiers; i >= 0;) {
+    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const int next = m.next;
+    if (m.node >= 0 && node_of(c, m.ability, m.node).prim == Prim::Invis && !(m.flags & kModPassive)) remove_modifier(c, i);
+    i = next;
+  }
+}
+
+// Linken's Sphere and the like take the spell; true when it was blocked.
+bool blocked(Context& c, const Invocation& inv) {
+  Unit* target = c.world.get(inv.target);
+  if (!target || target->team == inv.team) return false;
+  for (int i = target->modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next) {
+    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    if (m.node < 0 || m.ready > c.world.time || !active(*target, m)) continue;
+    const EffectNode& n = node_of(c, m.ability, m.node);
+    if (n.prim != Prim::SpellBlock) continue;
+    m.ready = c.world.time + number(c, invocation_of(c, m), n, Role::Icd);
+    return true;
+  }
+  return false;
+}
+
+// Switches an ability or item on or off; its "toggle" nodes last while it is on.
+void toggle(Context& c, Unit& u, Invocation& inv, int slot) {
+  AbilityState* a = ability_state(c.world, u, slot);
+  ItemState* item = item_state(c.world, u, slot);
+  const bool on = a ? !a->toggled : item && item->toggle == 0;
+  if (a) a->toggled = on;
+  if (item) item->toggle = on ? 1 : 0;
+  if (on) return run_trigger(c, inv, Trigger::Toggle);
+  for (int i = u.modifiers; i >= 0;) {
+    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const int next = m.next;
+    if (m.ability == inv.ability && node_of(c, m.ability, m.node).on == Trigger::Toggle) remove_modifier(c, i);
+    i = next;
+  }
+}
+
+void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
+  ItemState* item = item_state(c.world, u, slot);
+  if (!item || item->id != a.is_item) return;
+  const Program& p = a.program;
+  if (spends_all_charges(p))
+    item->charges = 0;
+  else if (spends_charge(p) && item->charges > 0)
+    --item->charges;
+  if (p.levels_with_use && item->toggle < 120) ++item->toggle;
+  for (const std::uint16_t r : p.roots)
+    if (p.nodes[r].prim == Prim::ToggleStat) {
+      item->toggle = static_cast<std::int8_t>((item->toggle + 1) % 3);
+      apply_learned(c, u);
+    }
+}
+
+}  // namespace
+
+const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level) {
+  const HeroState* h = hero_of(c.world, u);
+  if (!h) return nullptr;
+  if (slot >= 0 && slot < kAbilitySlots) {
+    const AbilityState& s = h->abilities[static_cast<std::size_t>(slot)];
+    if (s.id < 0) return nullptr;
+    if (level) *level = s.level;
+    return &c.tables.abilities[static_cast<std::size_t>(s.id)];
+  }
+  if (slot < 16 || slot >= 16 + kItemSlots) return nullptr;
+  const ItemState& s = h->items[static_cast<std::size_t>(slot - 16)];
+  if (s.id < 0) return nullptr;
+  const int ability = c.tables.items[static_cast<std::size_t>(s.id)].ability;
+  if (ability < 0) return nullptr;
+  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(ability)];
+  if (level) *level = a.program.levels_with_use ? 1 + s.toggle : a.program.fixed_level;
+  return &a;
+}
+
+bool castable(const Context& c, const Unit& u, int slot) {
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, u, slot, &level);
+  if (!a || !u.alive || level <= 0 || a->passive || a->hidden || !a->program.missing.empty()) return false;
+  const float now = c.world.time + kTimeSlack;
+  if (u.status & (kStunned | kHexed | kTaunted)) return false;
+  if ((u.status & kRooted) && a->root_disables) return false;
+  if (u.mana + kTimeSlack < a->at(a->mana_cost, level) * (1 - u.mana_cost_red)) return false;
+  const Program& p = a->program;
+  if (slot < 16) {
+    const AbilityState& s = hero_of(c.world, u)->abilities[static_cast<std::size_t>(slot)];
+    if (u.status & kSilenced) return false;
+    if (s.ready > now) return false;
+    if (p.charges >= 0 && s.charges <= 0) return false;
+    // An attack ability that is armed already waits for its attack.
+    if (a->attack_behavior && (s.toggled || (u.status & kDisarmed))) return false;
+    return true;
+  }
+  if (!usable_item_slot(slot - 16) || (u.status & kMuted)) return false;
+  const ItemState& s = hero_of(c.world, u)->items[static_cast<std::size_t>(slot - 16)];
+  const ItemDef& item = c.tables.items[static_cast<std::size_t>(s.id)];
+  if (s.ready > now || s.enabled_at > now || s.on_courier) return false;
+  const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) || spends_charge(p) ||
+                       spends_all_charges(p);
+  if (counted && s.charges <= 0) return false;
+  for (const std::uint16_t r : p.roots) {
+    const Value* v = p.nodes[r].value(Role::DisabledAfterDamageByPlayer);
+    if (v && u.last_damaged_by_hero + v->base.at(level) > c.world.time) return false;
+  }
+  return true;
+}
+
+bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a, const Unit& target) {
+  if (!target.alive || target.kind == UnitKind::None || target.kind == UnitKind::Ward ||
+      target.kind == UnitKind::Courier)
+    return false;
+  const bool ally = target.team == caster.team;
+  if (ally ? !a.target_friendly : !a.target_enemy) return false;
+  const bool hero = target.kind == UnitKind::Hero;
+  if (is_structure(target) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;
+  if (target.status & (kBanished | kUntargetable)) return false;
+  if ((target.status & kInvulnerable) && !a.target_invulnerable) return false;
+  if (ally) return true;
+  if ((target.status & kSpellImmune) && !a.pierces_immunity && !a.target_immune_enemies &&
+      !a.program.pierces_immunity)
+    return false;
+  return caster.team >= kTeams || unit_visible(c.world, caster.team, target);
+}
+
+void cast_effect(Context& c, Unit& caster, int slot, const Order& o) {
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, caster, slot, &level);
+  if (!a || level <= 0) return;
+  const Handle self = c.world.handle(caster);
+  Invocation inv = invocation_of(c, caster, a->id, level);
+  inv.slot = static_cast<std::int8_t>(slot);
+  inv.tree = o.tree;
+  const Unit* target = o.type == OrderType::CastNoTarget ? nullptr : c.world.get(o.target);
+  if (target) inv.target = o.target;
+  if (o.type == OrderType::CastPoint) inv.point = o.point;
+  if (o.type == OrderType::CastUnit && target) inv.point = target->pos;
+  if (o.tree >= 0) inv.point = c.tables.map->trees[static_cast<std::size_t>(o.tree)].pos;
+
+  if (!a->toggle) end_invisibility(c, caster);
+  if (a->attack_behavior && a->program.orb >= 0) {
+    // The next attack carries it; the attack itself is ordered here.
+    if (AbilityState* s = ability_state(c.world, caster, slot)) s->toggled = true;
+    caster.queued = Order{};
+    caster.queued.type = OrderType::AttackUnit;
+    caster.queued.target = inv.target;
+    return;
+  }
+  if (a->toggle) return toggle(c, caster, inv, slot);
+  if (o.type == OrderType::CastUnit && blocked(c, inv)) return;
+  // A tango on an ally hands one over instead of being eaten.
+  for (const std::uint16_t r : a->program.roots)
+    if (a->program.nodes[r].prim == Prim::ItemTransferCharge && target && target->hero >= 0 && target != &caster)
+      return run_node(c, inv, r);
+  for (const std::uint16_t r : a->program.roots) {
+    const EffectNode& n = a->program.nodes[r];
+    if (!n.passive && n.on == Trigger::Cast && n.prim != Prim::ItemTransferCharge) run_node(c, inv, r);
+  }
+  if (a->channelled) run_trigger(c, inv, Trigger::Channel);
+  Unit* after = c.world.get(self);
+  if (after && slot >= 16) after_item_use(c, *after, *a, slot);
+}
+
+void channel_end(Context& c, Unit& caster, bool finished) {
+  World& w = c.world;
+  const Handle self = w.handle(caster);
+  Area* destination = nullptr;
+  for (Area& a : w.areas) {
+    if (!a.active || !(a.owner == self)) continue;
+    const EffectNode& n = node_of(c, a.ability, a.node);
+    if (n.prim == Prim::Teleport) {
+      if (!destination) destination = &a;
+      a.active = false;
+    } else if (n.on == Trigger::Channel) {
+      a.active = false;
+    }
+  }
+  for (int i = 0; i < w.modifiers_end; ++i) {
+    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    if (m.owner >= 0 && m.node >= 0 && m.source == self && !(m.flags & kModAura) &&
+        node_of(c, m.ability, m.node).on == Trigger::Channel)
+      remove_modifier(c, i);
+  }
+  if (!finished) return;
+  if (destination) finish_teleport(c, caster, destination->pos);
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, caster, caster.order.slot, &level);
+  if (!a || level <= 0) return;
+  Invocation inv = invocation_of(c, caster, a->id, level);
+  inv.slot = caster.order.slot;
+  inv.point = caster.order.point;
+  inv.target = caster.order.target;
+  run_trigger(c, inv, Trigger::ChannelEnd);
+}
+
+void break_channel(Context& c, Unit& caster) {
+  channel_end(c, caster, false);
+  caster.act = Act::Idle;
+  caster.order = caster.queued;
+  caster.queued = Order{};
+}
+
+void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a) {
+  if (a.is_item >= 0 || !caster.alive) return;
+  World& w = c.world;
+  for (int i = caster.modifiers; i >= 0;) {
+    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    const int next = m.next;
+    if (m.node >= 0 && active(caster, m)) {
+      const EffectNode& n = node_of(c, m.ability, m.node);
+      if (n.prim == Prim::Proc && n.on == Trigger::OwnAbilityCast) {
+        Invocation inv = invocation_of(c, caster, m.ability, m.level);
+        run_range(c, inv, n.then_first, n.then_count);
+      }
+    }
+    i = next;
+  }
+  if (caster.team >= kTeams) return;
+  for (HeroState& h : w.heroes) {
+    Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    if (!u || !u->alive || u->team == caster.team) continue;
+    for (int slot = 0; slot < kInventory; ++slot) {
+      ItemState& item = h.items[static_cast<std::size_t>(slot)];
+      const int ability = item.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(item.id)].ability;
+      if (ability < 0) continue;
+      const Program& p = program_of(c, ability);
+      for (const std::uint16_t r : p.roots) {
+        const EffectNode& n = p.nodes[r];
+        if (n.prim != Prim::ChargeOnNearbyCast) continue;
+        const Invocation inv = invocation_of(c, *u, ability, 1);
+        if (item.charges < static_cast<int>(number(c, inv, n, Role::Max)) &&
+            distance(u->pos, caster.pos) <= number(c, inv, n, Role::R) && unit_visible(w, u->team, caster))
+          ++item.charges;
+      }
+    }
+  }
+}
+
+}  // namespace dota

@@ -1,0 +1,523 @@
+#include "effects/compile.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "data/stat_names.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+
+namespace {
+
+template <typename E>
+struct Word {
+  const char* name;
+  E value;
+};
+
+template <typename E, std::size_t N>
+bool find_word(const Word<E> (&words)[N], const std::string& text, E& out) {
+  for (const auto& w : words)
+    if (text == w.name) {
+      out = w.value;
+      return true;
+    }
+  return false;
+}
+
+constexpr Word<Trigger> kTriggers[] = {
+    {"cast", Trigger::Cast}, {"passive", Trigger::Passive}, {"channel", Trigger::Channel},
+    {"channel_end", Trigger::ChannelEnd}, {"toggle", Trigger::Toggle}, {"interval", Trigger::Interval},
+    {"attack_landed", Trigger::AttackLanded}, {"attacked", Trigger::Attacked},
+    // 7.19 Frost Armor slows whoever attacks.
+    {"attacked_melee_or_any", Trigger::Attacked}, {"damaged_by_enemy", Trigger::DamagedByEnemy},
+    {"own_ability_cast", Trigger::OwnAbilityCast}, {"kill_unit", Trigger::KillUnit},
+    {"kill_hero_within_3s", Trigger::KillHeroWithin3s}, {"death", Trigger::Death}, {"auto", Trigger::Auto},
+    {"invis_break_attack", Trigger::InvisBreakAttack}, {"target_attacked", Trigger::TargetAttacked},
+    {"toggle_include_creeps", Trigger::ToggleIncludeCreeps}};
+constexpr Word<Who> kWho[] = {
+    {"self", Who::Self}, {"target", Who::Target}, {"enemies", Who::Enemies}, {"allied_heroes", Who::AlliedHeroes},
+    {"allies", Who::Allies}, {"source", Who::Source}, {"hit_enemies", Who::HitEnemies}, {"all", Who::All},
+    {"enemy_heroes", Who::EnemyHeroes}, {"enemies_invisible", Who::EnemiesInvisible},
+    {"allies_and_self", Who::AlliesAndSelf}, {"target_and_self", Who::TargetAndSelf},
+    {"creep_target", Who::CreepTarget}, {"behind_target", Who::BehindTarget}, {"self_or_enemy", Who::SelfOrEnemy},
+    {"enemies_and_buildings", Who::EnemiesAndBuildings}, {"allied_building", Who::AlliedBuilding},
+    {"allied_building_or_creep", Who::AlliedBuildingOrCreep},
+    {"allied_building_creep_or_hero", Who::AlliedBuildingCreepOrHero}, {"creep", Who::Creep}};
+constexpr Word<Where> kWhere[] = {
+    {"point", Where::Point}, {"self", Where::Self}, {"target", Where::Target}, {"front", Where::Front}};
+constexpr Word<Cond> kConds[] = {
+    {"ally", Cond::Ally}, {"enemy", Cond::Enemy}, {"killed", Cond::Killed}, {"killed_hero", Cond::KilledHero},
+    {"not_broken", Cond::NotBroken}, {"no_damage_for_cooldown", Cond::NoDamageForCooldown},
+    {"not_visible_to_enemy", Cond::NotVisibleToEnemy}};
+constexpr Word<EndsOn> kEnds[] = {
+    {"damage_by_player_or_roshan", EndsOn::DamageByPlayerOrRoshan}, {"shield_consumed", EndsOn::ShieldConsumed},
+    {"target_kills_unit", EndsOn::TargetKillsUnit}, {"damage_or_full", EndsOn::DamageOrFull}};
+constexpr Word<Decay> kDecays[] = {
+    {"linear_to_zero", Decay::LinearToZero}, {"step_by_purge_rate", Decay::StepByPurgeRate}};
+constexpr Word<DamageType> kTypes[] = {{"physical", DamageType::Physical}, {"magical", DamageType::Magical},
+                                       {"pure", DamageType::Pure}, {"hp_loss", DamageType::HpLoss}};
+constexpr Word<std::uint32_t> kStatusWords[] = {{"break", kBroken}, {"silence", kSilenced}};
+
+// Keys of the data that are neither numbers nor words of a closed set.
+constexpr const char* kOtherKeys =
+    "stats self_stats creep_stats ranged_stats ally_stats enemy_stats else_stats per_stack low_hp_stats self_gains then "
+    "enemies allies stack unit gives what pattern pick hits breaks_on reappears_on stat prefer counts needs targets "
+    "until proc_on_damaged reactivate disabled_by_neutral_damage push_units_aside transferable pre_reduction "
+    "requires_standing_still self_loses_own_bonus kills_illusions attack_does_not_break damage_dealt_and_taken";
+
+Stat node_stat(const std::string& key, float* sign) {
+  if (key == "ms_flat_or_pct") return parse_stat("ms_pct", sign);         // Mask of Madness: 25, of a percentage
+  if (key == "hp_regen_pct_minus") return parse_stat("hp_regen_amp_pct_minus", sign);
+  return parse_stat(key, sign);
+}
+
+// Primitives that act once and leave nothing behind, so that no modifier carries their name.
+bool leaves_modifier(const EffectNode& n) {
+  if (n.given(Role::RevealsTargetWhileCasting) || n.given(Role::Over)) return true;
+  switch (n.prim) {
+    case Prim::Damage: case Prim::DamageMissingHp: case Prim::Execute: case Prim::DelayedAoe:
+    case Prim::RandomExplosions: case Prim::ManaBurn: case Prim::Heal: case Prim::ManaGain: case Prim::XpGain:
+    case Prim::SacrificeAllyCreep: case Prim::RefreshCooldown: case Prim::Dispel: case Prim::Blink:
+    case Prim::Teleport: case Prim::Projectile: case Prim::ProjectilePoint: case Prim::LinearWave:
+    case Prim::LineStrike: case Prim::Bounce: case Prim::RingProjectiles: case Prim::ExpandingRing:
+    case Prim::RadialLines: case Prim::Echo: case Prim::Chain: case Prim::Vision: case Prim::TreeCut:
+    case Prim::PlantTree: case Prim::Summon: case Prim::PlaceWard: case Prim::RuneStore: case Prim::Transmute:
+    case Prim::Deliver: case Prim::ItemTransferCharge: case Prim::RespawnAdd:
+      return false;
+    case Prim::GroundArea: return !n.stats.empty() || n.status != 0;
+    default:
+      return true;
+  }
+}
+
+// Primitives that, standing at a program's root without a trigger, act for as long as they are learned or held.
+bool passive_at_root(const EffectNode& n, bool passive_behavior) {
+  switch (n.prim) {
+    case Prim::PassiveStats: case Prim::Crit: case Prim::Cleave: case Prim::Splash: case Prim::Bash:
+    case Prim::Lifesteal: case Prim::SpellLifesteal: case Prim::Backstab: case Prim::DoubleAttack:
+    case Prim::TrueStrikeProc: case Prim::OrbCorruption: case Prim::Quelling: case Prim::DamageBlock:
+    case Prim::OnHitStatSteal: case Prim::Reincarnate: case Prim::SpellBlock: case Prim::LowHpGuard:
+    case Prim::ChargeOnNearbyCast: case Prim::ChargeOnNearbyDeath: case Prim::ToggleStat: case Prim::DropOnDeath:
+    case Prim::AncientScepter: case Prim::DispelOnDamage: case Prim::AttackModifier:
+      return true;
+    case Prim::Aura:
+      // Ring of Basilius only chooses whether creeps share in it; it is always on.
+      return (n.on == Trigger::Cast && !n.given(Role::Dur)) || n.on == Trigger::ToggleIncludeCreeps;
+    case Prim::Proc:
+      return passive_behavior;
+    case Prim::StackGain:
+      return n.on == Trigger::KillUnit || n.on == Trigger::KillHeroWithin3s;
+    case Prim::TrueSight:
+      return n.to == Who::Default;
+    default:
+      return n.on == Trigger::Passive || n.on == Trigger::Auto || n.on == Trigger::Interval;
+  }
+}
+
+std::uint32_t inherent_bits(Prim p) {
+  switch (p) {
+    case Prim::Stun: return kStunned;
+    case Prim::Silence: return kSilenced;
+    case Prim::Root: return kRooted;
+    case Prim::Disarm: return kDisarmed;
+    case Prim::Leash: return kLeashed;
+    case Prim::Hex: return kHexed | kSilenced | kDisarmed | kMuted;
+    case Prim::Taunt: return kTaunted;
+    case Prim::Mute: return kMuted;
+    case Prim::Break: return kBroken;
+    case Prim::Invis: return kInvisible;
+    case Prim::Banish: return kBanished | kInvulnerable | kUntargetable;
+    case Prim::Ethereal: return kEthereal | kAttackImmune | kDisarmed;
+    case Prim::SpellImmune: return kSpellImmune;
+    case Prim::Phase: return kPhased;
+    case Prim::Cyclone: return kStunned | kInvulnerable | kUntargetable;
+    case Prim::Knockback: case Prim::ForcePush: case Prim::Leap: return kForcedMotion;
+    case Prim::PullToCaster: return kStunned;
+    case Prim::TrueSight: return kTrueSighted;
+    case Prim::EvadeVision: return kInvisible;
+    default: return 0;
+  }
+}
+
+bool has_word(const char* list, const std::string& word) {
+  const std::size_t n = word.size();
+  for (const char* p = std::strstr(list, word.c_str()); p; p = std::strstr(p + 1, word.c_str())) {
+    const bool starts = p == list || p[-1] == ' ';
+    if (starts && (p[n] == '\0' || p[n] == ' ')) return true;
+  }
+  return false;
+}
+
+bool ignored(const char* list, const std::string& key) {
+  const std::string text = std::string("; ") + list;
+  return text.find("; " + key + ":") != std::string::npos;
+}
+
+bool holds(const Node* list, const std::string& word) {
+  if (!list || !list->is(Node::Type::List)) return false;
+  return std::any_of(list->list.begin(), list->list.end(), [&](const Node& n) { return n.string == word; });
+}
+
+}  // namespace
+
+std::int16_t intern_modifier(Tables& tables, const std::string& name) {
+  auto& names = tables.modifiers;
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it != names.end()) return static_cast<std::int16_t>(it - names.begin());
+  names.push_back(name);
+  return static_cast<std::int16_t>(names.size() - 1);
+}
+
+ProgramCompiler::ProgramCompiler(const Node& ability, std::string name, Tables& tables)
+    : ability_(ability), name_(std::move(name)), tables_(tables) {
+  is_item_ = name_.rfind("item_", 0) == 0;
+  passive_behavior_ = is_item_ || holds(ability_.find("behavior"), "passive");
+}
+
+void ProgramCompiler::fail(const std::string& what) const {
+  throw std::runtime_error("ability '" + name_ + "': " + what);
+}
+
+void ProgramCompiler::missing(const std::string& what) {
+  if (std::find(out_.missing.begin(), out_.missing.end(), what) == out_.missing.end()) out_.missing.push_back(what);
+}
+
+Program ProgramCompiler::compile() {
+  out_.owner = ability_.str("owner");
+  const std::string dispel = ability_.str("dispellable", "yes");
+  if (dispel != "yes" && dispel != "no" && dispel != "yes_strong") fail("dispellable '" + dispel + "' is unknown");
+  out_.dispellable = dispel == "no" ? Dispellable::No : dispel == "yes" ? Dispellable::Yes : Dispellable::Strong;
+  out_.pierces_immunity = ability_.str("spell_immunity") == "enemies_yes" ||
+                          holds(ability_.find("target_flags"), "magic_immune_enemies");
+  out_.fixed_level = static_cast<int>(ability_.num("base_level", 1));
+  const Node* effects = ability_.find("effects");
+  if (!effects) return out_;
+  if (!effects->is(Node::Type::List)) fail("'effects' is not a list");
+  for (const Node& n : effects->list)
+    if (n.is(Node::Type::Object) && n.str("p") == "stack_gain") stack_ = n.str("stack", name_);
+  std::uint16_t count = 0;
+  const std::uint16_t first = children(*effects, &count);
+  for (std::uint16_t i = 0; i < count; ++i) out_.roots.push_back(static_cast<std::uint16_t>(first + i));
+  for (std::uint16_t i = 0; i < count; ++i) {
+    EffectNode& n = out_.nodes[static_cast<std::size_t>(first + i)];
+    n.passive = passive_at_root(n, passive_behavior_);
+    if (n.prim == Prim::Proc && !n.passive) missing("proc of a timed modifier");
+    if (n.passive && n.on == Trigger::Cast) n.on = Trigger::Passive;
+    out_.triggers |= 1u << static_cast<int>(n.on);
+    const auto index = static_cast<std::int16_t>(first + i);
+    if (n.prim == Prim::Charges) out_.charges = index;
+    if (n.prim == Prim::NextAttackMod) out_.next_attack = index;
+    if (n.prim == Prim::AttackModifier) out_.orb = index;
+    if (n.given(Role::LevelUpPerUse)) out_.levels_with_use = true;
+  }
+  return std::move(out_);
+}
+
+std::uint16_t ProgramCompiler::children(const Node& list, std::uint16_t* count) {
+  const auto first = static_cast<std::uint16_t>(out_.nodes.size());
+  out_.nodes.resize(out_.nodes.size() + list.list.size());
+  *count = static_cast<std::uint16_t>(list.list.size());
+  for (std::size_t i = 0; i < list.list.size(); ++i)
+    fill(static_cast<std::uint16_t>(first + i), list.list[i], first == 0);
+  return first;
+}
+
+void ProgramCompiler::fill(std::uint16_t index, const Node& node, bool root) {
+  if (!node.is(Node::Type::Object)) fail("an effect is not an object");
+  EffectNode n;
+  const std::string p = node.str("p");
+  if (!parse_primitive(p, n.prim)) fail("primitive '" + p + "' is unknown");
+  const PrimitiveSpec* spec = primitive_spec(n.prim);
+  if (!root) n.on = Trigger::Then;
+  n.status = inherent_bits(n.prim);
+  if (!spec) {
+    missing(p);
+    out_.nodes[index] = std::move(n);
+    return;
+  }
+  n.type = DamageType::Magical;
+  for (const auto& [k, v] : node.object) {
+    if (k == "p" || k == "uncertain" || ignored(spec->ignores, k)) continue;
+    if (word(n, k, v)) continue;
+    if (!has_word(spec->reads, k)) {
+      Role r;
+      if (!parse_role(k, r) && !has_word(kOtherKeys, k)) fail("key '" + k + "' of " + p + " is unknown");
+      missing(p + "." + k);
+      continue;
+    }
+    key(n, k, v, node);
+  }
+  if (n.given(Role::RevealsTargetWhileCasting)) n.status |= kRevealed;
+  if (n.prim == Prim::StackGain && n.stack < 0) n.stack = intern_modifier(tables_, "stack_" + stack_);
+  if (leaves_modifier(n))
+    n.modifier = n.prim == Prim::StackGain ? n.stack : intern_modifier(tables_, name_ + "#" + std::to_string(index));
+  for (const char* k : {"then", "enemies", "allies"}) {
+    const Node* list = node.find(k);
+    if (!list || !list->is(Node::Type::List)) continue;
+    std::uint16_t count = 0;
+    const std::uint16_t first = children(*list, &count);
+    (std::strcmp(k, "allies") ? n.then_first : n.alt_first) = first;
+    (std::strcmp(k, "allies") ? n.then_count : n.alt_count) = count;
+  }
+  out_.nodes[index] = std::move(n);
+}
+
+// Keys with a closed set of words, which every node may carry.
+bool ProgramCompiler::word(EffectNode& n, const std::string& key, const Node& v) {
+  const auto need = [&](bool ok) {
+    if (!ok) fail("'" + key + "' of " + primitive_name(n.prim) + ": '" + v.string + "' is unknown");
+    return true;
+  };
+  if (key == "on") return need(find_word(kTriggers, v.string, n.on));
+  if (key == "to") return need(find_word(kWho, v.string, n.to));
+  if (key == "at") return need(find_word(kWhere, v.string, n.at));
+  if (key == "if") {
+    if (v.string.rfind("no_enemy_lane_creep_in", 0) == 0) {
+      n.cond = Cond::NoEnemyLaneCreepNear;
+      return true;
+    }
+    return need(find_word(kConds, v.string, n.cond));
+  }
+  if (key == "ends_on") return need(find_word(kEnds, v.string, n.ends_on));
+  if (key == "decay") return need(find_word(kDecays, v.string, n.decay));
+  if (key == "type") {
+    if (v.string == "attack") {
+      n.type = DamageType::Physical;
+      n.against = Against::Attack;
+    } else if (v.string != "as_received") {
+      need(find_word(kTypes, v.string, n.type));
+      if (n.prim == Prim::ReductionShield) n.against = Against::Magical;
+    }
+    return true;
+  }
+  if (key == "vs") {
+    n.against = v.string == "attack_physical" ? Against::AttackPhysical : Against::Attack;
+    return need(v.string == "attack" || v.string == "attack_physical");
+  }
+  if (key == "status") {
+    for (const Node& s : v.list) {
+      std::uint32_t bits = 0;
+      if (!find_word(kStatusWords, s.string, bits)) fail("status '" + s.string + "' is unknown");
+      n.status |= bits;
+    }
+    return true;
+  }
+  if (key == "kind") {
+    n.strong = v.string == "strong";
+    return need(v.string == "strong" || v.string == "basic");
+  }
+  if (key == "dispel") {
+    n.dispels = true;
+    n.strong = v.string == "strong";
+    return need(v.string == "strong" || v.string == "basic");
+  }
+  if (key == "by") {
+    n.by_distance = true;
+    return need(v.string == "distance");
+  }
+  if (key == "shape") {
+    const std::string t = v.str("t");
+    n.shape = t == "line" ? Shape::Line : Shape::Circle;
+    if (t != "line" && t != "circle") fail("shape '" + t + "' is unknown");
+    for (const auto& [k, x] : v.object) {
+      Role r;
+      if (k == "t") continue;
+      if (!parse_role(k, r)) fail("shape key '" + k + "' is unknown");
+      set(n, r, value(k, x));
+    }
+    return true;
+  }
+  return false;
+}
+
+void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, const Node&) {
+  static const std::pair<const char*, StatSet> kSets[] = {
+      {"stats", StatSet::Main}, {"self_stats", StatSet::Self}, {"creep_stats", StatSet::Creep},
+      {"ranged_stats", StatSet::Ranged}, {"ally_stats", StatSet::Ally}, {"enemy_stats", StatSet::Enemy},
+      {"else_stats", StatSet::Else}, {"per_stack", StatSet::PerStack}, {"low_hp_stats", StatSet::LowHp}};
+  if (n.prim == Prim::ToggleStat && key == "stats") {
+    // The order in which power treads cycle is the order of Attribute: strength, agility, intelligence.
+    const char* order[] = {"str", "agi", "int"};
+    if (v.list.size() != 3) fail("toggle_stat needs three stats");
+    for (std::size_t i = 0; i < 3; ++i)
+      if (v.list[i].string != order[i]) fail("toggle_stat cycles str, agi, int");
+    return;
+  }
+  for (const auto& [name, which] : kSets)
+    if (key == name) return stats(n, v, which);
+  if (key == "per_charge" && v.is(Node::Type::Object)) return stats(n, v, StatSet::PerCharge);
+  if ((key == "then" || key == "enemies" || key == "allies") && v.is(Node::Type::List)) return;
+  if (key == "then") return set(n, Role::Count, value(key, v));  // charge_on_nearby_death: charges of later deaths
+  if (key == "stack") {
+    if (n.prim == Prim::StackGain) n.stack = intern_modifier(tables_, "stack_" + v.string);
+    return;
+  }
+  if (key == "unit" || key == "gives" || key == "what" || key == "pattern" || key == "pick" || key == "hits") {
+    n.name = v.string;
+    return;
+  }
+  if (key == "breaks_on" || key == "reappears_on") return;
+  if (key == "stat") {
+    NodeStat s;
+    float sign = 1;
+    s.stat = node_stat(v.string, &sign);
+    if (s.stat == Stat::Count) fail("stat '" + v.string + "' is unknown");
+    n.stats.push_back(s);
+    return;
+  }
+  if (key == "proc_on_damaged") {  // a charge that strikes who hits its bearer
+    for (const auto& [k, x] : v.object) {
+      Role part;
+      if (k == "type" && find_word(kTypes, x.string, n.type)) continue;
+      if (!parse_role(k, part)) fail("key '" + k + "' of proc_on_damaged is unknown");
+      set(n, part, value(k, x));
+    }
+    return;
+  }
+  if (key == "self_gains") return stats(n, v, StatSet::Self);
+  Role r;
+  if (!parse_role(key, r)) fail("key '" + key + "' of " + primitive_name(n.prim) + " is unknown");
+  if (r == Role::R && v.is(Node::Type::String) && v.string == "global") {
+    n.global_radius = true;
+    return;
+  }
+  if (r == Role::Dur && v.is(Node::Type::String) && v.string == "until_action") {
+    n.until_action = true;
+    return;
+  }
+  set(n, r, value(key, v));
+}
+
+void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
+  if (!list.is(Node::Type::Object)) fail("stats of " + std::string(primitive_name(n.prim)) + " are not an object");
+  for (const auto& [k, v] : list.object) {
+    if (k == "range" && v.is(Node::Type::String) && v.string == "unlimited_on_target") {
+      n.unlimited_range = true;
+      continue;
+    }
+    NodeStat s;
+    float sign = 1;
+    s.stat = node_stat(k, &sign);
+    if (s.stat == Stat::Count) {
+      missing(std::string(primitive_name(n.prim)) + ".stats." + k);
+      continue;
+    }
+    if (v.is(Node::Type::List)) {  // [near, far], by distance
+      missing(std::string(primitive_name(n.prim)) + ".stats." + k + " by distance");
+      continue;
+    }
+    s.set = set;
+    s.value = value(k, v);
+    if (sign < 0) {
+      for (float& x : s.value.base.v) x = -x;
+      for (auto& [talent, f] : s.value.unlinked) f = -f;
+    }
+    n.stats.push_back(std::move(s));
+  }
+}
+
+void ProgramCompiler::set(EffectNode& n, Role r, Value v) {
+  std::int8_t& at = n.role[static_cast<std::size_t>(r)];
+  if (at >= 0) {
+    n.values[static_cast<std::size_t>(at)] = std::move(v);
+    return;
+  }
+  at = static_cast<std::int8_t>(n.values.size());
+  n.values.push_back(std::move(v));
+}
+
+void ProgramCompiler::add(Value& sum, const Value& term) const {
+  const int n = std::max<int>(sum.base.n, term.base.n);
+  Num total;
+  total.n = static_cast<std::uint8_t>(n);
+  for (int i = 1; i <= n; ++i) total.v[static_cast<std::size_t>(i - 1)] = sum.base.at(i) + term.base.at(i);
+  sum.base = total;
+  sum.unlinked.insert(sum.unlinked.end(), term.unlinked.begin(), term.unlinked.end());
+}
+
+Value ProgramCompiler::value(const std::string& key, const Node& v) {
+  Value out;
+  if (v.is(Node::Type::Number)) {
+    out.base.n = 1;
+    out.base.v[0] = static_cast<float>(v.number);
+    return out;
+  }
+  if (v.is(Node::Type::List)) {
+    for (const Node& term : v.list) add(out, value(key, term));
+    if (!out.base.given()) fail("'" + key + "' is an empty list");
+    return out;
+  }
+  if (!v.is(Node::Type::String)) fail("'" + key + "' is neither a number, a name nor a list");
+  const std::string& text = v.string;
+  const std::size_t op = text.find_first_of("*/");
+  if (op == std::string::npos) return atom(key, text);
+  // counter (* or /) number
+  out = atom(key, text.substr(op + 1));
+  const std::string counter = text.substr(0, op);
+  out.divides = text[op] == '/';
+  const std::size_t open = counter.find('(');
+  const std::string name = counter.substr(0, open);
+  std::string stack = stack_;
+  if (open != std::string::npos) {
+    if (counter.back() != ')') fail("'" + key + "': '" + text + "' is not a formula");
+    stack = counter.substr(open + 1, counter.size() - open - 2);
+  }
+  if (name == "minutes") {
+    out.factor = Factor::Minutes;
+  } else if (name == "stacks" || name == "target_stacks") {
+    if (stack.empty()) fail("'" + key + "': '" + text + "' names no stack");
+    out.factor = name == "stacks" ? Factor::OwnStacks : Factor::TargetStacks;
+    out.stack = intern_modifier(tables_, "stack_" + stack);
+  } else {
+    fail("'" + key + "': counter '" + counter + "' is unknown");
+  }
+  return out;
+}
+
+Value ProgramCompiler::atom(const std::string& key, const std::string& text) {
+  Value out;
+  if (text.empty()) fail("'" + key + "' is empty");
+  const Node* list = nullptr;
+  if (text[0] == '$') {
+    const Node* specials = ability_.find("specials");
+    const Node* s = specials ? specials->find(text.substr(1)) : nullptr;
+    if (!s) fail("'" + key + "': special value '" + text + "' is missing");
+    list = s->find("v");
+    const Node* talent = s->find("talent");
+    if (talent && talent->is(Node::Type::String))
+      out.unlinked.emplace_back(talent->string, s->str("talent_op") == "subtract" ? -1.0f : 1.0f);
+  } else if (text[0] == '@') {
+    list = ability_.find(text.substr(1));
+    if (!list) fail("'" + key + "': field '" + text + "' is missing");
+  } else {
+    fail("'" + key + "': '" + text + "' is neither $special nor @field");
+  }
+  if (list && list->is(Node::Type::Number)) {
+    out.base.n = 1;
+    out.base.v[0] = static_cast<float>(list->number);
+    return out;
+  }
+  if (!list || !list->is(Node::Type::List) || list->list.empty()) fail("'" + text + "' has no values");
+  if (list->list.size() > out.base.v.size()) fail("'" + text + "' has more than 7 ranks");
+  for (const Node& x : list->list) {
+    if (!x.is(Node::Type::Number)) fail("'" + text + "' holds something other than numbers");
+    out.base.v[out.base.n++] = static_cast<float>(x.number);
+  }
+  return out;
+}
+
+Program compile_program(const Node& ability, const std::string& name, Tables& tables) {
+  return ProgramCompiler(ability, name, tables).compile();
+}
+
+Program::Program() = default;
+Program::Program(const Program&) = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(const Program&) = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
+}  // namespace dota

@@ -1,0 +1,41 @@
+// The compiler from the data's effect nodes to flat programs.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "effects/program_node.hpp"
+
+namespace dota {
+
+// Compiles one ability's, item's or rune's nodes. Every error is a std::runtime_error that names the ability.
+class ProgramCompiler {
+ public:
+  ProgramCompiler(const Node& ability, std::string name, Tables& tables);
+  Program compile();
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+  void missing(const std::string& what);
+  std::uint16_t children(const Node& list, std::uint16_t* count);
+  void fill(std::uint16_t index, const Node& node, bool root);
+  void key(EffectNode& n, const std::string& key, const Node& v, const Node& node);
+  void stats(EffectNode& n, const Node& list, StatSet set);
+  bool word(EffectNode& n, const std::string& key, const Node& v);
+  Value value(const std::string& key, const Node& v);
+  Value atom(const std::string& key, const std::string& text);
+  void add(Value& sum, const Value& term) const;
+  void set(EffectNode& n, Role r, Value v);
+  std::string stack_of_program() const;
+
+  const Node& ability_;
+  std::string name_;
+  Tables& tables_;
+  Program out_;
+  std::string stack_;  // name of the stack this program gains
+  bool passive_behavior_ = false, is_item_ = false;
+};
+
+}  // namespace dota

@@ -1,0 +1,351 @@
+#include "effects/interpreter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "effects/modifiers.hpp"
+
+namespace dota {
+
+namespace {
+
+Execute find_execute(Prim p) {
+  for (Execute (*group)(Prim) : {execute_damage, execute_resource, execute_modifier, execute_status, execute_motion,
+                                 execute_projectile, execute_area, execute_unit, execute_attack, execute_special})
+    if (Execute e = group(p)) return e;
+  return nullptr;
+}
+
+const std::array<Execute, kPrims>& executes() {
+  static const std::array<Execute, kPrims> table = [] {
+    std::array<Execute, kPrims> t{};
+    for (int i = 0; i < kPrims; ++i) t[static_cast<std::size_t>(i)] = find_execute(static_cast<Prim>(i));
+    return t;
+  }();
+  return table;
+}
+
+bool condition(const Context& c, const Invocation& inv, const EffectNode& n) {
+  switch (n.cond) {
+    case Cond::Ally:
+    case Cond::Enemy: {
+      const Unit* t = c.world.get(inv.target);
+      const bool ally = t == nullptr || t->team == inv.team;
+      return ally == (n.cond == Cond::Ally);
+    }
+    case Cond::Killed: return inv.killed;
+    case Cond::KilledHero: return inv.killed_hero;
+    default: return true;  // conditions of passives are looked at while they last
+  }
+}
+
+// Primitives whose "delay" says when the whole effect happens; the others read it themselves.
+bool waits(Prim p) {
+  return p == Prim::Damage || p == Prim::DamageMissingHp || p == Prim::HpCost || p == Prim::Dispel;
+}
+
+}  // namespace
+
+Invocation invocation_of(const Context& c, const Unit& caster, int ability, int level) {
+  Invocation inv;
+  inv.caster = c.world.handle(caster);
+  inv.team = caster.team;
+  inv.ability = static_cast<std::int16_t>(ability);
+  inv.level = level;
+  inv.point = inv.centre = caster.pos;
+  return inv;
+}
+
+float evaluate(const Context& c, const Invocation& inv, const Value& v, const Unit* target) {
+  float x = v.base.at(inv.level);
+  const Unit* caster = c.world.get(inv.caster);
+  if (v.talents && caster && caster->hero >= 0) {
+    const std::uint32_t taken = c.world.heroes[static_cast<std::size_t>(caster->hero)].talents;
+    for (int i = 0; i < v.talents; ++i) {
+      const TalentTerm& t = v.talent[static_cast<std::size_t>(i)];
+      if ((taken >> t.talent) & 1u) x += t.value;
+    }
+  }
+  if (v.factor == Factor::One) return x;
+  float counter = 0;
+  switch (v.factor) {
+    case Factor::OwnStacks:
+      if (const Modifier* m = caster ? find_modifier(c.world, *caster, v.stack) : nullptr) counter = m->stacks;
+      break;
+    case Factor::TargetStacks:
+      if (const Modifier* m = target ? find_modifier(c.world, *target, v.stack) : nullptr)
+        if (m->source == inv.caster) counter = m->stacks;
+      break;
+    case Factor::Minutes: counter = std::max(0.0f, std::floor(c.world.time / 60.0f)); break;
+    case Factor::Charges:
+    case Factor::One: break;
+  }
+  if (!v.divides) return counter * x;
+  return x == 0 ? 0 : counter / x;
+}
+
+float number(const Context& c, const Invocation& inv, const EffectNode& n, Role r, const Unit* target,
+             float otherwise) {
+  const Value* v = n.value(r);
+  return v ? evaluate(c, inv, *v, target) : otherwise;
+}
+
+bool is_ranged(const Context& c, const Unit& u) {
+  return c.tables.units[u.type].projectile_speed > 0;
+}
+bool is_structure(const Unit& u) {
+  switch (u.kind) {
+    case UnitKind::Tower: case UnitKind::Barracks: case UnitKind::Fort: case UnitKind::Filler: case UnitKind::Shrine:
+    case UnitKind::Fountain: return true;
+    default: return false;
+  }
+}
+bool is_basic(const Unit& u) {
+  return u.kind != UnitKind::None && u.kind != UnitKind::Hero && u.kind != UnitKind::Ward && !is_structure(u);
+}
+
+bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
+  if (!target.alive || target.kind == UnitKind::None || target.kind == UnitKind::Ward) return false;
+  if (target.team == inv.team) return true;
+  if (target.status & (kInvulnerable | kBanished | kUntargetable)) return false;
+  if (!(target.status & kSpellImmune)) return true;
+  if (n.given(Role::PiercesImmunity)) return true;
+  return inv.ability >= 0 && (c.tables.abilities[static_cast<std::size_t>(inv.ability)].pierces_immunity ||
+                              program_of(c, inv.ability).pierces_immunity);
+}
+
+void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r, UnitList& out) {
+  UnitList near;
+  units_near(c, p, r, near);
+  out.n = 0;
+  for (int i = 0; i < near.n; ++i) {
+    const std::int16_t id = near.ids[static_cast<std::size_t>(i)];
+    const Unit& u = c.world.units[static_cast<std::size_t>(id)];
+    if (!u.alive || distance(u.pos, p) > r) continue;
+    const bool ally = u.team == inv.team;
+    const bool hero = u.kind == UnitKind::Hero;
+    bool meant = false;
+    switch (who) {
+      case Who::Enemies: case Who::HitEnemies: meant = !ally && !is_structure(u); break;
+      case Who::EnemyHeroes: meant = !ally && hero; break;
+      case Who::EnemiesInvisible: meant = !ally && (u.status & kInvisible); break;
+      case Who::EnemiesAndBuildings: meant = !ally; break;
+      case Who::AlliedHeroes: meant = ally && hero; break;
+      case Who::Allies: case Who::AlliesAndSelf: meant = ally && !is_structure(u); break;
+      case Who::Creep: meant = !ally && is_basic(u); break;
+      default: meant = !is_structure(u); break;
+    }
+    if (meant && affects(c, inv, n, u)) out.ids[static_cast<std::size_t>(out.n++)] = id;
+  }
+}
+
+void select_targets(Context& c, const Invocation& inv, const EffectNode& n, UnitList& out) {
+  out.n = 0;
+  Unit* caster = c.world.get(inv.caster);
+  Unit* target = c.world.get(inv.target);
+  const auto take = [&](Unit* u) {
+    if (u && affects(c, inv, n, *u)) out.ids[static_cast<std::size_t>(out.n++)] = c.world.handle(*u).index;
+  };
+  switch (n.to) {
+    case Who::Self: return take(caster);
+    case Who::Target: case Who::Source: case Who::SelfOrEnemy: return take(target ? target : caster);
+    case Who::TargetAndSelf:
+      take(target);
+      return take(caster);
+    case Who::CreepTarget: return take(target && is_basic(*target) ? target : nullptr);
+    case Who::Creep:
+      if (n.shape == Shape::None) return take(target && is_basic(*target) ? target : nullptr);
+      break;
+    case Who::Default:
+      if (n.shape == Shape::None) return take(inv.child || target ? target : caster);
+      break;
+    case Who::HitEnemies:
+      for (int i = 0; i < kMaxUnits; ++i)
+        if ((inv.hit[i / 64] >> (i % 64)) & 1u) take(&c.world.units[static_cast<std::size_t>(i)]);
+      return;
+    default: break;
+  }
+  if (n.shape == Shape::None && !n.given(Role::R) && inv.child) return take(target);
+  Vec2 at = inv.centre;
+  switch (n.at) {
+    case Where::Point: at = inv.point; break;
+    case Where::Self: at = caster ? caster->pos : inv.centre; break;
+    case Where::Target: at = target ? target->pos : inv.point; break;
+    case Where::Front:
+      if (caster) {
+        const float d = number(c, inv, n, Role::Dist);
+        at = caster->pos + Vec2{std::cos(caster->facing), std::sin(caster->facing)} * d;
+      }
+      break;
+    case Where::Default: break;
+  }
+  const float r = n.global_radius ? kGlobal : number(c, inv, n, Role::R);
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, at, r, out);
+}
+
+void run_node(Context& c, Invocation& inv, int node) {
+  const EffectNode& n = node_of(c, inv.ability, node);
+  const Execute e = executes()[static_cast<std::size_t>(n.prim)];
+  if (!e || !condition(c, inv, n)) return;
+  if (!inv.late && n.given(Role::Delay) && waits(n.prim)) return delay(c, inv, node, number(c, inv, n, Role::Delay));
+  e(c, inv, n, node);
+}
+
+void run_range(Context& c, Invocation& inv, int first, int count) {
+  for (int i = 0; i < count; ++i) run_node(c, inv, first + i);
+}
+
+void run_trigger(Context& c, Invocation& inv, Trigger t) {
+  const Program& p = program_of(c, inv.ability);
+  if (!p.has(t)) return;
+  for (const std::uint16_t root : p.roots) {
+    const EffectNode& n = p.nodes[root];
+    if (n.on == t && !n.passive) run_node(c, inv, root);
+  }
+}
+
+void run_on(Context& c, const Invocation& inv, int first, int count, Unit& target) {
+  Invocation child = inv;
+  child.child = true;
+  child.late = false;
+  child.target = c.world.handle(target);
+  child.point = child.centre = target.pos;
+  run_range(c, child, first, count);
+}
+
+float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type) {
+  inv.hit[c.world.handle(target).index / 64] |= 1ull << (c.world.handle(target).index % 64);
+  if (amount <= 0) return 0;
+  // Effects that reach through spell immunity still do no magical damage to it.
+  if (type == DamageType::Magical && target.team != inv.team && (target.status & kSpellImmune)) return 0;
+  const bool hero = target.kind == UnitKind::Hero;
+  const Handle h = c.world.handle(target);
+  DamageInfo d;
+  d.source = c.world.get(inv.caster);
+  d.target = &target;
+  d.amount = amount;
+  d.type = type;
+  d.ability = inv.ability;
+  const float lost = deal_damage(c, d);
+  const Unit* after = c.world.get(h);
+  if (!after || !after->alive) {
+    inv.killed = true;
+    inv.killed_hero = inv.killed_hero || hero;
+  }
+  return lost;
+}
+
+bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter) {
+  // C of the distribution whose n-th trial in a row succeeds with chance n * C, per percent of long-run chance.
+  static const std::array<float, 101> kC = [] {
+    const auto rate = [](double k) {  // long-run chance: one over the mean number of trials
+      double mean = 0, none_yet = 1;
+      for (int n = 1; none_yet > 1e-12 && n < 100000; ++n) {
+        const double p = std::min(1.0, n * k);
+        mean += n * p * none_yet;
+        none_yet *= 1 - p;
+      }
+      return 1 / mean;
+    };
+    std::array<float, 101> t{};
+    t[100] = 1;
+    for (int pct = 1; pct < 100; ++pct) {
+      double lo = 0, hi = pct / 100.0;
+      for (int i = 0; i < 50; ++i) {
+        const double mid = (lo + hi) / 2;
+        (rate(mid) < pct / 100.0 ? lo : hi) = mid;
+      }
+      t[static_cast<std::size_t>(pct)] = static_cast<float>((lo + hi) / 2);
+    }
+    return t;
+  }();
+  if (chance_pct <= 0) return false;
+  if (chance_pct >= 100) return true;
+  const int below = static_cast<int>(chance_pct);
+  const float part = chance_pct - static_cast<float>(below);
+  const float k = kC[static_cast<std::size_t>(below)] * (1 - part) + kC[static_cast<std::size_t>(below + 1)] * part;
+  if (counter < 255) ++counter;
+  if (c.world.rng.uniform() >= k * static_cast<float>(counter)) return false;
+  counter = 0;
+  return true;
+}
+
+Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radius, float duration) {
+  for (Area& a : c.world.areas) {
+    if (a.active) continue;
+    a = Area{};
+    a.active = true;
+    a.team = inv.team;
+    a.level = static_cast<std::uint8_t>(inv.level);
+    a.owner = inv.caster;
+    a.pos = pos;
+    a.radius = radius;
+    a.start = c.world.time;
+    a.until = c.world.time + duration;
+    a.next_tick = c.world.time;
+    a.ability = inv.ability;
+    a.node = static_cast<std::int16_t>(node);
+    return &a;
+  }
+  return nullptr;
+}
+
+Projectile* new_projectile(Context& c, const Invocation& inv, int node, Projectile::Kind kind, Vec2 from) {
+  World& w = c.world;
+  for (int i = 0; i < kMaxProjectiles; ++i) {
+    Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    if (p.kind != Projectile::Kind::None) continue;
+    p = Projectile{};
+    p.kind = kind;
+    p.team = inv.team;
+    p.level = static_cast<std::uint8_t>(inv.level);
+    p.source = inv.caster;
+    p.target = inv.target;
+    p.pos = p.origin = from;
+    p.ability = inv.ability;
+    p.node = static_cast<std::int16_t>(node);
+    w.projectiles_end = std::max(w.projectiles_end, static_cast<std::int16_t>(i + 1));
+    return &p;
+  }
+  return nullptr;
+}
+
+void delay(Context& c, const Invocation& inv, int node, float seconds) {
+  for (Delayed& d : c.world.delayed) {
+    if (d.active) continue;
+    d = Delayed{};
+    d.active = true;
+    d.team = inv.team;
+    d.level = static_cast<std::uint8_t>(inv.level);
+    d.owner = inv.caster;
+    d.target = inv.target;
+    d.point = inv.child ? inv.centre : inv.point;
+    d.at = c.world.time + seconds;
+    d.ability = inv.ability;
+    d.node = static_cast<std::int16_t>(node);
+    d.step = inv.step;
+    return;
+  }
+}
+
+AbilityState* ability_state(World& w, const Unit& u, int slot) {
+  HeroState* h = hero_of(w, u);
+  return h && slot >= 0 && slot < kAbilitySlots ? &h->abilities[static_cast<std::size_t>(slot)] : nullptr;
+}
+ItemState* item_state(World& w, const Unit& u, int slot) {
+  HeroState* h = hero_of(w, u);
+  return h && slot >= 16 && slot < 16 + kItemSlots ? &h->items[static_cast<std::size_t>(slot - 16)] : nullptr;
+}
+int slot_of(const Context& c, const Unit& u, int ability) {
+  const HeroState* h = hero_of(c.world, u);
+  if (!h || ability < 0) return -1;
+  for (int i = 0; i < kAbilitySlots; ++i)
+    if (h->abilities[static_cast<std::size_t>(i)].id == ability) return i;
+  const int item = c.tables.abilities[static_cast<std::size_t>(ability)].is_item;
+  for (int i = 0; item >= 0 && i < kInventory; ++i)
+    if (h->items[static_cast<std::size_t>(i)].id == item) return 16 + i;
+  return -1;
+}
+
+}  // namespace dota

@@ -1,0 +1,95 @@
+// Running compiled programs: who acts on whom, how numbers come out, and what each primitive does.
+#pragma once
+
+#include "effects/program_node.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+
+// One run of (a part of) a program.
+struct Invocation {
+  Handle caster;                 // whose ability it is; may be gone by the time a late effect lands
+  std::uint8_t team = kNeutralTeam;
+  std::int8_t slot = -1;         // slot it was cast from: 0-5 ability, 16 + i item, -1 none
+  std::int16_t ability = -1;     // Tables::abilities
+  int level = 1;
+  Handle target;
+  Vec2 point;
+  Vec2 centre;                   // what "around" means when a node does not say
+  std::int16_t tree = -1;
+  bool child = false;            // run by another node: "to" unsaid means the unit that was hit
+  bool late = false;             // its delay is over
+  std::uint8_t step = 0;         // number of the jump, pulse or burst
+  bool killed = false, killed_hero = false;
+  std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // units its damage reached so far
+};
+
+Invocation invocation_of(const Context& c, const Unit& caster, int ability, int level);
+inline const Program& program_of(const Context& c, int ability) {
+  return c.tables.abilities[static_cast<std::size_t>(ability)].program;
+}
+inline const EffectNode& node_of(const Context& c, int ability, int node) {
+  return program_of(c, ability).nodes[static_cast<std::size_t>(node)];
+}
+
+// The number in its rank, talents of the caster's hero and counters included.
+float evaluate(const Context& c, const Invocation& inv, const Value& v, const Unit* target);
+float number(const Context& c, const Invocation& inv, const EffectNode& n, Role r, const Unit* target = nullptr,
+             float otherwise = 0);
+
+bool is_ranged(const Context& c, const Unit& u);
+bool is_basic(const Unit& u);      // anything that is neither a hero, a building nor a ward
+bool is_structure(const Unit& u);
+// Whether an effect of the caster's ability may touch the unit: alive, not out of the world, not spell immune to it.
+bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);
+// The units a node acts on.
+void select_targets(Context& c, const Invocation& inv, const EffectNode& n, UnitList& out);
+// Units within r of p that `who` means from the invocation's side.
+void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r, UnitList& out);
+
+void run_node(Context& c, Invocation& inv, int node);
+void run_range(Context& c, Invocation& inv, int first, int count);
+// The program's roots that have this trigger.
+void run_trigger(Context& c, Invocation& inv, Trigger t);
+// A child range on one unit that something of this invocation has reached.
+void run_on(Context& c, const Invocation& inv, int first, int count, Unit& target);
+
+// Damage of an ability: immunity to magic and the caster's spell amplification count. Marks inv.hit and inv.killed.
+float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type);
+// One draw of the rising-counter distribution for a chance in percent; the counter is the caller's.
+bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter);
+
+Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radius, float duration);
+Projectile* new_projectile(Context& c, const Invocation& inv, int node, Projectile::Kind kind, Vec2 from);
+void delay(Context& c, const Invocation& inv, int node, float seconds);
+
+// Slot (0-5 or 16 + i) from which the unit has the ability; -1: it does not have it.
+int slot_of(const Context& c, const Unit& u, int ability);
+AbilityState* ability_state(World& w, const Unit& u, int slot);
+ItemState* item_state(World& w, const Unit& u, int slot);
+inline HeroState* hero_of(World& w, const Unit& u) {
+  return u.hero < 0 ? nullptr : &w.heroes[static_cast<std::size_t>(u.hero)];
+}
+inline const HeroState* hero_of(const World& w, const Unit& u) {
+  return u.hero < 0 ? nullptr : &w.heroes[static_cast<std::size_t>(u.hero)];
+}
+
+// Ground distance of the farthest sensible point: the map's diagonal. Radii called "global" use it.
+constexpr float kGlobal = 30000;
+constexpr float kForever = 1e30f;
+constexpr float kTimeSlack = 1e-3f;  // seconds; a thirtieth of a frame, for times that are sums of frames
+
+// ---- what each group of primitives does ------------------------------------------------------------------------
+using Execute = void (*)(Context&, Invocation&, const EffectNode&, int node);
+Execute execute_damage(Prim p);      // damage.cpp
+Execute execute_resource(Prim p);    // resource.cpp
+Execute execute_modifier(Prim p);    // modifier.cpp
+Execute execute_status(Prim p);      // status.cpp
+Execute execute_motion(Prim p);      // motion.cpp
+Execute execute_projectile(Prim p);  // projectile.cpp
+Execute execute_area(Prim p);        // area.cpp
+Execute execute_unit(Prim p);        // unit.cpp
+Execute execute_attack(Prim p);      // attack.cpp
+Execute execute_special(Prim p);     // special.cpp
+
+}  // namespace dota

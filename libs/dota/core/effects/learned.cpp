@@ -1,0 +1,81 @@
+// Passives: what a unit carries for as long as it has learned an ability or holds an item.
+#include <algorithm>
+
+#include "effects/modifiers.hpp"
+
+namespace dota {
+
+namespace {
+
+bool works(const Context& c, const HeroState& h, int slot) {
+  const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+  return s.id >= 0 && s.enabled_at <= c.world.time + kTimeSlack && !s.on_courier;
+}
+
+// Rank at which the unit has the ability, item or talent now; 0: it has it not.
+int rank_of(const Context& c, const Unit& u, int ability) {
+  const HeroState* h = hero_of(c.world, u);
+  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(ability)];
+  if (!h) {
+    const auto& own = c.tables.units[u.type].abilities;
+    return std::find(own.begin(), own.end(), ability) != own.end() ? 1 : 0;
+  }
+  for (const AbilityState& s : h->abilities)
+    if (s.id == ability) return s.level;
+  for (int slot = 0; a.is_item >= 0 && slot < kInventory; ++slot)
+    if (h->items[static_cast<std::size_t>(slot)].id == a.is_item && works(c, *h, slot)) return a.program.fixed_level;
+  const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
+  for (std::size_t i = 0; i < talents.size(); ++i)
+    if (talents[i].ability == ability && ((h->talents >> i) & 1u)) return 1;
+  return 0;
+}
+
+void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
+  if (ability < 0 || level <= 0) return;
+  const Program& p = program_of(c, ability);
+  const Invocation inv = invocation_of(c, u, ability, level);
+  for (const std::uint16_t root : p.roots) {
+    const EffectNode& n = p.nodes[root];
+    if (!n.passive || n.modifier < 0) continue;
+    Modifier* m = add_modifier(c, u, inv, n, root, kForever);
+    if (!m) continue;
+    if (n.prim == Prim::StackGain) m->flags |= kModKept;
+    if (n.prim == Prim::ToggleStat) m->counter = static_cast<std::uint8_t>(std::max(toggle, 0));
+    if (fill_stats(c, inv, n, u, *m)) u.stats_dirty = true;
+  }
+}
+
+}  // namespace
+
+void apply_learned(Context& c, Unit& u) {
+  for (int i = u.modifiers; i >= 0;) {
+    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const int next = m.next;
+    if ((m.flags & kModPassive) && rank_of(c, u, m.ability) <= 0) remove_modifier(c, i);
+    i = next;
+  }
+  const HeroState* h = hero_of(c.world, u);
+  if (!h) {
+    for (const int ability : c.tables.units[u.type].abilities) add_passives(c, u, ability, 1, 0);
+    return;
+  }
+  for (const AbilityState& s : h->abilities) add_passives(c, u, s.id, s.level, 0);
+  for (int slot = 0; slot < kInventory; ++slot) {
+    if (!works(c, *h, slot)) continue;
+    const ItemState& s = h->items[static_cast<std::size_t>(slot)];
+    const int ability = c.tables.items[static_cast<std::size_t>(s.id)].ability;
+    if (ability >= 0) add_passives(c, u, ability, program_of(c, ability).fixed_level, s.toggle);
+  }
+  const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
+  for (std::size_t i = 0; i < talents.size(); ++i)
+    if ((h->talents >> i) & 1u) add_passives(c, u, talents[i].ability, 1, 0);
+  // Talents change what other modifiers of the hero give.
+  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next) {
+    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    if (m.node >= 0 && !(m.flags & kModDebuff) &&
+        fill_stats(c, invocation_of(c, m), node_of(c, m.ability, m.node), u, m))
+      u.stats_dirty = true;
+  }
+}
+
+}  // namespace dota

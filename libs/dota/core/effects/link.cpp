@@ -1,0 +1,178 @@
+// The last step of loading: what programs name in other tables, talents, and runes as programs of their own.
+#include <stdexcept>
+
+#include "data/stat_names.hpp"
+#include "effects/compile.hpp"
+#include "world/systems.hpp"
+
+namespace dota {
+
+namespace {
+
+float talent_value(const TalentDef& t) {
+  for (const auto& [key, v] : t.values)
+    if (key == "value") return v;
+  return t.values.empty() ? 0 : t.values.front().second;
+}
+
+const HeroDef* owner_of(const Tables& t, const Program& p) {
+  const auto it = t.hero_index.find(p.owner);
+  return it == t.hero_index.end() ? nullptr : &t.heroes[static_cast<std::size_t>(it->second)];
+}
+
+// A special may name a talent that its hero does not have in this patch; such a talent never counts.
+void link_value(const HeroDef* hero, Value& v) {
+  for (const auto& [name, sign] : v.unlinked) {
+    if (!hero) continue;
+    for (std::size_t i = 0; i < hero->talents.size(); ++i) {
+      if (hero->talents[i].name != name) continue;
+      if (v.talents >= v.talent.size()) throw std::runtime_error("more than two talents change one number");
+      v.talent[v.talents++] = {static_cast<std::int8_t>(i), sign * talent_value(hero->talents[i])};
+    }
+  }
+  v.unlinked.clear();
+}
+
+void link_node(const Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, EffectNode& n) {
+  for (Value& v : n.values) link_value(hero, v);
+  for (NodeStat& s : n.stats) link_value(hero, s.value);
+  if (n.name.empty()) return;
+  const auto find = [&](const std::unordered_map<std::string, int>& index) {
+    const auto it = index.find(n.name);
+    if (it == index.end()) throw std::runtime_error("ability '" + a.name + "': '" + n.name + "' is not in the data");
+    return static_cast<std::int16_t>(it->second);
+  };
+  if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
+  if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon) return;
+  if (n.name == "either")
+    p.missing.push_back("place_ward.either");
+  else
+    n.unit = find(t.unit_index);
+}
+
+Node number_node(double v) {
+  Node n;
+  n.type = Node::Type::Number;
+  n.number = v;
+  return n;
+}
+Node text_node(const std::string& s) {
+  Node n;
+  n.type = Node::Type::String;
+  n.string = s;
+  return n;
+}
+Node object_node(std::vector<std::pair<std::string, Node>> fields) {
+  Node n;
+  n.type = Node::Type::Object;
+  n.object = std::move(fields);
+  return n;
+}
+Node program_node(std::vector<Node> effects) {
+  Node list;
+  list.type = Node::Type::List;
+  list.list = std::move(effects);
+  return object_node({{"dispellable", text_node("yes")}, {"effects", std::move(list)}});
+}
+
+// Stats that plain talents give, by the stem of their name.
+constexpr std::pair<const char*, const char*> kPlain[] = {
+    {"spell_amplify", "spell_amp_pct"}, {"attack_speed", "as"}, {"movement_speed", "ms_flat"},
+    {"cooldown_reduction", "cooldown_red_pct"}, {"attack_damage", "dmg"}, {"attack_range", "range"},
+    {"cast_range", "cast_range"}, {"gold_income", "gold_per_10s"}, {"hp_regen", "hp_regen"}, {"mp_regen", "mana_regen"},
+    {"hp", "hp"}, {"mp", "mana"}, {"strength", "str"}, {"agility", "agi"}, {"intelligence", "int"},
+    {"all_stats", "all"}, {"armor", "armor"}, {"magic_resistance", "mr_pct"}, {"lifesteal", "lifesteal_pct"},
+    {"spell_lifesteal", "spell_lifesteal_pct"}, {"exp_boost", "xp_pct"}, {"evasion", "evasion_pct"},
+    {"respawn_reduction", "respawn_red"}};
+
+// "special_bonus_attack_speed_20" -> "attack_speed".
+std::string stem(const std::string& name) {
+  const std::string prefix = "special_bonus_";
+  if (name.rfind(prefix, 0) != 0) return "";
+  std::string s = name.substr(prefix.size());
+  const std::size_t last = s.find_last_of('_');
+  return last == std::string::npos ? s : s.substr(0, last);
+}
+
+// The program of a talent that changes no special of an ability.
+Program talent_program(const TalentDef& talent, Tables& t) {
+  const std::string what = stem(talent.name);
+  const auto value = [&](const char* key) {
+    for (const auto& [k, v] : talent.values)
+      if (k == key) return number_node(v);
+    throw std::runtime_error("talent '" + talent.name + "': value '" + key + "' is missing");
+  };
+  if (what == "spell_block")
+    return compile_program(program_node({object_node({{"p", text_node("spell_block")}, {"icd", value("block_cooldown")}})}),
+                           talent.name, t);
+  if (talent.name.find("_crit_") != std::string::npos)
+    return compile_program(program_node({object_node({{"p", text_node("crit")}, {"chance_pct", value("crit_chance")},
+                                                      {"mult_pct", value("crit_multiplier")}})}), talent.name, t);
+  for (const auto& [name, stat] : kPlain) {
+    if (what != name) continue;
+    const Node stats = object_node({{stat, number_node(talent_value(talent))}});
+    return compile_program(program_node({object_node({{"p", text_node("passive_stats")}, {"stats", stats}})}), talent.name, t);
+  }
+  Program p;
+  // The data says neither what it changes nor by a plain name what it gives.
+  p.inert = talent.affects.empty();
+  return p;
+}
+
+Node rune_effect(const std::string& kind, const Node& r) {
+  const Node dur = number_node(r.num("dur"));
+  const auto self = [&](const char* p, std::vector<std::pair<std::string, Node>> more) {
+    std::vector<std::pair<std::string, Node>> fields{{"p", text_node(p)}, {"to", text_node("self")}, {"dur", dur}};
+    for (auto& f : more) fields.push_back(std::move(f));
+    return object_node(std::move(fields));
+  };
+  if (kind == "double_damage")
+    return program_node({self("mod", {{"stats", object_node({{"base_dmg_pct", number_node(r.num("base_dmg_pct"))}})}})});
+  if (kind == "haste") return program_node({self("mod", {{"stats", object_node({{"ms_set", number_node(r.num("ms"))}})}})});
+  if (kind == "invisibility") return program_node({self("invis", {{"fade", number_node(r.num("fade"))}})});
+  if (kind == "arcane")
+    return program_node({self("mod", {{"stats", object_node({{"cooldown_red_pct", number_node(r.num("cooldown_red_pct"))},
+                                                             {"mana_cost_red_pct", number_node(r.num("mana_cost_red_pct"))}})}})});
+  if (kind == "regeneration")
+    return program_node({self("hot", {{"pct_max_per_sec", number_node(r.num("hp_pct_per_s"))}, {"ends_on", text_node("damage_or_full")}}),
+                         self("mana_over_time", {{"pct_max_per_sec", number_node(r.num("mana_pct_per_s"))},
+                                                 {"ends_on", text_node("damage_or_full")}})});
+  throw std::runtime_error("rules.json: rune '" + kind + "' is unknown");
+}
+
+void link_runes(Tables& t) {
+  constexpr const char* kKinds[] = {"double_damage", "haste", "invisibility", "regeneration", "arcane"};
+  const Node* rules = t.rules.root.find("rules");
+  const Node& root = rules ? *rules : t.rules.root;
+  const Node* runes = root.find("runes");
+  if (!runes) return;  // tables of a test that has no rules
+  for (std::size_t i = 0; i < 5; ++i) {
+    AbilityDef a;
+    a.name = std::string("rune_") + kKinds[i];
+    a.id = static_cast<int>(t.abilities.size());
+    a.learnable = false;
+    a.program = compile_program(rune_effect(kKinds[i], runes->at("effects").at(kKinds[i])), a.name, t);
+    t.rune_abilities[i] = a.id;
+    t.ability_index[a.name] = a.id;
+    t.abilities.push_back(std::move(a));
+  }
+}
+
+}  // namespace
+
+void link_programs(Tables& t) {
+  for (HeroDef& h : t.heroes)
+    for (TalentDef& talent : h.talents) {
+      if (talent.ability < 0) continue;
+      Program p = talent_program(talent, t);
+      p.owner = h.name;
+      t.abilities[static_cast<std::size_t>(talent.ability)].program = std::move(p);
+    }
+  link_runes(t);
+  for (AbilityDef& a : t.abilities) {
+    const HeroDef* hero = owner_of(t, a.program);
+    for (EffectNode& n : a.program.nodes) link_node(t, a, a.program, hero, n);
+  }
+}
+
+}  // namespace dota

@@ -1,0 +1,101 @@
+// Primitives of the group "modifier".
+#include <algorithm>
+
+#include "effects/modifiers.hpp"
+
+namespace dota {
+
+namespace {
+
+void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
+    if (m && n.unlimited_range) m->aim = inv.target;
+    if (m && n.given(Role::Attacks)) m->counter = static_cast<std::uint8_t>(number(c, inv, n, Role::Attacks));
+  }
+}
+
+// A carrier on whoever the aura is around: the caster, or the target it was cast on.
+void aura(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* u = c.world.get(n.at == Where::Target ? inv.target : inv.caster);
+  if (u && u->alive) add_modifier(c, *u, inv, n, node, n.given(Role::Dur) ? number(c, inv, n, Role::Dur) : kForever);
+}
+
+void stack_gain(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i)
+    gain_stack(c, c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])], inv, n, node,
+               static_cast<int>(number(c, inv, n, Role::Amount)));
+}
+
+void next_attack_mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* u = c.world.get(inv.caster);
+  if (u) add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Expires, nullptr, kForever));
+}
+
+void reduction_shield(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
+    if (!m) continue;
+    m->shield = number(c, inv, n, Role::Amount);
+    if (caster) m->shield += number(c, inv, n, Role::PlusCasterStrFactor) * caster->str;
+  }
+}
+
+void dispel_now(Context& c, Invocation& inv, const EffectNode& n, int) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    dispel(c, u, u.team == inv.team, n.strong);
+  }
+}
+
+void respawn_add(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const Unit* u = c.world.get(inv.target);
+  if (HeroState* h = u ? hero_of(c.world, *u) : nullptr) h->respawn_at += number(c, inv, n, Role::Amount);
+}
+
+void as_learned(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
+
+}  // namespace
+
+void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNode& n, int node, int amount) {
+  Modifier* m = find_modifier(c.world, bearer, n.modifier);
+  const int before = m && m->source == inv.caster ? m->stacks : 0;
+  m = add_modifier(c, bearer, inv, n, node, n.given(Role::Dur) ? number(c, inv, n, Role::Dur) : kForever);
+  if (!m) return;
+  int limit = 255;
+  if (n.given(Role::Max)) limit = std::min(limit, static_cast<int>(number(c, inv, n, Role::Max)));
+  m->stacks = static_cast<std::uint8_t>(std::clamp(before + amount, 0, limit));
+  if (!n.given(Role::Dur)) {
+    m->flags |= kModKept;
+    if (AbilityState* a = ability_state(c.world, bearer, slot_of(c, bearer, inv.ability)))
+      a->stacks = static_cast<std::int8_t>(std::min<int>(m->stacks, 127));
+  }
+  if (fill_stats(c, inv, n, bearer, *m)) bearer.stats_dirty = true;
+}
+
+Execute execute_modifier(Prim p) {
+  switch (p) {
+    case Prim::Mod: return mod;
+    case Prim::Aura: return aura;
+    case Prim::StackGain: return stack_gain;
+    case Prim::NextAttackMod: return next_attack_mod;
+    case Prim::PassiveStats: case Prim::DamageBlock: return as_learned;
+    case Prim::ReductionShield: return reduction_shield;
+    case Prim::Dispel: return dispel_now;
+    case Prim::RespawnAdd: return respawn_add;
+    default: return nullptr;
+  }
+}
+
+}  // namespace dota

@@ -1,0 +1,271 @@
+#include "effects/modifiers.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dota {
+
+namespace {
+
+int allocate(World& w) {
+  if (w.modifier_free >= 0) {
+    const int i = w.modifier_free;
+    w.modifier_free = w.modifiers[static_cast<std::size_t>(i)].next;
+    return i;
+  }
+  if (w.modifiers_end >= kMaxModifiers) return -1;
+  return w.modifiers_end++;
+}
+
+// Stats that combine as independent chances or resistances.
+bool multiplicative(Stat s) {
+  return s == Stat::MrPct || s == Stat::EvasionPct || s == Stat::MissPct || s == Stat::StatusResPct;
+}
+
+std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
+  std::uint8_t f = 0;
+  const bool hostile = target.team != inv.team;
+  if (hostile) f |= kModDebuff;
+  if (n.given(Role::PiercesImmunity)) f |= kModPierces;
+  if (inv.ability >= 0) {
+    const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(inv.ability)];
+    switch (a.program.dispellable) {
+      case Dispellable::Yes: f |= kModDispellable; break;
+      case Dispellable::Strong: f |= kModStrong; break;
+      case Dispellable::No: break;
+    }
+    if (a.pierces_immunity || a.program.pierces_immunity) f |= kModPierces;
+    if (n.passive && c.world.handle(target) == inv.caster) {
+      f = static_cast<std::uint8_t>((f & ~(kModDispellable | kModStrong)) | kModPassive);
+      if (a.is_item < 0 && a.max_level > 0 && a.owner_unit >= 0) f |= kModBreakable;
+    }
+  }
+  return f;
+}
+
+}  // namespace
+
+Invocation invocation_of(const Context& c, const Modifier& m) {
+  Invocation inv;
+  inv.caster = m.source;
+  const Unit* source = c.world.get(m.source);
+  const Unit* owner = m.owner >= 0 ? &c.world.units[static_cast<std::size_t>(m.owner)] : nullptr;
+  inv.team = source ? source->team
+                    : owner ? static_cast<std::uint8_t>(m.flags & kModDebuff ? 1 - std::min<int>(owner->team, 1) : owner->team)
+                            : static_cast<std::uint8_t>(kNeutralTeam);
+  inv.ability = m.ability;
+  inv.level = m.level;
+  if (owner) {
+    inv.target = c.world.handle(*owner);
+    inv.point = inv.centre = owner->pos;
+  }
+  return inv;
+}
+
+float duration_on(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
+  if (!n.given(Role::Dur)) return kForever;
+  const bool hero = target.kind == UnitKind::Hero;
+  const Unit* caster = c.world.get(inv.caster);
+  Role r = Role::Dur;
+  if (!hero && n.given(Role::DurCreep)) r = Role::DurCreep;
+  if (n.given(Role::DurRanged) && caster && is_ranged(c, *caster)) r = Role::DurRanged;
+  if (n.given(Role::DurVsRanged) && is_ranged(c, target)) r = Role::DurVsRanged;
+  float d = number(c, inv, n, r, &target);
+  if (target.team != inv.team && !(n.status & kForcedMotion)) d *= 1 - target.status_resist;
+  return d;
+}
+
+bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target, Modifier& m) {
+  std::array<StatChange, 6> stats{};
+  int count = 0;
+  const Unit* caster = c.world.get(inv.caster);
+  const bool self = caster == &target;
+  const bool hero = target.kind == UnitKind::Hero;
+  // An aura's ranged variant is for its bearers; elsewhere it goes by who attacks or uses the item.
+  const Unit* shooter = n.prim == Prim::Aura || !caster ? &target : caster;
+  const auto put = [&](Stat s, float v) {
+    for (int i = 0; i < count; ++i)
+      if (stats[static_cast<std::size_t>(i)].stat == s) {
+        stats[static_cast<std::size_t>(i)].value = v;
+        return;
+      }
+    if (count < 6) stats[static_cast<std::size_t>(count++)] = {s, v};
+  };
+  const bool carrier = n.prim == Prim::Aura && !(m.flags & kModAura);
+  for (const NodeStat& s : n.stats) {
+    if (carrier) break;
+    bool meant = false;
+    switch (s.set) {
+      case StatSet::Main: meant = true; break;
+      case StatSet::Self: meant = self; break;
+      case StatSet::Creep: meant = !hero; break;
+      case StatSet::Ranged: meant = is_ranged(c, *shooter); break;
+      case StatSet::Ally: meant = target.team == inv.team; break;
+      case StatSet::Enemy: meant = target.team != inv.team; break;
+      case StatSet::PerStack: meant = true; break;
+      case StatSet::Else: meant = n.cond == Cond::NotBroken && m.ready > c.world.time; break;
+      case StatSet::LowHp:
+        meant = hero && target.hp < target.max_hp * number(c, inv, n, Role::LowHpPct) / 100;
+        break;
+      case StatSet::PerCharge: meant = true; break;
+    }
+    if (s.set == StatSet::Main && n.cond == Cond::NotBroken && m.ready > c.world.time) meant = false;
+    if (n.cond == Cond::NoDamageForCooldown && m.ready > c.world.time) meant = false;
+    if (!meant) continue;
+    float v = evaluate(c, inv, s.value, &target);
+    if (s.set == StatSet::PerStack) v *= m.stacks;
+    if (s.set == StatSet::PerCharge) v *= m.counter;
+    if (n.decay == Decay::LinearToZero && m.until < kForever)
+      v *= std::clamp((m.until - c.world.time) / std::max(m.until - m.start, kDt), 0.0f, 1.0f);
+    put(s.stat, v);
+  }
+  if (n.prim == Prim::Hex) put(Stat::MsSet, number(c, inv, n, Role::MsSet));
+  if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
+  if (n.prim == Prim::SpellLifesteal) put(Stat::SpellLifestealPct, number(c, inv, n, Role::HeroPct));
+  if (n.prim == Prim::ToggleStat) {
+    constexpr Stat kCycle[] = {Stat::Str, Stat::Agi, Stat::Int};
+    put(kCycle[m.counter % 3], number(c, inv, n, Role::Amount));
+  }
+  if (n.unlimited_range && target.order.target == m.aim) put(Stat::Range, kGlobal);
+  if (n.prim == Prim::OrbCorruption && !self) put(Stat::Armor, number(c, inv, n, Role::Armor));
+  if (n.prim == Prim::Ethereal) put(Stat::MrPct, number(c, inv, n, Role::MrPct));
+  bool same = true;
+  for (std::size_t i = 0; i < stats.size(); ++i)
+    same = same && stats[i].stat == m.stats[i].stat && stats[i].value == m.stats[i].value;
+  m.stats = stats;
+  return !same;
+}
+
+void mark_dirty(const Context& c, Unit& u) {
+  u.stats_dirty = true;
+  refresh_status(c, u);
+}
+
+Modifier* find_modifier(World& w, const Unit& u, int name) {
+  for (int i = u.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next)
+    if (w.modifiers[static_cast<std::size_t>(i)].name == name) return &w.modifiers[static_cast<std::size_t>(i)];
+  return nullptr;
+}
+const Modifier* find_modifier(const World& w, const Unit& u, int name) {
+  return find_modifier(const_cast<World&>(w), u, name);
+}
+
+void add_to_targets(Context& c, const Invocation& inv, const EffectNode& n, int node) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
+  }
+}
+
+Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const EffectNode& n, int node,
+                       float duration, bool aura) {
+  World& w = c.world;
+  if (!target.alive && !n.passive && !(n.prim == Prim::StackGain)) return nullptr;
+  if (duration <= 0) return nullptr;
+  Modifier* m = nullptr;
+  for (int i = target.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
+    Modifier& x = w.modifiers[static_cast<std::size_t>(i)];
+    // One aura gives its stats once, however many carry it.
+    if (x.name == n.modifier && aura == ((x.flags & kModAura) != 0) && (aura || x.source == inv.caster)) {
+      m = &x;
+      break;
+    }
+  }
+  bool changed = !m;
+  if (!m) {
+    const int i = allocate(w);
+    if (i < 0) return nullptr;
+    m = &w.modifiers[static_cast<std::size_t>(i)];
+    *m = Modifier{};
+    m->owner = w.handle(target).index;
+    m->name = n.modifier;
+    m->source = inv.caster;
+    // Appended, so that what came first is first: the order in which procs are rolled.
+    std::int16_t* link = &target.modifiers;
+    while (*link >= 0) link = &w.modifiers[static_cast<std::size_t>(*link)].next;
+    *link = static_cast<std::int16_t>(i);
+    m->flags = flags_of(c, inv, n, target);
+    if (aura) m->flags = static_cast<std::uint8_t>((m->flags & ~kModPassive) | kModAura);
+    if (n.given(Role::Fade)) m->ready = w.time + number(c, inv, n, Role::Fade);
+  }
+  m->ability = inv.ability;
+  m->node = static_cast<std::int16_t>(node);
+  m->level = static_cast<std::uint8_t>(inv.level);
+  m->start = w.time;
+  m->until = duration >= kForever ? kForever : w.time + duration;
+  const std::uint32_t status = n.given(Role::Fade) && w.time < m->ready ? 0 : n.status;
+  changed = changed || m->status != status;
+  m->status = status;
+  m->damage_type = static_cast<std::uint8_t>(n.type);
+  if (fill_stats(c, inv, n, target, *m) || changed) mark_dirty(c, target);
+  return m;
+}
+
+void remove_modifier(Context& c, int index) {
+  World& w = c.world;
+  Modifier& m = w.modifiers[static_cast<std::size_t>(index)];
+  if (m.owner < 0) return;
+  Unit& u = w.units[static_cast<std::size_t>(m.owner)];
+  std::int16_t* link = &u.modifiers;
+  while (*link >= 0 && *link != index) link = &w.modifiers[static_cast<std::size_t>(*link)].next;
+  if (*link == index) *link = m.next;
+  m = Modifier{};
+  m.next = w.modifier_free;
+  w.modifier_free = static_cast<std::int16_t>(index);
+  mark_dirty(c, u);
+}
+
+void clear_modifiers(Context& c, Unit& u) {
+  const bool stays = u.kind == UnitKind::Hero;  // its passives wait for it to rise again
+  for (int i = u.modifiers; i >= 0;) {
+    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const int next = m.next;
+    if (!stays || !(m.flags & (kModPassive | kModKept))) remove_modifier(c, i);
+    i = next;
+  }
+}
+
+void dispel(Context& c, Unit& u, bool of_debuffs, bool strong) {
+  for (int i = u.modifiers; i >= 0;) {
+    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    const int next = m.next;
+    const bool can = (m.flags & kModDispellable) || (strong && (m.flags & kModStrong));
+    if (can && !(m.flags & kModAura) && ((m.flags & kModDebuff) != 0) == of_debuffs) remove_modifier(c, i);
+    i = next;
+  }
+}
+
+bool active(const Unit& u, const Modifier& m) {
+  return !((m.flags & kModBreakable) && (u.status & kBroken));
+}
+
+void refresh_status(const Context& c, Unit& u) {
+  std::uint32_t bits = inherent_status(c, u);
+  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next)
+    bits |= c.world.modifiers[static_cast<std::size_t>(i)].status;
+  u.status = u.alive ? bits : 0;
+}
+
+float stat_sum(const World& w, const Unit& u, Stat s) {
+  float sum = 0, rest = 1;
+  const bool product = multiplicative(s);
+  const bool greatest = s == Stat::MsSet || s == Stat::BootsMsPct;
+  for (int i = u.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
+    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    if (!active(u, m)) continue;
+    for (const StatChange& x : m.stats) {
+      if (x.stat != s) continue;
+      if (greatest)
+        sum = std::max(sum, x.value);
+      else if (product)
+        rest *= 1 - x.value / 100;
+      else
+        sum += x.value;
+    }
+  }
+  return product ? 100 * (1 - rest) : sum;
+}
+
+}  // namespace dota

@@ -1,0 +1,144 @@
+// What modifiers do as time passes: ticks, fading, decay, forced motion, expiry.
+#include <algorithm>
+#include <cmath>
+
+#include "effects/modifiers.hpp"
+#include "map/map_data.hpp"
+
+namespace dota {
+
+namespace {
+
+void tick_damage(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
+  Invocation inv = invocation_of(c, m);
+  float amount = m.per_tick;
+  if (n.prim == Prim::HpLostBurst) amount = std::max(0.0f, m.mana_per_tick - u.hp) * number(c, inv, n, Role::Pct) / 100;
+  // Not per_tick alone: these follow the health the target has at the tick.
+  if (n.given(Role::DpsPerPctMissingHp))
+    amount += number(c, inv, n, Role::DpsPerPctMissingHp) * 100 * (1 - u.hp / std::max(u.max_hp, 1.0f)) * m.interval;
+  if (n.given(Role::PctCurrentHpPerSec)) amount += number(c, inv, n, Role::PctCurrentHpPerSec) / 100 * u.hp * m.interval;
+  ability_damage(c, inv, u, amount, static_cast<DamageType>(m.damage_type));
+}
+
+// Health and mana over time flow without steps: what is due since the last look, up to the end.
+void flow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
+  const float now = std::min(c.world.time, m.until);
+  const float seconds = now - m.next_tick;
+  if (seconds <= 0) return;
+  m.next_tick = now;
+  Invocation inv = invocation_of(c, m);
+  const float pct = number(c, inv, n, Role::PctMaxPerSec) / 100;
+  if (n.prim == Prim::Hot) {
+    heal(c, u, (-m.per_tick + pct * u.max_hp) * seconds);
+  } else if (n.prim == Prim::ManaOverTime) {
+    give_mana(c, u, (m.mana_per_tick + pct * u.max_mana) * seconds);
+  } else if (n.prim == Prim::HpCost) {
+    const float floor = n.given(Role::Nonlethal) ? 1.0f : 0.0f;
+    u.hp = std::max(std::min(u.hp, floor), u.hp - m.per_tick * seconds);
+  }
+}
+
+bool full(const Unit& u) { return u.hp >= u.max_hp && u.mana >= u.max_mana; }
+
+// Settles a unit whose forced motion is over on the nearest place it can stand.
+void settle(Context& c, Unit& u) { place_unit(c.world, u, free_place(c.world, *c.tables.map, u.pos, u.radius)); }
+
+void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
+  Unit& u = c.world.units[static_cast<std::size_t>(m.owner)];
+  const Handle h = c.world.handle(u);
+  Invocation inv = invocation_of(c, m);
+  const float gathered = m.per_tick;
+  const bool moved = (m.motion.x != 0 || m.motion.y != 0);
+  remove_modifier(c, index);
+  if (moved) settle(c, u);
+  if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken) && gathered > 0)
+    ability_damage(c, inv, u, gathered * number(c, inv, n, Role::EndDamagePctOfTaken) / 100, n.type);
+  if (n.prim == Prim::Cyclone && u.team != inv.team && c.world.get(h))
+    ability_damage(c, inv, u, number(c, inv, n, Role::LandDamage), DamageType::Magical);
+}
+
+// Passive conditions, fading strengths, bonuses by charges: looked at once a timestep.
+void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
+  const bool counts_charges = std::any_of(n.stats.begin(), n.stats.end(),
+                                          [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
+  if (n.decay == Decay::None && n.cond == Cond::Always && !counts_charges && !n.given(Role::LowHpPct) &&
+      !n.unlimited_range)
+    return;
+  if (counts_charges)
+    if (const ItemState* item = item_state(c.world, u, slot_of(c, u, m.ability)))
+      m.counter = static_cast<std::uint8_t>(std::max<int>(item->charges, 0));
+  if (fill_stats(c, invocation_of(c, m), n, u, m)) u.stats_dirty = true;
+}
+
+// While a hero takes aim with such an ability, everyone sees whom he aims at.
+void reveal_aimed_at(Context& c, const Unit& u) {
+  if (u.act != Act::CastWindup) return;
+  int level = 0;
+  const AbilityDef* a = slot_ability(c, u, u.order.slot, &level);
+  Unit* target = c.world.get(u.order.target);
+  if (!a || !target) return;
+  for (const std::uint16_t root : a->program.roots) {
+    const EffectNode& n = a->program.nodes[root];
+    if (!n.given(Role::RevealsTargetWhileCasting)) continue;
+    const Invocation inv = invocation_of(c, u, a->id, level);
+    add_modifier(c, *target, inv, n, root, kRenewed);
+  }
+}
+
+}  // namespace
+
+void modifiers_frame(Context& c) {
+  World& w = c.world;
+  const bool slow = w.frame % kFramesPerStep == 0;
+  // By slot of the pool, not by unit: a tick may kill, and with that free modifiers anywhere.
+  for (int i = 0; i < w.modifiers_end; ++i) {
+    Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    if (m.owner < 0 || m.node < 0) continue;
+    const bool lasting = m.until >= kForever;
+    if (lasting && m.interval <= 0 && !slow) continue;
+    Unit& u = w.units[static_cast<std::size_t>(m.owner)];
+    const EffectNode& n = node_of(c, m.ability, m.node);
+    const bool over = !lasting && w.time + kTimeSlack >= m.until;
+
+    if (n.status && !m.status && w.time + kTimeSlack >= m.ready && !over) {  // faded in
+      m.status = n.status;
+      mark_dirty(c, u);
+    }
+    if (m.motion.x != 0 || m.motion.y != 0) place_unit(w, u, u.pos + m.motion * kDt);
+    if (m.interval > 0 && u.alive) {
+      const std::int16_t name = m.name;
+      while (m.owner >= 0 && m.name == name && m.interval > 0 && w.time + kTimeSlack >= m.next_tick &&
+             m.next_tick <= m.until + kTimeSlack) {
+        m.next_tick += m.interval;
+        tick_damage(c, m, n, u);
+      }
+      if (m.owner < 0 || m.name != name) continue;  // the tick killed its bearer
+    }
+    if ((slow || over) && (n.prim == Prim::Hot || n.prim == Prim::ManaOverTime ||
+                           (n.prim == Prim::HpCost && n.given(Role::PerSec)))) {
+      flow(c, m, n, u);
+      if (n.ends_on == EndsOn::DamageOrFull && full(u)) {
+        remove_modifier(c, i);
+        continue;
+      }
+    }
+    if (slow && !over) {
+      if (n.prim == Prim::Aura && !(m.flags & kModAura)) aura_frame(c, m, n);
+      if (m.owner < 0) continue;
+      follow(c, m, n, u);
+    }
+    if (over) expire(c, i, m, n);
+  }
+  if (!slow) return;
+  for (const HeroState& h : w.heroes) {
+    Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    if (!u || !u->alive) continue;
+    reveal_aimed_at(c, *u);
+    const bool enabled = std::any_of(h.items.begin(), h.items.begin() + kInventory, [&](const ItemState& i) {
+      return i.id >= 0 && i.enabled_at <= w.time && i.enabled_at > w.time - kFramesPerStep * kDt - kTimeSlack;
+    });
+    if (enabled) apply_learned(c, *u);  // an item from the backpack starts to work
+  }
+}
+
+}  // namespace dota

@@ -1,0 +1,128 @@
+// Primitives of the group "motion".
+#include <algorithm>
+#include <cmath>
+
+#include "effects/modifiers.hpp"
+#include "map/map_data.hpp"
+
+namespace dota {
+
+namespace {
+
+Vec2 heading(const Unit& u) { return {std::cos(u.facing), std::sin(u.facing)}; }
+
+void jump(Context& c, Unit& u, Vec2 p) {
+  place_unit(c.world, u, free_place(c.world, *c.tables.map, p, u.radius));
+  u.velocity = Vec2{};
+  u.path = -1;
+}
+
+void blink(Context& c, Invocation& inv, const EffectNode& n, int) {
+  Unit* u = c.world.get(inv.caster);
+  if (!u) return;
+  Vec2 goal = inv.point;
+  if (n.to == Who::BehindTarget) {
+    const Unit* t = c.world.get(inv.target);
+    if (!t) return;
+    goal = t->pos - heading(*t) * (t->radius + u->radius);
+    u->facing = t->facing;
+  } else {
+    const Vec2 d = goal - u->pos;
+    const float far = d.length(), max = number(c, inv, n, Role::Max);
+    const float min = number(c, inv, n, Role::Min);
+    if (far > max) goal = u->pos + d * (number(c, inv, n, Role::OvershootTo, nullptr, max) / far);
+    if (far < min) goal = u->pos + (far > 1 ? d * (1 / far) : heading(*u)) * min;
+  }
+  disjoint(c, *u);
+  jump(c, *u, goal);
+}
+
+void shove(Context& c, const Invocation& inv, const EffectNode& n, int node, Unit& u, Vec2 along) {
+  const float dist = number(c, inv, n, Role::Dist), dur = number(c, inv, n, Role::Dur);
+  if (dist <= 0 || dur <= 0) return;
+  if (Modifier* m = add_modifier(c, u, inv, n, node, dur)) m->motion = along * (dist / dur);
+}
+
+void knockback(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  const Unit* caster = c.world.get(inv.caster);
+  const Unit* target = c.world.get(inv.target);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    const Unit* from = &u == caster ? target : caster;
+    Vec2 d = from ? u.pos - from->pos : u.pos - inv.centre;
+    const float len = d.length();
+    d = len > 1 ? d * (1 / len) : (from ? heading(*from) : heading(u));
+    shove(c, inv, n, node, u, d);
+  }
+}
+
+void force_push(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    shove(c, inv, n, node, u, heading(u));
+  }
+}
+
+// Where a teleport to the target or point arrives: beside the allied building (or unit) nearest to it.
+bool arrival(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& caster, Vec2& out) {
+  const World& w = c.world;
+  const Unit* anchor = nullptr;
+  float best = 0;
+  for (int i = 0; i < w.units_end; ++i) {
+    const Unit& u = w.units[static_cast<std::size_t>(i)];
+    if (!u.alive || u.team != inv.team || &u == &caster) continue;
+    const bool creep = u.kind == UnitKind::LaneCreep;
+    bool allowed = is_structure(u) && u.kind != UnitKind::Filler;
+    if (n.to == Who::AlliedBuildingOrCreep) allowed = allowed || creep;
+    if (n.to == Who::AlliedBuildingCreepOrHero) allowed = allowed || creep || u.kind == UnitKind::Hero;
+    if (!allowed) continue;
+    if (w.handle(u) == inv.target) {
+      anchor = &u;
+      break;
+    }
+    const float d = distance(u.pos, inv.point);
+    if (!anchor || d < best) {
+      anchor = &u;
+      best = d;
+    }
+  }
+  if (!anchor) return false;
+  Vec2 d = inv.point - anchor->pos;
+  const float far = d.length();
+  const float max = number(c, inv, n, Role::MaxDist), min = number(c, inv, n, Role::MinDist);
+  if (far < 1) d = Vec2{1, 0};
+  const float keep = std::clamp(far, std::min(min + anchor->radius, max), max);
+  out = anchor->pos + d * (keep / std::max(far, 1.0f));
+  return true;
+}
+
+void teleport(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* u = c.world.get(inv.caster);
+  Vec2 goal;
+  if (!u || !arrival(c, inv, n, *u, goal)) return;
+  // The destination waits in an area that the end of the channel finds.
+  new_area(c, inv, node, goal, 0, kForever);
+}
+
+}  // namespace
+
+void finish_teleport(Context& c, Unit& u, Vec2 goal) {
+  disjoint(c, u);
+  jump(c, u, goal);
+}
+
+Execute execute_motion(Prim p) {
+  switch (p) {
+    case Prim::Blink: return blink;
+    case Prim::Knockback: return knockback;
+    case Prim::ForcePush: return force_push;
+    case Prim::Teleport: return teleport;
+    default: return nullptr;
+  }
+}
+
+}  // namespace dota

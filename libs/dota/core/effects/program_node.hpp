@@ -1,0 +1,88 @@
+// A node of a compiled effect program.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/program.hpp"
+#include "data/tables.hpp"
+#include "effects/primitive.hpp"
+
+namespace dota {
+
+// What a formula's number is multiplied (or divides) by.
+enum class Factor : std::uint8_t { One, OwnStacks, TargetStacks, Minutes, Charges };
+
+struct TalentTerm {
+  std::int8_t talent = -1;  // index into the owner's HeroDef::talents
+  float value = 0;          // added to the number once the talent is taken
+};
+
+// A number of a node: per rank, changed by talents, times or over a counter of the game.
+struct Value {
+  Num base;
+  Factor factor = Factor::One;
+  bool divides = false;    // factor / number instead of factor * number
+  std::int16_t stack = -1; // the counter's modifier name, for OwnStacks and TargetStacks
+  std::uint8_t talents = 0;
+  std::array<TalentTerm, 2> talent{};
+  std::vector<std::pair<std::string, float>> unlinked;  // talent names and signs until link_programs() resolves them
+};
+
+// Which units a stat of a modifier is for.
+enum class StatSet : std::uint8_t { Main, Self, Creep, Ranged, Ally, Enemy, Else, PerStack, PerCharge, LowHp };
+struct NodeStat {
+  Stat stat = Stat::Count;
+  StatSet set = StatSet::Main;
+  bool by_distance = false;
+  Value value;
+};
+
+enum class Shape : std::uint8_t { None, Circle, Line };
+enum class Cond : std::uint8_t {
+  Always, Ally, Enemy, Killed, KilledHero, NotBroken, NoDamageForCooldown, NotVisibleToEnemy, NoEnemyLaneCreepNear
+};
+enum class EndsOn : std::uint8_t { Never, DamageByPlayerOrRoshan, ShieldConsumed, TargetKillsUnit, DamageOrFull };
+enum class Decay : std::uint8_t { None, LinearToZero, StepByPurgeRate };
+// Which damage a shield or a block takes.
+enum class Against : std::uint8_t { Any, Attack, AttackPhysical, Magical };
+
+struct EffectNode {
+  Prim prim = Prim::Count;
+  Trigger on = Trigger::Cast;
+  Who to = Who::Default;
+  Where at = Where::Default;
+  Shape shape = Shape::None;
+  Cond cond = Cond::Always;
+  EndsOn ends_on = EndsOn::Never;
+  Decay decay = Decay::None;
+  Against against = Against::Any;
+  DamageType type = DamageType::Magical;
+  bool global_radius = false, until_action = false, by_distance = false, strong = false, dispels = false,
+       unlimited_range = false;
+  bool passive = false;         // there whenever the ability is learned or the item is held
+  std::uint32_t status = 0;     // bits its modifier sets
+  std::int16_t modifier = -1;   // Tables::modifiers
+  std::int16_t unit = -1;       // Tables::units
+  std::int16_t item = -1;       // Tables::items
+  std::int16_t stack = -1;      // modifier name of a named stack
+  std::uint16_t then_first = 0, then_count = 0, alt_first = 0, alt_count = 0;
+  std::string name;             // unit or item named by the node, until link_programs()
+  std::array<std::int8_t, kRoles> role{};  // index into values; -1: not given
+  std::vector<Value> values;
+  std::vector<NodeStat> stats;
+
+  EffectNode() { role.fill(-1); }
+  const Value* value(Role r) const {
+    const int i = role[static_cast<std::size_t>(r)];
+    return i < 0 ? nullptr : &values[static_cast<std::size_t>(i)];
+  }
+  bool given(Role r) const { return role[static_cast<std::size_t>(r)] >= 0; }
+};
+
+// "ability#n" as an entry of tables.modifiers; the same name gives the same index.
+std::int16_t intern_modifier(Tables& tables, const std::string& name);
+
+}  // namespace dota

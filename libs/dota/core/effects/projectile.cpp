@@ -1,0 +1,327 @@
+// Primitives of the group "projectile", and how projectiles fly.
+#include <algorithm>
+#include <cmath>
+
+#include "effects/modifiers.hpp"
+
+namespace dota {
+
+namespace {
+
+Vec2 heading(const Unit& u) { return {std::cos(u.facing), std::sin(u.facing)}; }
+
+Vec2 direction_to(const Unit& from, Vec2 p) {
+  const Vec2 d = p - from.pos;
+  const float len = d.length();
+  return len > 1 ? d * (1 / len) : heading(from);
+}
+
+void homing(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  const Unit* target = c.world.get(inv.target);
+  if (!caster || !target) return;
+  if (Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Homing, caster->pos)) {
+    p->speed = number(c, inv, n, Role::Speed);
+    p->goal = target->pos;
+  }
+}
+
+void to_point(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  if (Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Point, caster->pos)) {
+    p->speed = number(c, inv, n, Role::Speed);
+    p->goal = inv.point;
+  }
+}
+
+void launch_line(Context& c, const Invocation& inv, const EffectNode& n, int node, Vec2 from, Vec2 along) {
+  Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Linear, from);
+  if (!p) return;
+  p->target = Handle{};
+  p->direction = along;
+  p->speed = number(c, inv, n, Role::Speed);
+  p->length = number(c, inv, n, Role::Len);
+  p->w0 = number(c, inv, n, Role::W0);
+  p->w1 = number(c, inv, n, Role::W1, nullptr, p->w0);
+}
+
+void linear_wave(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (const Unit* caster = c.world.get(inv.caster))
+    launch_line(c, inv, n, node, caster->pos, direction_to(*caster, inv.point));
+}
+
+// Lines in all directions, the first along the caster's facing. `inv.step` > 0: how many, whatever the node counts.
+void radial_lines(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  const int count = inv.step > 0 ? inv.step : static_cast<int>(number(c, inv, n, Role::Count));
+  for (int i = 0; i < count; ++i) {
+    const float angle = caster->facing + 6.2831853f * static_cast<float>(i) / static_cast<float>(count);
+    launch_line(c, inv, n, node, caster->pos, {std::cos(angle), std::sin(angle)});
+  }
+}
+
+// Everything on a line at once.
+void line_strike(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  const float len = number(c, inv, n, Role::Len), w = number(c, inv, n, Role::W);
+  const Vec2 along = direction_to(*caster, inv.point);
+  UnitList near;
+  select_around(c, inv, n, n.to, caster->pos + along * (len / 2), len / 2 + w, near);
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    const Vec2 d = u.pos - caster->pos;
+    const float t = std::clamp(d.dot(along), 0.0f, len);
+    if (distance(d, along * t) <= w) run_on(c, inv, n.then_first, n.then_count, u);
+  }
+}
+
+// One projectile to each unit around: `then` (or `enemies`) for enemies, `allies` for allies.
+void ring(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  UnitList near;
+  select_around(c, inv, n, Who::All, caster->pos, number(c, inv, n, Role::R), near);
+  for (int i = 0; i < near.n; ++i) {
+    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (u.team == inv.team ? n.alt_count == 0 : n.then_count == 0) continue;
+    Invocation one = inv;
+    one.target = c.world.handle(u);
+    if (Projectile* p = new_projectile(c, one, node, Projectile::Kind::Homing, caster->pos)) {
+      p->speed = number(c, inv, n, Role::Speed);
+      p->goal = u.pos;
+    }
+  }
+}
+
+// A ring that grows from the caster and reaches each unit as it passes: a wave without a direction.
+void expanding_ring(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Linear, caster->pos);
+  if (!p) return;
+  p->target = Handle{};
+  p->speed = number(c, inv, n, Role::Speed);
+  p->length = number(c, inv, n, Role::R);
+}
+
+Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 from, float range,
+                const std::uint64_t* taken, Handle not_this) {
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, from, range, near);
+  Unit* best = nullptr;
+  for (int i = 0; i < near.n; ++i) {
+    const int id = near.ids[static_cast<std::size_t>(i)];
+    Unit& u = c.world.units[static_cast<std::size_t>(id)];
+    if ((taken && ((taken[id / 64] >> (id % 64)) & 1u)) || c.world.handle(u) == not_this) continue;
+    if (u.team < kTeams || is_basic(u) || u.hero >= 0)
+      if (!best || distance(u.pos, from) < distance(best->pos, from)) best = &u;
+  }
+  return best;
+}
+
+// Jumps from enemy to enemy, the nearest not yet struck within reach; each jump comes a delay after the one before.
+void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* at = c.world.get(inv.target);
+  if (!at) return;
+  if (inv.late) {
+    const float loss = number(c, inv, n, Role::LossPct) / 100;
+    ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * std::pow(1 - loss, static_cast<float>(inv.step)), n.type);
+    return;
+  }
+  const int count = static_cast<int>(number(c, inv, n, Role::Count));
+  const float range = number(c, inv, n, Role::Range), wait = number(c, inv, n, Role::Delay);
+  Invocation jump = inv;
+  std::uint64_t taken[(kMaxUnits + 63) / 64] = {};
+  for (int i = 0; i < count && at; ++i) {
+    const int id = c.world.handle(*at).index;
+    taken[id / 64] |= 1ull << (id % 64);
+    jump.step = static_cast<std::uint8_t>(i);
+    jump.target = c.world.handle(*at);
+    delay(c, jump, node, wait * static_cast<float>(i));
+    at = next_link(c, inv, n, at->pos, range, taken, Handle{});
+  }
+}
+
+// A projectile that, where it hits, starts again towards another enemy near, as long as jumps are left.
+void bounce(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  homing(c, inv, n, node);
+  // The jumps left ride in `length`, which a homing projectile has no other use for.
+  for (int i = c.world.projectiles_end - 1; i >= 0; --i) {
+    Projectile& p = c.world.projectiles[static_cast<std::size_t>(i)];
+    if (p.kind == Projectile::Kind::Homing && p.node == node && p.ability == inv.ability && p.length == 0) {
+      p.length = number(c, inv, n, Role::Count) + 1;
+      break;
+    }
+  }
+}
+
+// From every enemy near, a hit on every enemy around it.
+void echo(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  UnitList found, around;
+  select_around(c, inv, n, Who::Enemies, caster->pos, number(c, inv, n, Role::SearchR), found);
+  for (int i = 0; i < found.n; ++i) {
+    const Unit& from = c.world.units[static_cast<std::size_t>(found.ids[static_cast<std::size_t>(i)])];
+    const int times = static_cast<int>(number(c, inv, n, from.hero >= 0 ? Role::PerHero : Role::PerUnit));
+    const Vec2 at = from.pos;
+    const std::int16_t self = found.ids[static_cast<std::size_t>(i)];
+    select_around(c, inv, n, Who::Enemies, at, number(c, inv, n, Role::R), around);
+    for (int k = 0; k < around.n; ++k) {
+      const std::int16_t id = around.ids[static_cast<std::size_t>(k)];
+      if (id == self) continue;
+      for (int t = 0; t < times; ++t)
+        if (Unit& u = c.world.units[static_cast<std::size_t>(id)]; u.alive)
+          ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
+    }
+  }
+}
+
+Invocation invocation_of(const Projectile& p) {
+  Invocation inv;
+  inv.caster = p.source;
+  inv.team = p.team;
+  inv.ability = p.ability;
+  inv.level = p.level;
+  inv.target = p.target;
+  inv.point = inv.centre = p.pos;
+  return inv;
+}
+
+void arrive(Context& c, Projectile& p, Unit& target) {
+  World& w = c.world;
+  const Projectile was = p;
+  p.kind = Projectile::Kind::None;
+  if (was.kind == Projectile::Kind::Attack) {
+    land_attack(c, w.get(was.source), target, was.damage, was.crit);
+    return;
+  }
+  const EffectNode& n = node_of(c, was.ability, was.node);
+  Invocation inv = invocation_of(was);
+  inv.point = inv.centre = target.pos;
+  const bool ally = target.team == was.team;
+  const bool to_allies = ally && n.prim == Prim::RingProjectiles;
+  const Vec2 from = target.pos;
+  run_on(c, inv, to_allies ? n.alt_first : n.then_first, to_allies ? n.alt_count : n.then_count, target);
+  if (n.prim != Prim::Bounce || was.length <= 1) return;
+  Unit* next = next_link(c, inv, n, from, number(c, inv, n, Role::Range), nullptr, was.target);
+  if (!next) return;
+  inv.target = w.handle(*next);
+  if (Projectile* q = new_projectile(c, inv, was.node, Projectile::Kind::Homing, from)) {
+    q->speed = was.speed;
+    q->goal = next->pos;
+    q->length = was.length - 1;
+    q->travelled = -number(c, inv, n, Role::Delay) * was.speed;  // waits before it leaves
+  }
+}
+
+void fly_homing(Context& c, Projectile& p) {
+  Unit* target = c.world.get(p.target);
+  if (!target || !target->alive || p.disjointed || (target->status & kBanished)) {
+    p.kind = Projectile::Kind::None;
+    return;
+  }
+  const float step = p.speed * kDt;
+  if (p.travelled < 0) {
+    p.travelled += step;
+    return;
+  }
+  p.goal = target->pos;
+  const Vec2 d = p.goal - p.pos;
+  const float far = d.length();
+  if (far <= step + target->radius) return arrive(c, p, *target);
+  p.pos = p.pos + d * (step / far);
+}
+
+void fly_to_point(Context& c, Projectile& p) {
+  const float step = p.speed * kDt;
+  const Vec2 d = p.goal - p.pos;
+  const float far = d.length();
+  if (far > step) {
+    p.pos = p.pos + d * (step / far);
+    return;
+  }
+  const Projectile was = p;
+  p.kind = Projectile::Kind::None;
+  const EffectNode& n = node_of(c, was.ability, was.node);
+  Invocation inv = invocation_of(was);
+  inv.target = Handle{};
+  inv.point = inv.centre = was.goal;
+  run_range(c, inv, n.then_first, n.then_count);
+}
+
+void fly_line(Context& c, Projectile& p) {
+  const EffectNode& n = node_of(c, p.ability, p.node);
+  const bool grows = n.prim == Prim::ExpandingRing;
+  const float before = p.travelled;
+  p.travelled = std::min(p.length, p.travelled + p.speed * kDt);
+  const Vec2 last = p.pos;
+  if (!grows) p.pos = p.origin + p.direction * p.travelled;
+  const float share = p.length > 0 ? p.travelled / p.length : 1;
+  const float width = grows ? p.travelled : p.w0 + (p.w1 - p.w0) * share;
+  const Invocation inv = invocation_of(p);
+  UnitList near;
+  select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, grows ? p.origin : (last + p.pos) * 0.5f,
+                width + (p.travelled - before) / 2, near);
+  const Vec2 origin = p.origin, along = p.direction;
+  for (int i = 0; i < near.n; ++i) {
+    const int id = near.ids[static_cast<std::size_t>(i)];
+    std::uint64_t& word = p.hit[id / 64];
+    if ((word >> (id % 64)) & 1u) continue;
+    Unit& u = c.world.units[static_cast<std::size_t>(id)];
+    if (!u.alive) continue;
+    const Vec2 d = u.pos - origin;
+    const float t = grows ? 0 : std::clamp(d.dot(along), before, p.travelled);
+    if (distance(d, along * t) > width) continue;
+    word |= 1ull << (id % 64);
+    run_on(c, inv, n.then_first, n.then_count, u);
+  }
+  if (p.travelled >= p.length) p.kind = Projectile::Kind::None;
+}
+
+}  // namespace
+
+void projectiles_frame(Context& c) {
+  World& w = c.world;
+  for (int i = 0; i < w.projectiles_end; ++i) {
+    Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    switch (p.kind) {
+      case Projectile::Kind::None: break;
+      case Projectile::Kind::Attack: case Projectile::Kind::Homing: fly_homing(c, p); break;
+      case Projectile::Kind::Point: fly_to_point(c, p); break;
+      case Projectile::Kind::Linear: fly_line(c, p); break;
+    }
+  }
+  while (w.projectiles_end > 0 &&
+         w.projectiles[static_cast<std::size_t>(w.projectiles_end - 1)].kind == Projectile::Kind::None)
+    --w.projectiles_end;
+}
+
+void disjoint(Context& c, Unit& u) {
+  const Handle h = c.world.handle(u);
+  for (int i = 0; i < c.world.projectiles_end; ++i) {
+    Projectile& p = c.world.projectiles[static_cast<std::size_t>(i)];
+    if (p.kind != Projectile::Kind::None && p.target == h) p.disjointed = true;
+  }
+}
+
+Execute execute_projectile(Prim p) {
+  switch (p) {
+    case Prim::Projectile: return homing;
+    case Prim::ProjectilePoint: return to_point;
+    case Prim::LinearWave: return linear_wave;
+    case Prim::RadialLines: return radial_lines;
+    case Prim::LineStrike: return line_strike;
+    case Prim::RingProjectiles: return ring;
+    case Prim::ExpandingRing: return expanding_ring;
+    case Prim::Chain: return chain;
+    case Prim::Bounce: return bounce;
+    case Prim::Echo: return echo;
+    default: return nullptr;
+  }
+}
+
+}  // namespace dota

@@ -1,0 +1,144 @@
+// Primitives of the group "resource".
+#include <algorithm>
+
+#include "effects/modifiers.hpp"
+
+namespace dota {
+
+namespace {
+
+// Charges of the item the program was used from, before the use.
+float charges_used(const Context& c, const Invocation& inv) {
+  const Unit* u = c.world.get(inv.caster);
+  const ItemState* item = u ? item_state(c.world, *u, inv.slot) : nullptr;
+  return item ? static_cast<float>(item->charges) : 0;
+}
+
+void each_target(Context& c, const Invocation& inv, const EffectNode& n, void (*act)(Context&, Unit&, float), float v) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) act(c, c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])], v);
+}
+
+float gained(const Context& c, const Invocation& inv, const EffectNode& n) {
+  return number(c, inv, n, Role::Amount) + number(c, inv, n, Role::PerCharge) * charges_used(c, inv);
+}
+
+void heal_now(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (n.given(Role::Over)) {  // heals the mana it cost, evenly
+    Unit* u = c.world.get(inv.caster);
+    if (!u) return;
+    const float spent = u->mana * number(c, inv, n, Role::CostManaPct) / 100;
+    give_mana(c, *u, -spent);
+    const float over = number(c, inv, n, Role::Over);
+    if (Modifier* m = add_modifier(c, *u, inv, n, node, over)) {
+      m->next_tick = c.world.time;
+      m->per_tick = -spent / over;
+    }
+    return;
+  }
+  each_target(c, inv, n, heal, gained(c, inv, n));
+}
+
+void mana_gain(Context& c, Invocation& inv, const EffectNode& n, int) {
+  each_target(c, inv, n, give_mana, gained(c, inv, n));
+}
+
+void over_time(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  UnitList list;
+  select_targets(c, inv, n, list);
+  const bool hot = n.prim == Prim::Hot;
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    float rate = number(c, inv, n, Role::PerSec, &u);
+    if (!n.given(Role::Dur)) {  // carried by an aura: one interval's worth
+      const float seconds = number(c, inv, n, Role::Interval, nullptr, 1);
+      const float pct = number(c, inv, n, Role::PctMaxPerSec, &u) / 100;
+      if (hot)
+        heal(c, u, (rate + pct * u.max_hp) * seconds);
+      else
+        give_mana(c, u, (rate + pct * u.max_mana) * seconds);
+      continue;
+    }
+    const float dur = duration_on(c, inv, n, u);
+    if (n.given(Role::Total)) rate += number(c, inv, n, Role::Total, &u) / number(c, inv, n, Role::Dur, &u);
+    Modifier* m = add_modifier(c, u, inv, n, node, dur);
+    if (!m) continue;
+    m->next_tick = c.world.time;
+    (hot ? m->per_tick : m->mana_per_tick) = hot ? -rate : rate;
+  }
+}
+
+void hp_cost(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* u = c.world.get(inv.caster);
+  if (!u || !u->alive) return;
+  if (n.given(Role::PerSec)) {  // for as long as it is switched on
+    if (Modifier* m = add_modifier(c, *u, inv, n, node, kForever)) {
+      m->per_tick = number(c, inv, n, Role::PerSec);
+      m->next_tick = c.world.time;
+    }
+    return;
+  }
+  const float amount = number(c, inv, n, Role::Amount);
+  u->hp = n.given(Role::Nonlethal) ? std::max(std::min(u->hp, 1.0f), u->hp - amount) : std::max(u->hp - amount, 1.0f);
+}
+
+// A link from the caster to its target that ticks until it breaks.
+void link(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* target = c.world.get(inv.target);
+  if (!target || !affects(c, inv, n, *target)) return;
+  Area* a = new_area(c, inv, node, target->pos, 0, number(c, inv, n, Role::Dur));
+  if (!a) return;
+  a->follow = inv.target;
+  a->interval = number(c, inv, n, Role::Interval);
+  a->next_tick = c.world.time + a->interval;
+}
+
+void xp_gain(Context& c, Invocation& inv, const EffectNode& n, int) {
+  Unit* u = c.world.get(inv.caster);
+  if (HeroState* h = u ? hero_of(c.world, *u) : nullptr) give_xp(c, *h, number(c, inv, n, Role::Amount));
+}
+
+void sacrifice(Context& c, Invocation& inv, const EffectNode& n, int) {
+  Unit* target = c.world.get(inv.target);
+  Unit* caster = c.world.get(inv.caster);
+  if (!target || !caster || !is_basic(*target) || target->team != inv.team) return;
+  give_mana(c, *caster, target->hp * number(c, inv, n, Role::ManaPctOfHp) / 100);
+  kill(c, *target, caster);
+}
+
+void refresh_cooldown(Context& c, Invocation& inv, const EffectNode& n, int) {
+  Unit* u = c.world.get(inv.caster);
+  HeroState* h = u ? hero_of(c.world, *u) : nullptr;
+  if (!h) return;
+  const bool own = n.name == "self_ability";
+  for (AbilityState& a : h->abilities)
+    if (a.id >= 0 && (!own || a.id == inv.ability)) a.ready = c.world.time;
+  if (own) return;
+  for (ItemState& i : h->items) {
+    if (i.id < 0) continue;
+    const std::string& name = c.tables.items[static_cast<std::size_t>(i.id)].name;
+    if (name != "item_refresher" && name != "item_refresher_shard") i.ready = c.world.time;
+  }
+}
+
+void charges(Context&, Invocation&, const EffectNode&, int) {}  // kept by modifiers_frame() and castable()
+
+}  // namespace
+
+Execute execute_resource(Prim p) {
+  switch (p) {
+    case Prim::Heal: return heal_now;
+    case Prim::Hot: case Prim::ManaOverTime: return over_time;
+    case Prim::ManaGain: return mana_gain;
+    case Prim::HpCost: return hp_cost;
+    case Prim::ManaDrain: case Prim::Drain: return link;
+    case Prim::XpGain: return xp_gain;
+    case Prim::SacrificeAllyCreep: return sacrifice;
+    case Prim::RefreshCooldown: return refresh_cooldown;
+    case Prim::Charges: return charges;
+    default: return nullptr;
+  }
+}
+
+}  // namespace dota

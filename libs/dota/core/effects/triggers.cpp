@@ -1,0 +1,385 @@
+// What happens to modifiers, and through them, when units attack, are hit, kill and die.
+#include <algorithm>
+#include <cmath>
+
+#include "effects/modifiers.hpp"
+
+namespace dota {
+
+namespace {
+
+// Runs f(modifier, node, index) for the unit's modifiers that work now. f may remove the one it is given.
+template <class F>
+void each_modifier(Context& c, Unit& u, F&& f) {
+  for (int i = u.modifiers; i >= 0;) {
+    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    if (m.owner < 0) return;
+    const int next = m.next;
+    if (m.node >= 0 && active(u, m)) f(m, node_of(c, m.ability, m.node), i);
+    i = next;
+  }
+}
+
+bool of_player(const World& w, const Unit& u) {
+  if (u.kind == UnitKind::Hero) return true;
+  const Unit* owner = w.get(u.owner);
+  return owner && owner->kind == UnitKind::Hero;
+}
+
+// Whether a chance- and cooldown-gated modifier fires now; starts its cooldown when it does.
+bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer) {
+  if (m.ready > c.world.time + kTimeSlack) return false;
+  Role r = Role::ChancePct;
+  if (n.given(Role::ChanceMeleePct)) r = is_ranged(c, bearer) ? Role::ChanceRangedPct : Role::ChanceMeleePct;
+  if (n.given(r) && !pseudo_random(c, number(c, inv, n, r), m.counter)) return false;
+  if (n.given(Role::Icd)) m.ready = c.world.time + number(c, inv, n, Role::Icd);
+  return true;
+}
+
+// Whether attacks carry effects to this unit: enemies that are neither buildings nor wards.
+bool takes_attack_effects(const Unit& source, const Unit& target) {
+  return source.team != target.team && target.kind != UnitKind::Ward && !is_structure(target);
+}
+
+void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n, float damage) {
+  if (is_ranged(c, source) && n.given(Role::MeleeOnly)) return;
+  const float len = number(c, inv, n, Role::Len), w0 = number(c, inv, n, Role::W0), w1 = number(c, inv, n, Role::W1);
+  const Vec2 from = source.pos;
+  Vec2 along = target.pos - from;
+  const float far = along.length();
+  along = far > 1 ? along * (1 / far) : Vec2{std::cos(source.facing), std::sin(source.facing)};
+  UnitList near;
+  units_near(c, from, len + w1, near);
+  const int struck = c.world.handle(target).index;
+  for (int i = 0; i < near.n; ++i) {
+    const int id = near.ids[static_cast<std::size_t>(i)];
+    Unit& u = c.world.units[static_cast<std::size_t>(id)];
+    if (id == struck || !u.alive || !takes_attack_effects(source, u) || !affects(c, inv, n, u)) continue;
+    const Vec2 d = u.pos - from;
+    const float t = d.dot(along);
+    if (t < 0 || t > len || std::fabs(d.x * along.y - d.y * along.x) > w0 + (w1 - w0) * t / len) continue;
+    DamageInfo hit;
+    hit.source = &source;
+    hit.target = &u;
+    hit.amount = damage * number(c, inv, n, Role::Pct) / 100;
+    deal_damage(c, hit);
+  }
+}
+
+void splash(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n, float damage) {
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, target.pos, number(c, inv, n, Role::R), near);
+  const int struck = c.world.handle(target).index;
+  for (int i = 0; i < near.n; ++i) {
+    const int id = near.ids[static_cast<std::size_t>(i)];
+    if (id == struck) continue;
+    DamageInfo hit;
+    hit.source = &source;
+    hit.target = &c.world.units[static_cast<std::size_t>(id)];
+    hit.amount = damage * number(c, inv, n, Role::Pct) / 100;
+    deal_damage(c, hit);
+  }
+}
+
+// An orb's effects, when it is always on, or armed, or on autocast with mana and cooldown to spare.
+bool orb_ready(Context& c, Unit& source, const EffectNode& n, const Invocation& inv) {
+  if (!n.given(Role::Autocast)) return true;
+  const int slot = slot_of(c, source, inv.ability);
+  AbilityState* s = ability_state(c.world, source, slot);
+  if (!s) return source.hero < 0;  // a creep's own: always
+  if (s->toggled) {
+    s->toggled = false;  // paid for when it was cast
+    return true;
+  }
+  if (!s->autocast || !castable(c, source, slot)) return false;
+  const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(inv.ability)];
+  give_mana(c, source, -a.at(a.mana_cost, inv.level) * (1 - source.mana_cost_red));
+  s->ready = c.world.time + a.at(a.cooldown, inv.level) * (1 - source.cooldown_red);
+  return true;
+}
+
+void break_regeneration_boots(Context& c, Unit& u) {
+  each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.cond != Cond::NotBroken) return;
+    const Invocation inv = invocation_of(c, m);
+    m.ready = c.world.time + number(c, inv, n, Role::BrokenFor);
+    if (fill_stats(c, inv, n, u, m)) u.stats_dirty = true;
+  });
+}
+
+void strike_back(Context& c, Unit& bearer, Unit& attacker, const Invocation& inv, const EffectNode& n) {
+  // The attacker first, then others near, up to the number of strikes.
+  int left = static_cast<int>(number(c, inv, n, Role::Strikes));
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, bearer.pos, number(c, inv, n, Role::R), near);
+  Invocation hit = inv;
+  const Handle first = c.world.handle(attacker);
+  if (affects(c, inv, n, attacker)) {
+    ability_damage(c, hit, attacker, number(c, inv, n, Role::Amount), n.type);
+    --left;
+  }
+  for (int i = 0; i < near.n && left > 0; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (!u.alive || c.world.handle(u) == first) continue;
+    ability_damage(c, hit, u, number(c, inv, n, Role::Amount), n.type);
+    --left;
+  }
+}
+
+}  // namespace
+
+void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
+  const bool creature = takes_attack_effects(source, target);
+  float best_crit = 100, bonus = 0;
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int i) {
+    const Invocation inv = invocation_of(c, m);
+    switch (n.prim) {
+      case Prim::Crit:
+        if (creature && fires(c, m, n, inv, source)) best_crit = std::max(best_crit, number(c, inv, n, Role::MultPct));
+        break;
+      case Prim::Quelling:
+        // Against creeps, own ones that are denied included.
+        if (is_basic(target) && target.kind != UnitKind::Roshan)
+          bonus += number(c, inv, n, is_ranged(c, source) ? Role::Ranged : Role::Melee);
+        break;
+      case Prim::TrueStrikeProc:
+        if (creature && fires(c, m, n, inv, source)) {
+          roll.true_strike = true;
+          if (m.stacks < 255) ++m.stacks;  // its damage waits for the attack to land
+        }
+        break;
+      case Prim::Invis: {
+        if (m.flags & kModPassive) break;
+        bonus += number(c, inv, n, Role::BreakBonusDamage);
+        Invocation broken = inv;
+        broken.target = c.world.handle(target);
+        broken.point = broken.centre = target.pos;
+        const bool open = m.status != 0;
+        remove_modifier(c, i);
+        if (open && creature) run_trigger(c, broken, Trigger::InvisBreakAttack);
+        break;
+      }
+      case Prim::NextAttackMod: remove_modifier(c, i); break;
+      case Prim::Mod:
+        if (n.given(Role::Attacks) && (!n.unlimited_range || m.aim == c.world.handle(target)) && --m.counter == 0)
+          remove_modifier(c, i);
+        break;
+      default: break;
+    }
+  });
+  if (creature)
+    each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
+      const Invocation inv = invocation_of(c, m);
+      if (n.given(Role::AttackersCritPct)) best_crit = std::max(best_crit, number(c, inv, n, Role::AttackersCritPct));
+      if (n.given(Role::AttackersCritPct) && n.given(Role::TrueStrike)) roll.true_strike = true;
+    });
+  roll.damage = (roll.damage + bonus) * best_crit / 100;
+  roll.crit = roll.crit || best_crit > 100;
+}
+
+void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled) {
+  World& w = c.world;
+  if (target.kind == UnitKind::Hero) break_regeneration_boots(c, source);
+  break_regeneration_boots(c, target);
+  if (!takes_attack_effects(source, target)) return;
+  const float damage = rolled >= 0 ? rolled : damage_dealt;
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
+    Invocation inv = invocation_of(c, m);
+    inv.target = w.handle(target);
+    inv.point = inv.centre = target.pos;
+    inv.child = true;
+    switch (n.prim) {
+      case Prim::Cleave:
+        if (!is_ranged(c, source)) cleave(c, source, target, inv, n, damage);
+        break;
+      case Prim::Splash: splash(c, source, target, inv, n, damage); break;
+      default: break;
+    }
+    if (!target.alive) return;
+    switch (n.prim) {
+      case Prim::Proc:
+        if (n.on == Trigger::AttackLanded && affects(c, inv, n, target) && fires(c, m, n, inv, source))
+          run_range(c, inv, n.then_first, n.then_count);
+        break;
+      case Prim::Bash:
+        if (!affects(c, inv, n, target) || !fires(c, m, n, inv, source)) break;
+        ability_damage(c, inv, target, number(c, inv, n, Role::Damage), n.type);
+        if (Modifier* stun = target.alive ? add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target)) : nullptr) {
+          stun->status |= kStunned;
+          refresh_status(c, target);
+        }
+        break;
+      case Prim::TrueStrikeProc:
+        if (m.stacks == 0) break;
+        --m.stacks;
+        ability_damage(c, inv, target, number(c, inv, n, Role::Damage), n.type);
+        break;
+      case Prim::OrbCorruption:
+        if (affects(c, inv, n, target)) add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target));
+        break;
+      case Prim::AttackModifier:
+        if (n.then_count > 0 && affects(c, inv, n, target) && orb_ready(c, source, n, inv))
+          run_range(c, inv, n.then_first, n.then_count);
+        break;
+      case Prim::DoubleAttack:
+        // Two attacks in a row: the second follows at once, and both slow.
+        if (is_ranged(c, source)) break;
+        if (m.counter > 0) {
+          m.counter = 0;
+          run_range(c, inv, n.then_first, n.then_count);
+        } else if (m.ready <= w.time + kTimeSlack) {
+          m.ready = w.time + number(c, inv, n, Role::Icd);
+          m.counter = 1;
+          source.attack_ready = w.time;
+          run_range(c, inv, n.then_first, n.then_count);
+        }
+        break;
+      default: break;
+    }
+  });
+  if (!target.alive) return;
+  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::Proc || n.on != Trigger::Attacked || !source.alive) return;
+    Invocation inv = invocation_of(c, target, m.ability, m.level);
+    inv.target = w.handle(source);
+    inv.child = true;
+    if (fires(c, m, n, inv, target)) run_range(c, inv, n.then_first, n.then_count);
+  });
+}
+
+void on_damaged(Context& c, Unit& target, Unit* source, float amount) {
+  World& w = c.world;
+  const bool enemy = source && source->team != target.team;
+  const bool player = enemy && of_player(w, *source);
+  const bool roshan = source && source->kind == UnitKind::Roshan;
+  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int i) {
+    if ((player || roshan) && (n.ends_on == EndsOn::DamageByPlayerOrRoshan || n.ends_on == EndsOn::DamageOrFull))
+      return remove_modifier(c, i);
+    if (player && n.cond == Cond::NoDamageForCooldown) {
+      const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(m.ability)];
+      m.ready = w.time + a.at(a.cooldown, m.level);
+    }
+    if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken)) m.per_tick += amount;
+    if (!enemy || !source->alive || !target.alive) return;
+    if (n.prim == Prim::Proc && n.on == Trigger::DamagedByEnemy && !is_structure(*source)) {
+      Invocation inv = invocation_of(c, target, m.ability, m.level);
+      inv.target = w.handle(*source);
+      inv.child = true;
+      const float reach = number(c, inv, n, Role::MaxRange, nullptr, kGlobal);
+      if (distance(source->pos, target.pos) <= reach && affects(c, inv, n, *source) && fires(c, m, n, inv, target))
+        run_range(c, inv, n.then_first, n.then_count);
+    }
+    if (n.prim == Prim::Mod && n.given(Role::Strikes)) {
+      const Invocation inv = invocation_of(c, m);
+      if (fires(c, m, n, inv, target)) strike_back(c, target, *source, inv, n);
+    }
+  });
+}
+
+float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack) {
+  float block = 0;
+  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int i) {
+    if (n.prim == Prim::DamageBlock) {
+      if (!attack) return;
+      const Invocation inv = invocation_of(c, m);
+      if (!fires(c, m, n, inv, target)) return;
+      const Role r = n.given(Role::Amount) ? Role::Amount : is_ranged(c, target) ? Role::Ranged : Role::Melee;
+      block = std::max(block, number(c, inv, n, r));
+      return;
+    }
+    for (const StatChange& s : m.stats)
+      if (attack && s.stat == Stat::Block) block = std::max(block, s.value);
+    if (n.prim != Prim::ReductionShield || amount <= 0) return;
+    const bool meant = n.against == Against::Attack ? attack : type == DamageType::Magical;
+    if (!meant) return;
+    if (n.on == Trigger::Auto) {  // a few uses, each against one blow
+      const Invocation inv = invocation_of(c, m);
+      ItemState* item = item_state(c.world, target, slot_of(c, target, m.ability));
+      if (!item || item->charges <= 0 || amount < number(c, inv, n, Role::MinDamage) || !fires(c, m, n, inv, target)) return;
+      amount = std::max(0.0f, amount - number(c, inv, n, Role::PerInstance));
+      if (--item->charges <= 0)
+        if (HeroState* h = hero_of(c.world, target)) take_item(c, *h, slot_of(c, target, m.ability) - 16);
+      return;
+    }
+    const float taken = std::min(amount, m.shield);
+    amount -= taken;
+    m.shield -= taken;
+    if (m.shield > 0) return;
+    const std::int16_t ability = m.ability;
+    const Handle source = m.source;
+    remove_modifier(c, i);
+    each_modifier(c, target, [&](Modifier& other, const EffectNode& o, int k) {
+      if (o.ends_on == EndsOn::ShieldConsumed && other.ability == ability && other.source == source) remove_modifier(c, k);
+    });
+  });
+  return std::max(0.0f, amount - block);
+}
+
+void on_kill(Context& c, Unit& killer, Unit& victim) {
+  const bool hero = victim.kind == UnitKind::Hero;
+  const bool soul = hero || victim.kind == UnitKind::LaneCreep || victim.kind == UnitKind::Neutral ||
+                    victim.kind == UnitKind::Roshan || victim.kind == UnitKind::Summon;
+  each_modifier(c, killer, [&](Modifier& m, const EffectNode& n, int i) {
+    if (n.ends_on == EndsOn::TargetKillsUnit) return remove_modifier(c, i);
+    if (n.prim != Prim::StackGain || n.on != Trigger::KillUnit || !soul || !(m.flags & kModPassive)) return;
+    const Invocation inv = invocation_of(c, m);
+    float amount = number(c, inv, n, hero && n.given(Role::AmountHero) ? Role::AmountHero : Role::Amount);
+    if (hero) amount += number(c, inv, n, Role::AmountHeroExtra);
+    gain_stack(c, killer, inv, n, m.node, static_cast<int>(amount));
+  });
+}
+
+void on_death(Context& c, Unit& victim) {
+  World& w = c.world;
+  // What the dead leave behind while they still have it all.
+  if (const HeroState* h = hero_of(w, victim))
+    for (const AbilityState& s : h->abilities) {
+      if (s.id < 0 || s.level <= 0) continue;
+      const Program& p = program_of(c, s.id);
+      for (const std::uint16_t r : p.roots) {
+        const EffectNode& n = p.nodes[r];
+        if (n.prim != Prim::RadialLines || !n.given(Role::OnDeathSoulsFrac)) continue;
+        Invocation inv = invocation_of(c, victim, s.id, s.level);
+        inv.step = static_cast<std::uint8_t>(number(c, inv, n, Role::Count) * number(c, inv, n, Role::OnDeathSoulsFrac));
+        if (inv.step > 0) run_node(c, inv, r);
+      }
+    }
+  each_modifier(c, victim, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::StackGain) return;
+    if (n.on == Trigger::KillHeroWithin3s && !(m.source == w.handle(victim))) {
+      if (Unit* killer = w.get(m.source)) {
+        const Invocation inv = invocation_of(c, *killer, m.ability, m.level);
+        gain_stack(c, *killer, inv, n, m.node, static_cast<int>(number(c, inv, n, Role::Amount)));
+      }
+      return;
+    }
+    if (!n.given(Role::LostOnDeathFrac)) return;
+    const Invocation inv = invocation_of(c, m);
+    const int lost = static_cast<int>(static_cast<float>(m.stacks) * number(c, inv, n, Role::LostOnDeathFrac));
+    gain_stack(c, victim, inv, n, m.node, -lost);
+  });
+  if (victim.kind != UnitKind::Hero) return;
+  for (HeroState& h : w.heroes) {
+    Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    if (!u) continue;
+    for (int slot = 0; slot < kInventory; ++slot) {
+      ItemState& item = h.items[static_cast<std::size_t>(slot)];
+      const int ability = item.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(item.id)].ability;
+      if (ability < 0) continue;
+      const Program& p = program_of(c, ability);
+      for (const std::uint16_t r : p.roots) {
+        const EffectNode& n = p.nodes[r];
+        if (n.prim != Prim::ChargeOnNearbyDeath) continue;
+        const Invocation inv = invocation_of(c, *u, ability, 1);
+        int change = 0;
+        if (u == &victim)
+          change = -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
+        else if (u->alive && u->team != victim.team && distance(u->pos, victim.pos) <= number(c, inv, n, Role::R))
+          change = static_cast<int>(number(c, inv, n, item.charges == 0 ? Role::First : Role::Count));
+        item.charges = static_cast<std::int8_t>(std::clamp(item.charges + change, 0, 120));
+      }
+    }
+  }
+}
+
+}  // namespace dota

@@ -1,0 +1,30 @@
+// Primitives of the group "unit".
+#include "effects/modifiers.hpp"
+#include "map/map_data.hpp"
+
+namespace dota {
+
+namespace {
+
+void summon(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (n.unit < 0) return;
+  const int count = static_cast<int>(number(c, inv, n, Role::Count, nullptr, 1));
+  const Vec2 at = n.at == Where::Point ? inv.point : caster ? caster->pos : inv.centre;
+  const float facing = caster ? caster->facing : 0;
+  for (int i = 0; i < count; ++i) {
+    Unit* u = spawn_unit(c, n.unit, inv.team, free_place(c.world, *c.tables.map, at, 16), facing);
+    if (!u) return;
+    u->owner = inv.caster;
+    const float life = number(c, inv, n, Role::Dur);
+    if (life > 0) u->expires = c.world.time + life;
+    if (n.given(Role::AttackDamage)) u->extra_dmg = number(c, inv, n, Role::AttackDamage) - u->dmg_min;
+    u->stats_dirty = true;
+  }
+}
+
+}  // namespace
+
+Execute execute_unit(Prim p) { return p == Prim::Summon ? summon : nullptr; }
+
+}  // namespace dota
