@@ -1,25 +1,40 @@
 """The recurrent core: one LSTM layer, one state per hero."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
 class Core(nn.Module):
-    """Single-layer LSTM (Berner et al. 2019, appendix H) over [T, B, H] with games that end inside the sequence."""
+    """Single-layer LSTM (Berner et al. 2019, appendix H) over [T, B, H], with games that end in mid-sequence."""
 
     def __init__(self, width: int, units: int) -> None:
         super().__init__()
         self.units = units
         self.lstm = nn.LSTM(width, units)
+        weights = dict(self.lstm.named_parameters())
         with torch.no_grad():
             # Forget gates start open, so that gradients cross the unroll from the first step on.
-            self.lstm.bias_ih_l0[units:2 * units].fill_(1.0)
-            self.lstm.bias_hh_l0.zero_()
+            weights["bias_ih_l0"][units:2 * units].fill_(1.0)
+            weights["bias_hh_l0"].zero_()
 
-    def forward(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    def step(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        """One step: x [B, H, I], h and c [B, H, D] -> (h, c). The output is the new h.
+
+        The cell alone: the sequence kernels rearrange their weights at each call, which one step does not pay back.
+        """
+        lstm = self.lstm
+        gates = F.linear(x, lstm.weight_ih_l0, lstm.bias_ih_l0)
+        gates = gates + F.linear(h, lstm.weight_hh_l0, lstm.bias_hh_l0)
+        enter, forget, new, out = gates.float().chunk(4, -1)
+        c = forget.sigmoid() * c + enter.sigmoid() * new.tanh()
+        return out.sigmoid() * c.tanh(), c
+
+    def forward(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None = None
+                ) -> tuple[Tensor, Tensor, Tensor]:
         """x [T, B, H, I], h and c [B, H, D], resets bool [T, B] or None -> (outputs [T, B, H, D], h, c).
 
-        Where resets[t, b], the state of team b is zero before step t. Steps between two resets run as one sequence.
+        Where resets[t, b], the state of team b is zero before step t. Steps between resets run as one sequence.
         """
         steps, teams, heroes, _ = x.shape
         flat = x.flatten(1, 2)
@@ -35,5 +50,5 @@ class Core(nn.Module):
             out, state = self.lstm(flat[start:end], state)
             outputs.append(out)
         whole = outputs[0] if len(outputs) == 1 else torch.cat(outputs)
-        return (whole.unflatten(1, (teams, heroes)), state[0].reshape(teams, heroes, -1),
-                state[1].reshape(teams, heroes, -1))
+        return (whole.view(steps, teams, heroes, -1), state[0].view(teams, heroes, -1),
+                state[1].view(teams, heroes, -1))

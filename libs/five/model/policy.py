@@ -101,14 +101,13 @@ class Policy(nn.Module):
         with self._autocast():
             inputs, trunk, floats = self._encode(obs)
             joined = self._join(inputs, trunk, floats, state["target_embedding"])
-            core, h, c = self.core(joined[None], state["h"], state["c"])
-            core = core[0]
-            chosen = self.heads(core, trunk, obs, self.embeddings.table("action"), None, generator, greedy)
+            h, c = self.core.step(joined, state["h"], state["c"])
+            chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), None, generator, greedy)
             if replay is not None:
                 taken = torch.where(replay[..., :1] >= 0, replay.long(), chosen.actions)
-                chosen = self.heads(core, trunk, obs, self.embeddings.table("action"), taken)
-            values = self.value(core)[..., 0]
-            aux = self.auxiliary(core)
+                chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), taken)
+            values = self.value(h)[..., 0]
+            aux = self.auxiliary(h)
         new = {"h": h.float(), "c": c.float(), "target_embedding": self._targets(chosen, trunk)}
         probabilities = {"win_probability": aux["win_probability"].sigmoid(),
                          "net_worth_rank": aux["net_worth_rank"].softmax(-1),
