@@ -4,6 +4,7 @@ namespace dota {
 void bind_data(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_vec(nanobind::module_& m);
+void bind_world(nanobind::module_& m);
 }  // namespace dota
 
 NB_MODULE(_core, m) {
@@ -11,4 +12,5 @@ NB_MODULE(_core, m) {
   dota::bind_data(m);
   dota::bind_map(m);
   dota::bind_vec(m);
+  dota::bind_world(m);
 }

@@ -314,9 +314,6 @@ void bind_vec(nb::module_& m) {
   bind_packing(m);
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;
-  m.def("bot_built", [](int kind) {
-    return kind >= 0 && kind < static_cast<int>(BotKind::Count) && bot_built(static_cast<BotKind>(kind));
-  });
   nb::class_<PyVecGame>(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.")
       .def("__init__",
            [](PyVecGame* self, const PyTables& tables, nb::handle layout, nb::handle settings,
@@ -376,8 +373,7 @@ void bind_vec(nb::module_& m) {
                 controllers.size() != rows)
               throw nb::value_error("step: actions or controllers do not fit the games");
             for (std::size_t i = 0; i < rows; ++i)
-              if (controllers.data()[i] >= static_cast<std::uint8_t>(BotKind::Count) ||
-                  !bot_built(static_cast<BotKind>(controllers.data()[i])))
+              if (controllers.data()[i] >= static_cast<std::uint8_t>(BotKind::Count))
                 throw nb::value_error(("step: there is no controller " + std::to_string(controllers.data()[i])).c_str());
             nb::gil_scoped_release release;
             self.vec.step(which, actions.data(), controllers.data());

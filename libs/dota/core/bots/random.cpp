@@ -1,39 +1,39 @@
 #include "bots/bots.hpp"
 
 namespace dota {
-
 namespace {
 
-// A valid slot of the mask, each alike likely; -1 when there is none.
-int draw_slot(const std::array<std::uint8_t, kMaxSlots>& mask, int count, Rng& rng) {
+// A valid unit slot of the class for the hero, each as likely; an empty handle when there is none.
+Handle random_target(const Choices& choices, const SlotTable& slots, int hero, MaskClass mask, Rng& rng) {
+  const auto& row = choices.mask[static_cast<std::size_t>(hero)][static_cast<std::size_t>(mask)];
   int valid = 0;
-  for (int s = 0; s < count; ++s) valid += mask[static_cast<std::size_t>(s)];
-  if (valid == 0) return -1;
-  int nth = rng.below(valid);
-  for (int s = 0; s < count; ++s)
-    if (mask[static_cast<std::size_t>(s)] && nth-- == 0) return s;
-  return -1;
+  for (int s = 0; s < slots.count; ++s) valid += row[static_cast<std::size_t>(s)];
+  if (valid == 0) return {};
+  int pick = rng.below(valid);
+  for (int s = 0; s < slots.count; ++s)
+    if (row[static_cast<std::size_t>(s)] && pick-- == 0) return slots.handle[static_cast<std::size_t>(s)];
+  return {};
 }
 
 }  // namespace
 
-void random_command(const TeamView& view, const SlotTable& slots, const Choices& choices, Rng& rng,
-                    std::array<Command, 5>& out) {
-  const ActionVocabulary& actions = *view.constants.actions;
-  for (std::size_t h = 0; h < view.heroes_per_team; ++h) {
-    const auto& available = choices.available[h];
-    int offered = 0;
-    while (offered < kMaxAvailable && available[static_cast<std::size_t>(offered)] != kNoAction) ++offered;
-    const int slot = rng.below(offered > 0 ? offered : 1);
-    const ActionDef& def = actions.defs[available[static_cast<std::size_t>(slot)]];
-    const int target = draw_slot(choices.mask[h][static_cast<std::size_t>(def.mask)], slots.count, rng);
-    const std::int16_t row[kActionParts] = {
-        static_cast<std::int16_t>(slot),   static_cast<std::int16_t>(rng.below(kFramesPerStep)),
-        static_cast<std::int16_t>(target), static_cast<std::int16_t>(target),
-        static_cast<std::int16_t>(rng.below(kOffsets)), static_cast<std::int16_t>(rng.below(kOffsets))};
-    int named = -1;
-    out[h] = decode_action(row, actions, available, slots, view.mirrored, &named);
-  }
+Command random_command(const TeamView& view, const SlotTable& slots, const Choices& choices, int hero, Rng& rng) {
+  const auto& offered = choices.available[static_cast<std::size_t>(hero)];
+  int count = 0;
+  while (count < kMaxAvailable && offered[static_cast<std::size_t>(count)] != kNoAction) ++count;
+  Command command;
+  command.action = kNoop;
+  if (count == 0) return command;
+  command.action = static_cast<std::int16_t>(offered[static_cast<std::size_t>(rng.below(count))]);
+  command.delay = static_cast<std::uint8_t>(rng.below(kFramesPerStep));
+  const ActionDef& def = view.constants.actions->defs[static_cast<std::size_t>(command.action)];
+  if (def.target == TargetType::Unit || def.target == TargetType::UnitOffset)
+    command.target = random_target(choices, slots, hero, def.mask, rng);
+  if (def.target == TargetType::Teleport)
+    command.teleport = random_target(choices, slots, hero, MaskClass::Teleport, rng);
+  command.dx = static_cast<std::int8_t>(rng.between(-4, 4));
+  command.dy = static_cast<std::int8_t>(rng.between(-4, 4));
+  return command;
 }
 
 }  // namespace dota

@@ -1,0 +1,72 @@
+"""One game: ``VecGame`` with a single place, its arrays without the leading dimension."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+from dota.replay import Replay
+from dota.vec_game import VecGame, Winner
+
+
+class Game:
+    """One game of a configuration.
+
+    ``lineup`` fixes the heroes by name, a list per team; else they are drawn from the pool by the seed. ``obs`` holds
+    the arrays of ``layout.array_specs()`` with leading dimension [2]; ``signals``, ``stats`` [2, H, .];
+    ``controllers`` uint8 [2]. See ``VecGame`` for their meaning. Raises ValueError as ``VecGame`` does.
+    """
+
+    def __init__(self, config: GameConfig, seed: int = 0, lineup: Sequence[Sequence[str]] | None = None) -> None:
+        self._vec = VecGame(config, 1, seed)
+        self.config = config
+        self.layout = self._vec.layout
+        self.obs = {name: array[0] for name, array in self._vec.obs.items()}
+        self.signals = self._vec.signals[0]
+        self.stats = self._vec.stats[0]
+        self.controllers = self._vec.controllers[0]
+        self.lineup = self._vec.lineups[0]
+        self._lineup = None if lineup is None else self._vec.lineup(lineup)
+        self.reset(seed)
+
+    @property
+    def winner(self) -> Winner:
+        """Who won, or that the game is running."""
+        return Winner(int(self._vec.winner[0]))
+
+    @property
+    def time(self) -> float:
+        """Seconds since the horn."""
+        return float(self._vec.game_time[0])
+
+    def reset(self, seed: int) -> None:
+        """Starts the game of that seed."""
+        self._vec.reset_as(0, seed, self._lineup)
+
+    def step(self, actions: npt.NDArray[np.int16] | None = None) -> None:
+        """One timestep; ``actions`` int16 [2, H, 6]. Raises ValueError for another shape or dtype."""
+        if actions is not None and actions.shape != self._vec._no_actions.shape[1:]:
+            raise ValueError(f"actions has shape {actions.shape}, {self._vec._no_actions.shape[1:]} is needed")
+        self._vec.step(None if actions is None else actions[None])
+
+    def hash(self) -> int:
+        """64-bit hash of the state."""
+        return self._vec.hash(0)
+
+    def snapshot(self) -> bytes:
+        """The game as it is now."""
+        return self._vec.snapshot(0)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Goes on from a snapshot. Raises ValueError for bytes that are none of this kind of game."""
+        self._vec.restore(0, snapshot)
+
+    def record(self) -> Replay:
+        """Starts a recording, right after a reset."""
+        return self._vec.record(0)
+
+    def spectate(self) -> dict[str, Any]:
+        """Everything, without fog, for a viewer."""
+        return self._vec.spectate(0)

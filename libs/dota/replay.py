@@ -1,0 +1,117 @@
+"""Replay files: how a game began and every order of it. Running one again gives the same game, bit for bit.
+
+A file is a line of JSON (format, version, patch, configuration, seed, lineup, steps, final hash), then the orders,
+int16 [steps, 10, 8], little-endian, compressed with zlib. Orders name units by slot and generation, so that a replay
+needs no policy and no bot to run.
+"""
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+
+if TYPE_CHECKING:
+    from dota.vec_game import VecGame
+
+FORMAT = "five-replay"
+VERSION = 1
+_MAX_STEPS = 1 << 20
+_ROW = (10, 8)
+
+
+class Replay:
+    """A game's beginning and orders: ``config``, ``seed``, ``lineup`` int16 [2, H], ``orders`` int16 [steps, 10, 8]."""
+
+    def __init__(self, config: GameConfig, seed: int, lineup: npt.NDArray[np.int16],
+                 orders: npt.NDArray[np.int16] | None = None, final_hash: int | None = None) -> None:
+        self.config = config
+        self.seed = seed
+        self.lineup = lineup
+        self.final_hash = final_hash
+        self._rows: list[npt.NDArray[np.int16]] = [] if orders is None else list(orders)
+
+    @property
+    def orders(self) -> npt.NDArray[np.int16]:
+        """int16 [steps, 10, 8]."""
+        return np.stack(self._rows) if self._rows else np.zeros((0, *_ROW), np.int16)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def append(self, orders: npt.NDArray[np.int16]) -> None:
+        """Adds one timestep's orders, int16 [10, 8]."""
+        self._rows.append(orders.copy())
+
+    def save(self, path: str | Path, final_hash: int | None = None) -> None:
+        """Writes the file, whole or not at all. ``final_hash`` lets ``run`` prove that it replayed the same game."""
+        head = {"format": FORMAT, "version": VERSION, "patch": self.config.patch,
+                "config": self.config.model_dump(mode="json"), "seed": str(self.seed), "lineup": self.lineup.tolist(),
+                "steps": len(self), "hash": None if final_hash is None else f"{final_hash:016x}"}
+        path = Path(path)
+        beside = path.with_name(path.name + ".part")
+        with beside.open("wb") as file:
+            file.write(json.dumps(head).encode() + b"\n")
+            file.write(zlib.compress(self.orders.astype("<i2").tobytes(), 6))
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Replay":
+        """Reads a file. Raises ValueError saying what is wrong with it when it is no replay or is damaged."""
+        first, _, body = Path(path).read_bytes().partition(b"\n")
+        try:
+            head = json.loads(first)
+            if not isinstance(head, dict) or head.get("format") != FORMAT:
+                raise ValueError("it does not begin as a replay does")
+            if head["version"] != VERSION:
+                raise ValueError(f"its version is {head['version']}, this program reads {VERSION}")
+            steps = int(head["steps"])
+            if not 0 <= steps <= _MAX_STEPS:
+                raise ValueError(f"it claims {steps} steps")
+            size = steps * _ROW[0] * _ROW[1] * 2
+            unpacker = zlib.decompressobj()
+            data = unpacker.decompress(body, size + 1)
+            if len(data) != size or not unpacker.eof:
+                raise ValueError(f"its orders do not hold {steps} steps")
+            config = GameConfig.model_validate(head["config"])
+            lineup = np.array(head["lineup"], np.int16)
+            if lineup.shape != (2, config.heroes_per_team):
+                raise ValueError("its lineup does not fit its configuration")
+            return cls(config, int(head["seed"]), lineup, np.frombuffer(data, "<i2").reshape(steps, *_ROW),
+                       None if head["hash"] is None else int(head["hash"], 16))
+        except (KeyError, TypeError, UnicodeDecodeError, zlib.error, ValueError) as error:
+            raise ValueError(f"{path} is no readable replay: {error}") from error
+
+    def play(self) -> Iterator["VecGame"]:
+        """Runs the game again: yields it, one place, after the reset and after each step.
+
+        Raises ValueError at the end when the final hash is not the one that was saved.
+        """
+        from dota import vec_game
+
+        game = vec_game.VecGame(self.config, 1)
+        game.reset_as(0, self.seed, self.lineup)
+        yield game
+        for row in self._rows:
+            game._core.step_commands(0, np.ascontiguousarray(row))
+            yield game
+        if self.final_hash is not None and game.hash(0) != self.final_hash:
+            raise ValueError(f"the replay ended in state {game.hash(0):016x}, {self.final_hash:016x} was recorded: "
+                             "it was made by another version of the game")
+
+
+def run(path: str | Path) -> Iterator[dict[str, Any]]:
+    """Replays a file and yields what a spectator sees after each timestep (``VecGame.spectate``).
+
+    Raises ValueError for a file that is no replay, and at the end when the game did not come out the same.
+    """
+    for game in Replay.load(path).play():
+        yield game.spectate(0)

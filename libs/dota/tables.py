@@ -1,0 +1,71 @@
+"""The constants of a patch and the layout in the forms that the compiled core takes."""
+
+import difflib
+import functools
+import json
+from typing import Any
+
+from dota import _core
+from dota.config import GameConfig
+from dota.spaces import DATA, Layout
+
+_FILES = ("heroes", "abilities", "items", "units", "rules", "map")
+HERO_PREFIX = "npc_dota_hero_"
+
+
+@functools.cache
+def load_tables(patch: str) -> _core.Tables:
+    """The tables of a patch, read once a process.
+
+    Raises ValueError naming the file and key that is wrong, FileNotFoundError for a patch without data.
+    """
+    folder = DATA / f"dota-{patch}"
+    if not folder.is_dir():
+        raise FileNotFoundError(f"patch {patch} has no data: {folder} does not exist")
+    return _core.load_tables(*(json.loads((folder / f"{name}.json").read_text()) for name in _FILES))
+
+
+def hero_ids(config: GameConfig) -> list[int]:
+    """Indices of the pool's heroes in the tables.
+
+    Raises ValueError for a hero that the patch does not have, with the nearest name, and for one whose programs
+    need effects that are not built.
+    """
+    tables = load_tables(config.patch)
+    names = {name.removeprefix(HERO_PREFIX): i for i, name in enumerate(tables.heroes)}
+    for i, hero in enumerate(config.hero_pool):
+        if hero not in names:
+            near = difflib.get_close_matches(hero, names, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; it has: {', '.join(sorted(names))}"
+            raise ValueError(f"hero_pool[{i}]: '{hero}' is not in patch {config.patch}{hint}")
+        if missing := tables.missing_primitives(HERO_PREFIX + hero):
+            raise ValueError(f"hero_pool[{i}]: '{hero}' cannot be played yet: its abilities need effects that are not "
+                             f"built ({', '.join(missing)})")
+    return [names[hero] for hero in config.hero_pool]
+
+
+def core_layout(layout: Layout) -> dict[str, Any]:
+    """The layout with every offset spelt out, as ``_core.Layout`` and ``_core.VecGame`` take it."""
+    o = layout.observation
+    return {
+        "heroes": layout.heroes, "units": layout.units, "mirror_dire": o.mirror_dire,
+        "hero_modifiers": o.hero_modifiers, "unit_modifiers": o.unit_modifiers, "minimap": o.minimap,
+        "nearby_map": o.nearby_map, "passability": o.passability,
+        "widths": {"shared": layout.shared, "private": layout.private, "shared_ids": layout.shared_ids,
+                   "private_ids": layout.private_ids},
+        "blocks": [{"name": b.name, "instances": b.instances, "offset": b.offset, "stride": b.stride,
+                    "fields": [f._asdict() for f in b.fields]} for b in layout.blocks.values()],
+        "groups": [g._asdict() for g in layout.groups.values()],
+        "actions": [{"name": a.name, "target": int(a.target), "mask": int(a.mask)} for a in layout.actions],
+    }
+
+
+def core_settings(config: GameConfig) -> dict[str, Any]:
+    """The game's settings as ``_core.VecGame`` takes them."""
+    return {
+        "heroes_per_team": config.heroes_per_team, "mode_1v1_mid": config.mode == "1v1_mid",
+        "kills_to_win": config.kills_to_win, "neutrals": config.neutrals, "roshan": config.roshan,
+        "runes": config.runes, "courier_scripted": config.courier == "scripted", "buyback": config.buyback,
+        "max_game_seconds": config.max_game_seconds, "start_seconds": config.start_seconds,
+        "offset_cell": config.offset_cell, "randomisation": config.randomisation.model_dump(),
+    }

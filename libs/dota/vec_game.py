@@ -1,0 +1,200 @@
+"""Many games in one process, stepped together by the compiled core on a pool of threads.
+
+All arrays are numpy arrays that the core writes in place: a step replaces their contents. A timestep is 4 engine
+frames. The actions given to a step were chosen from the observations before it and take effect in the step after it
+(Berner et al. 2019, appendix L): the game and the policy can work at the same time.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota import _core
+from dota.config import GameConfig
+from dota.replay import Replay
+from dota.spaces import ActionPart, Layout
+from dota.tables import HERO_PREFIX, core_layout, core_settings, hero_ids, load_tables
+
+TEAMS = 2
+STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage")
+COMMANDS = (10, 8)  # heroes; action, delay, target slot and generation, teleport the same, dx, dy
+
+assert len(STATS) == _core.STAT_COUNT
+
+
+class Winner(IntEnum):
+    """Values of ``VecGame.winner``."""
+
+    RUNNING = 0
+    RADIANT = 1
+    DIRE = 2
+    DRAW = 3
+
+
+class Controller(IntEnum):
+    """Who plays a team; values of ``VecGame.controllers``."""
+
+    POLICY = 0
+    RANDOM = 1
+    EASY = 2
+    SCRIPTED = 3
+    HARD = 4
+
+
+class VecGame:
+    """``games`` games of one configuration.
+
+    Attributes (all written by ``reset`` and ``step``, G games, H heroes a team):
+
+    - ``layout``: the observation and action layout.
+    - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; None when made without observations.
+    - ``signals`` float32 [G, 2, H, 21]: what happened to each hero in the last step (``dota.rewards.SIGNALS``).
+    - ``stats`` float32 [G, 2, H, 9]: totals of the game, columns ``STATS``.
+    - ``winner`` uint8 [G]: ``Winner``. A game that is over stays as it is until it is reset.
+    - ``game_time`` float32 [G]: seconds since the horn, negative before it.
+    - ``lineups`` int16 [G, 2, H]: heroes, indices into ``heroes``.
+    - ``controllers`` uint8 [G, 2]: ``Controller``, to be set by the caller.
+
+    Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a game that ended
+    in a step starts anew at the beginning of the next one; ``winner`` still tells the end of the one before.
+
+    Raises ValueError for a hero that the patch does not have or whose abilities are not built.
+    """
+
+    def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
+                 observations: bool = True) -> None:
+        hero_ids(config)
+        tables = load_tables(config.patch)
+        self.config = config
+        self.layout = Layout(config)
+        self.heroes = [name.removeprefix(HERO_PREFIX) for name in tables.heroes]
+        self.games = games
+        self.auto_reset = auto_reset
+        self._core = _core.VecGame(tables, core_layout(self.layout), core_settings(config), config.hero_pool,
+                                   list(config.scripted_actions), config.mirror_match, games, seed % 2**64, threads)
+        h = self.layout.heroes
+        self.obs: dict[str, npt.NDArray[Any]] = self.layout.allocate(games, TEAMS) if observations else {}
+        self.signals = np.zeros((games, TEAMS, h, _core.SIGNAL_COUNT), np.float32)
+        self.stats = np.zeros((games, TEAMS, h, len(STATS)), np.float32)
+        self.winner = np.zeros(games, np.uint8)
+        self.game_time = np.zeros(games, np.float32)
+        self.lineups = np.zeros((games, TEAMS, h), np.int16)
+        self.controllers = np.zeros((games, TEAMS), np.uint8)
+        buffers = {name: a.view(np.uint16) if a.dtype == np.float16 else a for name, a in self.obs.items()}
+        self._core.bind(buffers | {"signals": self.signals, "stats": self.stats, "winner": self.winner,
+                                   "game_time": self.game_time, "lineups": self.lineups})
+        self._no_actions = np.zeros((games, TEAMS, h, len(ActionPart)), np.int16)
+        self._recordings: dict[int, Replay] = {}
+        self._everyone = list(range(games))
+        self.reset()
+
+    def _which(self, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None) -> list[int]:
+        return self._everyone if which is None else [int(i) for i in which]
+
+    def lineup(self, heroes: Sequence[Sequence[str]]) -> npt.NDArray[np.int16]:
+        """Hero names by team as a row of ``lineups``, int16 [2, H].
+
+        Raises ValueError for another number of heroes and for names that the patch does not have.
+        """
+        h = self.layout.heroes
+        if len(heroes) != TEAMS or any(len(team) != h for team in heroes):
+            raise ValueError(f"a lineup is {TEAMS} teams of {h} heroes, not {[len(team) for team in heroes]}")
+        for t, team in enumerate(heroes):
+            for i, hero in enumerate(team):
+                if hero not in self.heroes:
+                    raise ValueError(f"lineup[{t}][{i}]: '{hero}' is not in patch {self.config.patch}")
+        return np.array([[self.heroes.index(hero) for hero in team] for team in heroes], np.int16)
+
+    def reset(self, indices: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None,
+              lineups: npt.NDArray[np.int16] | None = None) -> None:
+        """Starts new games in the places ``indices`` (all by default) and writes their first observations.
+
+        ``lineups`` int16 [len(indices), 2, H] fixes the heroes; else they are drawn from the pool. Recordings of these
+        places end. Raises ValueError for a shape that does not fit, IndexError for a place that does not exist.
+        """
+        which = self._which(indices)
+        if lineups is not None:
+            _check("lineups", lineups, (len(which), TEAMS, self.layout.heroes), np.int16)
+            lineups = np.ascontiguousarray(lineups)
+        self._core.reset(which, lineups)
+        self._forget(which)
+
+    def reset_as(self, index: int, seed: int, lineup: npt.NDArray[np.int16] | None = None) -> None:
+        """Starts a game with a seed of its own; ``lineup`` int16 [2, H], drawn from the seed by default."""
+        if lineup is not None:
+            _check("lineup", lineup, (TEAMS, self.layout.heroes), np.int16)
+            lineup = np.ascontiguousarray(lineup)
+        self._core.reset_as(index, seed % 2**64, lineup)
+        self._forget([index])
+
+    def _forget(self, which: list[int]) -> None:
+        for i in which:
+            self._recordings.pop(i, None)
+
+    def step(self, actions: npt.NDArray[np.int16] | None = None,
+             which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> None:
+        """One timestep of the games ``which`` (all by default).
+
+        ``actions`` int16 [G, 2, H, 6], columns ``dota.spaces.ActionPart``, of all games; rows of teams that a bot
+        controls, and of games that are not stepped, are ignored. Whatever numbers they hold, an action that cannot be
+        taken does nothing. Raises ValueError for another shape or dtype or an unknown controller, IndexError for a
+        game that does not exist.
+        """
+        games = self._which(which)
+        if actions is None:
+            actions = self._no_actions
+        _check("actions", actions, self._no_actions.shape, np.int16)
+        if self.auto_reset:
+            over = [i for i in games if self.winner[i] != Winner.RUNNING]
+            if over:
+                self.reset(over)
+        running = [i for i in self._recordings if i in games and self.winner[i] == Winner.RUNNING]
+        self._core.step(games, np.ascontiguousarray(actions), self.controllers)
+        for i in running:
+            self._recordings[i].append(np.frombuffer(self._core.commands(i), np.int16).reshape(COMMANDS))
+
+    def record(self, index: int) -> Replay:
+        """Starts the recording of a game that was just reset; what is returned grows with each step until the next
+        reset. Raises ValueError when the game has already begun."""
+        begun = self.game_time[index] > self.config.start_seconds + 1e-3
+        if begun:
+            raise ValueError(f"game {index} has begun: a recording starts right after a reset")
+        replay = Replay(config=self.config, seed=self.seed(index), lineup=self.lineups[index].copy())
+        self._recordings[index] = replay
+        return replay
+
+    def seed(self, index: int) -> int:
+        """The seed of the game being played there."""
+        return int(self._core.seed(index))
+
+    def hash(self, index: int) -> int:
+        """64-bit hash of the game's state: equal for equal games."""
+        return int(self._core.hash(index))
+
+    def snapshot(self, index: int) -> bytes:
+        """The game as it is now; ``restore`` goes on from it. Valid for the same build and configuration only."""
+        return bytes(self._core.snapshot(index))
+
+    def restore(self, index: int, snapshot: bytes) -> None:
+        """Puts a snapshot in a game's place and writes its observation; signals stay those of the last step.
+
+        Raises ValueError for bytes that are no snapshot of this build and configuration; nothing changes then.
+        """
+        self._core.restore(index, snapshot)
+        self._forget([index])
+
+    def spectate(self, index: int) -> dict[str, Any]:
+        """All of a game for a viewer, without fog: ``time``, ``winner``, ``units`` (kind, name, team, x, y, hp, ...),
+        ``projectiles`` (x, y, team), ``areas`` (x, y, radius, team)."""
+        return dict(self._core.spectate(index))
+
+
+def _check(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
+        kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"{name} must be a numpy array of {np.dtype(dtype)}, not {kind}")
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, {shape} is needed")
