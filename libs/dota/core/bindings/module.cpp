@@ -2,6 +2,7 @@
 
 namespace dota {
 void bind_data(nanobind::module_& m);
+void bind_effects(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_vec(nanobind::module_& m);
 void bind_world(nanobind::module_& m);
@@ -10,6 +11,7 @@ void bind_world(nanobind::module_& m);
 NB_MODULE(_core, m) {
   m.doc() = "The game core: data, map, world, views, games.";
   dota::bind_data(m);
+  dota::bind_effects(m);
   dota::bind_map(m);
   dota::bind_vec(m);
   dota::bind_world(m);

@@ -438,7 +438,104 @@ void bind_world(nb::module_& m) {
              return use_shrine(c, p.unit(p.hero(hero).unit.index));
            }, nb::arg("hero"))
       .def("visible", [](PyWorld& p, int team, int unit) { return unit_visible(p.world(), team, p.unit(unit)); },
-           nb::arg("team"), nb::arg("unit"));
+           nb::arg("team"), nb::arg("unit"))
+      .def("teach",
+           [](PyWorld& p, int hero, const std::string& ability, int level) {
+             HeroState& h = p.hero(hero);
+             const Tables& t = p.tables();
+             bool known = false;
+             for (AbilityState& a : h.abilities)
+               if (a.id >= 0 && t.abilities[static_cast<std::size_t>(a.id)].name == ability) {
+                 a.level = static_cast<std::int8_t>(level);
+                 known = true;
+               }
+             const auto& talents = t.heroes[static_cast<std::size_t>(h.def)].talents;
+             for (std::size_t i = 0; i < talents.size(); ++i)
+               if (talents[i].name == ability) {
+                 h.talents = level > 0 ? h.talents | (1u << i) : h.talents & ~(1u << i);
+                 known = true;
+               }
+             if (!known) throw nb::key_error(("the hero has no ability or talent '" + ability + "'").c_str());
+             Context c = p.context();
+             Unit& u = p.unit(h.unit.index);
+             apply_learned(c, u);
+             refresh_stats(c, u);
+           },
+           nb::arg("hero"), nb::arg("ability"), nb::arg("level"),
+           "Sets the rank of an ability, or takes (1) or drops (0) a talent, whatever the hero's level.")
+      .def("ability",
+           [](PyWorld& p, int hero, const std::string& name) {
+             HeroState& h = p.hero(hero);
+             const Tables& t = p.tables();
+             Context c = p.context();
+             for (int slot = 0; slot < kAbilitySlots; ++slot) {
+               const AbilityState& a = h.abilities[static_cast<std::size_t>(slot)];
+               if (a.id < 0 || t.abilities[static_cast<std::size_t>(a.id)].name != name) continue;
+               nb::dict d;
+               d["slot"] = slot;
+               d["level"] = a.level;
+               d["charges"] = a.charges;
+               d["stacks"] = a.stacks;
+               d["toggled"] = a.toggled;
+               d["ready"] = a.ready;
+               d["castable"] = castable(c, p.unit(h.unit.index), slot);
+               return d;
+             }
+             for (int slot = 0; slot < kItemSlots; ++slot) {
+               const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+               if (s.id < 0 || t.items[static_cast<std::size_t>(s.id)].name != name) continue;
+               nb::dict d;
+               d["slot"] = 16 + slot;
+               d["charges"] = s.charges;
+               d["toggle"] = s.toggle;
+               d["ready"] = s.ready;
+               d["castable"] = castable(c, p.unit(h.unit.index), 16 + slot);
+               return d;
+             }
+             throw nb::key_error(("the hero has no ability or item '" + name + "'").c_str());
+           },
+           nb::arg("hero"), nb::arg("name"), "State of an ability, or of an item it holds.")
+      .def("set_autocast",
+           [](PyWorld& p, int hero, const std::string& name, bool on) {
+             for (AbilityState& a : p.hero(hero).abilities)
+               if (a.id >= 0 && p.tables().abilities[static_cast<std::size_t>(a.id)].name == name) a.autocast = on;
+           },
+           nb::arg("hero"), nb::arg("name"), nb::arg("on"))
+      .def("modifiers",
+           [](PyWorld& p, int unit) {
+             const World& w = p.world();
+             nb::list out;
+             for (int i = p.unit(unit).modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
+               const Modifier& mod = w.modifiers[static_cast<std::size_t>(i)];
+               nb::dict d;
+               d["name"] = p.tables().modifiers[static_cast<std::size_t>(mod.name)];
+               d["left"] = mod.until - w.time;
+               d["stacks"] = mod.stacks;
+               d["status"] = mod.status;
+               d["flags"] = mod.flags;
+               d["shield"] = mod.shield;
+               d["source"] = static_cast<int>(mod.source.index);
+               nb::dict stats;
+               for (const StatChange& s : mod.stats)
+                 if (s.stat != Stat::Count) stats[nb::int_(static_cast<int>(s.stat))] = s.value;
+               d["stats"] = stats;
+               out.append(d);
+             }
+             return out;
+           },
+           nb::arg("unit"), "What sits on the unit, passives included.")
+      .def("projectiles",
+           [](PyWorld& p) {
+             int n = 0;
+             for (const Projectile& q : p.world().projectiles) n += q.kind != Projectile::Kind::None;
+             return n;
+           })
+      .def("rune",
+           [](PyWorld& p, int unit, int kind) {
+             Context c = p.context();
+             apply_rune(c, p.unit(unit), kind);
+           },
+           nb::arg("unit"), nb::arg("kind"));
   m.def(
       "items_not_bought",
       [](const PyTables& t, const std::vector<std::string>& heroes) {
