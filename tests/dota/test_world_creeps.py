@@ -1,0 +1,128 @@
+"""Waves, upgrades, walking, fighting and anger of lane creeps, from rules.json lane_creeps and creep_ai."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+MID_ONLY = [False, True, False]
+
+
+def wave(world: Any, team: int = 0) -> Counter[str]:
+    return Counter(u["type"] for u in world.units("lane_creep") if u["team"] == team)
+
+
+@pytest.mark.parametrize(("minute", "melee", "ranged", "siege"), [
+    (0.0, 3, 1, 0), (5.0, 3, 1, 1), (5.5, 3, 1, 0), (15.0, 4, 1, 1), (30.0, 5, 1, 2), (40.0, 5, 2, 2), (45.0, 6, 2, 2)])
+def test_composition(new_world: Any, minute: float, melee: int, ranged: int, siege: int) -> None:
+    world = new_world(lanes=MID_ONLY)
+    world.set_time(minute * 60)
+    world.step()
+    for team, side in enumerate(("goodguys", "badguys")):
+        got = wave(world, team)
+        assert got[f"npc_dota_creep_{side}_melee"] == melee
+        assert got[f"npc_dota_creep_{side}_ranged"] == ranged
+        assert got[f"npc_dota_{side}_siege"] == siege
+        assert sum(got.values()) == melee + ranged + siege
+
+
+def test_waves_come_every_half_minute_in_the_enabled_lanes(new_world: Any) -> None:
+    world = new_world(lanes=[True, True, True], start_s=-2.0)
+    world.step(14)  # -2 s to -0.13 s
+    assert not world.units("lane_creep")
+    world.step(2)
+    assert Counter(u["lane"] for u in world.units("lane_creep")) == {0: 8, 1: 8, 2: 8}
+    assert world.waves == 1
+    world.step(int(29.5 * 7.5))
+    assert world.waves == 1
+    world.step(8)
+    assert world.waves == 2
+
+
+@pytest.mark.parametrize(("minute", "upgrades"), [(7.0, 0), (7.5, 1), (22.5, 3)])
+def test_upgrades(new_world: Any, minute: float, upgrades: int) -> None:
+    """Every 7.5 minutes: melee +12 hp and +1 damage, ranged +12 hp and +2 damage; siege nothing."""
+    world = new_world(lanes=MID_ONLY)
+    world.set_time(minute * 60)
+    world.step()
+    units = {u["type"]: u for u in world.units("lane_creep")}
+    melee, ranged = units["npc_dota_creep_badguys_melee"], units["npc_dota_creep_badguys_ranged"]
+    assert melee["max_hp"] == pytest.approx(550 + 12 * upgrades)
+    assert (melee["dmg_min"], melee["dmg_max"]) == (19 + upgrades, 23 + upgrades)
+    assert ranged["max_hp"] == pytest.approx(300 + 12 * upgrades)
+    assert ranged["dmg_min"] == 21 + 2 * upgrades
+
+
+def test_super_and_mega_creeps(new_world: Any) -> None:
+    world = new_world(lanes=[True, True, True])
+    racks = {u["building"]: u["index"] for u in world.units("barracks") if u["team"] == 1}
+    world.kill(racks["bad_rax_melee_mid"])
+    world.step()
+    got = wave(world)
+    assert got["npc_dota_creep_goodguys_melee_upgraded"] == 3
+    assert got["npc_dota_creep_goodguys_melee"] == 6
+    assert got["npc_dota_creep_goodguys_ranged"] == 3
+    assert not world.team(0)["megas"]
+    for name, index in racks.items():
+        if name != "bad_rax_melee_mid":
+            world.kill(index)
+    assert world.team(0)["megas"]
+    assert world.hero(0)["signals"]["megas"] == 1
+    assert world.hero(5)["signals"]["megas"] == 0
+    world.set_time(30)
+    world.step()
+    assert wave(world)["npc_dota_creep_goodguys_melee_upgraded_mega"] == 9
+    assert not any("mega" in t for t in wave(world, 1))
+
+
+def test_the_lanes_meet_and_fight(new_world: Any) -> None:
+    world = new_world(lanes=[True, True, True])
+    world.step(int(45 * 7.5))
+    mid = [u for u in world.units("lane_creep") if u["lane"] == 1]
+    hurt = [u for u in mid if u["hp"] < u["max_hp"] - 1]
+    assert hurt or len(mid) < 16
+    for u in mid:
+        assert abs(u["x"] - u["y"]) < 2500  # they keep to the diagonal
+    world.step(int(15 * 7.5))
+    sides = [u for u in world.units("lane_creep") if u["lane"] in (0, 2)]
+    assert any(u["hp"] < u["max_hp"] - 1 for u in sides)
+
+
+def test_creeps_of_a_wave_move_at_their_speed(new_world: Any) -> None:
+    world = new_world(lanes=MID_ONLY)
+    world.step(8)
+    before = {u["index"]: (u["x"], u["y"]) for u in world.units("lane_creep")}
+    world.step(15)  # 2 s
+    for u in world.units("lane_creep"):
+        x, y = before[u["index"]]
+        assert ((u["x"] - x) ** 2 + (u["y"] - y) ** 2) ** 0.5 == pytest.approx(650, rel=0.1)
+
+
+def test_attacking_a_hero_angers_his_creeps(new_world: Any) -> None:
+    """Within 500 of the attacker, for 2.3 s, and not again within 3 s."""
+    world = new_world()
+    a, b = world.hero(0)["unit"], world.hero(5)["unit"]
+    world.set_unit(a, x=-500, y=-400)
+    world.set_unit(b, x=-200, y=-250)
+    near = world.spawn("npc_dota_creep_badguys_ranged", 1, -300, -150)
+    bait = world.spawn("npc_dota_creep_goodguys_ranged", 0, -380, -60)
+    world.set_unit(bait, extra_armor=300)
+    world.step(2)
+    assert world.unit(near)["attack_target"] in (-1, bait)
+    world.order(a, "attack", b)
+    world.step(2)
+    assert world.unit(near)["attack_target"] == a
+    world.order(a, "move", x=-900, y=-800)
+    world.step(20)
+    assert world.unit(near)["attack_target"] != a
+
+
+def test_farther_creeps_stay_calm(new_world: Any) -> None:
+    world = new_world()
+    a, b = world.hero(0)["unit"], world.hero(5)["unit"]
+    world.set_unit(a, x=-500, y=-400)
+    world.set_unit(b, x=-200, y=-250)
+    far = world.spawn("npc_dota_creep_badguys_ranged", 1, 200, 0)
+    world.order(a, "attack", b)
+    world.step(2)
+    assert world.unit(far)["attack_target"] != a

@@ -1,0 +1,180 @@
+"""Gold over time, the scripted buyer, couriers, wards' stock and what the line-up check says."""
+
+from typing import Any
+
+import pytest
+
+
+def names(world: Any, hero: int = 0) -> list[str]:
+    return [i[0] for i in world.hero(hero)["items"] if i is not None]
+
+
+def test_start_items_and_gold(new_world: Any) -> None:
+    """600 gold less tango 90, faerie fire 70, slippers 145, circlet 155, two branches 100; one scroll in its slot."""
+    world = new_world()
+    hero = world.hero(0)
+    assert sorted(names(world)) == sorted(["item_tango", "item_faerie_fire", "item_slippers", "item_circlet",
+                                           "item_branches", "item_branches", "item_tpscroll"])
+    assert hero["items"][15] == ("item_tpscroll", 1)
+    spent = hero["spent"]
+    assert hero["gold"] == pytest.approx(600 - spent)
+    assert hero["net_worth"] == pytest.approx(600 + 50)
+
+
+def test_passive_gold(new_world: Any) -> None:
+    """One gold each 0.66 s from the horn on."""
+    world = new_world(start_s=-10.0)
+    world.clear_signals()
+    world.step(74)
+    assert world.hero(0)["signals"]["gold"] == 0
+    world.step(75 * 6 + 1)  # to one minute
+    assert world.hero(0)["signals"]["gold"] == pytest.approx(60 / 0.66 // 1, abs=14)
+    assert world.time == pytest.approx(60, abs=0.1)
+
+
+def test_components_become_the_item(new_world: Any) -> None:
+    """Circlet and slippers of the start and a recipe of 215 gold are the first Wraith Band."""
+    world = new_world()
+    world.set_gold(0, 214)
+    world.step(2)
+    assert "item_wraith_band" not in names(world)
+    world.set_gold(0, 216)
+    world.step(6)
+    held = names(world)
+    assert "item_wraith_band" in held
+    assert "item_circlet" not in held
+    assert "item_slippers" not in held
+    assert world.hero(0)["gold"] < 10
+    assert world.hero(0)["build_next"] == 1
+
+
+def test_a_rich_hero_completes_his_build(new_world: Any) -> None:
+    world = new_world(radiant=("sven",), keep_teleport=0)
+    world.set_gold(0, 60_000)
+    world.step(400)
+    held = names(world)
+    for item in ("item_magic_wand", "item_power_treads"):
+        assert item in held or world.hero(0)["build_next"] > 2
+    inside = [i for i in world.hero(0)["items"][:6] if i is not None]
+    assert len(inside) == 6
+
+
+def test_gold_spent_is_told_without_the_courier_only(new_world: Any) -> None:
+    world = new_world()
+    world.set_gold(0, 300)
+    world.clear_signals()
+    world.step(6)
+    assert world.hero(0)["signals"]["gold_spent"] > 0
+    away = new_world(courier_scripted=True)
+    away.set_unit(away.hero(0)["unit"], x=-500, y=-400)
+    away.set_gold(0, 300)
+    away.clear_signals()
+    away.step(6)
+    assert away.hero(0)["spent"] > 0
+    assert away.hero(0)["signals"]["gold_spent"] == 0
+
+
+def test_the_courier_brings_what_was_bought(new_world: Any) -> None:
+    world = new_world(courier_scripted=True, keep_tango=4)
+    hero = world.hero(0)["unit"]
+    world.set_unit(hero, x=-4500, y=-4000)
+    world.set_gold(0, 1500)
+    world.step(6)
+    stash = [i for i in world.hero(0)["items"][9:15] if i is not None]
+    assert stash
+    world.step(int(40 * 7.5))
+    assert not [i for i in world.hero(0)["items"][9:15] if i is not None] or world.hero(0)["build_next"] > 0
+    carried = [i for i in world.hero(0)["items"][:9] if i is not None]
+    assert len(carried) >= 6
+
+
+def test_consumables_are_bought_again_until_ten_minutes(new_world: Any) -> None:
+    world = new_world(keep_salve=1)
+    world.clear_items(0)
+    world.set_gold(0, 115)
+    world.step(3)
+    assert "item_flask" in names(world)
+    world.clear_items(0)
+    world.set_time(601)
+    world.set_gold(0, 115)
+    world.step(3)
+    assert "item_flask" not in names(world)
+
+
+def test_scroll_is_kept_in_stock(new_world: Any) -> None:
+    world = new_world()
+    world.clear_items(0)
+    world.set_gold(0, 51)
+    world.step(3)
+    assert world.hero(0)["items"][15] == ("item_tpscroll", 1)
+
+
+def test_the_poorest_buys_the_wards(new_world: Any) -> None:
+    """Two in stock at the start, one more each 135 s, four at most."""
+    world = new_world(radiant=("nevermore", "lion"), keep_teleport=0)
+    assert world.team(0)["stock"][2] == 2
+    world.set_gold(0, 3000)
+    world.set_gold(1, 100)
+    world.step(6)
+    assert "item_ward_observer" in names(world, 1)
+    assert "item_ward_observer" not in names(world, 0)
+    assert world.team(0)["stock"][2] == 1
+
+
+def test_stock_refills(new_world: Any) -> None:
+    world = new_world()  # a team of one buys no wards
+    world.step(int(136 * 7.5))
+    assert world.team(0)["stock"][2] == 3
+
+
+def test_stacking_and_slots(new_world: Any) -> None:
+    world = new_world()
+    world.clear_items(0)
+    world.give_item(0, "tango", 3)
+    world.give_item(0, "tango", 3)
+    assert world.hero(0)["items"][0] == ("item_tango", 6)
+    for _ in range(14):
+        assert world.give_item(0, "reaver")
+    assert not world.give_item(0, "reaver")
+
+
+def test_courier_deaths_cost_the_team(new_world: Any) -> None:
+    """125 gold for each enemy hero, a walking one; the team's own CourierDeath; back after 180 s."""
+    world = new_world()
+    courier = world.team(1)["courier"]
+    world.clear_signals()
+    world.kill(courier, world.hero(0)["unit"])
+    assert world.hero(5)["signals"]["courier_death"] == 1
+    assert world.hero(0)["signals"]["courier_death"] == 0
+    assert world.hero(0)["signals"]["gold"] == pytest.approx(125)
+    assert world.team(1)["courier"] == -1
+    world.set_time(181)
+    world.step()
+    assert world.team(1)["courier"] >= 0
+
+
+def test_items_that_are_not_bought_are_named(core: Any, tables: Any) -> None:
+    """The scripted buyer skips items whose programs need what is not built, and says which."""
+    skipped = core.items_not_bought(tables, ["nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper"])
+    assert all(s.startswith("item_") for s in skipped)
+    for item in skipped:
+        parts = [p for recipe in tables.item(item)["recipes"] for p in recipe]
+        missing = "missing" in tables.item(item) and tables.item(item)["missing"]
+        ability = item in tables.abilities and tables.ability(item)["missing"]
+        bad_part = any(p in tables.abilities and tables.ability(p)["missing"] for p in parts)
+        deeper = any(p in skipped for p in parts) or any(tables.item(p)["excluded"] for p in parts)
+        assert missing or ability or bad_part or deeper or tables.item(item)["excluded"]
+
+
+def test_lane_assignment_counts_seconds_in_other_lanes(new_world: Any) -> None:
+    world = new_world()
+    hero = world.hero(0)["unit"]
+    world.set_lanes(0, 0b001, 600)  # top only
+    world.set_unit(hero, x=-500, y=-400)
+    world.clear_signals()
+    world.step(15)
+    assert world.hero(0)["signals"]["lane_assign"] == pytest.approx(2.0)
+    world.set_unit(hero, x=-6300, y=2000)
+    world.clear_signals()
+    world.step(15)
+    assert world.hero(0)["signals"]["lane_assign"] == 0

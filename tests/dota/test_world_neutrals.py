@@ -1,0 +1,143 @@
+"""Camps, Roshan and runes."""
+
+from typing import Any
+
+import pytest
+
+
+def test_camps_fill_at_the_minute(new_world: Any, data: dict[str, Any]) -> None:
+    world = new_world(neutrals=True, start_s=58.0)
+    world.step(14)
+    assert not world.units("neutral")
+    world.step(2)
+    camps = {u["camp"] for u in world.units("neutral")}
+    assert camps == set(range(len(data["map"]["camps"])))
+
+
+def test_an_occupied_camp_stays_as_it_is(new_world: Any, data: dict[str, Any]) -> None:
+    world = new_world(neutrals=True, start_s=58.0)
+    camp = data["map"]["camps"][3]
+    world.set_unit(world.hero(0)["unit"], x=camp["x"], y=camp["y"])
+    world.step(20)
+    assert 3 not in {u["camp"] for u in world.units("neutral")}
+
+
+def test_killed_camps_come_back_and_standing_ones_do_not_double(new_world: Any) -> None:
+    world = new_world(neutrals=True, start_s=59.0)
+    world.step(12)
+    first = [u for u in world.units("neutral") if u["camp"] == 0]
+    total = len(world.units("neutral"))
+    for u in first:
+        world.kill(u["index"], world.hero(0)["unit"])
+    world.set_time(119)
+    world.step(12)
+    again = [u for u in world.units("neutral") if u["camp"] == 0]
+    assert again
+    assert len(world.units("neutral")) == total - len(first) + len(again)
+
+
+def test_neutrals_fight_back_and_give_up(new_world: Any, data: dict[str, Any]) -> None:
+    world = new_world(neutrals=True, start_s=59.0)
+    world.step(12)
+    victim = next(u for u in world.units("neutral") if u["camp"] == 0)
+    hero = world.hero(0)["unit"]
+    world.set_unit(hero, x=victim["x"] + 250, y=victim["y"])
+    world.damage(hero, victim["index"], 1)
+    world.step(2)
+    mates = [u for u in world.units("neutral") if u["camp"] == 0]
+    assert all(u["attack_target"] == hero for u in mates)
+    world.set_unit(hero, x=-7000, y=-6500)
+    world.step(int(20 * 7.5))
+    camp = data["map"]["camps"][0]
+    for u in world.units("neutral"):
+        if u["camp"] == 0:
+            assert ((u["x"] - camp["x"]) ** 2 + (u["y"] - camp["y"]) ** 2) ** 0.5 < 400
+            assert u["attack_target"] == -1
+
+
+def test_roshan_grows_and_pays(new_world: Any) -> None:
+    """6000 hp and 115 a minute; 150 gold for each of the team, an Aegis for the killer."""
+    world = new_world(roshan=True)
+    world.step()
+    assert world.units("roshan")[0]["max_hp"] == pytest.approx(6000)
+    world.set_time(600)
+    world.step()
+    roshan = world.units("roshan")[0]
+    assert roshan["max_hp"] == pytest.approx(6000 + 10 * 115)
+    assert roshan["armor"] == pytest.approx(18 + 10 * 0.375)
+    assert roshan["dmg_min"] == pytest.approx(75 + 40)
+    world.clear_signals()
+    world.clear_items(0)
+    world.kill(roshan["index"], world.hero(0)["unit"])
+    assert world.hero(0)["signals"]["aegis"] == 1
+    assert "item_aegis" in [i[0] for i in world.hero(0)["items"] if i]
+    assert 150 + 150 <= world.hero(0)["signals"]["gold"] <= 150 + 400
+    world.set_time(600 + 479)
+    world.step()
+    assert not world.units("roshan")
+    world.set_time(600 + 661)
+    world.step()
+    assert world.units("roshan")
+
+
+def test_roshan_stays_in_his_pit(new_world: Any, data: dict[str, Any]) -> None:
+    world = new_world(roshan=True)
+    world.step()
+    roshan = world.units("roshan")[0]
+    hero = world.hero(0)["unit"]
+    world.set_unit(hero, x=roshan["x"] + 100, y=roshan["y"] - 100)
+    world.damage(hero, roshan["index"], 10)
+    world.step(3)
+    assert world.units("roshan")[0]["attack_target"] == hero
+    world.set_unit(hero, x=0, y=0)
+    world.damage(hero, roshan["index"], 10)
+    world.step(30)
+    x0, y0, x1, y1 = data["map"]["roshan"]["pit_box"]
+    u = world.units("roshan")[0]
+    assert x0 - 50 <= u["x"] <= x1 + 50
+    assert y0 - 50 <= u["y"] <= y1 + 50
+
+
+def test_bounty_runes(new_world: Any) -> None:
+    """Four at the horn and each five minutes; 40 + 2 a minute to each hero of the team."""
+    world = new_world(radiant=("nevermore", "sniper"), runes=True)
+    world.step()
+    spots = world.pickups()
+    assert [p[0] for p in spots] == [True] * 4 + [False] * 2
+    hero = world.hero(0)["unit"]
+    world.set_unit(hero, x=spots[0][2] + 100, y=spots[0][3])
+    world.clear_signals()
+    world.order(hero, "pickup", x=spots[0][2], y=spots[0][3])
+    world.step(6)
+    assert not world.pickups()[0][0]
+    passive = 2
+    assert world.hero(0)["signals"]["gold"] == pytest.approx(40, abs=passive)
+    assert world.hero(1)["signals"]["gold"] == pytest.approx(40, abs=passive)
+
+
+def test_power_runes_change_kind(new_world: Any) -> None:
+    world = new_world(runes=True, start_s=119.0)
+    kinds: list[int] = []
+    for k in range(6):
+        world.set_time(119.9 + 120 * k)
+        world.step(2)
+        on = [p for p in world.pickups()[4:] if p[0]]
+        assert len(on) == 1
+        kinds.append(on[0][1])
+    assert all(a != b for a, b in zip(kinds, kinds[1:], strict=False))
+    assert all(1 <= k <= 5 for k in kinds)
+
+
+def test_haste(new_world: Any) -> None:
+    world = new_world(runes=True, start_s=119.0)
+    hero = world.hero(0)["unit"]
+    for k in range(40):
+        world.set_time(119.9 + 120 * k)
+        world.step(2)
+        rune = next(p for p in world.pickups()[4:] if p[0])
+        if rune[1] == 2:
+            break
+    world.set_unit(hero, x=rune[2], y=rune[3])
+    world.order(hero, "pickup", x=rune[2], y=rune[3])
+    world.step(3)
+    assert world.unit(hero)["move_speed"] == pytest.approx(550)

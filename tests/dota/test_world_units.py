@@ -1,0 +1,107 @@
+"""Derived stats of units, worked by hand from heroes.json, items.json and rules.json."""
+
+from typing import Any
+
+import pytest
+
+
+def body(world: Any, hero: int = 0) -> dict[str, Any]:
+    unit: dict[str, Any] = world.unit(world.hero(hero)["unit"])
+    return unit
+
+
+def test_hero_at_level_one_without_items(new_world: Any) -> None:
+    """Shadow Fiend: 19 str, 20 agi, 18 int; 20 hp and 0.1 regeneration a str, 12 mana an int, 0.16 armor an agi."""
+    world = new_world()
+    world.clear_items(0)
+    u = body(world)
+    assert u["max_hp"] == pytest.approx(200 + 19 * 20)
+    assert u["max_mana"] == pytest.approx(75 + 18 * 12)
+    assert u["hp_regen"] == pytest.approx(0.25 + 19 * 0.1)
+    assert u["mana_regen"] == pytest.approx(18 * 0.05)
+    assert u["armor"] == pytest.approx(20 * 0.16)
+    assert u["attack_speed"] == pytest.approx(120)
+    assert u["attack_interval"] == pytest.approx(1.7 / 1.2)
+    assert u["attack_point"] == pytest.approx(0.5 / 1.2)
+    assert (u["dmg_min"], u["dmg_max"]) == pytest.approx((15 + 20, 21 + 20))
+    assert u["move_speed"] == pytest.approx(305 * (1 + 20 * 0.05 / 100))
+    assert u["magic_resist"] == pytest.approx(1 - 0.75 * (1 - 19 * 0.08 / 100))
+    assert u["spell_amp"] == pytest.approx(18 * 0.07 / 100)
+
+
+def test_growth_by_level(new_world: Any) -> None:
+    world = new_world()
+    world.clear_items(0)
+    world.give_xp(0, 600)  # level 3
+    world.step()
+    u = body(world)
+    assert world.hero(0)["level"] == 3
+    assert u["str"] == pytest.approx(19 + 2 * 2.3)
+    assert u["agi"] == pytest.approx(20 + 2 * 3.3)
+    assert u["max_hp"] == pytest.approx(200 + (19 + 2 * 2.3) * 20)
+
+
+def test_items_add_their_stats(new_world: Any) -> None:
+    """Wraith Band: +3 str, +6 agi, +3 int, +6 attack speed."""
+    world = new_world()
+    world.clear_items(0)
+    world.give_item(0, "wraith_band")
+    world.step()
+    u = body(world)
+    assert (u["str"], u["agi"], u["int"]) == pytest.approx((22, 26, 21))
+    assert u["attack_speed"] == pytest.approx(100 + 26 + 6)
+
+
+def test_boots_do_not_stack(new_world: Any) -> None:
+    world = new_world()
+    world.clear_items(0)
+    world.give_item(0, "boots")
+    world.step()
+    one = body(world)["move_speed"]
+    world.give_item(0, "boots")
+    world.step()
+    assert one == pytest.approx(305 * (1 + (20 * 0.05 + 15) / 100))
+    assert body(world)["move_speed"] == pytest.approx(one)
+
+
+def test_a_new_maximum_keeps_the_filled_share(new_world: Any) -> None:
+    world = new_world()
+    world.clear_items(0)
+    unit = world.hero(0)["unit"]
+    world.set_unit(unit, hp=290)  # half of 580
+    world.give_item(0, "reaver")
+    world.step()
+    u = body(world)
+    assert u["max_hp"] > 700
+    assert u["hp"] / u["max_hp"] == pytest.approx(0.5, abs=0.02)
+
+
+def test_backpack_items_give_nothing(new_world: Any) -> None:
+    world = new_world()
+    world.clear_items(0)
+    for _ in range(6):
+        world.give_item(0, "reaver")
+    world.give_item(0, "gauntlets")  # the seventh lies in the backpack
+    world.step()
+    assert world.hero(0)["items"][6][0] == "item_gauntlets"
+    assert body(world)["str"] == pytest.approx(19 + 6 * 25)
+
+
+def test_skills_follow_the_build(new_world: Any) -> None:
+    """Necromastery first, then a raze; the three razes share one rank."""
+    world = new_world()
+    assert world.hero(0)["abilities"]["nevermore_necromastery"] == 1
+    world.give_xp(0, 230)
+    ranks = world.hero(0)["abilities"]
+    assert (ranks["nevermore_shadowraze1"], ranks["nevermore_shadowraze3"]) == (1, 1)
+    world.give_xp(0, 27235)
+    assert world.hero(0)["level"] == 25
+    assert world.hero(0)["ability_points"] == 0
+    assert bin(world.hero(0)["talents"]).count("1") == 4
+
+
+def test_levels_stop_at_the_cap(new_world: Any) -> None:
+    world = new_world()
+    world.give_xp(0, 50_000)
+    assert world.hero(0)["xp"] == pytest.approx(27235)
+    assert world.hero(0)["signals"]["xp"] == pytest.approx(27235)
