@@ -1,0 +1,119 @@
+"""A local run's folder: where everything of it lies.
+
+``config.yaml`` the whole configuration, ``token`` the bearer token (readable by its owner only), ``cluster.json`` the
+running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``.
+"""
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path("runs")
+
+
+class NoRun(LookupError):
+    """A run that is not there, or is not running. The message says what to do."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running local cluster: the supervisor's process, where REST and Redis answer."""
+
+    pid: int
+    rest: str
+    state_url: str
+    params_url: str
+    evaluator: str
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths below one run's folder."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The run's name."""
+        return self.path.name
+
+    @property
+    def config(self) -> Path:
+        """The resolved configuration."""
+        return self.path / "config.yaml"
+
+    @property
+    def report(self) -> Path:
+        """The report page."""
+        return self.path / "report.html"
+
+    def create(self) -> None:
+        """Makes the folder and its token, if they are not there."""
+        for name in ("logs", "redis", "blobs", "tensorboard", "replays"):
+            (self.path / name).mkdir(parents=True, exist_ok=True)
+        token = self.path / "token"
+        if not token.exists():
+            descriptor = os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_urlsafe(32))
+
+    def token(self) -> str:
+        """The bearer token. Raises NoRun when the run was never started."""
+        try:
+            return (self.path / "token").read_text().strip()
+        except FileNotFoundError:
+            raise NoRun(f"{self.path}: there is no such run; `five train` starts one") from None
+
+    def announce(self, cluster: Cluster) -> None:
+        """Writes down where the cluster answers, beside first and then renamed."""
+        beside = self.path / ".cluster.json"
+        beside.write_text(json.dumps(asdict(cluster)))
+        beside.replace(self.path / "cluster.json")
+
+    def withdraw(self) -> None:
+        """The cluster has ended."""
+        (self.path / "cluster.json").unlink(missing_ok=True)
+
+    def cluster(self) -> Cluster:
+        """The running cluster. Raises NoRun when there is none."""
+        try:
+            found = Cluster(**json.loads((self.path / "cluster.json").read_text()))
+        except FileNotFoundError:
+            raise NoRun(f"run {self.name!r} is not running; `five train --resume {self.name}` starts it again") from None
+        if not _alive(found.pid):
+            raise NoRun(f"run {self.name!r} has ended without a word; `five train --resume {self.name}` starts it again")
+        return found
+
+
+def find(name: str | None, root: Path = ROOT) -> RunFolder:
+    """The run of that name; without one the run that was started last. Raises NoRun."""
+    if name:
+        folder = RunFolder(root / name)
+        if not folder.config.exists():
+            known = ", ".join(sorted(p.parent.name for p in root.glob("*/config.yaml"))) or "none"
+            raise NoRun(f"there is no run {name!r} in {root}/; there is: {known}")
+        return folder
+    newest = max(root.glob("*/config.yaml"), key=lambda p: p.stat().st_mtime, default=None)
+    if newest is None:
+        raise NoRun(f"there is no run in {root}/ yet; `five train` starts one")
+    return RunFolder(newest.parent)
+
+
+def free_name(base: str, root: Path = ROOT) -> str:
+    """``base``, or with the first number after it that is not taken."""
+    name, number = base, 2
+    while (root / name).exists():
+        name, number = f"{base}-{number}", number + 1
+    return name
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
