@@ -83,8 +83,8 @@ def aio_channel(target: str, config: RpcConfig, token: str | None = None) -> Cha
     return Channel(target, config, token)
 
 
-class _AddToken(grpc.UnaryUnaryClientInterceptor[Any, Any], grpc.UnaryStreamClientInterceptor[Any, Any],
-                grpc.StreamUnaryClientInterceptor[Any, Any], grpc.StreamStreamClientInterceptor[Any, Any]):
+class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,  # type: ignore[type-arg]
+                grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):  # type: ignore[type-arg]
     """Puts the token on every call of a blocking channel."""
 
     def __init__(self, token: str) -> None:
