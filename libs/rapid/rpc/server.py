@@ -1,5 +1,7 @@
 """A gRPC server: limits, health, reflection, and one interceptor for tokens and errors."""
 
+from __future__ import annotations  # grpc's classes are generic for type checkers only
+
 import asyncio
 import inspect
 import logging

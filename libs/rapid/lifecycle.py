@@ -1,0 +1,179 @@
+"""The life of a service: SIGTERM drains it, the run's status tells it to work or to idle."""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import redis
+
+from rapid.store.state import ACTIVE, RunState, Status
+
+log = logging.getLogger(__name__)
+
+
+class Lifecycle:
+    """Tells a service when to work, when to idle and when to end.
+
+    The first SIGTERM or SIGINT begins draining: ``draining`` is set, and after ``grace_seconds`` the process is ended
+    whatever it does. A second signal ends it at once. ``watch`` follows the run's status: the run's ``stopping`` or
+    ``failed`` drains as well. All waits exist blocking and for asyncio; use as a context in the main thread.
+    """
+
+    def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit) -> None:
+        self.grace_seconds = grace_seconds
+        self._exit = exit_process
+        self._draining = threading.Event()
+        self._changed = threading.Condition()
+        self._status: Status | None = None
+        self._callbacks: list[Callable[[], None]] = []
+        self._previous: dict[int, Any] = {}
+        self._closed = threading.Event()
+        self._watcher: threading.Thread | None = None
+        self._signals = 0
+        self.drain_reason = ""
+
+    # Ending.
+
+    @property
+    def draining(self) -> bool:
+        """Whether the service is to finish what it has begun and end."""
+        return self._draining.is_set()
+
+    def install(self) -> None:
+        """Takes SIGTERM and SIGINT; in the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._previous[number] = signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals > 1:
+            self._exit(128 + number)
+            return
+        # Not from within the handler: it interrupts whatever holds the locks that draining needs.
+        threading.Thread(target=self.drain, args=(signal.Signals(number).name,), daemon=True).start()
+
+    def drain(self, reason: str) -> None:
+        """Begins draining; again changes nothing."""
+        with self._changed:
+            if self._draining.is_set():
+                return
+            self.drain_reason = reason
+            self._draining.set()
+            callbacks = list(self._callbacks)
+            self._changed.notify_all()
+        log.info("draining (%s), at most %g s", reason, self.grace_seconds)
+        for callback in callbacks:
+            callback()
+        threading.Thread(target=self._enforce, name="grace", daemon=True).start()
+
+    def _enforce(self) -> None:
+        if not self._closed.wait(self.grace_seconds):
+            log.error("still alive %g s after %s: ending", self.grace_seconds, self.drain_reason)
+            self._exit(1)
+
+    def on_drain(self, callback: Callable[[], None]) -> None:
+        """Calls back, from another thread, when draining begins; at once if it has."""
+        with self._changed:
+            if not self._draining.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def wait_drain(self, timeout: float | None = None) -> bool:
+        """Blocks until draining begins. Returns False when ``timeout`` seconds pass first."""
+        return self._draining.wait(timeout)
+
+    async def drained(self) -> None:
+        """Waits until draining begins."""
+        loop = asyncio.get_running_loop()
+        event = asyncio.Event()
+
+        def wake() -> None:
+            try:
+                loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                pass  # the loop has ended
+
+        self.on_drain(wake)
+        try:
+            await event.wait()
+        finally:
+            with self._changed:
+                if wake in self._callbacks:
+                    self._callbacks.remove(wake)
+
+    # The run's status.
+
+    @property
+    def status(self) -> Status | None:
+        """The run's status as last read; None before the first reading or without a run."""
+        return self._status
+
+    @property
+    def active(self) -> bool:
+        """Whether the run plays and learns now. Without a run to follow a service always does."""
+        return self._watcher is None or self._status in ACTIVE
+
+    def watch(self, state: RunState, poll_seconds: float) -> None:
+        """Follows the run's status from a thread of its own. An absent Redis leaves the status as it was."""
+        self._watcher = threading.Thread(target=self._watch, args=(state, poll_seconds), name="run-status",
+                                         daemon=True)
+        self._watcher.start()
+
+    def _watch(self, state: RunState, poll_seconds: float) -> None:
+        while not self._closed.is_set():
+            try:
+                now = state.status()
+                self._set(now.status if now else None)
+            except redis.RedisError as error:
+                log.warning("the run's status cannot be read: %s", error)
+            self._closed.wait(poll_seconds)
+
+    def _set(self, status: Status | None) -> None:
+        with self._changed:
+            before, self._status = self._status, status
+            if before is not status:
+                self._changed.notify_all()
+        if before is not status and status is not None:
+            log.info("the run is %s", status)
+            if status in (Status.STOPPING, Status.FAILED):
+                self.drain(f"the run is {status}")
+
+    def wait_active(self, timeout: float | None = None) -> bool:
+        """Blocks while the run is paused, starting or operated on. Returns whether it is active; False also when
+        draining begins."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.draining or self.active, timeout)
+        return self.active and not self.draining
+
+    async def until_active(self, poll_seconds: float = 0.2) -> bool:
+        """The same for asyncio. Returns False once the service drains."""
+        while not self.draining:
+            if self.active:
+                return True
+            await asyncio.sleep(poll_seconds)
+        return False
+
+    # As a context.
+
+    def close(self) -> None:
+        """Ends the threads and gives the signals back."""
+        self._closed.set()
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous.clear()
+        if self._watcher is not None:
+            self._watcher.join(timeout=5)
+
+    def __enter__(self) -> "Lifecycle":
+        self.install()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+

@@ -1,0 +1,286 @@
+"""Supervises local processes: starts them in order, restarts what dies, and ends all of them together.
+
+Each process leads its own process group (so a Ctrl-C in the terminal reaches only the supervisor, which then ends
+them in order) and is tied to the supervisor's life (so none is left when the supervisor is killed).
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import IO
+
+from rapid.processes import launcher
+
+log = logging.getLogger(__name__)
+
+_TICK = 0.05
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10.0
+_SETTLED_SECONDS = 30.0  # a process that lived this long starts over with the shortest pause
+
+
+class ProcessState(StrEnum):
+    """What a supervised process is doing."""
+
+    STARTING = "starting"  # runs, not ready yet
+    READY = "ready"
+    WAITING = "waiting"  # died, will be started again
+    ENDED = "ended"  # ended by itself and is not to be restarted
+    FAILED = "failed"  # died too often in a row
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """A process to keep alive. Processes of a lower ``stage`` start earlier and end later.
+
+    ``ready`` answers, quickly, whether it can be used; None: as soon as it runs. ``restart`` False: its end is left
+    alone. ``give_up_after``: deaths in a row, each within 30 s of its start, after which it has FAILED.
+    """
+
+    name: str
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    ready: Callable[[], bool] | None = None
+    stage: int = 0
+    restart: bool = True
+    give_up_after: int = 10
+    grace_seconds: float = 20.0
+
+
+@dataclass(frozen=True)
+class ProcessStatus:
+    """A process as it is now. ``last_end`` says why it ended the last time."""
+
+    name: str
+    state: ProcessState
+    pid: int | None
+    restarts: int
+    last_end: str
+    since: float
+
+
+class _Process:
+    def __init__(self, spec: ProcessSpec, log_path: Path) -> None:
+        self.spec = spec
+        self.log_path = log_path
+        self.popen: subprocess.Popen[bytes] | None = None
+        self.state = ProcessState.STOPPED
+        self.restarts = 0
+        self.deaths_in_a_row = 0
+        self.last_end = ""
+        self.since = time.time()
+        self.started_at = 0.0
+        self.start_at = 0.0
+        self.wanted = False
+
+    def enter(self, state: ProcessState) -> None:
+        if state is not self.state:
+            self.state = state
+            self.since = time.time()
+
+
+class Supervisor:
+    """Keeps local processes alive. Use as a context: leaving it ends them all.
+
+    ``folder`` gets a log file for each. ``on_event`` is told (name, what, details) of starts, deaths and give-ups,
+    from the supervising thread.
+    """
+
+    def __init__(self, folder: Path, on_event: Callable[[str, str, str], None] | None = None) -> None:
+        self._folder = folder
+        self._on_event = on_event
+        self._processes: dict[str, _Process] = {}
+        self._lock = threading.RLock()
+        self._wake = threading.Event()
+        self._stopping = False
+        self._stopped = threading.Event()
+        # The kernel ties a child to the thread that started it: all are started by this one, which ends last.
+        self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+
+    def start(self, spec: ProcessSpec) -> None:
+        """Starts a process and keeps it alive. Raises ValueError for a name in use."""
+        with self._lock:
+            if self._stopping:
+                raise ValueError("the supervisor is stopping")
+            if spec.name in self._processes:
+                raise ValueError(f"a process named {spec.name!r} is supervised already")
+            process = _Process(spec, self._folder / f"{spec.name}.log")
+            process.wanted = True
+            process.enter(ProcessState.WAITING)
+            self._processes[spec.name] = process
+        self._wake.set()
+
+    def remove(self, name: str) -> None:
+        """Ends a process and forgets it. Raises KeyError."""
+        with self._lock:
+            process = self._processes[name]
+            process.wanted = False
+        self._end([process])
+        with self._lock:
+            self._processes.pop(name, None)
+
+    def wait_ready(self, names: Sequence[str], timeout: float) -> None:
+        """Waits until processes are ready. Raises TimeoutError, or RuntimeError when one has failed, with the end of
+        its log."""
+        end = time.monotonic() + timeout
+        for name in names:
+            process = self._processes[name]
+            while not self._is_ready(process):
+                if process.state in (ProcessState.FAILED, ProcessState.ENDED):
+                    raise RuntimeError(f"{name} did not start: {process.last_end}\n{self.log_tail(name)}")
+                if time.monotonic() >= end:
+                    raise TimeoutError(f"{name} was not ready within {timeout:g} s"
+                                       f"{', it ' + process.last_end if process.last_end else ''}\n"
+                                       f"{self.log_tail(name)}")
+                time.sleep(_TICK)
+
+    def _is_ready(self, process: _Process) -> bool:
+        if process.state is ProcessState.STARTING:
+            popen = process.popen
+            if process.spec.ready is not None and not process.spec.ready():
+                return False
+            with self._lock:
+                if process.popen is popen and process.state is ProcessState.STARTING:
+                    process.enter(ProcessState.READY)
+        return process.state is ProcessState.READY
+
+    def status(self) -> list[ProcessStatus]:
+        """All processes in the order they were given."""
+        with self._lock:
+            return [ProcessStatus(p.spec.name, p.state, p.popen.pid if p.popen else None, p.restarts, p.last_end,
+                                  p.since) for p in self._processes.values()]
+
+    def failed(self) -> list[str]:
+        """Names of processes that were given up."""
+        return [s.name for s in self.status() if s.state is ProcessState.FAILED]
+
+    def log_tail(self, name: str, lines: int = 20) -> str:
+        """The end of a process's log."""
+        try:
+            with self._processes[name].log_path.open("rb") as file:
+                file.seek(0, os.SEEK_END)
+                file.seek(max(file.tell() - 16384, 0))
+                return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-lines:])
+        except OSError:
+            return ""
+
+    def stop(self) -> None:
+        """Ends all processes, the last stage first: SIGTERM, their grace, SIGKILL to the whole group."""
+        with self._lock:
+            self._stopping = True
+            for process in self._processes.values():
+                process.wanted = False
+            stages = sorted({p.spec.stage for p in self._processes.values()}, reverse=True)
+        for stage in stages:
+            self._end([p for p in self._processes.values() if p.spec.stage == stage])
+        self._stopped.set()
+        self._wake.set()
+        self._thread.join()
+
+    def __enter__(self) -> "Supervisor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _supervise(self) -> None:
+        while not self._stopped.is_set():
+            with self._lock:
+                for process in self._processes.values():
+                    self._look_at(process)
+            self._wake.wait(_TICK)
+            self._wake.clear()
+
+    def _look_at(self, process: _Process) -> None:
+        now = time.monotonic()
+        if process.popen is None:
+            if process.wanted and process.state is ProcessState.WAITING and now >= process.start_at:
+                self._spawn(process)
+            return
+        code = process.popen.poll()
+        if code is None:
+            return
+        _kill_group(process.popen.pid, signal.SIGKILL)  # what it left behind
+        process.popen = None
+        process.last_end = _end_of(code)
+        if not process.wanted:
+            process.enter(ProcessState.STOPPED)
+            return
+        if not process.spec.restart:
+            process.enter(ProcessState.ENDED)
+            self._tell(process, "ended", process.last_end)
+            return
+        settled = now - process.started_at >= _SETTLED_SECONDS
+        process.deaths_in_a_row = 1 if settled else process.deaths_in_a_row + 1
+        if process.deaths_in_a_row >= process.spec.give_up_after:
+            process.enter(ProcessState.FAILED)
+            self._tell(process, "failed", f"{process.last_end}, {process.deaths_in_a_row} times in a row")
+            return
+        pause = min(_FIRST_PAUSE * 2 ** (process.deaths_in_a_row - 1), _LONGEST_PAUSE)
+        process.start_at = now + pause
+        process.restarts += 1
+        process.enter(ProcessState.WAITING)
+        self._tell(process, "died", f"{process.last_end}; starting again in {pause:.1f} s")
+
+    def _spawn(self, process: _Process) -> None:
+        process.started_at = time.monotonic()
+        output: IO[bytes]
+        with process.log_path.open("ab") as output:
+            process.popen = subprocess.Popen(
+                launcher(list(process.spec.argv)), env={**os.environ, **process.spec.env},
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process.enter(ProcessState.STARTING)
+        self._tell(process, "started", f"pid {process.popen.pid}")
+
+    def _end(self, processes: Sequence[_Process]) -> None:
+        with self._lock:
+            for process in processes:
+                if process.popen is not None:
+                    _kill_group(process.popen.pid, signal.SIGTERM)
+                elif process.state is ProcessState.WAITING:
+                    process.enter(ProcessState.STOPPED)
+        grace = max((p.spec.grace_seconds for p in processes), default=0.0)
+        end = time.monotonic() + grace
+        while time.monotonic() < end and any(p.popen is not None for p in processes):
+            time.sleep(_TICK)
+        with self._lock:
+            for process in processes:
+                if process.popen is not None:
+                    log.warning("%s did not end within %g s and is killed", process.spec.name, grace)
+                    _kill_group(process.popen.pid, signal.SIGKILL)
+        while any(p.popen is not None for p in processes):
+            time.sleep(_TICK)
+
+    def _tell(self, process: _Process, what: str, details: str) -> None:
+        level = logging.INFO if what in ("started", "ended") else logging.WARNING
+        log.log(level, "%s %s: %s", process.spec.name, what, details)
+        if self._on_event is not None:
+            try:
+                self._on_event(process.spec.name, what, details)
+            except Exception:
+                log.exception("the supervisor's listener failed")
+
+
+def _end_of(code: int) -> str:
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+def _kill_group(pid: int, number: int) -> None:
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass

@@ -1,0 +1,92 @@
+"""Logs: text for people or JSON for machines, with the fields that say which run, version and game they are about.
+
+Modules log as usual (``logging.getLogger(__name__)``); fields are given as ``extra={"game": ...}`` or, for
+everything below a call, with ``fields(version=...)``.
+"""
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TextIO
+
+from rapid.config import TelemetryConfig
+
+_context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never changed in place
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+_QUIET = ("grpc", "asyncio", "urllib3", "fsspec", "matplotlib")
+
+
+@contextmanager
+def fields(**values: Any) -> Iterator[None]:
+    """Adds fields to every record logged within, in this task or thread."""
+    token = _context.set({**_context.get(), **values})
+    try:
+        yield
+    finally:
+        _context.reset(token)
+
+
+class _Formatter(logging.Formatter):
+    def __init__(self, base: dict[str, Any], secrets: Sequence[str]) -> None:
+        super().__init__()
+        self._base = base
+        self._secrets = [s for s in secrets if s]
+
+    def values(self, record: logging.LogRecord) -> dict[str, Any]:
+        extra = {k: v for k, v in record.__dict__.items() if k not in _STANDARD}
+        return {**self._base, **extra, **_context.get()}
+
+    def clean(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def trace(self, record: logging.LogRecord) -> str:
+        return self.formatException(record.exc_info) if record.exc_info else ""
+
+
+class JsonFormatter(_Formatter):
+    """One JSON object a line: time, level, logger, message, and the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        row = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(), "logger": record.name, "message": record.getMessage(),
+            **self.values(record),
+        }
+        if record.exc_info:
+            row["exception"] = self.trace(record)
+        return self.clean(json.dumps(row, default=str))
+
+
+class TextFormatter(_Formatter):
+    """Time, level, service, message, and the fields as name=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        values = self.values(record)
+        who = f"{values.pop('service', '')}-{values.pop('id', '')}".strip("-") or record.name
+        values.pop("run", None)
+        line = (f"{time.strftime('%H:%M:%S', time.localtime(record.created))}.{int(record.msecs):03d} "
+                f"{record.levelname[0]} {who}: {record.getMessage()}")
+        if values:
+            line += "  " + " ".join(f"{k}={v}" for k, v in values.items())
+        if record.exc_info:
+            line += "\n" + self.trace(record)
+        return self.clean(line)
+
+
+def configure_logs(config: TelemetryConfig, run: str = "", service: str = "", identity: str = "",
+                   secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
+    """Sets up logging of the process, once. ``secrets`` never appear in a record, wherever they were put."""
+    base = {k: v for k, v in (("run", run), ("service", service), ("id", identity)) if v}
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter((JsonFormatter if config.log_json else TextFormatter)(base, secrets))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(config.log_level.upper())
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))

@@ -1,0 +1,122 @@
+"""Prometheus metrics, each defined once with its meaning: ``five_<service>_<what>_<unit>``.
+
+A service defines its metrics at the top of a module with ``counter``, ``gauge`` and ``histogram``; the definitions
+are what docs/metrics.md and the dashboards' check are made from.
+"""
+
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+REGISTRY = CollectorRegistry(auto_describe=True)
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+UNITS = ("total", "seconds", "bytes", "ratio", "versions", "steps", "samples", "games", "segments", "sessions",
+         "requests", "count", "info", "per_second", "rating", "rate", "norm", "loss", "reward", "nats")
+
+Kind = Literal["counter", "gauge", "histogram"]
+# Latencies from 100 µs to 10 s.
+SECONDS_BUCKETS = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+class Definition(NamedTuple):
+    """What a metric is called and means."""
+
+    name: str
+    kind: Kind
+    service: str
+    unit: str
+    help: str
+    labels: tuple[str, ...]
+
+
+_definitions: dict[str, Definition] = {}
+_lock = threading.Lock()
+
+
+def _define(kind: Kind, service: str, what: str, unit: str, meaning: str, labels: Sequence[str]) -> str:
+    """Notes a definition. Returns the name that prometheus_client wants.
+
+    Raises ValueError for a name outside the scheme, a missing meaning, or a metric that exists.
+    """
+    for part, value in (("service", service), ("what", what)):
+        if not _NAME.fullmatch(value):
+            raise ValueError(f"metric {part} {value!r}: lower case words joined by '_'")
+    if unit not in UNITS:
+        raise ValueError(f"metric unit {unit!r}: one of {', '.join(UNITS)}")
+    if (kind == "counter") != (unit == "total"):
+        raise ValueError(f"metric {service}_{what}: counters, and only they, have the unit 'total'")
+    if not meaning.endswith("."):
+        raise ValueError(f"metric {service}_{what}: its meaning is a sentence")
+    name = f"five_{service}_{what}_{unit}"
+    with _lock:
+        if name in _definitions:
+            raise ValueError(f"metric {name} is defined twice")
+        _definitions[name] = Definition(name, kind, service, unit, meaning, tuple(labels))
+    return name.removesuffix("_total") if kind == "counter" else name
+
+
+def counter(service: str, what: str, meaning: str, labels: Sequence[str] = ()) -> Counter:
+    """Defines five_<service>_<what>_total, which only grows."""
+    return Counter(_define("counter", service, what, "total", meaning, labels), meaning, labels, registry=REGISTRY)
+
+
+def gauge(service: str, what: str, unit: str, meaning: str, labels: Sequence[str] = ()) -> Gauge:
+    """Defines five_<service>_<what>_<unit>, a present value."""
+    return Gauge(_define("gauge", service, what, unit, meaning, labels), meaning, labels, registry=REGISTRY)
+
+
+def histogram(service: str, what: str, unit: str, meaning: str, labels: Sequence[str] = (),
+              buckets: Sequence[float] = SECONDS_BUCKETS) -> Histogram:
+    """Defines five_<service>_<what>_<unit>, a distribution."""
+    return Histogram(_define("histogram", service, what, unit, meaning, labels), meaning, labels, registry=REGISTRY,
+                     buckets=tuple(buckets))
+
+
+def definitions() -> list[Definition]:
+    """Every metric that the modules imported so far define, by name."""
+    with _lock:
+        return sorted(_definitions.values())
+
+
+def snapshot() -> dict[str, float]:
+    """Present values of counters and gauges by name, summed over labels; of histograms their _sum and _count."""
+    values: dict[str, float] = {}
+    for family in REGISTRY.collect():
+        for sample in family.samples:
+            if sample.name.endswith(("_created", "_bucket")):
+                continue
+            values[sample.name] = values.get(sample.name, 0.0) + sample.value
+    return values
+
+
+class MetricsServer:
+    """The metrics page of a process. Attribute: ``port``."""
+
+    def __init__(self, server: Any, thread: threading.Thread) -> None:
+        self._server = server
+        self._thread = thread
+        self.port = int(server.server_port)
+
+    def close(self) -> None:
+        """Ends the page."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=5)
+
+
+def start_metrics_server(port: int, host: str = "127.0.0.1") -> MetricsServer:
+    """Serves the metrics at http://host:port/metrics; port 0 takes a free one. Raises OSError when it is taken."""
+    try:
+        server, thread = prometheus_client.start_http_server(port, host, REGISTRY)
+    except OSError as error:
+        raise OSError(f"cannot serve metrics at {host}:{port}: {error.strerror or error}; set "
+                      "telemetry.metrics_port to a free port, or to 0 for any") from None
+    return MetricsServer(server, thread)
+
+
+PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
+                     ("run", "kind", "id"))
