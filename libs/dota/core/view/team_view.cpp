@@ -71,7 +71,8 @@ void fill_unit(const Context& c, const TeamView& v, const Unit& u, SeenUnit& s) 
   s.physical_resistance = physical_resistance(c.tables.rules, u.armor);
   s.move_speed = u.move_speed;
   s.since_attack = std::clamp(w.time - u.last_attack, 0.0f, kForever);
-  s.act_left = left(u.act_until, w.time);
+  const bool timed = u.act != Act::Idle && u.act != Act::Walk && u.act != Act::Dead;
+  s.act_left = timed ? left(u.act_until, w.time) : 0;
   s.shrine_cooldown = u.kind == UnitKind::Shrine ? left(u.shrine_ready, w.time) : 0;
   s.glyph_left = (u.status & kGlyphed) && u.team < kTeams ? left(w.teams[u.team].glyph_until, w.time) : 0;
   const bool swinging = u.act == Act::AttackWindup || u.act == Act::AttackBackswing;

@@ -111,7 +111,7 @@ struct Unit {
   Order order, queued;  // queued: resumed after a cast
   Act act = Act::Idle;
   float act_until = 0;      // game time at which the windup, backswing or channel ends
-  float attack_ready = 0;   // earliest game time of the next attack start
+  float attack_ready = -999;  // earliest game time of the next attack start
   float last_attack = -99;  // game time the last attack was launched
   float last_damaged_by_hero = -99;
   Handle attack_target, last_attacker, aggro_target;
@@ -161,7 +161,7 @@ struct Modifier {
   std::array<StatChange, 6> stats{};
   std::int16_t owner = -1;  // unit slot it sits on; -1: this slot of the pool is free
   std::uint8_t counter = 0; // pseudo-random counter of a proc, attacks left of an attack-limited buff
-  float ready = 0;          // game time a proc's own cooldown ends
+  float ready = -999;       // game time a proc's own cooldown ends
   Vec2 motion;              // forced motion, units per second
   Handle aim;               // the one target it is for (Hurricane Pike)
 };
@@ -203,14 +203,14 @@ struct AbilityState {
   std::int16_t id = -1;  // Tables::abilities
   std::int8_t level = 0, charges = 0, stacks = 0;
   bool autocast = false, toggled = false;
-  float ready = 0;         // game time
+  float ready = -999;      // game time
   float next_charge = 0;
 };
 struct ItemState {
   std::int16_t id = -1;  // Tables::items
   std::int8_t charges = 0, toggle = 0;
   bool on_courier = false;  // a stash item the courier is flying; cannot be used or taken until delivered
-  float ready = 0, enabled_at = 0;  // enabled_at: after a backpack swap
+  float ready = -999, enabled_at = -999;  // enabled_at: after a backpack swap
 };
 
 // One primary action with its parameters, resolved against the observation it was chosen from.
