@@ -102,7 +102,7 @@ class SessionTable:
                 raise ValueError(f"state {name!r} has shape {states[name].shape}, expected {(len(slots), *shape)}")
         index = self._index(slots)
         for name, storage in self.storage.items():
-            storage[index] = torch.from_numpy(np.ascontiguousarray(states[name], np.float32)).to(self._device)
+            storage[index] = torch.from_numpy(np.array(states[name], np.float32)).to(self._device)
 
     def gather(self, slots: npt.NDArray[np.int64]) -> dict[str, torch.Tensor]:
         """States [len(slots), ...], copied."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from dota.config import GameConfig, ObservationConfig
+from dota.rewards import SIGNALS
 from dota.spaces import Layout
 
 HEROES = 1
@@ -113,3 +114,64 @@ def observations(*counts: float) -> dict[str, npt.NDArray[Any]]:
     arrays["shared"][:, 0] = counts
     arrays["available"][:, :, 0] = 1
     return arrays
+
+
+class CountingGames:
+    """G games that count. Of each side's observation the first shared values are the step of its game, the episode of
+    its place, and the place and side as one number; one enemy building of Radiant falls after ``falls_at`` steps.
+    Radiant's hero gains as much gold in a step as the step's number. ``lengths[g][e]`` is episode e's number of steps,
+    the last entry holds for all that follow. Winners go round: Radiant, Dire, nobody."""
+
+    statistic_names = ("last_hits", "net_worth")
+
+    def __init__(self, lengths: list[list[int]], falls_at: int = 5) -> None:
+        self.lengths = lengths
+        self.falls_at = falls_at
+        self.age = np.zeros(len(lengths), int)
+        self.episode = np.full(len(lengths), -1)
+        self.steps = 0
+        self.actions: list[npt.NDArray[np.int16]] = []
+        self.controllers = np.zeros((len(lengths), 2), np.uint8)
+        self.lose_at: set[int] = set()
+        units = LAYOUT.blocks["units"]
+        self.building = units.field("max_hp").offset + LAYOUT.groups["enemy_buildings"].start * units.stride["shared"]
+        self.building += units.offset["shared"]
+
+    def _write(self, game: int, out: dict[str, npt.NDArray[Any]]) -> None:
+        for side in (0, 1):
+            shared = out["shared"][game, side]
+            shared[:3] = (self.age[game], self.episode[game], 2 * game + side)
+            shared[self.building] = float(side == 1 or self.age[game] < self.falls_at)
+        out["available"][game, :, :, 0] = 1
+
+    async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
+                    out: dict[str, npt.NDArray[Any]]) -> None:
+        self.controllers[games] = controllers
+        for game in games.tolist():
+            self.age[game] = 0
+            self.episode[game] += 1
+            self._write(game, out)
+
+    async def step(self, actions: npt.NDArray[np.int16], out: dict[str, npt.NDArray[Any]]) -> Any:
+        from services.rollout.environment import Outcome
+
+        self.steps += 1
+        if self.steps in self.lose_at:
+            raise ConnectionError("the games are gone")
+        self.actions.append(actions.copy())
+        n = len(self.lengths)
+        signals = np.zeros((n, 2, HEROES, len(SIGNALS)), np.float32)
+        signals[:, 0, :, SIGNALS.index("gold")] = self.age[:, None]
+        self.age += 1
+        winners = np.zeros(n, np.uint8)
+        for game, lengths in enumerate(self.lengths):
+            episode = int(self.episode[game])
+            if self.age[game] == lengths[min(episode, len(lengths) - 1)]:
+                winners[game] = 1 + episode % 3
+            self._write(game, out)
+        statistics = np.zeros((n, 2, HEROES, 2), np.float32)
+        statistics[:, 0, :, 0] = self.age[:, None]
+        return Outcome(signals, winners, self.age.astype(np.float32), statistics)
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,51 @@
+"""The real inference server, over counting versions, on a free port."""
+
+import asyncio
+from typing import Any
+
+import torch
+
+from protos.five.v1 import inference_pb2_grpc
+from rapid.config import RpcConfig
+from rapid.rpc.server import RpcServer, serve
+from services.inference.batcher import Batcher, BatcherOptions
+from services.inference.models import Models
+from services.inference.service import InferenceService
+from services.inference.sessions import SessionTable
+from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingBuilder, Versions
+
+RPC = RpcConfig(require_token=False, deadline_seconds=5, backoff_seconds=0.02, max_backoff_seconds=0.1)
+
+
+class InferenceServer:
+    """Use as ``async with``; ``stop`` kills it at once."""
+
+    def __init__(self, versions: Versions, lease_seconds: float = 60.0, **options: Any) -> None:
+        self.versions = versions
+        self.builder = CountingBuilder()
+        self.models = Models(versions, self.builder, past=2, poll_seconds=60)
+        self.table = SessionTable(STATE_SPECS, torch.device("cpu"), 10_000, lease_seconds)
+        self.batcher = Batcher(self.models, self.table, BatcherOptions(**options))
+        self.service = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), STATE_SPECS, HEROES,
+                                        self.models, self.batcher)
+        self._rpc: RpcServer | None = None
+        self.address = ""
+
+    async def __aenter__(self) -> "InferenceServer":
+        self.models.refresh()
+        self.batcher.start()
+        self._rpc = await serve("127.0.0.1:0", [(inference_pb2_grpc.add_InferenceServiceServicer_to_server,
+                                                 self.service)], RPC)
+        self.address = f"127.0.0.1:{self._rpc.port}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Ends without a word to anyone."""
+        if self._rpc is not None:
+            rpc, self._rpc = self._rpc, None
+            await rpc.stop(0)
+            await asyncio.to_thread(self.batcher.close)
+            self.models.close()
