@@ -141,7 +141,7 @@ class BlobStore:
         """
         ref = self._resolve(what)
         result = np.empty(ref.size, np.uint8)
-        view, done, sha = memoryview(result), 0, hashlib.sha256()
+        view, done, sha = result.data, 0, hashlib.sha256()
         try:
             with self._fs.open(self._object(ref.digest), "rb") as file:
                 while done < ref.size:
@@ -168,7 +168,7 @@ class BlobStore:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
-            beside.write_bytes(data)
+            beside.write_bytes(data.data)
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)

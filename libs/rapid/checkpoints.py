@@ -90,7 +90,7 @@ class Checkpoints:
             listed = ", ".join(map(str, self.steps())) or "none"
             raise FileNotFoundError(f"there is no checkpoint of step {step} in {self._folder}; there are: {listed}"
                                     ) from None
-        if pointer is not None and pointer["step"] == step and xxhash.xxh3_128_hexdigest(data) != pointer["xxh3_128"]:
+        if pointer is not None and pointer["step"] == step and xxhash.xxh3_128_hexdigest(data.data) != pointer["xxh3_128"]:
             raise Corrupt(f"{path} fails its checksum; load an earlier step")
         try:
             arrays, index = tensorfile.parse(data)

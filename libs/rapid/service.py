@@ -190,7 +190,7 @@ def _refuse(kind: str, error: Exception) -> NoReturn:
 
 def _reachable(host: str) -> str:
     """The address others use for a service that listens on ``host``."""
-    if host not in ("0.0.0.0", "::", ""):  # noqa: S104
+    if host not in ("0.0.0.0", "::", ""):
         return host
     try:
         return socket.gethostbyname(socket.gethostname())

@@ -123,7 +123,7 @@ def parse_header(text: bytes, data_bytes: int) -> Index:
 
 def pieces_of(index: Index, tensors: Mapping[str, Array]) -> list[memoryview]:
     """The data section as views of the arrays, in order; a copy only of an array that is not contiguous."""
-    return [memoryview(np.ascontiguousarray(tensors[e.name]).reshape(-1).view(np.uint8))
+    return [np.ascontiguousarray(tensors[e.name]).reshape(-1).view(np.uint8).data
             for e in index.entries if e.end > e.start]
 
 

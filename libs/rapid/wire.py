@@ -58,7 +58,8 @@ def pack_sparse(values: npt.NDArray[np.float16]) -> bytes:
     """The sparse encoding in numpy: ceil(n / 8) presence bytes, then the values whose bits are not all zero."""
     bits = np.ascontiguousarray(values, np.float16).reshape(-1).view(np.uint16)
     present = bits != 0
-    return np.packbits(present, bitorder="little").tobytes() + bits[present].tobytes()
+    mask: bytes = np.packbits(present, bitorder="little").tobytes()
+    return mask + bits[present].tobytes()
 
 
 def unpack_sparse(data: bytes, count: int) -> npt.NDArray[np.float16]:

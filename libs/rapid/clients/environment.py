@@ -65,7 +65,8 @@ class EnvironmentClient:
             await self._channel.ready(self._config.deadline_seconds)
         except TimeoutError as error:
             raise CallFailed(StatusCode.UNAVAILABLE, self._channel.target, METHOD, str(error)) from None
-        self._call = env_pb2_grpc.EnvServiceStub(self._channel.grpc).Play(metadata=self._channel.metadata)
+        play: Any = env_pb2_grpc.EnvServiceStub(self._channel.grpc).Play
+        self._call = play(metadata=self._channel.metadata)
         self._reader = asyncio.get_running_loop().create_task(self._read())
         answer = await self._ask(env_pb2.PlayRequest(create=env_pb2.CreateGames(
             games=games, seed=seed, game_config=game_config, layout_hash=self._layout_hash, threads=threads)))

@@ -75,7 +75,8 @@ class _Stream:
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._call = inference_pb2_grpc.InferenceServiceStub(channel.grpc).Act(metadata=channel.metadata)
+        act: Any = inference_pb2_grpc.InferenceServiceStub(channel.grpc).Act
+        self._call = act(metadata=channel.metadata)
         self._pending: dict[int, asyncio.Future[inference_pb2.ActResponse]] = {}
         self._writing = asyncio.Lock()
         self.target = channel.target
@@ -112,15 +113,15 @@ class _Stream:
         try:
             while True:
                 answer = await self._call.read()
-                if answer is grpc.aio.EOF:
+                if answer is grpc.aio.EOF:  # type: ignore[attr-defined]
                     code = await self._call.code()
                     if code is not StatusCode.OK:
                         details = await self._call.details()
                         reason = CallFailed(code, self.target, METHOD, details or "no reason given")
                     break
-                future = self._pending.get(answer.request_id)  # type: ignore[attr-defined]
+                future = self._pending.get(answer.request_id)
                 if future is not None and not future.done():
-                    future.set_result(answer)  # type: ignore[arg-type]
+                    future.set_result(answer)
         except grpc.aio.AioRpcError as error:
             reason = failure_of(error, self.target, METHOD)
         except asyncio.CancelledError:
@@ -185,7 +186,8 @@ class InferenceClient:
         server is found within ``rpc.reconnect_seconds``; MessageTooLarge, ValueError before anything is sent.
         """
         n = sessions.size
-        for name, array in (("policies", policies), ("flags", flags), *observations.items()):
+        named: dict[str, Array] = {"policies": policies, "flags": flags, **observations}
+        for name, array in named.items():
             if len(array) != n:
                 raise ValueError(f"{name} has {len(array)} rows for {n} sessions")
         request = inference_pb2.ActRequest(

@@ -101,10 +101,10 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
 
         return continuation(WithToken(), request)
 
-    intercept_unary_unary = _continue
-    intercept_unary_stream = _continue
-    intercept_stream_unary = _continue
-    intercept_stream_stream = _continue
+    intercept_unary_unary = _continue  # type: ignore[assignment]
+    intercept_unary_stream = _continue  # type: ignore[assignment]
+    intercept_stream_unary = _continue  # type: ignore[assignment]
+    intercept_stream_stream = _continue  # type: ignore[assignment]
 
 
 def channel(target: str, config: RpcConfig, token: str | None = None) -> grpc.Channel:

@@ -1,7 +1,5 @@
 """A gRPC server: limits, health, reflection, and one interceptor for tokens and errors."""
 
-from __future__ import annotations  # grpc's classes are generic for type checkers only
-
 import asyncio
 import inspect
 import logging
@@ -20,7 +18,7 @@ from rapid.rpc.security import is_authorised, presented_token, require_token, se
 
 log = logging.getLogger(__name__)
 
-Context = grpc.aio.ServicerContext[Any, Any]
+Context = Any  # grpc.aio.ServicerContext, whose methods are all awaited
 Register = tuple[Callable[[Any, Any], None], Any]
 # Probes carry no token, and learn nothing but that the server is up.
 OPEN_METHODS = ("/grpc.health.v1.Health/",)
@@ -51,16 +49,16 @@ async def _fail(context: Context, method: str, error: BaseException) -> NoReturn
     raise AssertionError("abort returned")
 
 
-class Door(grpc.aio.ServerInterceptor):
+class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     """Lets calls with the right token in, and answers exceptions with status codes."""
 
     def __init__(self, token: str | None) -> None:
         self._token = token
 
     async def intercept_service(
-        self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any]:
+    ) -> Any:
         handler = await continuation(handler_call_details)
         if handler is None:  # gRPC answers UNIMPLEMENTED
             return handler
@@ -70,7 +68,7 @@ class Door(grpc.aio.ServerInterceptor):
         return _guard(handler, method, refused)
 
 
-def _guard(handler: Any, method: str, refused: bool) -> grpc.RpcMethodHandler[Any, Any]:
+def _guard(handler: Any, method: str, refused: bool) -> Any:
     """``handler`` with its exceptions mapped, or one that refuses every call, of the same kind."""
     behaviour = next(b for b in (handler.unary_unary, handler.unary_stream, handler.stream_unary,
                                  handler.stream_stream) if b is not None)
@@ -105,8 +103,7 @@ def _guard(handler: Any, method: str, refused: bool) -> grpc.RpcMethodHandler[An
         (True, False): grpc.stream_unary_rpc_method_handler,
         (True, True): grpc.stream_stream_rpc_method_handler,
     }[bool(handler.request_streaming), bool(streams_answers)]
-    result: grpc.RpcMethodHandler[Any, Any] = make(guarded, handler.request_deserializer, handler.response_serializer)
-    return result
+    return make(guarded, handler.request_deserializer, handler.response_serializer)
 
 
 async def _refuse(context: Context) -> NoReturn:
@@ -168,10 +165,10 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
     for add, servicer in servicers:
         add(servicer, recorder)
     names = tuple(recorder.names)
-    checks: Any = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(checks, server)  # type: ignore[no-untyped-call]
+    checks: Any = health.aio.HealthServicer()  # type: ignore[attr-defined]
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
     reflection.enable_server_reflection(
-        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)  # type: ignore[arg-type]
+        [*names, health.SERVICE_NAME, reflection.SERVICE_NAME], server)
     try:
         port = (server.add_secure_port(address, server_credentials(config.tls)) if config.tls
                 else server.add_insecure_port(address))

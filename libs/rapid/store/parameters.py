@@ -262,7 +262,7 @@ class ParameterStore:
         index = tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"])
         size, step = index.data_bytes, manifest["chunk_bytes"]
         data = np.empty(size, np.uint8) if buffer is None or buffer.size < size else buffer[:size]
-        view = memoryview(data)
+        view = data.data
         places = [view[start:start + step] for start in range(0, size, step)]
         digest = manifest["digest"]
         names = [self._keys.chunk(version, digest, i) for i in range(len(places))]
@@ -290,7 +290,8 @@ class ParameterStore:
 
         A notification makes it prompt; the pointer itself is what counts, so a lost one costs only the wait.
         """
-        with self._state.pubsub(ignore_subscribe_messages=True) as listener:
+        state: Any = self._state
+        with state.pubsub(ignore_subscribe_messages=True) as listener:
             listener.subscribe(self._keys.heads_channel)
             end = time.monotonic() + timeout
             while True:

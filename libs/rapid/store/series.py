@@ -23,7 +23,7 @@ class Record(NamedTuple):
 class Series:
     """Appends to and reads from the series of one run. ``length`` caps each kind (approximately)."""
 
-    def __init__(self, state: "redis.Redis[bytes]", run: str, length: int = 200_000) -> None:
+    def __init__(self, state: redis.Redis, run: str, length: int = 200_000) -> None:
         self._redis = state
         self._run = run
         self._length = length
@@ -48,7 +48,7 @@ class Series:
         """Records in order, from the one after id ``after`` ('-': all)."""
         start = after if after == "-" else f"({after}"
         while True:
-            rows = self._redis.xrange(self.key(kind), min=start, max="+", count=page)
+            rows: Any = self._redis.xrange(self.key(kind), min=start, max="+", count=page)
             for name, fields in rows:
                 identity = name.decode()
                 yield Record(identity, int(identity.split("-")[0]) / 1000.0, json.loads(fields[b"v"]))
@@ -58,7 +58,7 @@ class Series:
 
     def last(self, kind: str) -> Record | None:
         """The newest record of a kind."""
-        rows = self._redis.xrevrange(self.key(kind), count=1)
+        rows: Any = self._redis.xrevrange(self.key(kind), count=1)
         if not rows:
             return None
         identity = rows[0][0].decode()

@@ -199,7 +199,8 @@ class RunState:
 
     def _transaction(self, change: Callable[[Any], Any], *watched: str) -> Any:
         """Runs ``change`` (reads, then multi, then writes) until nobody changed the watched keys meanwhile."""
-        with self.redis.pipeline(transaction=True) as pipeline:
+        client: Any = self.redis
+        with client.pipeline(transaction=True) as pipeline:
             for _ in range(_TRIES):
                 try:
                     pipeline.watch(*watched)
@@ -209,7 +210,7 @@ class RunState:
                 except redis.WatchError:
                     continue
                 finally:
-                    pipeline.reset()  # type: ignore[no-untyped-call]
+                    pipeline.reset()
         raise redis.RedisError(f"{', '.join(watched)}: others changed it {_TRIES} times in a row")
 
 
