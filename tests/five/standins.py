@@ -45,8 +45,9 @@ class TinyPolicy(nn.Module):
         return {"h": torch.zeros(teams, self.heroes, self.hidden), "c": torch.zeros(teams, self.heroes, self.hidden)}
 
     def _step(self, x, h, c):
-        mean, scale = self.statistics.standard()
-        x = (x.float() - mean) * scale
+        count = self.statistics.count.clamp_min(1.0)
+        deviation = torch.where(self.statistics.count > 0, (self.statistics.squares / count + 1e-6).sqrt(), 1.0)
+        x = ((x.double() - self.statistics.mean) / deviation).float()
         x = torch.cat((x[:, None].expand(-1, self.heroes, -1), self.place.expand(len(x), -1, -1)), -1)
         h, c = self.cell(x.flatten(0, 1), (h.flatten(0, 1), c.flatten(0, 1)))
         return h.unflatten(0, (-1, self.heroes)), c.unflatten(0, (-1, self.heroes))
