@@ -8,6 +8,7 @@ from typing import Any
 from protos.five.v1 import experience_pb2, experience_pb2_grpc
 from rapid import wire
 from services.optimizer.intake import Intake, Offer, Specs
+from services.optimizer.metrics import HERO_STEPS, SEGMENTS
 
 VERDICTS = {
     "accepted": experience_pb2.PUSH_VERDICT_ACCEPTED,
@@ -41,6 +42,9 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
             while not self._intake.admits():
                 await asyncio.sleep(GATE_SECONDS)
             verdict, reason = await asyncio.to_thread(self._intake.take, offer)
+            SEGMENTS.labels(verdict).inc()
+            if verdict == "accepted":
+                HERO_STEPS.inc(float(offer.arrays["mask"].sum()))
             yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict], reason=reason)
 
     def check(self, request: experience_pb2.PushRequest) -> Offer:

@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 
 from five.config import LearnerConfig, SchedulesConfig
 from five.learning.learner import Learner
 from five.learning.pacing import ReuseMeter
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
+from services.optimizer import metrics as page
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.intake import Intake
 from services.optimizer.records import Window, WindowRecord
@@ -112,6 +115,7 @@ class Training:
             assert drawn is not None
             metrics = self.learner.step(drawn.arrays, hyper)
             idle_since = time.monotonic()
+            self._show(metrics, drawn.staleness, idle_since - began)
             self.reuse.on_consumed(self.config.batch_samples, idle_since)
             self.window.add(metrics, drawn.staleness, drawn.uses, idle_since - began,
                             hero_steps=int(drawn.arrays["mask"].sum()))
@@ -121,6 +125,13 @@ class Training:
                 schedules = self.desk.schedules()
                 hyper = hyperparameters_at(schedules, self.version)
         self._save()
+
+    def _show(self, metrics: Mapping[str, float], staleness: npt.NDArray[np.int32], seconds: float) -> None:
+        page.STEPS.inc()
+        page.SKIPPED.inc(metrics["skipped"])
+        page.STEP_SECONDS.observe(seconds)
+        for age in staleness[staleness >= 0].tolist():
+            page.STALENESS.observe(age)
 
     def _count_intake(self) -> None:
         received = self.intake.pacer.received
@@ -146,6 +157,9 @@ class Training:
             "dropped": {str(k): v for k, v in statistics.dropped.items()},
         }
         self._hero_steps = self.intake.hero_steps
+        page.PUBLISH_SECONDS.observe(now - began)
+        page.WAIT_SECONDS.inc(self.window.waited)
+        page.show_version(record)
         if self.rank == 0:
             self.desk.record(record)
         self.window = Window()

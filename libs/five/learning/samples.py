@@ -30,6 +30,17 @@ Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
 
 
+def learning_specs(heroes: int, buildings: int) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
+    """Shape and dtype of one timestep's row of each of `LEARNING_ARRAYS`, for ``heroes`` of a team and ``buildings``
+    slots of the enemy's."""
+    per_hero: tuple[tuple[int, ...], npt.DTypeLike] = ((heroes,), np.float32)
+    return {
+        "actions": ((heroes, ACTION_PARTS), np.int16), "behaviour_logp": per_hero, "behaviour_values": per_hero,
+        "advantages": per_hero, "returns": per_hero, "mask": per_hero, "resets": ((), np.bool_),
+        "versions": ((), np.int32), "win_label": ((), np.float32), "rank_label": ((heroes, RANKS), np.float32),
+        "building_label": ((buildings,), np.float32)}
+
+
 @dataclass(frozen=True)
 class Step:
     """What one team saw, did and got in a timestep.

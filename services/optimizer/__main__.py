@@ -1,0 +1,104 @@
+"""The optimizer service. Several of them are started by torchrun and average their gradients."""
+
+import asyncio
+import logging
+import threading
+
+import torch
+from five.model.schema import schema_of
+
+from dota.spaces import Layout
+from five.learning.buffer import SampleBuffer
+from five.learning.learner import Learner
+from five.learning.pacing import Pacer
+from five.learning.samples import learning_specs
+from five.model.policy import Policy, state_specs
+from protos.five.v1 import experience_pb2_grpc
+from rapid.rpc.server import serve
+from rapid.service import Service, start
+from run.config import RunConfig
+from run.load import load
+from services.optimizer import metrics
+from services.optimizer.checkpoints import Checkpoints
+from services.optimizer.desk import StateDesk
+from services.optimizer.group import Group, join
+from services.optimizer.intake import Intake, unpack
+from services.optimizer.service import ExperienceService
+from services.optimizer.training import Training
+
+log = logging.getLogger("services.optimizer")
+
+
+def build(service: Service[RunConfig], group: Group, layout: Layout) -> tuple[Training, StateDesk]:
+    """Everything that learns, wired up."""
+    config = service.config
+    torch.manual_seed(config.seed)
+    policy = Policy(layout, config.model)
+    learner = Learner(policy, config.learning, config.services.optimizer.device, group.reduce)
+    buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
+    intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
+    desk = StateDesk(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}")
+    settings = config.services.optimizer
+    training = Training(
+        learner, intake, config.learning, service.parameters, Checkpoints(service.blobs, settings.checkpoints_kept),
+        desk, {"schema": schema_of(policy).id, "layout": layout.hash}, group.rank, settings.checkpoint_every_versions,
+        group.agree)
+    return training, desk
+
+
+async def take_in(service: Service[RunConfig], training: Training, layout: Layout, address: str,
+                  learning: threading.Thread) -> None:
+    """Serves the door while the loop learns."""
+    config = service.config
+    heroes = layout.heroes
+    specs = {n: (shape, dtype) for n, (shape, dtype) in layout.array_specs().items()}
+    step_specs = {**specs, **learning_specs(heroes, layout.groups["enemy_buildings"].count)}
+    sample_specs = {f"state/{n}": spec for n, spec in state_specs(layout, config.model).items()}
+    face = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
+                             training.intake)
+    server = await serve(address, [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, face)], config.rpc,
+                         service.token)
+    host = address.rpartition(":")[0]
+    service.announce(f"{host}:{server.port}")
+    log.info("takes segments of %d heroes in at %s:%d", heroes, host, server.port)
+    while learning.is_alive():
+        metrics.show_buffer(training.intake.buffer.statistics())
+        await asyncio.sleep(0.5)
+    await server.stop(2.0)
+
+
+def main() -> None:
+    with start("optimizer", load) as service:
+        config = service.config
+        settings = config.services.optimizer
+        torch.set_num_threads(settings.threads)
+        group = join(torch.device(settings.device))
+        layout = Layout(config.game)
+        training, desk = build(service, group, layout)
+        training.start()
+        service.stats = lambda: {
+            "version": training.version, "resting": not desk.active(), "buffer": len(training.intake.buffer),
+            "reuse": round(training.intake.pacer.consumed / max(training.intake.pacer.received, 1), 3),
+            "busy": round(desk.last.get("busy_share", 0.0), 3),
+            "versions/min": round(60 / desk.last["seconds"], 2) if desk.last else 0.0,
+        }
+        failure: list[BaseException] = []
+
+        def learn() -> None:
+            try:
+                training.run(lambda: service.lifecycle.draining)
+            except BaseException as error:
+                log.exception("learning ended")
+                failure.append(error)
+
+        thread = threading.Thread(target=learn, name="learning")
+        thread.start()
+        address = settings.address(group.rank) if settings.addresses else "127.0.0.1:0"
+        asyncio.run(take_in(service, training, layout, address, thread))
+        thread.join()
+        if failure:
+            raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
