@@ -196,6 +196,7 @@ def test_an_empty_team_step_is_finite() -> None:
     obs = {name: torch.from_numpy(array) for name, array in policy.layout.allocate(2, TEAMS).items()}
     actions, logp, values, _ = play(policy, obs)
     out = policy.unroll(obs, actions, policy.initial_state(TEAMS))
+    assert (out.logp == 0).all() and (out.entropy == 0).all() and (logp == 0).all()
     (out.logp.sum() + out.entropy.sum() + out.values.sum()).backward()
     assert torch.isfinite(out.logp).all() and torch.isfinite(values).all() and torch.isfinite(logp).all()
     for name, parameter in policy.named_parameters():

@@ -35,6 +35,9 @@ class Chosen(NamedTuple):
 class ActionHeads(nn.Module):
     """Primary action by dot product with the embeddings of what is available; then its parameters."""
 
+    small_parts: Tensor
+    unread: Tensor
+
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         super().__init__()
         self.table = ActionTable(layout)
@@ -43,10 +46,13 @@ class ActionHeads(nn.Module):
         self.teleport = nn.Linear(config.lstm, config.key)
         self.gate = nn.Embedding(self.table.mask_class.shape[0], config.key, padding_idx=0)
         self.delay = nn.Linear(config.lstm, DELAYS)
-        self.offsets = nn.ModuleDict({pair: nn.Linear(config.lstm, 2 * OFFSETS) for pair in OFFSET_PAIRS})
+        self.offsets = nn.Linear(config.lstm, len(OFFSET_PAIRS) * 2 * OFFSETS)
+        parts = (ActionPart.DELAY, ActionPart.OFFSET_X, ActionPart.OFFSET_Y)
+        self.register_buffer("small_parts", torch.tensor(parts), persistent=False)
+        self.register_buffer("unread", torch.tensor((0, OFFSETS // 2, OFFSETS // 2)), persistent=False)
         nn.init.zeros_(self.gate.weight)
         with torch.no_grad():
-            for layer in (self.primary, self.unit, self.teleport, self.delay, *self.offsets.values()):
+            for layer in (self.primary, self.unit, self.teleport, self.delay, self.offsets):
                 for parameter in layer.parameters():
                     parameter.mul_(POLICY_SCALE)
 
@@ -62,20 +68,26 @@ class ActionHeads(nn.Module):
                 return given[..., part]
             return logp.argmax(-1) if greedy else sample(logp, generator)
 
-        primary_logp = masked_log_softmax(self._primary_logits(core, available, action_embedding), available != 0)
+        possible = available != 0
+        acts = possible.any(-1)  # not in the padding after a game's end
+        primary_logp = masked_log_softmax(self._primary_logits(core, available, action_embedding), possible)
         slot = choose(primary_logp, ActionPart.SLOT)
         action = available.gather(-1, slot[..., None])[..., 0]
-        logp = _picked(primary_logp, slot)
-        entropies = {"action": entropy(primary_logp)}
+        logp = torch.where(acts, _picked(primary_logp, slot), 0.0)
+        entropies = {"action": torch.where(acts, entropy(primary_logp), 0.0)}
 
-        delay_logp = self.delay(core).float().log_softmax(-1)
-        delay = choose(delay_logp, ActionPart.DELAY)
-        logp = logp + _picked(delay_logp, delay)
-        entropies["delay"] = entropy(delay_logp)
-
-        offset, offset_logp, offset_entropy = self._offsets(core, action, given, generator, greedy)
-        logp = logp + offset_logp
-        entropies["offset"] = offset_entropy
+        # Delay, x and y side by side: three small heads cost what one does.
+        small_logp = self._small_heads(core, action)
+        if given is not None:
+            small = given.index_select(-1, self.small_parts)
+        else:
+            small = small_logp.argmax(-1) if greedy else sample(small_logp, generator)
+        reads_offset = self.table.reads_offset[action]
+        counts = torch.stack((acts, reads_offset, reads_offset), -1)
+        small = torch.where(counts, small, self.unread)
+        logp = logp + torch.where(counts, _picked(small_logp, small), 0.0).sum(-1)
+        small_entropy = torch.where(counts, entropy(small_logp), 0.0)
+        entropies["delay"], entropies["offset"] = small_entropy[..., 0], small_entropy[..., 1:].sum(-1)
 
         teleports = self.table.reads_teleport[action]
         mask = self._target_mask(obs["target_mask"], action, teleports, trunk.rows)
@@ -89,8 +101,8 @@ class ActionHeads(nn.Module):
         logp = logp + torch.where(counted, _picked(unit_logp, unit), 0.0)
         entropies["unit"] = torch.where(counted, entropy(unit_logp), 0.0)
 
-        chosen = torch.stack((slot, delay, torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
-                              offset[..., 0], offset[..., 1]), -1)
+        chosen = torch.stack((slot, small[..., 0], torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
+                              small[..., 1], small[..., 2]), -1)
         target = torch.where(counted, trunk.rows.gather(1, unit), -1)
         return Chosen(chosen, logp, entropies, target)
 
@@ -107,20 +119,13 @@ class ActionHeads(nn.Module):
         # Scoring the whole vocabulary is one matrix product; gathering embeddings first would move 30 keys a hero.
         return (self.primary(core) @ embedding.t()).gather(-1, available)
 
-    def _offsets(self, core: Tensor, action: Tensor, given: Tensor | None, generator: torch.Generator | None,
-                 greedy: bool) -> tuple[Tensor, Tensor, Tensor]:
-        """(x and y [N, H, 2], log-probability, entropy) of the offset pair that the action reads."""
-        logits = torch.stack([self.offsets[pair](core) for pair in OFFSET_PAIRS], -2)
-        pair = self.table.offset_pair[action][..., None, None].expand(*action.shape, 1, 2 * OFFSETS)
-        logp = logits.gather(-2, pair)[..., 0, :].unflatten(-1, (2, OFFSETS)).float().log_softmax(-1)
-        reads = self.table.reads_offset[action]
-        if given is not None:
-            offset = given[..., ActionPart.OFFSET_X:ActionPart.OFFSET_Y + 1]
-        else:
-            offset = logp.argmax(-1) if greedy else sample(logp, generator)
-            offset = torch.where(reads[..., None], offset, OFFSETS // 2)
-        return (offset, torch.where(reads, _picked(logp, offset).sum(-1), 0.0),
-                torch.where(reads, entropy(logp).sum(-1), 0.0))
+    def _small_heads(self, core: Tensor, action: Tensor) -> Tensor:
+        """float32 log-probabilities [N, H, 3, 9]: delay (only its 4 can be drawn), and x and y of the offset pair
+        that the action reads."""
+        offsets = self.offsets(core).float().view(*action.shape, len(OFFSET_PAIRS), 2, OFFSETS)
+        pair = self.table.offset_pair[action][..., None, None, None].expand(*action.shape, 1, 2, OFFSETS)
+        delay = F.pad(self.delay(core).float(), (0, OFFSETS - DELAYS), value=torch.finfo(torch.float32).min)
+        return torch.cat((delay[..., None, :], offsets.gather(2, pair)[:, :, 0]), 2).log_softmax(-1)
 
     def _target_mask(self, target_mask: Tensor, action: Tensor, teleports: Tensor, index: Tensor) -> Tensor:
         """bool [N, H, U]: the unit slots that the action can target; none if it reads no unit."""

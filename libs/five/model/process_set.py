@@ -13,8 +13,7 @@ from five.model.inputs import Rows
 class _SegmentMax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, owner: Tensor, owners: int) -> Tensor:
-        pooled = rows.new_zeros(owners, rows.shape[1])
-        pooled.scatter_reduce_(0, owner[:, None].expand_as(rows), rows, "amax")
+        pooled = _pool(rows, owner, owners)
         ctx.save_for_backward(rows, owner, pooled)
         return pooled
 
@@ -28,11 +27,17 @@ class _SegmentMax(torch.autograd.Function):
         return winner.mul_(share.index_select(0, owner)), None, None
 
 
+def _pool(rows: Tensor, owner: Tensor, owners: int) -> Tensor:
+    return rows.new_zeros(owners, rows.shape[1]).scatter_reduce_(0, owner[:, None].expand_as(rows), rows, "amax")
+
+
 def segment_max(rows: Tensor, owner: Tensor, owners: int) -> Tensor:
     """ReLU of the maximum over the rows of each owner: [R, S] and [R] -> [owners, S]; 0 for an owner without rows.
 
     Pooling before the activation is the same function as after it, at one activation per pool and not per row.
     """
+    if not (torch.is_grad_enabled() and rows.requires_grad):
+        return _pool(rows, owner, owners)
     pooled: Tensor = _SegmentMax.apply(rows, owner, owners)  # type: ignore[no-untyped-call]
     return pooled
 

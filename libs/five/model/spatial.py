@@ -5,19 +5,20 @@ from torch import Tensor, nn
 
 
 class MapNet(nn.Module):
-    """Convolution, 2x2 max-pool, convolution, flattened; 2x2 kernels, ReLU. Widths as in OpenAI's diagram of August
-    2018. A map too small for a pool or a second layer goes without."""
+    """Convolution, 2x2 max-pool, convolution, flattened; 2x2 kernels, ReLU, as in OpenAI's diagram of August 2018.
+    A map too small for a pool or a second layer goes without."""
 
     def __init__(self, side: int, channels: int, filters: int) -> None:
         super().__init__()
         self.side = side
         self.first = nn.Conv2d(channels, filters, 2)
-        left = side - 1
-        self.pool = left >= 4
-        left = left // 2 if self.pool else left
-        self.second = nn.Conv2d(filters, filters, 2) if left >= 2 else None
-        left = left - 1 if self.second is not None else left
-        self.width = filters * left * left
+        first = side - 1
+        self.pool = first >= 4
+        last = first // 2 if self.pool else first
+        self.second = nn.Conv2d(filters, filters, 2) if last >= 2 else None
+        last = last - 1 if self.second is not None else last
+        self.positions = (first**2, last**2)
+        self.width = filters * last**2
 
     def forward(self, cells: Tensor) -> Tensor:
         """[..., side * side, channels], row by row -> [..., width]."""
