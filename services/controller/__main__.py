@@ -1,0 +1,70 @@
+"""The controller service: REST, and the transitions that nobody orders."""
+
+import asyncio
+import logging
+import os
+
+import redis
+import uvicorn
+
+from rapid.rpc.errors import Unavailable
+from rapid.service import Service, start
+from rapid.store.leases import Leases
+from run.config import RunConfig
+from run.load import load
+from services.controller.auth import Gate
+from services.controller.reconcile import reconcile
+from services.controller.service import Controller, create_app
+
+log = logging.getLogger("services.controller")
+VIEWER_TOKEN = "FIVE_VIEWER_TOKEN"  # noqa: S105  (the variable's name)
+
+
+async def keep_reconciling(service: Service[RunConfig]) -> None:
+    """Looks at the run until the service drains."""
+    leases = Leases(service.state.redis, service.config.name)
+    while not service.lifecycle.draining:
+        try:
+            await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live)
+        except (redis.RedisError, Unavailable) as error:
+            log.warning("the run cannot be looked at: %s", error)
+        await asyncio.sleep(service.config.services.controller.reconcile_seconds)
+
+
+async def serve_rest(service: Service[RunConfig]) -> None:
+    config = service.config
+    settings = config.services.controller
+    gate = Gate(service.token, os.environ.get(VIEWER_TOKEN), settings.auth)
+    controller = Controller(config.name, service.state, service.parameters, config.schedules)
+
+    def ready() -> bool:
+        try:
+            return bool(service.state.redis.ping())
+        except redis.RedisError:
+            return False
+
+    port = settings.port if service.arguments.port is None else service.arguments.port
+    server = uvicorn.Server(uvicorn.Config(create_app(controller, gate, ready), settings.host, port,
+                                           log_level="warning", access_log=False))
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    serving = asyncio.create_task(server.serve())
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.02)
+    if server.started:
+        bound = server.servers[0].sockets[0].getsockname()[1]
+        service.announce(f"{settings.host}:{bound}")
+    reconciling = asyncio.create_task(keep_reconciling(service))
+    drained = asyncio.create_task(service.lifecycle.drained())
+    await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    reconciling.cancel()
+    await serving
+
+
+def main() -> None:
+    with start("controller", load) as service:
+        asyncio.run(serve_rest(service))
+
+
+if __name__ == "__main__":
+    main()

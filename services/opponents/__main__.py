@@ -1,0 +1,54 @@
+"""The opponents service."""
+
+import asyncio
+import logging
+
+import redis
+
+from protos.five.v1 import opponents_pb2_grpc
+from rapid.rpc.server import serve
+from rapid.service import Service, start
+from run.config import RunConfig
+from run.load import load
+from services.opponents.metrics import POOL_SIZE
+from services.opponents.pool import Pool
+from services.opponents.service import OpponentService
+
+log = logging.getLogger("services.opponents")
+
+
+async def follow(service: Service[RunConfig], pool: Pool) -> None:
+    """Adds versions to the pool as they come out, also those that came out while this service was away."""
+    last: int | None = None
+    while not service.lifecycle.draining:
+        try:
+            async for version in service.parameters.watch(last):
+                last = version
+                await asyncio.to_thread(pool.on_version, version)
+                POOL_SIZE.set(len((await asyncio.to_thread(pool.league)).opponents))
+        except redis.RedisError as error:
+            log.warning("the pool could not be brought up to date: %s", error)
+            await asyncio.sleep(1.0)
+
+
+async def serve_pool(service: Service[RunConfig]) -> None:
+    config = service.config
+    pool = Pool(service.state, config.league, config.seed)
+    address = config.services.opponents.address or "127.0.0.1:0"
+    face = OpponentService(config.name, pool)
+    server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, face)], config.rpc,
+                         service.token)
+    service.announce(f"{address.rpartition(':')[0]}:{server.port}")
+    following = asyncio.create_task(follow(service, pool))
+    await service.lifecycle.drained()
+    following.cancel()
+    await server.stop(1.0)
+
+
+def main() -> None:
+    with start("opponents", load) as service:
+        asyncio.run(serve_pool(service))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The RPC face of the opponent pool."""
+
+import asyncio
+from typing import Any
+
+from protos.five.v1 import opponents_pb2, opponents_pb2_grpc
+from services.opponents.metrics import ASSIGNED, POOL_SIZE, REPORTED
+from services.opponents.pool import Pool
+
+SELF = -1
+OUTCOMES = {opponents_pb2.GAME_OUTCOME_WON, opponents_pb2.GAME_OUTCOME_LOST, opponents_pb2.GAME_OUTCOME_DRAWN}
+MAX_ID = 128
+
+
+class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
+    """Assigns opponents, takes results in."""
+
+    def __init__(self, run: str, pool: Pool) -> None:
+        self._run = run
+        self._pool = pool
+
+    def _check(self, run: str, game_id: str | None = None) -> None:
+        if run != self._run:
+            raise ValueError(f"this service keeps the opponents of run {self._run!r}, not of {run!r}")
+        if game_id is not None and not 1 <= len(game_id) <= MAX_ID:
+            raise ValueError(f"game_id has {len(game_id)} characters; 1 to {MAX_ID} are needed")
+
+    async def AssignOpponent(self, request: opponents_pb2.AssignOpponentRequest, context: Any
+                             ) -> opponents_pb2.AssignOpponentResponse:
+        """Whom a game is played against."""
+        self._check(request.run, request.game_id)
+        match = await asyncio.to_thread(self._pool.assign, request.game_id)
+        ASSIGNED.labels("latest" if match.past is None else "past").inc()
+        # The league's side is the current agent's; the message says which one the opponent plays.
+        return opponents_pb2.AssignOpponentResponse(version=SELF if match.past is None else match.past,
+                                                    side=1 - match.side)
+
+    async def ReportResult(self, request: opponents_pb2.ReportResultRequest, context: Any
+                           ) -> opponents_pb2.ReportResultResponse:
+        """How a game ended."""
+        self._check(request.run, request.game_id)
+        if request.outcome not in OUTCOMES:
+            raise ValueError("outcome is missing: won, lost or drawn, seen from the training agent")
+        if request.opponent_version < 0:
+            return opponents_pb2.ReportResultResponse(counted=False)
+        won = request.outcome == opponents_pb2.GAME_OUTCOME_WON
+        counted = await asyncio.to_thread(self._pool.report, request.game_id, request.opponent_version, won)
+        REPORTED.labels(opponents_pb2.GameOutcome.Name(request.outcome).removeprefix("GAME_OUTCOME_").lower()).inc()
+        return opponents_pb2.ReportResultResponse(counted=counted)
+
+    async def GetPool(self, request: opponents_pb2.GetPoolRequest, context: Any) -> opponents_pb2.GetPoolResponse:
+        """The pool with its qualities and chances."""
+        self._check(request.run)
+        league = await asyncio.to_thread(self._pool.league)
+        chances = league.probabilities()
+        POOL_SIZE.set(len(chances))
+        return opponents_pb2.GetPoolResponse(entries=[
+            opponents_pb2.PoolEntry(version=o.version, quality=o.quality, probability=chances[o.version],
+                                    games=o.games, wins_against=o.wins) for o in league.opponents])
