@@ -24,8 +24,12 @@ struct Cell {
   int index() const { return y * kGrid + x; }
   friend bool operator==(Cell a, Cell b) { return a.x == b.x && a.y == b.y; }
 };
+inline int floor_to_int(float v) {  // std::floor is a library call on baseline x86-64
+  const int i = static_cast<int>(v);
+  return i - (v < static_cast<float>(i));
+}
 inline Cell cell_of(Vec2 p) {
-  return {static_cast<int>(std::floor((p.x - kMapMin) / kCell)), static_cast<int>(std::floor((p.y - kMapMin) / kCell))};
+  return {floor_to_int((p.x - kMapMin) / kCell), floor_to_int((p.y - kMapMin) / kCell)};
 }
 inline Vec2 cell_center(Cell c) {
   return {kMapMin + (static_cast<float>(c.x) + 0.5f) * kCell, kMapMin + (static_cast<float>(c.y) + 0.5f) * kCell};

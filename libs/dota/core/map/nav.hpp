@@ -18,6 +18,11 @@ inline bool solid_body(const Unit& u) {
                      u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
   return walks && !(u.status & (kPhased | kBanished));
 }
+constexpr float kHashCell = 256.0f;  // side of a spatial hash cell
+inline int hash_coordinate(float v) {
+  const int i = floor_to_int((v - kMapMin) / kHashCell);
+  return i < 0 ? 0 : i >= kHashCells ? kHashCells - 1 : i;
+}
 void bodies_near(const World& w, Vec2 p, float radius, UnitList& out);  // units_near, for who has no Context
 
 inline bool cell_open(const World& w, Cell c) { return c.inside() && !nav_blocked(w, c.index()); }

@@ -1,7 +1,6 @@
 #include "map/sight.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace dota {
@@ -15,6 +14,16 @@ constexpr std::int8_t kAllLevels = 127;
 // Octants of the plane: how a step along and across the octant moves in x and y.
 constexpr int kOctants[8][4] = {{1, 0, 0, 1},  {0, 1, 1, 0},  {0, -1, 1, 0},  {-1, 0, 0, 1},
                                 {-1, 0, 0, -1}, {0, -1, -1, 0}, {0, 1, -1, 0}, {1, 0, 0, -1}};
+
+// Bits 0, 2, 4 ... of v, put together.
+std::uint32_t even_bits(std::uint64_t v) {
+  v &= 0x5555555555555555ull;
+  v = (v | v >> 1) & 0x3333333333333333ull;
+  v = (v | v >> 2) & 0x0f0f0f0f0f0f0f0full;
+  v = (v | v >> 4) & 0x00ff00ff00ff00ffull;
+  v = (v | v >> 8) & 0x0000ffff0000ffffull;
+  return static_cast<std::uint32_t>(v | v >> 16);
+}
 
 struct Cast {
   const MapData& map;
@@ -83,12 +92,8 @@ void cast_sight(const MapData& map, const std::vector<std::int8_t>& block, Cell 
   for (const auto& o : kOctants) cast.octant(1, 1.0, 0.0, o);
   for (int y = 0; y < kSightRows; ++y) {
     const std::uint64_t low = cast.lit[static_cast<std::size_t>(2 * y)], high = cast.lit[static_cast<std::size_t>(2 * y + 1)];
-    std::uint32_t row = 0;
-    for (int x = 0; x < kSightRows; ++x) {
-      const int seen = std::popcount((low >> (2 * x)) & 3u) + std::popcount((high >> (2 * x)) & 3u);
-      if (seen >= 2) row |= 1u << x;
-    }
-    out.rows[static_cast<std::size_t>(y)] = row;
+    const std::uint64_t both = (low & low >> 1) | (high & high >> 1), any = (low | low >> 1) & (high | high >> 1);
+    out.rows[static_cast<std::size_t>(y)] = even_bits(both | any);  // two of a fog cell's four
   }
 }
 

@@ -10,13 +10,9 @@ namespace dota {
 
 namespace {
 
-constexpr float kHashCell = 256.0f;
 // How far a unit may have come from where it is listed: what it can be moved by in a frame without place_unit().
 constexpr float kSlack = 64.0f;
 
-int hash_coordinate(float v) {
-  return std::clamp(static_cast<int>(std::floor((v - kMapMin) / kHashCell)), 0, kHashCells - 1);
-}
 int hash_cell(Vec2 p) { return hash_coordinate(p.y) * kHashCells + hash_coordinate(p.x); }
 
 void unlist(Nav& nav, int unit) {

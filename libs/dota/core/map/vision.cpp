@@ -88,12 +88,14 @@ const SightMask& sight_from(const MapData& map, Cell viewer, float radius, const
   return slot.mask;
 }
 
-void add_rows(FogBits& fog, Cell viewer, const SightMask& a, const SightMask& b) {
+void add_rows(FogBits& fog, Cell viewer, float radius, const SightMask& a, const SightMask& b) {
   const int col = viewer.x / 2 - kSightReach, row = viewer.y / 2 - kSightReach;
   std::uint32_t keep = ~0u;
   if (col < 0) keep <<= -col;
   if (col + 32 > kFogCells) keep &= ~0u >> (col + 32 - kFogCells);
-  for (int y = std::max(0, -row); y < std::min(kSightRows, kFogCells - row); ++y) {
+  const int half = std::min(static_cast<int>(radius / kFogCell) + 1, kSightReach);
+  const int from = std::max(kSightReach - half, -row), to = std::min(kSightReach + half + 1, kFogCells - row);
+  for (int y = from; y < to; ++y) {
     const std::uint64_t bits = a.rows[static_cast<std::size_t>(y)] & b.rows[static_cast<std::size_t>(y)] & keep;
     if (!bits) continue;
     const int at = (row + y) * kFogCells + col;  // may be below 0 by the columns that `keep` cut off
@@ -142,9 +144,9 @@ void see(FogBits& fog, const MapData& map, Vec2 p, float radius, bool flying, co
   const Cell viewer = cell_of(p);
   if (radius < kSightStep || !viewer.inside()) return;
   const SightMask& circle = map.sight->circle(viewer, radius);
-  if (flying) return add_rows(fog, viewer, circle, circle);
+  if (flying) return add_rows(fog, viewer, radius, circle, circle);
   SightMask spare;
-  add_rows(fog, viewer, sight_from(map, viewer, radius, felled, spare), circle);
+  add_rows(fog, viewer, radius, sight_from(map, viewer, radius, felled, spare), circle);
 }
 
 }  // namespace
