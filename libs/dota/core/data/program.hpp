@@ -51,6 +51,7 @@ struct Program {
   // What the core cannot do yet: "taunt", or "mod.proc_on_damaged" for a part of a built primitive. The game refuses
   // a hero whose abilities have any, by name.
   std::vector<std::string> missing;
+  bool passive_missing = false;  // some of it is passive: an item would give less than it says by being held
   bool inert = false;  // a talent of which the data does not say what it does: taking it changes nothing
   std::string owner;  // hero or unit that has the ability; "" for an item
   Dispellable dispellable = Dispellable::Yes;

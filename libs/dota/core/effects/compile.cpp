@@ -66,7 +66,7 @@ constexpr const char* kOtherKeys =
     "stats self_stats creep_stats ranged_stats ally_stats enemy_stats else_stats per_stack low_hp_stats self_gains then "
     "enemies allies stack unit gives what pattern pick hits breaks_on reappears_on stat prefer counts needs targets "
     "until proc_on_damaged reactivate disabled_by_neutral_damage push_units_aside transferable pre_reduction "
-    "requires_standing_still self_loses_own_bonus kills_illusions attack_does_not_break damage_dealt_and_taken";
+    "rings lose_on_death_frac_kept per_charge_minus deniable requires_standing_still self_loses_own_bonus kills_illusions attack_does_not_break damage_dealt_and_taken";
 
 Stat node_stat(const std::string& key, float* sign) {
   if (key == "ms_flat_or_pct") return parse_stat("ms_pct", sign);         // Mask of Madness: 25, of a percentage
@@ -183,6 +183,7 @@ void ProgramCompiler::fail(const std::string& what) const {
 
 void ProgramCompiler::missing(const std::string& what) {
   if (std::find(out_.missing.begin(), out_.missing.end(), what) == out_.missing.end()) out_.missing.push_back(what);
+  incomplete_.insert(root_);
 }
 
 Program ProgramCompiler::compile() {
@@ -204,7 +205,9 @@ Program ProgramCompiler::compile() {
   for (std::uint16_t i = 0; i < count; ++i) {
     EffectNode& n = out_.nodes[static_cast<std::size_t>(first + i)];
     n.passive = passive_at_root(n, passive_behavior_);
+    root_ = static_cast<std::size_t>(first + i);
     if (n.prim == Prim::Proc && !n.passive) missing("proc of a timed modifier");
+    if (n.passive && incomplete_.count(root_)) out_.passive_missing = true;
     if (n.passive && n.on == Trigger::Cast) n.on = Trigger::Passive;
     out_.triggers |= 1u << static_cast<int>(n.on);
     const auto index = static_cast<std::int16_t>(first + i);
@@ -220,8 +223,11 @@ std::uint16_t ProgramCompiler::children(const Node& list, std::uint16_t* count) 
   const auto first = static_cast<std::uint16_t>(out_.nodes.size());
   out_.nodes.resize(out_.nodes.size() + list.list.size());
   *count = static_cast<std::uint16_t>(list.list.size());
-  for (std::size_t i = 0; i < list.list.size(); ++i)
-    fill(static_cast<std::uint16_t>(first + i), list.list[i], first == 0);
+  const bool roots = &list == ability_.find("effects");
+  for (std::size_t i = 0; i < list.list.size(); ++i) {
+    if (roots) root_ = first + i;
+    fill(static_cast<std::uint16_t>(first + i), list.list[i], roots);
+  }
   return first;
 }
 

@@ -1,7 +1,6 @@
 // The compiler from the data's effect nodes to flat programs.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +33,8 @@ class ProgramCompiler {
   std::string name_;
   Tables& tables_;
   Program out_;
+  std::size_t root_ = 0;            // the root that is being compiled
+  std::set<std::size_t> incomplete_;  // roots that need something not built
   std::string stack_;  // name of the stack this program gains
   bool passive_behavior_ = false, is_item_ = false;
 };

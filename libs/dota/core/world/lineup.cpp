@@ -16,7 +16,11 @@ std::string joined(const std::vector<std::string>& names) {
 bool item_supported(const Tables& t, int item) {
   const ItemDef& def = t.items[static_cast<std::size_t>(item)];
   if (def.excluded || (!def.purchasable && def.recipes.empty())) return false;
-  if (def.ability >= 0 && !t.abilities[static_cast<std::size_t>(def.ability)].program.missing.empty()) return false;
+  if (def.ability >= 0) {
+    // An item whose use alone is not built is still worth its stats; it cannot be used.
+    const Program& p = t.abilities[static_cast<std::size_t>(def.ability)].program;
+    if (!p.missing.empty() && (p.passive_missing || def.stats.empty())) return false;
+  }
   return std::all_of(def.recipes.begin(), def.recipes.end(), [&](const std::vector<int>& recipe) {
     return std::all_of(recipe.begin(), recipe.end(), [&](int part) { return item_supported(t, part); });
   });
