@@ -21,7 +21,10 @@ def test_counts_are_those_of_the_files(core: Any, version: str) -> None:
     usable = [n for n, i in d["items"]["items"].items() if "effects" in i]
     assert t.abilities[: len(d["abilities"]["abilities"])] == list(d["abilities"]["abilities"])
     assert t.abilities[len(d["abilities"]["abilities"]) :][: len(usable)] == usable
-    assert set(t.abilities[len(d["abilities"]["abilities"]) + len(usable) :]) == talents
+    runes = [f"rune_{kind}" for kind in d["rules"]["rules"]["runes"]["power"]["kinds"]]
+    rest = t.abilities[len(d["abilities"]["abilities"]) + len(usable) :]
+    assert set(rest[: -len(runes)]) == talents and len(rest) == len(talents) + len(runes)
+    assert rest[-len(runes) :] == runes
     assert len(t.pool_finals) == 17 and len(t.pool_ti8) == 18
     assert t.pool_finals == d["heroes"]["pool_finals_2019_17"]
 
