@@ -259,6 +259,17 @@ void set_unit(PyWorld& p, int index, const nb::kwargs& what) {
     } else if (name == "extra_armor") {
       u.extra_armor = v;
       refresh_stats(c, u);
+    } else if (name == "extra_hp_regen") {
+      u.extra_hp_regen = v;
+      refresh_stats(c, u);
+    } else if (name == "extra_mana_regen") {
+      u.extra_mana_regen = v;
+      refresh_stats(c, u);
+    } else if (name == "extra_hp") {
+      u.extra_hp = v;
+      refresh_stats(c, u);
+    } else if (name == "attack_ready") {
+      u.attack_ready = v;
     } else {
       throw nb::key_error(("a unit's '" + name + "' cannot be set").c_str());
     }
@@ -326,7 +337,7 @@ void bind_world(nb::module_& m) {
              if (b.size() != sizeof(World)) throw nb::value_error("these bytes are no snapshot of this build");
              std::memcpy(static_cast<void*>(&p.world()), b.c_str(), sizeof(World));
            })
-      .def("set_unit", &set_unit, nb::arg("index"), nb::arg("what"), "x, y, hp, mana, facing, extra_armor")
+      .def("set_unit", &set_unit, nb::arg("index"), nb::arg("what"), "x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen")
       .def("set_time",
            [](PyWorld& p, float time) {
              World& w = p.world();
