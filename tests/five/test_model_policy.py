@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
+
 from dota.spaces import ActionPart, TargetType, action_parts_used
 from five.config import ModelConfig
 from five.model.policy import Policy, State, state_specs
-from torch import Tensor
-
 from tests.five.model_cases import SMALL, layout, random_obs
 
 STEPS, TEAMS = 6, 3

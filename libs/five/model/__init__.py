@@ -1,1 +1,1 @@
-"""The policy network (Berner et al. 2019, appendix H): observations of a team in, actions and values of its heroes out."""
+"""The policy network (Berner et al. 2019, appendix H): a team's observations in, its heroes' actions and values out."""

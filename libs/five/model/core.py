@@ -12,20 +12,19 @@ class Core(nn.Module):
         super().__init__()
         self.units = units
         self.lstm = nn.LSTM(width, units)
-        weights = dict(self.lstm.named_parameters())
+        _, _, input_bias, state_bias = self.lstm.parameters()
         with torch.no_grad():
             # Forget gates start open, so that gradients cross the unroll from the first step on.
-            weights["bias_ih_l0"][units:2 * units].fill_(1.0)
-            weights["bias_hh_l0"].zero_()
+            input_bias[units:2 * units].fill_(1.0)
+            state_bias.zero_()
 
     def step(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         """One step: x [B, H, I], h and c [B, H, D] -> (h, c). The output is the new h.
 
         The cell alone: the sequence kernels rearrange their weights at each call, which one step does not pay back.
         """
-        lstm = self.lstm
-        gates = F.linear(x, lstm.weight_ih_l0, lstm.bias_ih_l0)
-        gates = gates + F.linear(h, lstm.weight_hh_l0, lstm.bias_hh_l0)
+        from_input, from_state, input_bias, state_bias = self.lstm.parameters()
+        gates = F.linear(x, from_input, input_bias) + F.linear(h, from_state, state_bias)
         enter, forget, new, out = gates.float().chunk(4, -1)
         c = forget.sigmoid() * c + enter.sigmoid() * new.tanh()
         return out.sigmoid() * c.tanh(), c

@@ -1,8 +1,9 @@
 """Distributions over what may be chosen: masked categoricals, and which parameters an action reads."""
 
 import torch
-from dota.spaces import ID_SPACES, ActionPart, Layout, TargetType, action_parts_used
 from torch import Tensor, nn
+
+from dota.spaces import ID_SPACES, ActionPart, Layout, TargetType, action_parts_used
 
 OFFSET_PAIRS = ("regular", "caster", "ward")
 

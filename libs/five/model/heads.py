@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from dota.spaces import OFFSETS, ActionPart, Layout, MaskClass
 from torch import Tensor, nn
 
+from dota.spaces import OFFSETS, ActionPart, Layout, MaskClass
 from five.config import ModelConfig
 from five.model.distribution import (
     OFFSET_PAIRS,
@@ -117,7 +117,8 @@ class ActionHeads(nn.Module):
 
     def _primary_logits(self, core: Tensor, available: Tensor, embedding: Tensor) -> Tensor:
         # Scoring the whole vocabulary is one matrix product; gathering embeddings first would move 30 keys a hero.
-        return (self.primary(core) @ embedding.t()).gather(-1, available)
+        logits: Tensor = self.primary(core) @ embedding.t()
+        return logits.gather(-1, available)
 
     def _small_heads(self, core: Tensor, action: Tensor) -> Tensor:
         """float32 log-probabilities [N, H, 3, 9]: delay (only its 4 can be drawn), and x and y of the offset pair

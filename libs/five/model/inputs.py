@@ -57,7 +57,7 @@ class Inputs:
     index: Tensor = field(default_factory=lambda: torch.empty(0))
 
     @property
-    def groups(self) -> dict[str, tuple[list[int], Tensor | None]]:
+    def groups(self) -> dict[str, tuple[list[int], Tensor]]:
         """Streams whose rows have statistics by tower: (rows of each tower, tower of each row)."""
         heroes = sum(self.tower_rows[:2])
         units = (self.tower_rows, self.unit_tower)

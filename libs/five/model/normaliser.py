@@ -76,7 +76,7 @@ class Normaliser(RunningStatistics):
             start, groups, fields = self.columns[name]
             end = start + groups * fields
             factor, offset = scale[start:end], shift[start:end]
-            if groups > 1:
+            if name in by_group:
                 group = by_group[name][1]
                 factor = factor.view(groups, fields).index_select(0, group)
                 offset = offset.view(groups, fields).index_select(0, group)
@@ -89,9 +89,9 @@ class Normaliser(RunningStatistics):
         """float64 [3, width] of a batch; add up across processes, then ``merge``."""
         by_group = inputs.groups
         parts = []
-        for name, (start, groups, fields) in self.columns.items():
+        for name, (start, _, fields) in self.columns.items():
             values = inputs.floats[name]
-            pieces = values.split(by_group[name][0]) if groups > 1 else (values,)
+            pieces = torch.split(values, by_group[name][0]) if name in by_group else (values,)
             parts += [self.moments(piece, slice(start + i * fields, start + (i + 1) * fields))
                       for i, piece in enumerate(pieces)]
         return torch.cat(parts, 1)

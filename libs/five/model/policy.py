@@ -1,14 +1,13 @@
 """The policy: what rollouts and inference call to act, and the optimizer to learn."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from dota.spaces import Layout
 from torch import Tensor, nn
 
+from dota.spaces import Layout
 from five.config import ModelConfig
 from five.model.core import Core
 from five.model.cross_hero import cross_hero_pool
@@ -127,17 +126,17 @@ class Policy(nn.Module):
             inputs, trunk, floats = self._encode(flat)
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
-            core, h, c = self.core(joined.unflatten(0, (steps, teams)), state["h"], state["c"], resets)
+            core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets)
             core = core.flatten(0, 1)
             chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
             values = self.value(core)[..., 0].float()
             aux = self.auxiliary(core)
-        lead = (steps, teams)
-        entropies = {name: e.unflatten(0, lead) for name, e in chosen.entropies.items()}
-        last = self._targets(chosen, trunk).unflatten(0, lead)[-1]
+        entropies = {name: _leading(e, steps, teams) for name, e in chosen.entropies.items()}
+        last = _leading(self._targets(chosen, trunk), steps, teams)[-1]
+        aux = {name: _leading(logits, steps, teams) for name, logits in aux.items()}
         return Unrolled(
-            chosen.logp.unflatten(0, lead), torch.stack(list(entropies.values())).sum(0),
-            values.unflatten(0, lead), {name: logits.unflatten(0, lead) for name, logits in aux.items()}, entropies,
+            _leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
+            _leading(values, steps, teams), aux, entropies,
             {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last})
 
     @torch.no_grad()
@@ -165,7 +164,27 @@ class Policy(nn.Module):
         counts = {name: count for name, count in counts.items() if count}
         return {**counts, "total": sum(counts.values())}
 
-    def _autocast(self) -> Any:
+    def flops_per_team_step(self, present: float = 1.0) -> float:
+        """Floating-point operations of one team's forward pass, counting the matrix products (two a multiply-add).
+
+        ``present``: share of the slots of units and sets that are filled. Learning takes three times as much.
+        """
+        h = self.layout.heroes
+        filled = {name: spec.block.instances * present for name, spec in self.trunk.reader.sets.items()}
+        filled |= {tower.name: len(tower.slots) * present for tower in self.trunk.reader.towers}
+        products = sum(_size(self.trunk.sets[name]) * filled[name] for name in self.trunk.sets)
+        for name, tower in self.trunk.towers.items():
+            once = _size(tower.get_submodule("first.shared"))
+            products += filled[name] * (once + h * (_size(tower) - once))
+        for net, times in ((self.trunk.minimap, 1), (self.trunk.nearby_map, h)):
+            for layer, positions in zip((net.first, net.second), net.positions, strict=True):
+                products += times * positions * _size(layer) if layer is not None else 0
+        products += _size(self.join.shared) + h * _size(self.join.private)
+        per_hero = sum(_size(part) for part in (self.core, self.heads, self.value, self.auxiliary))
+        products += h * (per_hero + self.embeddings.table("action").numel())
+        return 2.0 * products
+
+    def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 
     def _encode(self, obs: dict[str, Tensor]) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
@@ -187,15 +206,25 @@ class Policy(nn.Module):
 
     def _previous_targets(self, actions: Tensor, obs: dict[str, Tensor], first: Tensor, trunk: TrunkOutput,
                           resets: Tensor | None) -> Tensor:
-        """[T * B, H, K]: the state's embedding at the first step, then those of the steps before; zero after a reset."""
+        """[T * B, H, K]: the state's embedding at the first step, then those of the step before; 0 after a reset."""
         steps, teams = actions.shape[:2]
         flat = {name: obs[name].flatten(0, 1) for name in ("available", "target_mask")}
         rows = self.heads.target_rows(actions.flatten(0, 1), flat, trunk)
-        targets = _embedding_of(rows, trunk).unflatten(0, (steps, teams))
+        targets = _leading(_embedding_of(rows, trunk), steps, teams)
         previous = torch.cat((first[None], targets[:-1]))
         if resets is not None:
             previous = previous.masked_fill(resets[:, :, None, None], 0.0)
         return previous.flatten(0, 1)
+
+
+def _leading(x: Tensor, *lead: int) -> Tensor:
+    return x.view(*lead, *x.shape[1:])
+
+
+def _size(part: nn.Module) -> int:
+    """Elements of its weight matrices: multiply-adds of one row. Biases, and tables that are looked up, do not
+    multiply."""
+    return sum(p.numel() for name, p in part.named_parameters() if p.dim() > 1 and not name.startswith("gate"))
 
 
 def _embedding_of(rows: Tensor, trunk: TrunkOutput) -> Tensor:

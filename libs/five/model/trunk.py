@@ -93,7 +93,7 @@ class Trunk(nn.Module):
             others = torch.cat((others, pooled["unit_modifiers"]), -1)
         sizes = inputs.tower_rows[2:]
         return [(first, hero_private[:allied]), (hero[allied:], hero_private[allied:]),
-                *zip(others.split(sizes), others_private.split(sizes), strict=True)]
+                *zip(torch.split(others, sizes), torch.split(others_private, sizes), strict=True)]
 
     def _own(self, units: Tensor, inputs: Inputs) -> Tensor:
         """Each hero's embedding of itself: the hero in allied slot i is controlled by replica i. [N, H, S]."""
