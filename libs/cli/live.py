@@ -66,6 +66,10 @@ class View:
                     self._last_version_at = record.at
             del self._records[kind][:-500]
 
+    def newest(self, kind: str) -> dict[str, Any]:
+        """The last record of a kind; empty before the first."""
+        return self._records[kind][-1] if self._records[kind] else {}
+
     def render(self) -> Panel:
         """The picture."""
         status = self._state.status()

@@ -78,12 +78,13 @@ class RunFolder:
 
     def cluster(self) -> Cluster:
         """The running cluster. Raises NoRun when there is none."""
+        again = f"`five train --resume {self.name}` starts it again"
         try:
             found = Cluster(**json.loads((self.path / "cluster.json").read_text()))
         except FileNotFoundError:
-            raise NoRun(f"run {self.name!r} is not running; `five train --resume {self.name}` starts it again") from None
+            raise NoRun(f"run {self.name!r} is not running; {again}") from None
         if not _alive(found.pid):
-            raise NoRun(f"run {self.name!r} has ended without a word; `five train --resume {self.name}` starts it again")
+            raise NoRun(f"run {self.name!r} has ended without a word; {again}")
         return found
 
 

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import redis
 import uvicorn
@@ -18,6 +20,14 @@ from services.controller.service import Controller, create_app
 
 log = logging.getLogger("services.controller")
 VIEWER_TOKEN = "FIVE_VIEWER_TOKEN"  # noqa: S105  (the variable's name)
+
+
+class RestServer(uvicorn.Server):
+    """A server that leaves the process's signals to its lifecycle."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 async def keep_reconciling(service: Service[RunConfig]) -> None:
@@ -44,9 +54,8 @@ async def serve_rest(service: Service[RunConfig]) -> None:
             return False
 
     port = settings.port if service.arguments.port is None else service.arguments.port
-    server = uvicorn.Server(uvicorn.Config(create_app(controller, gate, ready), settings.host, port,
+    server = RestServer(uvicorn.Config(create_app(controller, gate, ready), settings.host, port,
                                            log_level="warning", access_log=False))
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     serving = asyncio.create_task(server.serve())
     while not server.started and not serving.done():
         await asyncio.sleep(0.02)

@@ -8,8 +8,8 @@ class EvaluatorConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    address: str = Field("", description="Where the service is reached, host:port. Empty in a local cluster: it picks a "
-                         "free port.")
+    address: str = Field("", description="Where the service is reached, host:port. Empty in a local cluster: it picks "
+                         "a free port.")
     games: int = Field(4, ge=1, description="Games played at a time.")
     threads: int = Field(1, ge=1, description="Threads that step the games.")
     share_scripted: float = Field(

@@ -8,5 +8,5 @@ class OpponentsConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    address: str = Field("", description="Where the service is reached, host:port. Empty in a local cluster: it picks a "
-                         "free port.")
+    address: str = Field("", description="Where the service is reached, host:port. Empty in a local cluster: it picks "
+                         "a free port.")

@@ -1,0 +1,197 @@
+"""The whole system as processes of this machine, under one supervisor."""
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from cli.rundir import Cluster, RunFolder
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.connection import connect, require_reachable
+from rapid.store.leases import Leases
+from rapid.store.series import Series
+from rapid.store.state import RunState, Status
+from rapid.supervisor import ProcessSpec, Supervisor
+from run.config import RunConfig
+from run.load import apply_overrides, save, validate
+
+HOST = "127.0.0.1"
+STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, ended in the opposite one
+START_SECONDS = 90.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free now, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind((HOST, 0))
+    ports = [int(s.getsockname()[1]) for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
+    """The configuration with every address filled in that was left to the local cluster."""
+    services = config.services
+    wanted: dict[str, str] = {}
+    inference = max(len(services.inference.addresses), 1)
+    environments = 1 if services.rollout.environment == "remote" else 0
+    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 4))
+
+    def addresses(count: int) -> str:
+        return "[" + ", ".join(f'"{HOST}:{next(ports)}"' for _ in range(count)) + "]"
+
+    if not services.inference.addresses:
+        wanted["services.inference.addresses"] = addresses(inference)
+    if not services.optimizer.addresses:
+        wanted["services.optimizer.addresses"] = addresses(services.optimizer.optimizers)
+    if environments and not services.dota_env.addresses:
+        wanted["services.dota_env.addresses"] = addresses(environments)
+    for key, given in (("services.opponents.address", services.opponents.address),
+                       ("services.evaluator.address", services.evaluator.address),
+                       ("services.optimizer.rendezvous", services.optimizer.rendezvous)):
+        if not given:
+            wanted[key] = f"{HOST}:{next(ports)}"
+    if services.controller.port == 0:
+        wanted["services.controller.port"] = str(next(ports))
+    for key, given in (("store.state_url", config.store.state_url), ("store.params_url", config.store.params_url)):
+        if not given:
+            wanted[key] = _embedded(folder, key).url
+    if not config.blobs.url:
+        wanted["blobs.url"] = str(folder.resolve() / "blobs")
+    tree = apply_overrides(config.model_dump(mode="json", by_alias=True), [f"{k}={v}" for k, v in wanted.items()])
+    return validate(tree, "local cluster")
+
+
+def _embedded(folder: Path, key: str) -> EmbeddedRedis:
+    role = "state" if "state" in key else "params"
+    return EmbeddedRedis(folder / "redis" / role, append_only=role == "state")
+
+
+@dataclass
+class LocalCluster:
+    """A started cluster. Use as a context; leaving it ends every process.
+
+    ``config`` has all addresses; ``state``, ``series`` and ``leases`` read the run.
+    """
+
+    folder: RunFolder
+    config: RunConfig
+    supervisor: Supervisor
+
+    @classmethod
+    def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None
+              ) -> "LocalCluster":
+        """Starts everything. Raises RuntimeError or TimeoutError with the log of what did not start."""
+        folder.create()
+        resolved = with_addresses(config, folder.path)
+        save(resolved, folder.path / "cluster.yaml")
+        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None))
+        try:
+            cluster._start_stores(config, say)
+            cluster._open_run()
+            cluster._start_services(say)
+        except BaseException:
+            cluster.supervisor.stop()
+            raise
+        return cluster
+
+    def _start_stores(self, asked: RunConfig, say: Callable[[str], None]) -> None:
+        say("starting redis")
+        for key, given in (("state", asked.store.state_url), ("params", asked.store.params_url)):
+            if given:
+                continue
+            server = _embedded(self.folder.path, key)
+            self.supervisor.start(ProcessSpec(f"redis-{key}", server.argv(), server.env, server.is_ready, STORES))
+            self.supervisor.wait_ready([f"redis-{key}"], START_SECONDS)
+
+    def _open_run(self) -> None:
+        store = self.config.store
+        client = connect(store.state_url, store)
+        require_reachable(client, store.state_url, "state")
+        self.state = RunState(client, self.config.name)
+        self.series = Series(client, self.config.name)
+        self.leases = Leases(client, self.config.name)
+        if not self.state.create(self.config.model_dump(mode="json", by_alias=True), "five train"):
+            now = self.state.status()
+            if now is not None and now.status in (Status.STOPPING, Status.FAILED):
+                self.state.transition(Status.STARTING, "five train", "resumed")
+            self.state.events.append("five train", "run.resumed")
+
+    def _start_services(self, say: Callable[[str], None]) -> None:
+        say("starting services")
+        for spec in self._specs():
+            self.supervisor.start(spec)
+        c = self.config.services.controller
+        self.folder.announce(Cluster(os.getpid(), f"http://{c.host}:{c.port}", self.config.store.state_url,
+                                     self.config.store.params_url, self.config.services.evaluator.address))
+
+    def _specs(self) -> list[ProcessSpec]:
+        services = self.config.services
+        path = str(self.folder.path / "cluster.yaml")
+        env = {"FIVE_TOKEN": self.folder.token(), "PYTHONUNBUFFERED": "1"}
+
+        def spec(kind: str, identity: int, stage: int, port: str = "") -> ProcessSpec:
+            argv = [sys.executable, "-m", f"services.{kind}", "--config", path, "--id", str(identity)]
+            if port:
+                argv += ["--port", port.rpartition(":")[2]]
+            return ProcessSpec(f"{kind}-{identity}", argv, env, None, stage)
+
+        specs = [spec("controller", 0, SERVERS), spec("opponents", 0, SERVERS)]
+        specs += [spec("inference", i, SERVERS, a) for i, a in enumerate(services.inference.addresses)]
+        if services.rollout.environment == "remote":
+            specs += [spec("dota_env", i, SERVERS, a) for i, a in enumerate(services.dota_env.addresses)]
+        optimizer = spec("optimizer", 0, SERVERS)
+        if services.optimizer.optimizers > 1:
+            group = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
+                     str(services.optimizer.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d",
+                     "--rdzv-endpoint", services.optimizer.rendezvous, "-m", *optimizer.argv[2:]]
+            optimizer = ProcessSpec("optimizer-0", group, env, None, SERVERS)
+        specs.append(optimizer)
+        specs += [spec("rollout", i, PLAYERS) for i in range(services.rollout.processes)]
+        if services.evaluator.enabled:
+            specs.append(spec("evaluator", 0, PLAYERS))
+        return specs
+
+    def wait_running(self, timeout: float = START_SECONDS) -> None:
+        """Until the run plays. Raises RuntimeError with the log of a service that was given up, TimeoutError."""
+        end = time.monotonic() + timeout
+        while (status := self.state.status()) is None or status.status is Status.STARTING:
+            self.check()
+            if time.monotonic() > end:
+                up = ", ".join(sorted({i.kind for i in self.leases.live()})) or "none"
+                raise TimeoutError(f"the run did not start within {timeout:g} s; services up: {up}; see "
+                                   f"{self.folder.path}/logs")
+            time.sleep(0.2)
+
+    def check(self) -> None:
+        """Raises RuntimeError with its log when a service died too often and was given up."""
+        for name in self.supervisor.failed():
+            raise RuntimeError(f"{name} does not start:\n{self.supervisor.log_tail(name)}")
+
+    def stop(self, reason: str) -> None:
+        """Ends players, then servers; the stores stay up for a last look."""
+        for stage in (PLAYERS, SERVERS):
+            for spec in self._specs():
+                if spec.stage == stage:
+                    self.supervisor.remove(spec.name)
+        try:
+            now = self.state.status()
+            if now is not None and now.status is not Status.STOPPING:
+                self.state.transition(Status.STOPPING, "five train", reason)
+        except redis.RedisError:
+            pass  # a store that was ours to begin with ends with us
+        self.folder.withdraw()
+
+    def __enter__(self) -> "LocalCluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.folder.withdraw()
+        self.supervisor.stop()

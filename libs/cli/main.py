@@ -1,0 +1,125 @@
+"""The `five` command."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from cli.remote import Controller, Refused
+from cli.rundir import NoRun, find
+from rapid.rpc.errors import CallFailed
+from run.load import ConfigError, presets
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    main = argparse.ArgumentParser(prog="five", description="Trains team agents by large-scale self-play.")
+    commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="train on this machine: all services as local processes")
+    train.add_argument("--preset", default="laptop-1v1", help=f"a preset ({', '.join(presets())}) or a YAML file")
+    train.add_argument("--minutes", type=float, help="end after this time; without it, when told to")
+    train.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                       help="change a value of the configuration, e.g. learning.batch_samples=64")
+    train.add_argument("--seed", type=int, help="short for --set seed=N")
+    train.add_argument("--name", help="the run's name; by default the preset's, numbered")
+    train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="go on with a run (the last one)")
+    train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
+
+    for name, words in (("status", "what a run is doing"), ("pause", "bring games and learning to rest"),
+                        ("resume", "go on after a pause"), ("stop", "end a run; it can be started again")):
+        command = commands.add_parser(name, help=words)
+        command.add_argument("--run", help="the run's name; by default the last one")
+        command.add_argument("--url", help="the controller of a run elsewhere, http(s)://host:port; needs FIVE_TOKEN")
+        if name != "status":
+            command.add_argument("--reason", default="", help="why; kept with the event")
+
+    evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
+    evaluate.add_argument("--run", help="the run's name; by default the last one")
+    evaluate.add_argument("--version", type=int, default=-1, help="which version; by default the newest")
+    evaluate.add_argument("--against", default="scripted",
+                          help="random, scripted-easy, scripted, scripted-hard, or a version")
+    evaluate.add_argument("--games", type=int, default=100)
+    evaluate.add_argument("--seed", type=int, default=0)
+    evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
+
+    watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
+    watch.add_argument("replay")
+    watch.add_argument("--out", help="the picture's file (.gif or .mp4); by default beside the replay, .mp4")
+    watch.add_argument("--speed", type=float, default=8.0, help="game seconds a second of film")
+    watch.add_argument("--seconds", type=float, help="length of the film at most")
+
+    bench = commands.add_parser("bench", help="measure a part against its reference")
+    bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish", "train"))
+    bench.add_argument("--json", action="store_true", help="print rows as JSON")
+
+    reporting = commands.add_parser("report", help="write a run's report now")
+    reporting.add_argument("--run", help="the run's name; by default the last one")
+    return main
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command. Expected failures are one line and exit status 2."""
+    arguments = parser().parse_args(argv)
+    try:
+        return run(arguments)
+    except (ConfigError, NoRun, Refused, CallFailed, RuntimeError, TimeoutError) as error:
+        print(f"five {arguments.command}: {error}", file=sys.stderr)
+        return 2
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command itself; each is imported only when it is called."""
+    match arguments.command:
+        case "train":
+            from cli.train import train
+
+            overrides = list(arguments.overrides)
+            if arguments.seed is not None:
+                overrides.append(f"seed={arguments.seed}")
+            if arguments.redis_url:
+                overrides += [f"store.state_url={arguments.redis_url}", f"store.params_url={arguments.redis_url}"]
+            return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume)
+        case "status" | "pause" | "resume" | "stop":
+            return control(arguments)
+        case "eval":
+            from cli.evaluate import evaluate
+
+            return evaluate(find(arguments.run), arguments.version, arguments.against, arguments.games,
+                            arguments.seed, arguments.json)
+        case "watch":
+            from cli.watch import watch
+
+            return watch(arguments.replay, arguments.out, arguments.speed, arguments.seconds)
+        case "report":
+            from cli.evaluate import write_report
+
+            return write_report(find(arguments.run))
+        case _:
+            from cli.bench import bench
+
+            return bench(arguments.what, arguments.json)
+
+
+def control(arguments: argparse.Namespace) -> int:
+    """status, pause, resume, stop."""
+    import json
+    import os
+
+    if arguments.url:
+        token = os.environ.get("FIVE_TOKEN", "")
+        if not token:
+            raise Refused("set FIVE_TOKEN to the run's token")
+        controller = Controller(arguments.url, token)
+    else:
+        folder = find(arguments.run)
+        controller = Controller(folder.cluster().rest, folder.token())
+    if arguments.command == "status":
+        print(json.dumps(controller.get("status"), indent=2))
+    else:
+        answer = controller.post(arguments.command, {"reason": arguments.reason})
+        print(f"{answer['status']} (asked by {answer['who']})")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

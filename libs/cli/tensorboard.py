@@ -1,0 +1,43 @@
+"""TensorBoard event files of a run, written beside its report from the same records."""
+
+from pathlib import Path
+from typing import Any
+
+from torch.utils.tensorboard import SummaryWriter
+
+from rapid.store.series import Series
+
+GROUPS = {"versions": "learning", "ratings": "rating", "games": "games"}
+
+
+class Events:
+    """Writes what is new in a run's series. Versions are the steps of the axis; games go by their number."""
+
+    def __init__(self, folder: Path, series: Series) -> None:
+        self._writer = SummaryWriter(str(folder))
+        self._series = series
+        self._after = dict.fromkeys(GROUPS, "-")
+        self._games = 0
+
+    def update(self) -> None:
+        """Writes the records that came since the last call."""
+        for kind, group in GROUPS.items():
+            for record in self._series.read(kind, self._after[kind]):
+                self._after[kind] = record.id
+                step = record.values.get("version", 0)
+                if kind == "games":
+                    step = self._games
+                    self._games += 1
+                self._write(group, record.values, step, record.at)
+        self._writer.flush()
+
+    def _write(self, group: str, values: dict[str, Any], step: int, at: float) -> None:
+        for name, value in values.items():
+            if isinstance(value, dict):
+                self._write(f"{group}/{name}", value, step, at)
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                self._writer.add_scalar(f"{group}/{name}", value, step, walltime=at)
+
+    def close(self) -> None:
+        """Ends the files."""
+        self._writer.close()
