@@ -114,10 +114,34 @@ void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
 }
 
 std::uint64_t hash_world(const World& w) {
-  // Bytes between fields are of no meaning and may differ between equal states: they are cleared in a copy.
+  // Bytes between fields are of no meaning and may differ between equal states: they are cleared in a copy. Element by
+  // element and part, because GCC 12's __builtin_clear_padding misses padding inside nested ones.
   static thread_local const std::unique_ptr<World> copy = std::make_unique<World>();
   std::memcpy(static_cast<void*>(copy.get()), &w, sizeof(World));
   __builtin_clear_padding(copy.get());
+  const auto clear_each = [](auto& array) {
+    for (auto& element : array) __builtin_clear_padding(&element);
+  };
+  clear_each(copy->units);
+  for (Unit& u : copy->units) {
+    __builtin_clear_padding(&u.order);
+    __builtin_clear_padding(&u.queued);
+  }
+  clear_each(copy->modifiers);
+  for (Modifier& m : copy->modifiers) clear_each(m.stats);
+  clear_each(copy->projectiles);
+  clear_each(copy->areas);
+  clear_each(copy->delayed);
+  clear_each(copy->heroes);
+  for (HeroState& h : copy->heroes) {
+    clear_each(h.abilities);
+    clear_each(h.items);
+    __builtin_clear_padding(&h.pending);
+    __builtin_clear_padding(&h.previous);
+  }
+  clear_each(copy->teams);
+  clear_each(copy->camps);
+  clear_each(copy->pickups);
   const auto* bytes = reinterpret_cast<const unsigned char*>(copy.get());
   std::uint64_t h = 0x9E3779B97F4A7C15ull;
   auto fold = [&h](std::uint64_t v) {
