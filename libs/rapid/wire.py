@@ -59,7 +59,8 @@ def pack_sparse(values: npt.NDArray[np.float16]) -> bytes:
     bits = np.ascontiguousarray(values, np.float16).reshape(-1).view(np.uint16)
     present = bits != 0
     mask: bytes = np.packbits(present, bitorder="little").tobytes()
-    return mask + bits[present].tobytes()
+    values_present: bytes = bits[present].tobytes()
+    return mask + values_present
 
 
 def unpack_sparse(data: bytes, count: int) -> npt.NDArray[np.float16]:

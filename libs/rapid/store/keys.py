@@ -25,9 +25,9 @@ class Keys:
         # Parameters.
         self.stored_versions = self.prefix + "params:versions"
 
-    def manifest(self, version: int) -> str:
+    def manifest(self, version: int, digest: str) -> str:
         """Manifest of a stored version."""
-        return f"{self.prefix}params:{version}:manifest"
+        return f"{self.prefix}params:{version}:{digest}:manifest"
 
     def chunk(self, version: int, digest: str, index: int) -> str:
         """One piece of a version. The contents' digest is part of the name: two publishers never mix."""

@@ -27,6 +27,7 @@ from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.keys import Keys
 
 Array = npt.NDArray[Any]
+Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, which are bfloat16
 
 MAX_VALUE_BYTES = 512 << 20  # of a Redis value; one byte more and the server drops the connection
 
@@ -106,7 +107,7 @@ class ParameterStore:
         known = self.record(version)
         if known is not None and known.digest != digest:
             raise self._conflict(version)
-        if not self._has(version, digest):
+        if self._manifest(version, digest) is None:
             self._upload(version, digest, header, index.data_bytes, runs, sums)
         self._flip(version, digest, index.data_bytes)
         self._retire(version, (tensors, meta, bfloat16))
@@ -117,10 +118,6 @@ class ParameterStore:
             return tensors, bfloat16
         matrices = {n for n, a in tensors.items() if a.dtype == np.float32 and a.ndim >= 2}
         return ({n: to_bfloat16(a) if n in matrices else a for n, a in tensors.items()}, {*bfloat16, *matrices})
-
-    def _has(self, version: int, digest: str) -> bool:
-        text: Any = self._params.get(self._keys.manifest(version))
-        return text is not None and json.loads(text)["digest"] == digest
 
     def _upload(self, version: int, digest: str, header: bytes, size: int,
                 runs: Sequence[Sequence[memoryview]], sums: Sequence[str]) -> None:
@@ -133,42 +130,52 @@ class ParameterStore:
         pipeline: Any = self._params.pipeline(transaction=True)
         for name in names:
             pipeline.persist(name)
-        pipeline.set(self._keys.manifest(version), manifest)
-        pipeline.zadd(self._keys.stored_versions, {str(version): version})
+        pipeline.set(self._keys.manifest(version, digest), manifest)
+        pipeline.zadd(self._keys.stored_versions, {f"{version}:{digest}": version})
         lost = sum(not kept for kept in pipeline.execute()[:len(names)])
         if lost:
-            self._params.delete(self._keys.manifest(version), *names)
-            raise redis.RedisError(f"{lost} of {len(names)} chunks of version {version} were gone before the publish "
-                                   "ended: the params Redis evicts or restarted, or store.upload_seconds is too short")
+            self._remove(version, digest, 0)
+            raise redis.RedisError(
+                f"{lost} of {len(names)} chunks of version {version} were gone before the publish ended: the params "
+                "Redis evicts or restarted, or store.upload_seconds is too short")
 
     def _flip(self, version: int, digest: str, size: int) -> None:
         record = json.dumps({"digest": digest, "bytes": size, "created_at": time.time()})
-        outcome: Any = self._state.eval(_FLIP, 2, self._keys.versions, self._keys.head, str(version), digest, record,
-                                        self._keys.heads_channel)
+        outcome: Any = self._state.eval(_FLIP, 2, self._keys.versions, self._keys.head, str(version), digest,
+                                        record, self._keys.heads_channel)
         if int(outcome) == 0:
+            self._remove(version, digest, 0)
             raise self._conflict(version)
 
     def _conflict(self, version: int) -> VersionConflict:
-        return VersionConflict(f"version {version} of run {self._keys.run} exists with other contents; versions never "
-                               f"change: publish the next one (the head is {self.head()})")
+        return VersionConflict(
+            f"version {version} of run {self._keys.run} exists with other contents; versions never change: publish "
+            f"the next one (the head is {self.head()})")
 
-    def _retire(self, published: int, contents: tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]) -> None:
-        """Archives what is due and lets versions beyond ``keep_versions`` go, after a grace for their readers."""
-        stored: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
-        versions = [int(v) for v in stored]
-        for version in versions:
+    def _remove(self, version: int, digest: str, grace_seconds: float) -> None:
+        """Lets a stored version go from Redis once its readers had their grace."""
+        manifest = self._manifest(version, digest)
+        pipeline: Any = self._params.pipeline(transaction=True)
+        if manifest is not None:
+            names = [self._keys.chunk(version, digest, i) for i in range(len(manifest["chunks"]))]
+            for name in (self._keys.manifest(version, digest), *names):
+                pipeline.pexpire(name, max(int(grace_seconds * 1000), 1))
+        pipeline.zrem(self._keys.stored_versions, f"{version}:{digest}")
+        pipeline.execute()
+
+    def _retire(self, published: int, contents: Contents) -> None:
+        """Archives what is due, and lets go of versions beyond ``keep_versions`` and of what was never flipped to."""
+        kept = []
+        for version, digest, whole in self._entries():
+            if whole:
+                kept.append((version, digest))
+            else:
+                self._remove(version, digest, self._config.upload_seconds)
+        for version, _ in kept:
             if self._archive_due(version):
                 self.archive(version, contents if version == published else None)
-        for version in versions[:-self._config.keep_versions]:
-            text: Any = self._params.get(self._keys.manifest(version))
-            pipeline: Any = self._params.pipeline(transaction=True)
-            if text is not None:
-                manifest = json.loads(text)
-                names = [self._keys.chunk(version, manifest["digest"], i) for i in range(len(manifest["chunks"]))]
-                for name in (self._keys.manifest(version), *names):
-                    pipeline.pexpire(name, max(int(self._config.grace_seconds * 1000), 1))
-            pipeline.zrem(self._keys.stored_versions, str(version))
-            pipeline.execute()
+        for version, digest in kept[:-self._config.keep_versions]:
+            self._remove(version, digest, self._config.grace_seconds)
 
     def _archive_due(self, version: int) -> bool:
         every = self._config.archive_every
@@ -177,14 +184,15 @@ class ParameterStore:
         record = self.record(version)
         return record is not None and record.blob is None
 
-    def archive(self, version: int, contents: "tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]] | None"
-                = None) -> Ref:
+    def archive(self, version: int, contents: Contents | None = None) -> Ref:
         """Copies a version to the blob store, where it stays. Raises ValueError without one, VersionMissing."""
         if self._blobs is None:
             raise ValueError("there is no blob store to archive to (blobs.url)")
         if contents is None:
-            tensors, meta = self.fetch(version, keep_bfloat16=True)
-            contents = tensors, meta, self._index_in_redis(version).bfloat16
+            found = self._from_redis(version, None)
+            if found is None:
+                raise VersionMissing(f"version {version} of run {self._keys.run} is no longer in Redis")
+            contents = found[0], found[1].meta, found[1].bfloat16
         ref = self._blobs.put(tensorfile.file_pieces(*contents), self._blob_name(version))
         self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest, str(ref.size))
         return ref
@@ -211,18 +219,19 @@ class ParameterStore:
 
     def stored(self) -> list[int]:
         """Versions that are in Redis now, in order."""
+        return [version for version, _, whole in self._entries() if whole]
+
+    def _entries(self) -> list[tuple[int, str, bool]]:
+        """Version and digest of what is stored, in order, and whether the run knows it as that version."""
         values: Any = self._params.zrange(self._keys.stored_versions, 0, -1)
-        return [int(v) for v in values]
+        pairs = [value.decode().split(":") for value in values]
+        texts: Any = self._state.hmget(self._keys.versions, [version for version, _ in pairs]) if pairs else []
+        return [(int(version), digest, text is not None and json.loads(text)["digest"] == digest)
+                for (version, digest), text in zip(pairs, texts, strict=True)]
 
-    def _manifest(self, version: int) -> dict[str, Any] | None:
-        text: Any = self._params.get(self._keys.manifest(version))
+    def _manifest(self, version: int, digest: str) -> dict[str, Any] | None:
+        text: Any = self._params.get(self._keys.manifest(version, digest))
         return None if text is None else json.loads(text)
-
-    def _index_in_redis(self, version: int) -> tensorfile.Index:
-        manifest = self._manifest(version)
-        if manifest is None:
-            raise VersionMissing(f"version {version} of run {self._keys.run} is no longer in Redis")
-        return tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"])
 
     def fetch(self, version: int, keep_bfloat16: bool = False,
               buffer: npt.NDArray[np.uint8] | None = None) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -249,14 +258,16 @@ class ParameterStore:
 
     def fetch_meta(self, version: int) -> dict[str, Any]:
         """Metadata of a version without its arrays where it is in Redis. Raises VersionMissing."""
-        manifest = self._manifest(version)
+        record = self.record(version)
+        manifest = None if record is None else self._manifest(version, record.digest)
         if manifest is not None:
             return tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"]).meta
         return self.fetch(version, keep_bfloat16=True)[1]
 
     def _from_redis(self, version: int, buffer: npt.NDArray[np.uint8] | None
                     ) -> tuple[dict[str, Array], tensorfile.Index] | None:
-        manifest = self._manifest(version)
+        record = self.record(version)
+        manifest = None if record is None else self._manifest(version, record.digest)
         if manifest is None:
             return None
         index = tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"])

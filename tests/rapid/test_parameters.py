@@ -1,0 +1,377 @@
+"""Versions of parameters: immutable, whole or absent, whatever dies in between."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+
+from rapid.bfloat16 import from_bfloat16, to_bfloat16
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
+from rapid.store import bulk
+from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
+from rapid.store.parameters import MAX_VALUE_BYTES, ParameterStore
+from tests.rapid.processes_of_tests import eventually
+
+ROOT = Path(__file__).parents[2]
+
+
+def tensors(seed: int, size: int = 50_000) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {"w": rng.standard_normal((size // 10, 10)).astype(np.float32), "bias": rng.standard_normal(7).astype(
+        np.float32), "steps": np.array(seed, np.int64), "ids": rng.integers(0, 9, 3).astype(np.uint16)}
+
+
+def same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        assert left[name].dtype == right[name].dtype
+        np.testing.assert_array_equal(left[name], right[name])
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> BlobStore:
+    return BlobStore(str(tmp_path / "blobs"))
+
+
+@pytest.fixture
+def store(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> ParameterStore:
+    return ParameterStore(database, database, "r", store_config, blobs)
+
+
+def test_a_version_comes_back_whole(store: ParameterStore) -> None:
+    assert store.head() is None
+    store.publish(0, tensors(0), {"schema": "s", "layout": "l"})
+    store.publish(1, tensors(1), {"schema": "s", "layout": "l"})
+    assert store.head() == 1
+    for version in (0, 1):
+        arrays, meta = store.fetch(version)
+        same(arrays, tensors(version))
+        assert meta == {"schema": "s", "layout": "l"}
+        assert store.fetch_meta(version) == meta
+    assert [r.version for r in store.records()] == [0, 1]
+
+
+def test_nothing_and_empty_arrays(store: ParameterStore) -> None:
+    store.publish(0, {}, {})
+    assert store.fetch(0) == ({}, {})
+    store.publish(1, {"e": np.zeros((0, 3), np.float32)}, {})
+    assert store.fetch(1)[0]["e"].shape == (0, 3)
+
+
+def test_fetch_into_a_buffer_makes_no_other(store: ParameterStore) -> None:
+    store.publish(0, tensors(0), {})
+    buffer = np.empty(1 << 20, np.uint8)
+    arrays, _ = store.fetch(0, buffer=buffer)
+    assert all(np.shares_memory(a, buffer) for a in arrays.values())
+    same(arrays, tensors(0))
+
+
+def test_versions_are_immutable(store: ParameterStore) -> None:
+    store.publish(3, tensors(3), {"a": 1})
+    store.publish(3, tensors(3), {"a": 1})  # the same again: nothing
+    with pytest.raises(VersionConflict, match="version 3 of run r exists with other contents.*head is 3"):
+        store.publish(3, tensors(4), {"a": 1})
+    with pytest.raises(VersionConflict):
+        store.publish(3, tensors(3), {"a": 2})
+    same(store.fetch(3)[0], tensors(3))
+
+
+def test_a_version_that_left_redis_is_immutable_still(store: ParameterStore) -> None:
+    for version in range(5):
+        store.publish(version, tensors(version), {})
+    with pytest.raises(VersionConflict):
+        store.publish(0, tensors(99), {})
+    assert store.head() == 4
+
+
+def test_the_head_never_goes_back(store: ParameterStore) -> None:
+    store.publish(5, tensors(5), {})
+    store.publish(4, tensors(4), {})
+    assert store.head() == 5
+    same(store.fetch(4)[0], tensors(4))
+
+
+def test_two_publishers_of_one_version_do_not_mix(database: redis.Redis, store_config: StoreConfig) -> None:
+    outcomes: list[Any] = [None, None]
+    gate = threading.Barrier(2)
+
+    def publish(which: int) -> None:
+        mine = ParameterStore(database, database, "r", store_config)
+        gate.wait()
+        try:
+            mine.publish(0, tensors(which, 400_000), {})
+            outcomes[which] = "won"
+        except VersionConflict:
+            outcomes[which] = "lost"
+
+    threads = [threading.Thread(target=publish, args=(i,)) for i in (0, 1)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert outcomes.count("won") >= 1
+    reader = ParameterStore(database, database, "r", store_config)
+    record = reader.record(0)
+    assert record is not None
+    if outcomes.count("lost") == 1:
+        winner = outcomes.index("won")
+        try:
+            same(reader.fetch(0)[0], tensors(winner, 400_000))
+        except Corrupt:
+            pytest.fail("a reader saw the loser's bytes")
+
+
+def test_old_versions_leave_redis_after_a_grace_and_live_on_as_blobs(
+        database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> None:
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"grace_seconds": 0.05}), blobs)
+    for version in range(4):
+        store.publish(version, tensors(version), {"v": version})
+    assert store.stored() == [2, 3]
+    eventually(lambda: not list(database.scan_iter("five:r:params:1:*")))
+    arrays, meta = store.fetch(1)
+    same(arrays, tensors(1))
+    assert meta == {"v": 1}
+    assert store.fetch_meta(1) == {"v": 1}
+    record = store.record(1)
+    assert record is not None and record.blob is not None
+
+
+def test_a_reader_in_the_middle_of_a_version_that_is_removed_has_its_grace(store: ParameterStore,
+                                                                           database: redis.Redis) -> None:
+    for version in range(4):
+        store.publish(version, tensors(version), {})
+    left = [database.pttl(k) for k in database.scan_iter("five:r:params:0:*")]
+    assert left and all(20_000 < ttl <= 30_000 for ttl in left)
+
+
+def test_a_version_gone_everywhere_says_so(database: redis.Redis, store_config: StoreConfig) -> None:
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"grace_seconds": 0.0}))
+    for version in range(4):
+        store.publish(version, tensors(version), {})
+    eventually(lambda: not list(database.scan_iter("five:r:params:0:*")))
+    with pytest.raises(VersionMissing, match="version 0 of run r is not in Redis .it has 2, 3. and was not archived"):
+        store.fetch(0)
+    with pytest.raises(VersionMissing):
+        store.fetch(77)
+    with pytest.raises(ValueError, match="count from 0"):
+        store.fetch(-1)
+
+
+def test_an_empty_params_redis_is_no_loss(database: redis.Redis, store: ParameterStore) -> None:
+    """The params Redis has no persistence: after its restart the head comes from the blob store."""
+    store.publish(0, tensors(0), {"v": 0})
+    for key in database.scan_iter("five:r:params*"):
+        database.delete(key)
+    assert store.head() == 0
+    same(store.fetch(0)[0], tensors(0))
+    store.publish(1, tensors(1), {"v": 1})
+    same(store.fetch(1)[0], tensors(1))
+
+
+def test_only_some_versions_are_archived(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> None:
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 3}), blobs)
+    for version in range(7):
+        store.publish(version, tensors(version), {})
+    assert [r.version for r in store.records() if r.blob] == [0, 3, 6]
+    assert blobs.refs("r/versions") == [f"r/versions/{v:010d}" for v in (0, 3, 6)]
+
+
+def test_an_archive_that_a_dead_publisher_owed_is_made_up_for(database: redis.Redis, store_config: StoreConfig,
+                                                             blobs: BlobStore) -> None:
+    ParameterStore(database, database, "r", store_config).publish(0, tensors(0), {"v": 0})
+    store = ParameterStore(database, database, "r", store_config, blobs)
+    store.publish(1, tensors(1), {"v": 1})
+    record = store.record(0)
+    assert record is not None and record.blob is not None
+    database.delete(*database.scan_iter("five:r:params:0:*"))
+    same(store.fetch(0)[0], tensors(0))
+
+
+def test_damaged_chunks_are_noticed(store: ParameterStore, database: redis.Redis) -> None:
+    store.publish(0, tensors(0), {})
+    chunk = next(database.scan_iter("five:r:params:0:*:1"))
+    database.setrange(chunk, 5, b"\xff\x00\xff")
+    with pytest.raises(Corrupt, match="chunk 1 of version 0"):
+        store.fetch(0)
+
+
+def test_bfloat16_carried_and_converted(store: ParameterStore, database: redis.Redis,
+                                        store_config: StoreConfig) -> None:
+    values = tensors(0)
+    bits = to_bfloat16(values["w"])
+    store.publish(0, {"w": bits, "ids": values["ids"]}, {"v": 0}, bfloat16=("w",))
+    arrays, meta = store.fetch(0)
+    np.testing.assert_array_equal(arrays["w"], from_bfloat16(bits))
+    assert arrays["ids"].dtype == np.uint16 and meta == {"v": 0}
+    arrays, meta = store.fetch(0, keep_bfloat16=True)
+    np.testing.assert_array_equal(arrays["w"], bits)
+    assert meta["bfloat16"] == ["w"]
+
+    half = ParameterStore(database, database, "h", store_config.model_copy(update={"publish_dtype": "bfloat16"}))
+    half.publish(0, values, {})
+    arrays, _ = half.fetch(0)
+    np.testing.assert_array_equal(arrays["w"], from_bfloat16(to_bfloat16(values["w"])))
+    np.testing.assert_array_equal(arrays["bias"], values["bias"])  # vectors stay exact
+    record = half.record(0)
+    assert record is not None and record.bytes < values["w"].nbytes
+
+
+def test_archived_bfloat16_comes_back_alike(store: ParameterStore, database: redis.Redis) -> None:
+    bits = to_bfloat16(tensors(0)["w"])
+    store.publish(0, {"w": bits}, {}, bfloat16=("w",))
+    database.delete(*database.scan_iter("five:r:params:0:*"))
+    arrays, meta = store.fetch(0, keep_bfloat16=True)
+    np.testing.assert_array_equal(arrays["w"], bits)
+    assert meta["bfloat16"] == ["w"]
+
+
+PUBLISHER = """
+    import sys, numpy as np, redis
+    from rapid.config import StoreConfig
+    from rapid.store import bulk, parameters
+    from rapid.store.parameters import ParameterStore
+    url, stage = sys.argv[1:]
+    client = redis.Redis.from_url(url)
+    store = ParameterStore(client, client, "r", StoreConfig(chunk_mebibytes=0.0625, upload_seconds=1.0))
+    def hang(*_):
+        print("there", flush=True)
+        sys.stdin.read()
+    whole = bulk.set_values
+    if stage == "chunks":
+        bulk.set_values = lambda c, items, ms: (whole(c, items[:len(items) // 2], ms), hang())
+    elif stage == "manifest":
+        bulk.set_values = lambda c, items, ms: (whole(c, items, ms), hang())
+    elif stage == "flip":
+        store._flip = hang
+    store.publish(1, {"w": np.ones(500_000, np.float32)}, {})
+"""
+
+
+@pytest.mark.parametrize("stage", ["chunks", "manifest", "flip"])
+def test_a_publisher_killed_midway_leaves_the_old_head(stage: str, store: ParameterStore, database: redis.Redis,
+                                                       redis_server: Any) -> None:
+    store.publish(0, tensors(0), {"v": 0})
+    publisher = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(PUBLISHER), redis_server.url, stage], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, cwd=ROOT, env={"PYTHONPATH": "libs:."})
+    assert publisher.stdout is not None and publisher.stdout.readline() == b"there\n"
+    assert list(database.scan_iter("five:r:params:1:*"))
+    publisher.kill()
+    publisher.wait()
+    assert store.head() == 0
+    assert store.record(1) is None
+    same(store.fetch(0)[0], tensors(0))
+    assert store.stored() == [0]
+    if stage != "flip":
+        eventually(lambda: not list(database.scan_iter("five:r:params:1:*")))
+    left = set(database.scan_iter("five:r:params:1:*"))
+    # The next publisher gets version 1 through, with contents of its own.
+    store.publish(1, tensors(1), {"v": 1})
+    assert store.head() == 1
+    same(store.fetch(1)[0], tensors(1))
+    assert all(database.pttl(name) > 0 for name in left)  # what the dead one left is going
+    assert store.stored() == [0, 1]
+
+
+def test_chunks_that_vanish_before_the_flip_fail_the_publish(store: ParameterStore, database: redis.Redis,
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = bulk.set_values
+
+    def lose_one(client: redis.Redis, items: Any, ms: int) -> None:
+        whole(client, items, ms)
+        client.delete(items[0][0])
+
+    store.publish(0, tensors(0), {})
+    monkeypatch.setattr(bulk, "set_values", lose_one)
+    with pytest.raises(redis.RedisError, match="1 of 4 chunks of version 1 were gone"):
+        store.publish(1, tensors(1), {})
+    assert store.head() == 0 and store.stored() == [0]
+
+
+def test_values_over_redis_limit_are_refused_before_sending(database: redis.Redis) -> None:
+    assert MAX_VALUE_BYTES == 512 << 20
+    with pytest.raises(ValueError):
+        StoreConfig(chunk_mebibytes=513)
+    too_large = StoreConfig.model_construct(**{**StoreConfig().model_dump(), "chunk_mebibytes": 513.0})
+    with pytest.raises(ValueError, match="a Redis value holds 512 at most"):
+        ParameterStore(database, database, "r", too_large)
+
+
+def test_bulk_transfer_leaves_the_connection_usable(database: redis.Redis) -> None:
+    rng = np.random.default_rng(0)
+    values = [rng.integers(0, 255, n, dtype=np.uint8) for n in (1, 2, 100, 70_000, 0, 3, 5, 7, 9)]
+    names = [f"k{i}" for i in range(len(values))]
+    bulk.set_values(database, [(n, [v.data]) for n, v in zip(names, values, strict=True)], 60_000)
+    assert 0 < database.pttl("k3") <= 60_000
+    out = [np.zeros_like(v) for v in values]
+    assert bulk.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) is None
+    for v, o in zip(values, out, strict=True):
+        np.testing.assert_array_equal(v, o)
+    database.delete("k2")
+    assert bulk.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) == "k2"
+    assert database.get("k3") == values[3].tobytes()
+    with pytest.raises(redis.RedisError, match="k3 has 70000 bytes, expected 5"):
+        bulk.get_values(database, [("k3", memoryview(bytearray(5)))])
+    database.lpush("list", 1)
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        bulk.get_values(database, [("list", memoryview(bytearray(5)))])
+    assert database.ping()
+
+
+def test_waiting_for_a_newer_head(store: ParameterStore, database: redis.Redis, store_config: StoreConfig) -> None:
+    assert store.wait_newer(None, 0.05) is None
+    store.publish(0, tensors(0), {})
+    assert store.wait_newer(None, 0.0) == 0
+    assert store.wait_newer(0, 0.05) is None
+    other = ParameterStore(database, database, "r", store_config)
+    timer = threading.Timer(0.3, other.publish, (1, tensors(1), {}))
+    timer.start()
+    started = time.monotonic()
+    assert store.wait_newer(0, 20) == 1
+    assert time.monotonic() - started < 0.9  # the notification, not the poll
+    timer.join()
+
+
+async def test_watch_yields_each_new_head(store: ParameterStore) -> None:
+    seen: list[int] = []
+
+    async def follow() -> None:
+        async for head in store.watch(poll_seconds=0.1):
+            seen.append(head)
+
+    task = asyncio.create_task(follow())
+    for version in (0, 1, 2):
+        await asyncio.to_thread(store.publish, version, tensors(version), {})
+        while version not in seen:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    assert seen == [0, 1, 2]
+
+
+def test_runs_do_not_see_each_other(database: redis.Redis, store_config: StoreConfig) -> None:
+    one = ParameterStore(database, database, "one", store_config)
+    other = ParameterStore(database, database, "other", store_config)
+    one.publish(7, tensors(7), {})
+    assert other.head() is None and other.records() == []
+    for name in ("", "a:b", "a b", "*", "x" * 200, "../x"):
+        with pytest.raises(ValueError, match="run name"):
+            ParameterStore(database, database, name, store_config)
+
+
+def test_the_manifest_is_an_index_that_safetensors_knows(store: ParameterStore, database: redis.Redis) -> None:
+    store.publish(0, tensors(0), {"v": 1})
+    manifest = json.loads(database.get(next(database.scan_iter("five:r:params:0:*:manifest"))))
+    header = json.loads(manifest["header"])
+    assert header["w"] == {"dtype": "F32", "shape": [5000, 10], "data_offsets": [36, 200_036]}
+    sizes = [database.strlen(k) for k in database.scan_iter("five:r:params:0:*:?")]
+    assert sum(sizes) == manifest["bytes"] and max(sizes) == 65536
