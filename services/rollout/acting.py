@@ -30,13 +30,10 @@ class Inference(Protocol):
 
 
 async def act(inference: Inference, ring: StepRing, streams: Streams, step: int) -> ActResult:
-    """Plays ``step`` for all acting sides of the group. Raises InferenceLost; call `act_again` then."""
+    """Plays ``step`` for all acting sides of the group. Raises InferenceLost; call `act_again` then, and also for the
+    sides whose sessions the answer does not know."""
     rows = streams.rows
-    answer = await _ask(inference, ring, streams, rows, step, streams.flags(step).reshape(-1)[rows])
-    if len(answer.unknown_sessions):
-        lost = np.isin(streams.sessions, answer.unknown_sessions) & streams.acting
-        return await act_again(inference, ring, streams, step, lost)
-    return answer
+    return await _ask(inference, ring, streams, rows, step, streams.flags(step).reshape(-1)[rows])
 
 
 async def act_again(inference: Inference, ring: StepRing, streams: Streams, step: int, lost: Bools) -> ActResult:

@@ -20,11 +20,11 @@ from services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
 from services.rollout.ring import SIDES, Arrays, StepRing
 from services.rollout.segments import Following, Rates, Segments, net_worth_ranks
 from services.rollout.sender import Sender
-from services.rollout.streams import Streams
+from services.rollout.streams import Bools, Streams
 
 log = logging.getLogger(__name__)
 
-BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.MEDIUM,
+BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.SCRIPTED,
         "scripted-hard": Controller.HARD}
 MAX_PAUSE_SECONDS = 5.0
 
@@ -133,21 +133,24 @@ class Group:
         """Inference's answer; None when stopping before there was one. Lost states are rebuilt on the way."""
         inference, ring, streams = self.wiring.inference, self.ring, self.streams
         pause = 0.1
-        lost = False
+        lost: Bools | None = None
         while not self.wiring.gate.stopping:
             try:
-                if lost:
-                    self.progress.recoveries += 1
-                    return await act_again(inference, ring, streams, step, streams.acting)
-                return await act(inference, ring, streams, step)
+                if lost is None:
+                    answer = await act(inference, ring, streams, step)
+                    if not len(answer.unknown_sessions):
+                        return answer
+                    lost = np.isin(streams.sessions, answer.unknown_sessions)
+                self.progress.recoveries += 1
+                return await act_again(inference, ring, streams, step, lost & streams.acting)
             except InferenceLost as error:
                 log.warning("inference was lost, states are rebuilt: %s", error)
-                lost = True
+                lost = np.ones_like(streams.acting)
             except VersionMissing as error:
                 past = np.flatnonzero((streams.policies != NEWEST).any(axis=1)).astype(np.int32)
                 log.warning("a past version cannot be had, %d games against one are given up: %s", len(past), error)
                 await self._abandon(step, past)
-                lost = True
+                lost = np.ones_like(streams.acting)
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         return None

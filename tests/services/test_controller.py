@@ -1,8 +1,10 @@
 """The REST face against a real Redis: what it shows, who may change what, what it refuses."""
 
+import numpy as np
 import pytest
-from fastapi.testclient import TestClient
+import redis
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
 
 from five.config import SchedulesConfig
 from rapid.config import StoreConfig
@@ -12,9 +14,6 @@ from rapid.store.state import RunState, Status
 from services.controller.auth import Gate
 from services.controller.reconcile import next_status, reconcile
 from services.controller.service import Controller, create_app
-
-import numpy as np
-import redis
 
 OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "ada"}
 VIEWER = {"Authorization": "Bearer viewer-token"}

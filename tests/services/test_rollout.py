@@ -1,0 +1,345 @@
+"""A counting environment and a counting recurrence across every boundary, through the real inference server."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dota.config import RewardConfig
+from dota.rewards import SIGNALS
+from five.config import LearnerConfig
+from five.learning.auxiliary import Outcome
+from five.learning.samples import Segment, SegmentBuilder, Step
+from rapid.clients.inference import InferenceClient
+from rapid.clients.opponents import Opponent
+from services.rollout.games import Matchmaker
+from services.rollout.ring import StepRing
+from services.rollout.rollout import Group, Wiring, ring_capacity, spread
+from services.rollout.segments import Rates, Segments
+from services.rollout.streams import Streams
+from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingGames, Versions
+from tests.services.inference_server import RPC, InferenceServer
+
+UNROLL, SAMPLES = 4, 2
+LEARNING = LearnerConfig(lstm_unroll_length=UNROLL, samples_per_segment=SAMPLES)
+RATES = Rates(0.0, 10.0, 2.0)
+
+
+class Opponents:
+    """Gives the opponents it was told to, then self-play; remembers what is reported."""
+
+    def __init__(self, *given: Opponent) -> None:
+        self.given = list(given)
+        self.reports: list[tuple[str, int, Any]] = []
+
+    async def assign(self, game_id: str) -> Opponent:
+        return self.given.pop(0) if self.given else Opponent(-1, 0)
+
+    async def report(self, game_id: str, opponent_version: int, outcome: Any, game_seconds: float) -> bool:
+        self.reports.append((game_id, opponent_version, outcome))
+        return True
+
+
+class Collected:
+    """Stands where segments leave the process."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+
+    def put(self, segment: Segment) -> None:
+        self.segments.append(segment)
+
+    async def room(self) -> None:
+        pass
+
+
+class Until:
+    """A gate that stops after so many steps, and runs ``at[step]`` before that step."""
+
+    def __init__(self, games: CountingGames, steps: int, at: dict[int, Callable[[], Any]] | None = None) -> None:
+        self.games = games
+        self.steps = steps
+        self.at = dict(at or {})
+
+    @property
+    def stopping(self) -> bool:
+        return self.games.steps >= self.steps
+
+    async def open(self) -> None:
+        action = self.at.pop(self.games.steps, None)
+        if action is not None:
+            result = action()
+            if asyncio.iscoroutine(result):
+                await result
+
+
+class Played:
+    """What a group did."""
+
+    def __init__(self, group: Group, sink: Collected, opponents: Opponents, records: list[dict[str, Any]],
+                 games: CountingGames) -> None:
+        self.group = group
+        self.segments = sink.segments
+        self.opponents = opponents
+        self.records = records
+        self.games = games
+
+
+async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
+               at: dict[int, Callable[[], Any]] | None = None, opponents: Opponents | None = None,
+               scripted: float = 0.0, seed: int = 1, learning: LearnerConfig = LEARNING) -> Played:
+    opponents = opponents or Opponents()
+    sink, records = Collected(), []  # type: ignore[var-annotated]
+    rng = np.random.default_rng(seed)
+    n = len(games.lengths)
+    ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
+    streams = Streams(n, UNROLL, SAMPLES, STATE_SPECS, rng)
+    segments = Segments(LAYOUT, learning, RewardConfig(), ring)
+    matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
+    matchmaker.start()
+    client = InferenceClient([s.address for s in servers], RPC, LAYOUT.hash, sparse=("shared", "private"))
+    group = Group(Wiring(games, client, matchmaker, sink, Until(games, steps, at),  # type: ignore[arg-type]
+                         lambda version, std: RATES, records.append), ring, streams, segments, UNROLL, SAMPLES)
+    try:
+        await asyncio.wait_for(group.play(), 60)
+        await asyncio.sleep(0.05)
+    finally:
+        await matchmaker.close()
+        await client.close()
+    return Played(group, sink, opponents, records, games)
+
+
+def of_games(segments: list[Segment]) -> dict[tuple[int, int], list[Segment]]:
+    """Segments by (place and side, episode), in order."""
+    found = defaultdict(list)
+    for segment in segments:
+        shared = segment.arrays["shared"]
+        found[int(shared[0, 2]), int(shared[0, 1])].append(segment)
+    return found
+
+
+def check_recurrence(segments: list[Segment], lengths: list[list[int]]) -> int:
+    """Every step of a game is there once and in order, its recurrence is that of all steps before it in the game, and
+    each sample begins from the state before its first step. Returns the steps checked."""
+    checked = 0
+    for (place, episode), parts in of_games(segments).items():
+        age, trace, count = 0, np.zeros(2, np.float32), 0
+        for segment in parts:
+            a = segment.arrays
+            assert len(a["mask"]) == segment.samples * UNROLL
+            assert a["mask"].sum() == segment.steps * HEROES
+            assert a["resets"].tolist() == [age == 0] + [False] * (len(a["mask"]) - 1)
+            for t in range(segment.steps):
+                if t % UNROLL == 0:
+                    assert a["state/trace"][t // UNROLL, 0].tolist() == trace.tolist()
+                    assert a["state/count"][t // UNROLL].item() == count
+                assert a["shared"][t, :3].tolist() == [age, episode, place]
+                trace = np.float32(0.5) * trace + np.array([age, a["actions"][t, 0, 0]], np.float32)
+                count += 1
+                assert a["behaviour_values"][t, 0] == trace[0]
+                assert a["behaviour_logp"][t, 0] == -a["versions"][t]
+                age += 1
+                checked += 1
+        game = lengths[place // 2]
+        assert age <= game[min(episode, len(game) - 1)]
+    return checked
+
+
+LENGTHS = [[21, 13], [9, 30], [100]]
+
+
+async def test_recurrence_crosses_samples_segments_and_games() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames(LENGTHS), 60, [server])
+    assert check_recurrence(done.segments, LENGTHS) > 6 * 50
+    ended = [k for k, parts in of_games(done.segments).items() if k[0] in (0, 1) and k[1] == 0]
+    assert len(ended) == 2
+    for key in ended:
+        parts = of_games(done.segments)[key]
+        assert sum(s.steps for s in parts) == 21  # the whole game, its last piece included
+        assert [s.games_ended for s in parts] == [0] * (len(parts) - 1) + [1]
+    assert max(s.steps for s in done.segments) == UNROLL * SAMPLES
+    assert done.group.progress.recoveries == 0
+
+
+async def test_swap_in_the_middle_of_a_segment_is_stamped_step_by_step() -> None:
+    versions = Versions(0)
+    async with InferenceServer(versions) as server:
+
+        async def publish() -> None:
+            versions.publish(1)
+            await asyncio.to_thread(server.models.refresh)
+
+        done = await play(CountingGames(LENGTHS), 40, [server], {14: publish})
+    check_recurrence(done.segments, LENGTHS)
+    mixed = [s for s in done.segments if s.oldest_version != s.newest_version]
+    assert mixed
+    for segment in done.segments:
+        steps = segment.arrays["versions"][:segment.steps].tolist()
+        assert steps == sorted(steps) and (segment.oldest_version, segment.newest_version) == (steps[0], steps[-1])
+
+
+def same(a: list[Segment], b: list[Segment]) -> None:
+    assert len(a) == len(b)
+    for one, other in zip(a, b, strict=True):
+        assert one.arrays.keys() == other.arrays.keys()
+        for name in one.arrays:
+            np.testing.assert_array_equal(one.arrays[name], other.arrays[name], err_msg=name)
+        assert (one.reward_sum, one.reward_square_sum) == (other.reward_sum, other.reward_square_sum)
+
+
+@pytest.mark.parametrize("moment", [1, 4, 8, 9, 10, 11, 12, 13, 21, 22, 34])
+async def test_losing_a_server_changes_no_number(moment: int) -> None:
+    """At each kind of moment: a sample's first and last step, a segment's, a game's, and in between."""
+    versions = Versions(0)
+    async with InferenceServer(versions) as server:
+        undisturbed = await play(CountingGames(LENGTHS), 50, [server])
+    async with InferenceServer(versions) as first, InferenceServer(versions) as second:
+        disturbed = await play(CountingGames(LENGTHS), 50, [first, second], {moment: first.stop})
+    assert disturbed.group.progress.recoveries >= 1 and len(second.table) > 0
+    check_recurrence(disturbed.segments, LENGTHS)
+    same(undisturbed.segments, disturbed.segments)
+
+
+async def test_states_are_rebuilt_from_what_was_done_not_from_new_choices() -> None:
+    ours, theirs = Versions(0), Versions()
+    theirs.bias = 3  # the other server would have chosen differently
+    theirs.publish(0)
+    async with InferenceServer(ours) as first, InferenceServer(theirs) as second:
+        done = await play(CountingGames(LENGTHS), 50, [first, second], {18: first.stop})
+    assert check_recurrence(done.segments, LENGTHS) > 200
+    actions = np.concatenate([s.arrays["actions"][:s.steps, 0, 0] for s in of_games(done.segments)[4, 0]])
+    assert actions[:8].tolist() == [1, 2, 3, 4, 5, 6, 0, 1] and actions[18:24].tolist() == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_lease_that_ran_out_on_some_sessions_changes_no_number() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        undisturbed = await play(CountingGames(LENGTHS), 50, [server])
+    async with InferenceServer(Versions(0)) as server:
+        lose = lambda: server.table.close(list(server.table._slots)[:3])  # noqa: E731
+        disturbed = await play(CountingGames(LENGTHS), 50, [server], {11: lose, 23: lose, 24: lose})
+    same(undisturbed.segments, disturbed.segments)
+
+
+async def test_a_broken_batch_changes_no_number() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        undisturbed = await play(CountingGames(LENGTHS), 50, [server])
+    async with InferenceServer(Versions(0)) as server:
+        policy = server.builder.created[0]
+        act, calls = policy.act, 0
+
+        def sometimes(*args: Any, **kwargs: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls in (15, 16, 40):
+                raise RuntimeError("the forward pass broke")
+            return act(*args, **kwargs)
+
+        policy.act = sometimes  # type: ignore[method-assign]
+        disturbed = await play(CountingGames(LENGTHS), 50, [server])
+    assert disturbed.group.progress.recoveries >= 2
+    same(undisturbed.segments, disturbed.segments)
+
+
+@pytest.mark.parametrize("scale", ["reward", "return"])
+async def test_segments_are_those_of_the_step_by_step_builder(scale: str) -> None:
+    """Advantages, returns, labels and sums equal those of five's builder, which takes one step of one team."""
+    learning = LEARNING.model_copy(update={"reward_scale": scale})
+    lengths = [[100], [21, 12]]
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames(lengths), 40, [server], learning=learning)
+    predicted = {"win_probability": np.full(1, 0.5), "net_worth_rank": np.full((1, 5), 0.2),
+                 "building_events": np.full((1, 1), 0.1)}
+    for side in (0, 1):
+        expected = []
+        builder = SegmentBuilder(learning, RATES.gae_horizon_seconds, RATES.reward_std)
+        episodes = [parts for (place, _), parts in sorted(of_games(done.segments).items()) if place == 2 + side]
+        assert [sum(s.steps for s in parts) for parts in episodes][:2] == [21, 12]
+        for episode, parts in enumerate(episodes[:2]):
+            played = [(s.arrays, t) for s in parts for t in range(s.steps)]
+            for age, (a, t) in enumerate(played):
+                earned = age * 0.006 * 0.6 ** ((age + 1) / 600)  # Radiant's gold; Dire loses as much
+                ends = age == len(played) - 1
+                won = float(episode == side)
+                expected.append(builder.add(Step(
+                    {"shared": a["shared"][t]}, {}, a["actions"][t], a["behaviour_logp"][t], a["behaviour_values"][t],
+                    predicted, 0, age == 0, np.array([earned if side == 0 else -earned]), ends,
+                    Outcome(won, np.array([0])) if ends else None, np.array([float(side == 0 and age == 4)]))))
+            expected.append(builder.flush())
+        wanted = [s for s in expected if s is not None]
+        got_all = [s for parts in episodes[:2] for s in parts]
+        assert [s.steps for s in got_all] == [s.steps for s in wanted] == [8, 8, 5, 8, 4]
+        for got, want in zip(got_all, wanted, strict=True):
+            for name in want.arrays.keys() - {"shared"}:
+                np.testing.assert_allclose(got.arrays[name], want.arrays[name], rtol=1e-4, atol=1e-5, err_msg=name)
+            assert got.reward_sum == pytest.approx(want.reward_sum, rel=1e-4)
+            assert got.reward_square_sum == pytest.approx(want.reward_square_sum, rel=1e-4)
+            assert (got.reward_count, got.games_ended) == (want.reward_count, want.games_ended)
+
+
+async def test_against_a_past_version_only_the_newest_learns_and_the_result_is_reported() -> None:
+    lengths = [[6, 6, 6, 6]]
+    opponents = Opponents(Opponent(0, 1), Opponent(0, 0), Opponent(-1, 0))
+    async with InferenceServer(Versions(0, 7)) as server:
+        done = await play(CountingGames(lengths), 24, [server], opponents=opponents)
+    by_game = of_games(done.segments)
+    assert sorted(by_game) == [(0, 0), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]
+    for segment in done.segments:
+        assert (segment.oldest_version, segment.newest_version) == (7, 7)
+    # Radiant won episode 0, Dire episode 1: both times the training side.
+    assert [(version, outcome) for _, version, outcome in opponents.reports] == [(0, 1), (0, 1)]
+    assert [r["outcome"] for r in done.records] == ["won", "won", "selfplay", "selfplay"]
+    assert [r["opponent"] for r in done.records] == [0, 0, -1, -1]
+
+
+async def test_games_against_a_version_that_is_gone_are_given_up() -> None:
+    async with InferenceServer(Versions(7)) as server:
+        done = await play(CountingGames([[50], [50]]), 20, [server], opponents=Opponents(Opponent(3, 1)))
+    assert done.group.progress.abandoned_games == 1 and done.games.steps == 20
+    check_recurrence(done.segments, [[50], [50]])
+
+
+async def test_scripted_games_send_the_policys_side_alone() -> None:
+    games = CountingGames([[9], [9]])
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(games, 20, [server], scripted=1.0)
+    bots = games.controllers != 0
+    assert bots.sum(axis=1).tolist() == [1, 1]
+    assert done.segments and all(r["opponent"] == "scripted" for r in done.records)
+    for segment in done.segments:
+        assert segment.arrays["behaviour_values"].shape == (segment.samples * UNROLL, HEROES)
+    check_recurrence(done.segments, [[9], [9]])
+
+
+async def test_when_the_games_are_lost_new_ones_begin() -> None:
+    games = CountingGames([[30], [30]])
+    games.lose_at = {13}
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(games, 40, [server])
+    assert games.episode.tolist()[0] >= 1
+    assert check_recurrence(done.segments, [[30], [30]]) > 60
+
+
+async def test_two_groups_share_a_server() -> None:
+    async with InferenceServer(Versions(0), queue_delay_seconds=0.002) as server:
+        one, other = await asyncio.gather(play(CountingGames(LENGTHS), 50, [server]),
+                                          play(CountingGames(LENGTHS[::-1]), 50, [server], seed=2))
+    check_recurrence(one.segments, LENGTHS)
+    check_recurrence(other.segments, LENGTHS[::-1])
+
+
+async def test_the_record_of_a_game() -> None:
+    async with InferenceServer(Versions(2)) as server:
+        done = await play(CountingGames([[9]]), 9, [server])
+    record = done.records[0]
+    assert record["version"] == 2 and record["winner"] == "radiant" and record["game_seconds"] == 9.0
+    assert record["statistics"]["last_hits"] == 4.5  # the mean of 9 and 0
+    decay = sum(t * 0.006 * 0.6 ** ((t + 1) / 600) for t in range(9))
+    assert record["rewards"]["gold"] == pytest.approx(decay / 2, rel=1e-3)
+
+
+def test_games_are_spread_over_groups() -> None:
+    assert spread(5, 2) == [3, 2] and spread(1, 2) == [1] and spread(24, 2) == [12, 12]
