@@ -1,0 +1,133 @@
+"""The real policy through acting, segments, buffer and learner."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from five.config import BufferConfig, LearnerConfig
+from five.learning.auxiliary import Outcome
+from five.learning.buffer import SampleBuffer
+from five.learning.learner import Learner
+from five.learning.samples import SegmentBuilder, Step, split_segment
+from five.model.policy import Policy
+from five.schedules import Hyperparameters
+from tests.five.model_cases import SMALL, layout, random_arrays
+
+CONFIG = LearnerConfig(lstm_unroll_length=8, samples_per_segment=3, batch_samples=6, initial_hold_steps=0,
+                       gradient_clip_warmup_steps=2)
+HYPER = Hyperparameters(1e-3, 0.01, 0.3, 180.0)
+GAME = 11  # timesteps
+
+
+def play(policy, of, versions=lambda t: 0, teams=3, steps=50, seed=0, on_step=None):
+    """Samples of random games, acted in by the policy, all teams in one batch."""
+    rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+    arrays = random_arrays(of, steps, teams, seed=seed)
+    builders = [SegmentBuilder(CONFIG, 180.0) for _ in range(teams)]
+    state, samples = policy.initial_state(teams), []
+    for t in range(steps):
+        if on_step:
+            on_step(t)
+        reset, last = t % GAME == 0, t % GAME == GAME - 1
+        if reset:
+            state = policy.initial_state(teams)
+        acted = policy.act({k: torch.from_numpy(v[t]) for k, v in arrays.items()}, state, generator=generator)
+        for i in range(teams):
+            done = builders[i].add(Step(
+                {k: v[t, i] for k, v in arrays.items()}, {k: v[i].numpy() for k, v in state.items()},
+                acted.actions[i].numpy(), acted.logp[i].numpy(), acted.values[i].numpy(),
+                {k: v[i].numpy() for k, v in acted.aux.items()}, versions(t), reset, rng.normal(size=of.heroes), last,
+                Outcome(float(rng.integers(2)), np.arange(of.heroes)) if last else None))
+            if done:
+                samples += split_segment(done.arrays, done.samples)
+        state = acted.state
+    return samples
+
+
+def batch(samples, version=0):
+    buffer = SampleBuffer(BufferConfig(capacity_samples=64, minimum_samples=1))
+    for sample in samples:
+        assert buffer.add(sample, sample["versions"], version)
+    return buffer.draw(len(samples), version)
+
+
+@pytest.mark.parametrize("heroes", [1, 5])
+def test_the_ratio_is_1_for_data_of_the_current_version(heroes):
+    of = layout(heroes)
+    torch.manual_seed(0)
+    learner = Learner(Policy(of, SMALL), CONFIG)
+    samples = play(learner.policy, of)
+    assert len(samples) == 3 * 2 * 3
+    drawn = batch(samples)
+    metrics = learner.step(drawn.arrays, HYPER)
+    assert drawn.staleness.max() == 0
+    assert metrics["ratio_mean"] == pytest.approx(1, abs=1e-5)
+    assert metrics["ratio_max"] == pytest.approx(1, abs=1e-4)
+    assert abs(learner.step(drawn.arrays, HYPER)["ratio_max"] - 1) > 1e-3
+
+
+def test_state_crosses_a_parameter_swap():
+    """Parameters change in the middle of a sample: the state goes on, and each step carries the version that acted.
+
+    After going back to the first parameters, the steps before the swap have ratio 1 and the others have not.
+    """
+    of = layout(1)
+    torch.manual_seed(0)
+    policy = Policy(of, SMALL)
+    first = {name: t.clone() for name, t in policy.state_dict().items()}
+
+    def swap(t):
+        if t == 12:
+            with torch.no_grad():
+                for p in policy.parameters():
+                    p.mul_(1.3)
+
+    samples = play(policy, of, versions=lambda t: 3 + (t >= 12), teams=1, steps=25, on_step=swap)
+    drawn = batch(samples, version=4)
+    order = np.argsort([s["versions"].sum() for s in samples], kind="stable")
+    assert [samples[i]["versions"].tolist() for i in order] == [[3] * 8, [3] * 4 + [4] * 4, [4] * 8]
+    assert sorted(drawn.staleness.max(0).tolist()) == [0, 1, 1]
+    assert all(s["state/h"].any() for s in samples[1:])
+    policy.load_state_dict(first)
+    for sample in samples:
+        with torch.no_grad():
+            unrolled = policy.unroll(
+                {k: torch.from_numpy(sample[k])[:, None] for k in of.array_specs()},
+                torch.from_numpy(sample["actions"])[:, None],
+                {k[6:]: torch.from_numpy(v)[None] for k, v in sample.items() if k.startswith("state/")},
+                torch.from_numpy(sample["resets"])[:, None])
+        same = np.isclose(unrolled.logp[:, 0].numpy(), sample["behaviour_logp"], atol=1e-5).all(-1)
+        assert same[sample["versions"] == 3].all()
+        if (sample["versions"] == 4).any():
+            assert not same[sample["versions"] == 4].all()
+
+
+def test_a_step_moves_parameters_and_statistics():
+    of = layout(1)
+    learner = Learner(Policy(of, SMALL), CONFIG)
+    drawn = batch(play(learner.policy, of))
+    before = {name: t.clone() for name, t in learner.policy.state_dict().items()}
+    learner.add_rewards(100, 0.0, 400.0)
+    metrics = learner.step(drawn.arrays, HYPER)
+    changed = {name for name, t in learner.policy.state_dict().items() if not torch.equal(before[name], t)}
+    assert {"normaliser.count", "normaliser.mean", "rewards.squares", "value.weight"} <= changed
+    assert metrics["reward_std"] == pytest.approx(2.0)
+    assert metrics["skipped"] == 0
+    assert np.isfinite(list(metrics.values())).all()
+
+
+def test_resuming_gives_the_bit_equal_next_step():
+    of = layout(5)
+    torch.manual_seed(0)
+    learner = Learner(Policy(of, SMALL), CONFIG)
+    drawn = batch(play(learner.policy, of, teams=1, steps=30))
+    for _ in range(4):
+        learner.step(drawn.arrays, HYPER)
+    resumed = Learner(Policy(of, SMALL), CONFIG)
+    resumed.load_state_dict(learner.state_dict(), json.loads(json.dumps(learner.extra())))
+    for _ in range(2):
+        assert learner.step(drawn.arrays, HYPER) == resumed.step(drawn.arrays, HYPER)
+    ours, theirs = learner.state_dict(), resumed.state_dict()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
