@@ -131,7 +131,7 @@ const FlowField& Routes::field(const MapData& map, int region_id) const {
   auto made = std::make_unique<FlowField>(make_field(map, centre[static_cast<std::size_t>(region_id)]));
   const std::lock_guard lock(making);
   if (const FlowField* f = slot.load(std::memory_order_acquire)) return *f;
-  auto& kept = const_cast<Routes*>(this)->fields[static_cast<std::size_t>(region_id)];
+  auto& kept = fields[static_cast<std::size_t>(region_id)];
   kept = std::move(made);
   slot.store(kept.get(), std::memory_order_release);
   return *kept;
