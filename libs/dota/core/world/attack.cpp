@@ -7,6 +7,9 @@
 namespace dota {
 namespace {
 
+// Times are sums of floats: what is due within this much is due now.
+constexpr float kTimeSlack = 1e-4f;
+
 bool can_deny(const Context& c, const Unit& target) {
   const Rules& r = c.tables.rules;
   const float share = target.hp / std::max(1.0f, target.max_hp);
@@ -94,7 +97,7 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
       u.act = Act::Idle;
       return;
     }
-    if (w.time >= u.act_until) {
+    if (w.time + kTimeSlack >= u.act_until) {
       u.attack_ready = u.act_until - u.attack_point + u.attack_interval;
       u.act = Act::AttackBackswing;
       u.act_until = u.attack_ready;
@@ -111,14 +114,14 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
     return;
   }
   if (u.move_speed > 0 && !turn_towards(c, u, target.pos)) return;
-  if (w.time < u.attack_ready) {
+  if (w.time + kTimeSlack < u.attack_ready) {
     if (u.act == Act::Walk) u.act = Act::Idle;
     return;
   }
   u.act = Act::AttackWindup;
   // An interval that ended within the last frame starts the next swing where it ended, so that no time is lost.
-  u.act_until = (u.attack_ready > w.time - kDt ? u.attack_ready : w.time) + u.attack_point;
-  if (u.act_until <= w.time) attack_frame(c, u, target);
+  u.act_until = (u.attack_ready > w.time - kDt - kTimeSlack ? u.attack_ready : w.time) + u.attack_point;
+  if (u.act_until <= w.time + kTimeSlack) attack_frame(c, u, target);
 }
 
 void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit) {

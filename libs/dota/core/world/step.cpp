@@ -1,5 +1,5 @@
-#include <cstring>
-#include <memory>
+#include <algorithm>
+#include <cmath>
 
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
@@ -111,53 +111,6 @@ void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
   step_signals(c);
   if (w.winner == Winner::Radiant) signal_team(w, kRadiant, Signal::Win, 1);
   if (w.winner == Winner::Dire) signal_team(w, kDire, Signal::Win, 1);
-}
-
-std::uint64_t hash_world(const World& w) {
-  // Bytes between fields are of no meaning and may differ between equal states: they are cleared in a copy. Element by
-  // element and part, because GCC 12's __builtin_clear_padding misses padding inside nested ones.
-  static thread_local const std::unique_ptr<World> copy = std::make_unique<World>();
-  std::memcpy(static_cast<void*>(copy.get()), &w, sizeof(World));
-  __builtin_clear_padding(copy.get());
-  const auto clear_each = [](auto& array) {
-    for (auto& element : array) __builtin_clear_padding(&element);
-  };
-  clear_each(copy->units);
-  for (Unit& u : copy->units) {
-    __builtin_clear_padding(&u.order);
-    __builtin_clear_padding(&u.queued);
-  }
-  clear_each(copy->modifiers);
-  for (Modifier& m : copy->modifiers) clear_each(m.stats);
-  clear_each(copy->projectiles);
-  clear_each(copy->areas);
-  clear_each(copy->delayed);
-  clear_each(copy->heroes);
-  for (HeroState& h : copy->heroes) {
-    clear_each(h.abilities);
-    clear_each(h.items);
-    __builtin_clear_padding(&h.pending);
-    __builtin_clear_padding(&h.previous);
-  }
-  clear_each(copy->teams);
-  clear_each(copy->camps);
-  clear_each(copy->pickups);
-  const auto* bytes = reinterpret_cast<const unsigned char*>(copy.get());
-  std::uint64_t h = 0x9E3779B97F4A7C15ull;
-  auto fold = [&h](std::uint64_t v) {
-    h = (h ^ v) * 0xD6E8FEB86659FD93ull;
-    h ^= h >> 32;
-  };
-  std::size_t i = 0;
-  for (; i + 8 <= sizeof(World); i += 8) {
-    std::uint64_t v;
-    std::memcpy(&v, bytes + i, 8);
-    fold(v);
-  }
-  std::uint64_t tail = 0;
-  std::memcpy(&tail, bytes + i, sizeof(World) - i);
-  fold(tail);
-  return h;
 }
 
 }  // namespace dota
