@@ -74,7 +74,7 @@ class Field(NamedTuple):
     """``count`` numbers of one meaning; ``offset`` is its place within a row of its array."""
 
     name: str
-    count: int
+    count: int  # type: ignore[assignment]
     array: Array
     offset: int
 
@@ -111,7 +111,7 @@ class UnitGroup(NamedTuple):
 
     name: str
     start: int
-    count: int
+    count: int  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -234,8 +234,8 @@ class Layout:
         self.groups = groups
         self.units = start
 
-        f = "shared"
-        p = "private"
+        f: Array = "shared"
+        p: Array = "private"
         specs: list[tuple[str, int, list[tuple[str, int, Array]]]] = [
             ("global", 1, [
                 ("time", 1, f), ("day", 1, f), ("time_to_day_change", 1, f), ("time_to_creeps", 1, f),

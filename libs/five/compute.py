@@ -1,7 +1,8 @@
 """Accounting of optimization compute in PFLOP/s-days (Berner et al. 2019, appendix E, equations 4 and 5).
 
 Compute is the sum over the segments of a run, stretches between changes of the model or of the pool, of
-gradient steps x optimizers x floating point operations of one step on one optimizer. Rollouts and inference do not count.
+gradient steps x optimizers x floating point operations of one step on one optimizer. Rollouts and inference do not
+count.
 """
 
 from collections.abc import Callable

@@ -175,7 +175,8 @@ class RatingTable:
         return self.current
 
 
-def rate_references(games: list[tuple[str, str, float]], config: RatingConfig, pinned: str = RANDOM) -> dict[str, Skill]:
+def rate_references(games: list[tuple[str, str, float]], config: RatingConfig,
+                    pinned: str = RANDOM) -> dict[str, Skill]:
     """Ratings of a set of players from games among themselves, shifted so that ``pinned`` is at 0.
 
     ``games``: (player, player, result of the first: 1, 0.5 or 0), in the order in which they were played. Raises

@@ -6,7 +6,8 @@ from five.config import LearnerConfig
 from five.learning.auxiliary import Outcome, auxiliary_losses, auxiliary_weights, segment_labels
 
 H, N = 2, 3
-PREDICTED = {"win_probability": np.array([0.6, 0.8]), "net_worth_rank": np.array([[0.5, 0.5, 0, 0, 0], [0, 1, 0, 0, 0]]),
+PREDICTED = {"win_probability": np.array([0.6, 0.8]),
+             "net_worth_rank": np.array([[0.5, 0.5, 0, 0, 0], [0, 1, 0, 0, 0]]),
              "building_events": np.array([[0.2, 0.4, 0.0], [0.4, 0.4, 0.0]])}
 
 

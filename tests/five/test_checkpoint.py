@@ -79,5 +79,5 @@ def test_a_damaged_newest_is_passed_over_but_not_all(tmp_path):
     folder.path(2).write_bytes(b"half")
     assert folder.newest()[0] == 1
     folder.path(1).write_bytes(b"")
-    with pytest.raises(CheckpointError, match="none can be read|no checkpoint in .* can be read"):
+    with pytest.raises(CheckpointError, match=r"no checkpoint in .* can be read"):
         folder.newest()

@@ -170,9 +170,9 @@ def test_a_checkpoint_does_not_change_with_further_steps():
 def test_a_checkpoint_of_another_model_is_refused_and_changes_nothing():
     learner, other = Learner(TinyPolicy(), CONFIG), Learner(TinyPolicy(hidden=8), CONFIG)
     before = parameters(learner).clone()
-    with pytest.raises(ValueError, match="cell.weight_ih is .* there and .* here"):
+    with pytest.raises(ValueError, match=r"cell.weight_ih is .* there and .* here"):
         learner.load_state_dict(other.state_dict(), other.extra())
-    with pytest.raises(ValueError, match="lacks .*clip/v/value.bias"):
+    with pytest.raises(ValueError, match=r"lacks .*clip/v/value.bias"):
         learner.load_state_dict({k: v for k, v in learner.state_dict().items() if k != "clip/v/value.bias"},
                                 learner.extra())
     assert torch.equal(parameters(learner), before)
@@ -322,7 +322,7 @@ def test_adam_is_adam(fused):
 def test_a_batch_that_does_not_fit_is_refused_by_name():
     learner = Learner(TinyPolicy(), CONFIG)
     batch = batch_of(learner.policy)
-    with pytest.raises(ValueError, match="lacks .*'mask'"):
+    with pytest.raises(ValueError, match=r"lacks .*'mask'"):
         learner.step({k: v for k, v in batch.items() if k != "mask"}, HYPER)
     with pytest.raises(ValueError, match="returns is"):
         learner.step({**batch, "returns": batch["returns"][..., :1]}, HYPER)

@@ -72,7 +72,7 @@ def test_hyperparameters_survive_json():
 def test_what_no_run_can_use_is_refused():
     with pytest.raises(ValidationError, match="order them"):
         schedule(0, (10, 10, 0, 1), (15, 1, 1, 0))
-    with pytest.raises(ValidationError, match="team_spirit takes the value 1.2"):
+    with pytest.raises(ValidationError, match=r"team_spirit takes the value 1\.2"):
         change_from(SchedulesConfig(), "team_spirit", 1, 1.2, 1)
     with pytest.raises(ValueError, match="not scheduled"):
         change_from(SchedulesConfig(), "ppo_clip", 1, 0.1, 1)
