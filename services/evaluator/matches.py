@@ -28,7 +28,9 @@ class Games(Protocol):
 
     def reset(self, indices: Array) -> None: ...
 
-    def step(self, actions: Array, which: Array) -> None: ...
+    def step(self, actions: Array, which: Array) -> None:
+        """One timestep of the games ``which``; ``actions`` int16 [G, 2, H, 6] of all."""
+        ...
 
 
 class Inference(Protocol):
@@ -85,11 +87,15 @@ class Matches:
         self._policies = np.full((self._count, 2), -1, np.int64)
         self._fresh = np.zeros((self._count, 2), bool)
         self._pairings: list[Pairing | None] = [None] * self._count
+        self._on_start: Callable[[int], None] = lambda game: None
         self._actions = np.zeros((self._count, 2, heroes, 6), np.int16)
 
     async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
-                   pause: Callable[[], bool] = lambda: False, rest_seconds: float = 0.0) -> None:
-        """Plays until ``next_pairing`` gives no more and every game has ended. ``pause`` holds all games."""
+                   pause: Callable[[], bool] = lambda: False, rest_seconds: float = 0.0,
+                   on_start: Callable[[int], None] = lambda game: None) -> None:
+        """Plays until ``next_pairing`` gives no more and every game has ended. ``pause`` holds all games;
+        ``on_start`` is told the place of each game that begins."""
+        self._on_start = on_start
         self._start([i for i in range(self._count)], next_pairing)
         while any(p is not None for p in self._pairings):
             if pause():
@@ -99,7 +105,7 @@ class Matches:
                 self._start([i for i, p in enumerate(self._pairings) if p is not None], None)
                 continue
             live = np.flatnonzero([p is not None for p in self._pairings]).astype(np.int32)
-            await asyncio.to_thread(self._games.step, self._actions[live], live)
+            await asyncio.to_thread(self._games.step, self._actions, live)
             ended = [int(i) for i in live if self._games.winner[i] != RUNNING]
             for i in ended:
                 on_result(self._result(i))
@@ -126,6 +132,8 @@ class Matches:
                 self._fresh[i, team] = True
         if begun:
             self._games.reset(np.array(begun, np.int32))
+            for i in begun:
+                self._on_start(i)
 
     async def _act(self) -> bool:
         """Actions of every team that a policy plays. False when the server has lost their states."""

@@ -1,0 +1,100 @@
+"""The evaluator service."""
+
+import asyncio
+import logging
+
+import numpy as np
+
+from dota import packing
+from dota.config import GameConfig, RandomisationConfig
+from dota.vec_game import STATS, VecGame
+from protos.five.v1 import evaluator_pb2_grpc
+from rapid import wire
+from rapid.clients.inference import InferenceClient
+from rapid.rpc.errors import CallFailed
+from rapid.rpc.server import serve
+from rapid.service import Service, start
+from rapid.store.series import Series
+from run.config import RunConfig
+from run.load import load
+from services.evaluator.matches import Matches, Result
+from services.evaluator.metrics import GAMES, RATING, SIGMA, WIN_RATE
+from services.evaluator.rating_loop import RatingLoop
+from services.evaluator.service import BOTS, EvaluatorService
+
+log = logging.getLogger("services.evaluator")
+RATED_BOTS = ("random", "scripted")
+SPARSE = ("shared", "private")
+SEED_OFFSET = 7_919_000  # apart from the seeds of training games
+
+
+def evaluation_game(game: GameConfig) -> GameConfig:
+    """The game as it is evaluated: nothing is randomised (Berner et al. 2019, appendix O.2)."""
+    return game.model_copy(update={"randomisation": RandomisationConfig()})
+
+
+async def rate(service: Service[RunConfig], loop: RatingLoop, client: InferenceClient, game: GameConfig) -> None:
+    """Rates versions until the service drains."""
+    settings = service.config.services.evaluator
+    games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
+    lifecycle = service.lifecycle
+
+    def on_result(result: Result) -> None:
+        loop.on_result(result)
+        GAMES.labels(result.pairing.opponent.name).inc()
+        last = loop.series.last("ratings")
+        if last is not None:
+            RATING.set(last.values["mu"])
+            SIGMA.set(last.values["sigma"])
+            for name, share in last.values["win_rates"].items():
+                WIN_RATE.labels(name).set(share)
+
+    while not lifecycle.draining:
+        if not await lifecycle.until_active():
+            break
+        matches = Matches(games, client, games.layout.heroes)
+        try:
+            await matches.play(lambda: None if lifecycle.draining else loop.next_pairing(), on_result,
+                               lambda: not lifecycle.active and not lifecycle.draining, settings.idle_seconds)
+        except CallFailed as error:
+            log.warning("a round of games was lost: %s", error)
+        await asyncio.sleep(1.0)
+
+
+async def evaluate(service: Service[RunConfig]) -> None:
+    config = service.config
+    settings = config.services.evaluator
+    game = evaluation_game(config.game)
+    wire.register_sparse(packing.pack_f16, packing.unpack_f16)
+    layout_hash = VecGame(game, 1, 0).layout.hash
+
+    def client() -> InferenceClient:
+        return InferenceClient(config.services.inference.addresses, config.rpc, layout_hash, service.token, SPARSE)
+
+    loop = RatingLoop(config.rating, service.state.table("ratings"), Series(service.state.redis, config.name),
+                      {name: BOTS[name] for name in RATED_BOTS}, STATS, settings.share_scripted,
+                      service.parameters.head, np.random.default_rng(config.seed))
+    face = EvaluatorService(config.name, game, settings.threads, service.parameters.head, client, loop,
+                            service.folder / "replays")
+    address = settings.address or "127.0.0.1:0"
+    server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, face)], config.rpc,
+                         service.token)
+    service.announce(f"{address.rpartition(':')[0]}:{server.port}")
+    service.stats = lambda: {"rating version": loop.version,
+                             "games": loop.ratings.current.games if loop.ratings.current else 0}
+    rating = asyncio.create_task(rate(service, loop, client(), game))
+    drained = asyncio.create_task(service.lifecycle.drained())
+    done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
+    await server.stop(0.5)
+    rating.cancel()
+    for task in done:
+        task.result()
+
+
+def main() -> None:
+    with start("evaluator", load) as service:
+        asyncio.run(evaluate(service))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The RPC face of the evaluator: ratings, and matches on request."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dota.config import GameConfig
+from dota.replay import Replay
+from dota.vec_game import STATS, Controller, VecGame
+from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
+from rapid.rpc.errors import NotFound
+from services.evaluator.matches import Inference, Matches, Pairing, Player, Result
+from services.evaluator.rating_loop import RatingLoop
+
+MAX_GAMES = 10_000
+CONCURRENT = 16
+BOTS = {
+    "random": Player("random", int(Controller.RANDOM)),
+    "scripted-easy": Player("scripted-easy", int(Controller.EASY)),
+    "scripted": Player("scripted", int(Controller.SCRIPTED)),
+    "scripted-hard": Player("scripted-hard", int(Controller.HARD)),
+}
+
+
+def player(name: str) -> Player:
+    """A bot by its name, or a version by its number. Raises ValueError listing the bots."""
+    if name in BOTS:
+        return BOTS[name]
+    if name.isdigit():
+        return Player(f"version-{name}", version=int(name))
+    raise ValueError(f"against {name!r}: a version's number, or one of {', '.join(BOTS)}")
+
+
+@dataclass
+class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
+    """Answers for one run. ``inference`` makes a client for a match; ``replays`` is where recordings go."""
+
+    run: str
+    game: GameConfig
+    threads: int
+    newest: Callable[[], int | None]
+    inference: Callable[[], Inference]
+    ratings: RatingLoop
+    replays: Path
+
+    def _check(self, run: str) -> None:
+        if run != self.run:
+            raise ValueError(f"this service rates run {self.run!r}, not {run!r}")
+
+    async def PlayMatch(self, request: evaluator_pb2.PlayMatchRequest, context: Any
+                        ) -> evaluator_pb2.PlayMatchResponse:
+        """Plays the games of a match, half of them on each side."""
+        self._check(request.run)
+        if not 1 <= request.games <= MAX_GAMES:
+            raise ValueError(f"games is {request.games}; a match has 1 to {MAX_GAMES}")
+        version = request.version if request.version >= 0 else self.newest()
+        if version is None:
+            raise NotFound("no version has been published yet")
+        opponent = player(request.against)
+        agent = Player(f"version-{version}", version=version)
+        pairings = iter([Pairing(agent, opponent, i % 2) for i in range(request.games)])
+        games = VecGame(self.game, min(CONCURRENT, request.games), request.seed, self.threads)
+        results: list[Result] = []
+        recorded: list[Replay] = []
+
+        def on_start(game: int) -> None:
+            if request.replay and not recorded:
+                recorded.append(games.record(game))
+
+        matches = Matches(games, self.inference(), games.layout.heroes)
+        await matches.play(lambda: next(pairings, None), results.append, on_start=on_start)
+        path = ""
+        if recorded:
+            self.replays.mkdir(parents=True, exist_ok=True)
+            target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
+            await asyncio.to_thread(recorded[0].save, target)
+            path = str(target)
+        scores = [r.score for r in results]
+        return evaluator_pb2.PlayMatchResponse(
+            won=scores.count(1.0), lost=scores.count(0.0), drawn=scores.count(0.5), version=version,
+            statistic_names=STATS, statistics=np.mean([r.agent_statistics for r in results], axis=0).tolist(),
+            opponent_statistics=np.mean([r.opponent_statistics for r in results], axis=0).tolist(),
+            mean_game_seconds=float(np.mean([r.game_seconds for r in results])), replay_path=path)
+
+    async def GetRatings(self, request: evaluator_pb2.GetRatingsRequest, context: Any
+                         ) -> evaluator_pb2.GetRatingsResponse:
+        """References and finished ratings."""
+        self._check(request.run)
+        table = self.ratings.ratings
+        found = [evaluator_pb2.VersionRating(name=n, version=_version(n), mu=s.mu, sigma=s.sigma, reference=True)
+                 for n, s in table.references.items()]
+        found += [evaluator_pb2.VersionRating(name=r.player, version=_version(r.player), mu=r.skill.mu,
+                                              sigma=r.skill.sigma, games=r.games) for r in table.finished]
+        return evaluator_pb2.GetRatingsResponse(ratings=found)
+
+
+def _version(name: str) -> int:
+    number = name.removeprefix("version-")
+    return int(number) if number.isdigit() else -1
