@@ -32,6 +32,13 @@ def unpack_f16(data: bytes | bytearray | memoryview, out: Array16) -> None:
         raise ValueError(f"{len(memoryview(data).cast('B'))} bytes are no packed array of {out.size} values")
 
 
+def unpacked_f16(data: bytes, count: int) -> npt.NDArray[np.float16]:
+    """Unpacks into a new array, float16 [count]. Raises ValueError as `unpack_f16` does."""
+    out = np.empty(count, np.float16)
+    unpack_f16(data, out)
+    return out
+
+
 def _bits(array: Array16, name: str) -> npt.NDArray[np.uint16]:
     if array.dtype.itemsize != 2 or array.dtype.kind not in "fui":
         raise ValueError(f"{name} must hold 16-bit numbers, not {array.dtype}")

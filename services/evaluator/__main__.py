@@ -65,7 +65,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     config = service.config
     settings = config.services.evaluator
     game = evaluation_game(config.game)
-    wire.register_sparse(packing.pack_f16, packing.unpack_f16)
+    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
     layout_hash = VecGame(game, 1, 0).layout.hash
 
     def client() -> InferenceClient:

@@ -5,15 +5,17 @@ import logging
 import threading
 
 import torch
-from five.model.schema import schema_of
 
+from dota import packing
 from dota.spaces import Layout
 from five.learning.buffer import SampleBuffer
 from five.learning.learner import Learner
 from five.learning.pacing import Pacer
 from five.learning.samples import learning_specs
 from five.model.policy import Policy, state_specs
+from five.model.schema import Schema
 from protos.five.v1 import experience_pb2_grpc
+from rapid import wire
 from rapid.rpc.server import serve
 from rapid.service import Service, start
 from run.config import RunConfig
@@ -41,7 +43,7 @@ def build(service: Service[RunConfig], group: Group, layout: Layout) -> tuple[Tr
     settings = config.services.optimizer
     training = Training(
         learner, intake, config.learning, service.parameters, Checkpoints(service.blobs, settings.checkpoints_kept),
-        desk, {"schema": schema_of(policy).id, "layout": layout.hash}, group.rank, settings.checkpoint_every_versions,
+        desk, {"schema": Schema.of(policy).id, "layout": layout.hash}, group.rank, settings.checkpoint_every_versions,
         group.agree)
     return training, desk
 
@@ -72,6 +74,7 @@ def main() -> None:
         config = service.config
         settings = config.services.optimizer
         torch.set_num_threads(settings.threads)
+        wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
         group = join(torch.device(settings.device))
         layout = Layout(config.game)
         training, desk = build(service, group, layout)
