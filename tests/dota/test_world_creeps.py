@@ -90,12 +90,31 @@ def test_the_lanes_meet_and_fight(new_world: Any) -> None:
 
 def test_creeps_of_a_wave_move_at_their_speed(new_world: Any) -> None:
     world = new_world(lanes=MID_ONLY)
-    world.step(8)
+    world.step(30)  # past the barracks' corners
     before = {u["index"]: (u["x"], u["y"]) for u in world.units("lane_creep")}
     world.step(15)  # 2 s
     for u in world.units("lane_creep"):
         x, y = before[u["index"]]
-        assert ((u["x"] - x) ** 2 + (u["y"] - y) ** 2) ** 0.5 == pytest.approx(650, rel=0.1)
+        assert ((u["x"] - x) ** 2 + (u["y"] - y) ** 2) ** 0.5 == pytest.approx(650, rel=0.05)
+
+
+def test_nobody_walks_back_first(new_world: Any, data: dict[str, Any]) -> None:
+    """Every creep is nearer to the enemy's fort after five seconds than after one."""
+    world = new_world(lanes=[False, True, False])
+    forts = {b["team"]: (b["x"], b["y"]) for b in data["map"]["buildings"] if b["kind"] == "fort"}
+
+    def gaps() -> dict[int, float]:
+        out = {}
+        for u in world.units("lane_creep"):
+            x, y = forts["dire" if u["team"] == 0 else "radiant"]
+            out[u["index"]] = ((u["x"] - x) ** 2 + (u["y"] - y) ** 2) ** 0.5
+        return out
+
+    world.step(8)
+    before = gaps()
+    world.step(30)
+    after = gaps()
+    assert all(before[i] - after[i] > 1000 for i in before)
 
 
 def test_attacking_a_hero_angers_his_creeps(new_world: Any) -> None:
@@ -104,8 +123,8 @@ def test_attacking_a_hero_angers_his_creeps(new_world: Any) -> None:
     a, b = world.hero(0)["unit"], world.hero(5)["unit"]
     world.set_unit(a, x=-500, y=-400)
     world.set_unit(b, x=-200, y=-250)
-    near = world.spawn("npc_dota_creep_badguys_ranged", 1, -300, -150)
-    bait = world.spawn("npc_dota_creep_goodguys_ranged", 0, -380, -60)
+    near = world.spawn("npc_dota_creep_badguys_ranged", 1, -300, -150, 1)
+    bait = world.spawn("npc_dota_creep_goodguys_ranged", 0, -380, -60, 1)
     world.set_unit(bait, extra_armor=300)
     world.step(2)
     assert world.unit(near)["attack_target"] in (-1, bait)
@@ -122,7 +141,7 @@ def test_farther_creeps_stay_calm(new_world: Any) -> None:
     a, b = world.hero(0)["unit"], world.hero(5)["unit"]
     world.set_unit(a, x=-500, y=-400)
     world.set_unit(b, x=-200, y=-250)
-    far = world.spawn("npc_dota_creep_badguys_ranged", 1, 200, 0)
+    far = world.spawn("npc_dota_creep_badguys_ranged", 1, 200, 0, 1)
     world.order(a, "attack", b)
     world.step(2)
     assert world.unit(far)["attack_target"] != a

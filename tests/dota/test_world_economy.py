@@ -89,7 +89,7 @@ def test_the_courier_brings_what_was_bought(new_world: Any) -> None:
 
 
 def test_consumables_are_bought_again_until_ten_minutes(new_world: Any) -> None:
-    world = new_world(keep_salve=1)
+    world = new_world(keep_salve=1, keep_teleport=0)
     world.clear_items(0)
     world.set_gold(0, 115)
     world.step(3)

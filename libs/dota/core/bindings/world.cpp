@@ -371,14 +371,19 @@ void bind_world(nb::module_& m) {
            nb::arg("unit"), nb::arg("type"), nb::arg("target") = -1, nb::arg("x") = 0.0f, nb::arg("y") = 0.0f,
            nb::arg("slot") = -1, nb::arg("tree") = -1)
       .def("spawn",
-           [](PyWorld& p, const std::string& type, int team, float x, float y) {
+           [](PyWorld& p, const std::string& type, int team, float x, float y, int lane) {
              const auto at = p.tables().unit_index.find(type);
              if (at == p.tables().unit_index.end()) throw nb::key_error(("there is no unit '" + type + "'").c_str());
              Context c = p.context();
-             const Unit* u = spawn_unit(c, at->second, team, {x, y}, 0);
+             Unit* u = spawn_unit(c, at->second, team, {x, y}, 0);
+             if (u && lane >= 0) {
+               u->lane = static_cast<std::int8_t>(lane);
+               u->order.type = OrderType::FollowLane;
+             }
              return u ? static_cast<int>(u - p.world().units.data()) : -1;
            },
-           nb::arg("type"), nb::arg("team"), nb::arg("x"), nb::arg("y"))
+           nb::arg("type"), nb::arg("team"), nb::arg("x"), nb::arg("y"), nb::arg("lane") = -1,
+           "A unit; with a lane it walks it and fights as a lane creep. Returns its index.")
       .def("kill",
            [](PyWorld& p, int victim, int killer) {
              Context c = p.context();

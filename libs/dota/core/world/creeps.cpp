@@ -16,6 +16,14 @@ Vec2 unit_vector(Vec2 v) {
   return n > 1e-3f ? v * (1 / n) : Vec2{1, 0};
 }
 
+// The waypoint a new creep walks to first. Some of the map's spawners stand past their lane's first corner, towards
+// the enemy: that corner is passed already, else one side's wave would first walk back and lose seconds on the other.
+std::int16_t first_waypoint(const MapLane& path) {
+  const auto& points = path.waypoints;
+  const bool past = points.size() > 1 && distance(path.spawn, points[1]) < distance(points[0], points[1]);
+  return past ? 1 : 0;
+}
+
 void spawn_creep(Context& c, int team, int lane, CreepKind kind, int stage, Vec2 pos, float facing, bool first) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
@@ -24,6 +32,7 @@ void spawn_creep(Context& c, int team, int lane, CreepKind kind, int stage, Vec2
   if (!u) return;
   u->lane = static_cast<std::int8_t>(lane);
   u->order.type = OrderType::FollowLane;
+  u->waypoint = first_waypoint(c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)]);
   u->first_wave = first && lane != static_cast<int>(Lane::Mid) && g.side_lanes_peaceful;
   if (stage < 2) {  // mega creeps already hold every upgrade
     const CreepGrowth& grow = (stage == 0 ? g.growth : g.super_growth)[k];
@@ -43,7 +52,7 @@ void spawn_wave(Context& c, int team, int lane) {
   const GameRules& g = *c.tables.game;
   const TeamState& t = w.teams[static_cast<std::size_t>(team)];
   const MapLane& path = c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)];
-  const Vec2 ahead = unit_vector(path.waypoints.front() - path.spawn), side{-ahead.y, ahead.x};
+  const Vec2 ahead = unit_vector(path.waypoints[static_cast<std::size_t>(first_waypoint(path))] - path.spawn), side{-ahead.y, ahead.x};
   const float facing = std::atan2(ahead.y, ahead.x);
   const bool siege = w.time >= g.siege_first && w.waves % g.siege_nth == 0;
   const int counts[3] = {g.melee_count.value(w.time), g.ranged_count.value(w.time), siege ? g.siege_count.value(w.time) : 0};
