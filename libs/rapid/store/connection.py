@@ -21,7 +21,7 @@ def connect(url: str, config: StoreConfig) -> redis.Redis:
     try:
         client: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
-            socket_keepalive=not url.startswith("unix"), health_check_interval=30,
+            health_check_interval=30, **({} if url.startswith("unix") else {"socket_keepalive": True}),
             retry=Retry(ExponentialWithJitterBackoff(*_BACKOFF), RETRIES),
             retry_on_error=[redis.BusyLoadingError])
     except (ValueError, TypeError) as error:
