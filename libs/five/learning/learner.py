@@ -4,7 +4,7 @@ Order of a step (Berner et al. 2019, section 3.2): loss and gradient, average ov
 Adam, then the running statistics of observations and rewards.
 """
 
-import warnings
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ from five.learning.clip import ElementClip
 from five.learning.ppo import Loss, Reduce, UnrolledPolicy, ppo_loss
 from five.learning.samples import Array, split_batch
 from five.schedules import Hyperparameters
+
+log = logging.getLogger(__name__)
 
 _ALIGNMENT = 16  # elements: where a parameter's gradient may begin in the flat vector
 
@@ -155,7 +157,7 @@ class Learner:
         if skipped:
             self.skipped_steps += 1
             self.skip_reason = self._why(loss, verdict.tolist())
-            warnings.warn(f"gradient step {self.gradient_steps} skipped: {self.skip_reason}", stacklevel=2)
+            log.warning("gradient step %d skipped: %s", self.gradient_steps, self.skip_reason)
         else:
             clipped = self._clip.apply_(self._gradient)
             learning_rate = 0.0 if held else hyper.learning_rate
