@@ -72,6 +72,7 @@ class Result:
     game_seconds: float
     agent_statistics: Array
     opponent_statistics: Array
+    place: int  # of the game; its last state stands there while ``on_result`` runs
 
 
 class Matches:
@@ -169,4 +170,4 @@ class Matches:
         score = 0.5 if winner == DRAW else float(winner - 1 == pairing.side)
         statistics = self._games.stats[i].mean(axis=1)
         return Result(pairing, score, float(self._games.game_time[i]), statistics[pairing.side].copy(),
-                      statistics[1 - pairing.side].copy())
+                      statistics[1 - pairing.side].copy(), i)

@@ -1,6 +1,5 @@
 """The RPC face of the evaluator: ratings, and matches on request."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,20 +64,24 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         pairings = iter([Pairing(agent, opponent, i % 2) for i in range(request.games)])
         games = VecGame(self.game, min(CONCURRENT, request.games), request.seed, self.threads)
         results: list[Result] = []
-        recorded: list[Replay] = []
+        recorded: list[tuple[int, Replay]] = []
+        target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
+        path = ""
 
         def on_start(game: int) -> None:
             if request.replay and not recorded:
-                recorded.append(games.record(game))
+                recorded.append((game, games.record(game)))
+
+        def on_result(result: Result) -> None:
+            nonlocal path
+            if recorded and not path and result.place == recorded[0][0]:
+                self.replays.mkdir(parents=True, exist_ok=True)
+                recorded[0][1].save(target, games.hash(result.place))
+                path = str(target)
+            results.append(result)
 
         matches = Matches(games, self.inference(), games.layout.heroes)
-        await matches.play(lambda: next(pairings, None), results.append, on_start=on_start)
-        path = ""
-        if recorded:
-            self.replays.mkdir(parents=True, exist_ok=True)
-            target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
-            await asyncio.to_thread(recorded[0].save, target)
-            path = str(target)
+        await matches.play(lambda: next(pairings, None), on_result, on_start=on_start)
         scores = [r.score for r in results]
         return evaluator_pb2.PlayMatchResponse(
             won=scores.count(1.0), lost=scores.count(0.0), drawn=scores.count(0.5), version=version,

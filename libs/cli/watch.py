@@ -1,0 +1,131 @@
+"""`five watch`: a replay as a film, on the real map."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import imageio.v2 as imageio
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw, ImageFont
+
+from dota import replay
+from dota.spaces import DATA
+
+STEP_SECONDS = 4 / 30
+SIDE = 720  # pixels of the map
+PANEL = 44  # pixels of the line below it
+FILM_RATE = 25
+GROUND = {-9: (20, 24, 28), 1: (58, 84, 92), 2: (86, 92, 66), 3: (98, 104, 76), 4: (112, 112, 92)}
+TREES = (58, 76, 48)
+TEAMS = ((96, 200, 110), (224, 92, 80), (200, 190, 120))
+SIZES = {"hero": 8, "lane_creep": 3, "neutral": 3, "roshan": 8, "tower": 7, "barracks": 7, "fort": 12, "filler": 4,
+         "shrine": 5, "fountain": 9, "courier": 3, "ward": 3, "summon": 4}
+Picture = npt.NDArray[np.uint8]
+
+
+class Map:
+    """The map of a patch as a picture, and world coordinates on it."""
+
+    def __init__(self, patch: str) -> None:
+        data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text())
+        world = data["world"]
+        self._x, self._y = float(world["min_x"]), float(world["min_y"])
+        self._extent = float(world["cell"] * world["w"])
+        shape = (world["h"], world["w"])
+        levels, trees = (_runs(data["grids"][name], shape) for name in ("elevation", "tree_count"))
+        ground = np.zeros((*shape, 3), np.uint8)
+        for level in np.unique(levels):
+            ground[levels == level] = GROUND.get(int(level), GROUND[4])
+        ground[trees > 0] = TREES
+        self.picture = Image.fromarray(ground[::-1]).resize((SIDE, SIDE), Image.Resampling.NEAREST)
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Pixel of a place; north is up."""
+        return (x - self._x) / self._extent * SIDE, SIDE - (y - self._y) / self._extent * SIDE
+
+
+def _runs(flat: list[int], shape: tuple[int, int]) -> npt.NDArray[np.int64]:
+    pairs = np.array(flat, np.int64).reshape(-1, 2)
+    return np.repeat(pairs[:, 0], pairs[:, 1]).reshape(shape)
+
+
+def draw(ground: Map, frame: dict[str, Any]) -> Picture:
+    """One picture of a spectator's frame, uint8 [SIDE + PANEL, SIDE, 3]."""
+    image = Image.new("RGB", (SIDE, SIDE + PANEL), (24, 26, 30))
+    image.paste(ground.picture)
+    pen = ImageDraw.Draw(image)
+    font = ImageFont.load_default()
+    for area in frame["areas"]:
+        x, y = ground.at(area["x"], area["y"])
+        r = area["radius"] / 16640 * SIDE
+        pen.ellipse((x - r, y - r, x + r, y + r), outline=TEAMS[area["team"]])
+    for unit in sorted(frame["units"], key=lambda u: u["kind"] == "hero"):
+        if not unit["alive"]:
+            continue
+        x, y = ground.at(unit["x"], unit["y"])
+        size = SIZES.get(unit["kind"], 3)
+        colour = TEAMS[unit["team"]]
+        box = (x - size, y - size, x + size, y + size)
+        if unit["kind"] in ("tower", "barracks", "fort", "filler", "shrine"):
+            pen.rectangle(box, fill=colour, outline=(0, 0, 0))
+        else:
+            pen.ellipse(box, fill=colour, outline=(0, 0, 0) if unit["kind"] == "hero" else None)
+        if unit["kind"] in ("hero", "tower", "fort", "roshan") and unit["max_hp"] > 0:
+            share = max(0.0, unit["hp"] / unit["max_hp"])
+            pen.rectangle((x - 10, y - size - 6, x + 10, y - size - 3), fill=(40, 0, 0))
+            pen.rectangle((x - 10, y - size - 6, x - 10 + 20 * share, y - size - 3), fill=(90, 230, 90))
+        if unit["kind"] == "hero":
+            pen.text((x + size + 2, y - 6), unit["name"].removeprefix("npc_dota_hero_"), fill=(255, 255, 255), font=font)
+    for shot in frame["projectiles"]:
+        x, y = ground.at(shot["x"], shot["y"])
+        pen.ellipse((x - 2, y - 2, x + 2, y + 2), fill=(250, 240, 160))
+    pen.text((10, SIDE + 8), caption(frame), fill=(230, 230, 230), font=font)
+    return np.asarray(image)
+
+
+def caption(frame: dict[str, Any]) -> str:
+    """The line below the map: the clock, the score, and each hero's level and gold."""
+    time = int(frame["time"])
+    clock = f"{'-' if time < 0 else ''}{abs(time) // 60}:{abs(time) % 60:02d}"
+    heroes = [f"{u['name'].removeprefix('npc_dota_hero_')} lvl {u['level']} {u['gold']:.0f}g"
+              for u in frame["units"] if u["kind"] == "hero"]
+    return f"{clock}   {frame['kills'][0]} : {frame['kills'][1]}   " + "   ".join(heroes)
+
+
+def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[Picture]:
+    """The film's pictures: ``speed`` game seconds to a second, at most ``seconds`` long. Raises ValueError for a file
+    that is no replay."""
+    patch = replay.Replay.load(path).config.patch
+    ground = Map(patch)
+    due, shown = 0.0, 0
+    for step, frame in enumerate(replay.run(path)):
+        if step * STEP_SECONDS < due:
+            continue
+        due += speed / FILM_RATE
+        shown += 1
+        if seconds is not None and shown > seconds * FILM_RATE:
+            return
+        yield draw(ground, frame)
+
+
+def watch(path: str, out: str | None, speed: float, seconds: float | None) -> int:
+    """Writes the film; prints where. Raises RuntimeError when the replay cannot be read."""
+    source = Path(path)
+    target = Path(out) if out else source.with_suffix(".mp4")
+    if target.suffix not in (".gif", ".mp4"):
+        raise RuntimeError(f"{target}: a film ends in .gif or .mp4")
+    if not source.is_file():
+        raise RuntimeError(f"{source}: there is no such replay")
+    options: dict[str, Any] = {"fps": FILM_RATE}
+    if target.suffix == ".mp4":
+        options |= {"quality": 7, "macro_block_size": 4}
+    try:
+        with imageio.get_writer(target, **options) as film:
+            for picture in pictures(source, speed, seconds):
+                film.append_data(picture)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from None
+    print(target)
+    return 0
