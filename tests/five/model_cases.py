@@ -3,10 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
+
 from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout
 from five.config import ModelConfig
-from torch import Tensor
 
 SMALL = ModelConfig(
     lstm=24, lstm_input=16, key=6, unit_hidden=12, unit=8, set_hidden=7, set=5, unit_embedding=4,

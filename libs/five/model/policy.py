@@ -164,26 +164,6 @@ class Policy(nn.Module):
         counts = {name: count for name, count in counts.items() if count}
         return {**counts, "total": sum(counts.values())}
 
-    def flops_per_team_step(self, present: float = 1.0) -> float:
-        """Floating-point operations of one team's forward pass, counting the matrix products (two a multiply-add).
-
-        ``present``: share of the slots of units and sets that are filled. Learning takes three times as much.
-        """
-        h = self.layout.heroes
-        filled = {name: spec.block.instances * present for name, spec in self.trunk.reader.sets.items()}
-        filled |= {tower.name: len(tower.slots) * present for tower in self.trunk.reader.towers}
-        products = sum(_size(self.trunk.sets[name]) * filled[name] for name in self.trunk.sets)
-        for name, tower in self.trunk.towers.items():
-            once = _size(tower.get_submodule("first.shared"))
-            products += filled[name] * (once + h * (_size(tower) - once))
-        for net, times in ((self.trunk.minimap, 1), (self.trunk.nearby_map, h)):
-            for layer, positions in zip((net.first, net.second), net.positions, strict=True):
-                products += times * positions * _size(layer) if layer is not None else 0
-        products += _size(self.join.shared) + h * _size(self.join.private)
-        per_hero = sum(_size(part) for part in (self.core, self.heads, self.value, self.auxiliary))
-        products += h * (per_hero + self.embeddings.table("action").numel())
-        return 2.0 * products
-
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 
@@ -219,12 +199,6 @@ class Policy(nn.Module):
 
 def _leading(x: Tensor, *lead: int) -> Tensor:
     return x.view(*lead, *x.shape[1:])
-
-
-def _size(part: nn.Module) -> int:
-    """Elements of its weight matrices: multiply-adds of one row. Biases, and tables that are looked up, do not
-    multiply."""
-    return sum(p.numel() for name, p in part.named_parameters() if p.dim() > 1 and not name.startswith("gate"))
 
 
 def _embedding_of(rows: Tensor, trunk: TrunkOutput) -> Tensor:

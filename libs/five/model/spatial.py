@@ -10,6 +10,8 @@ class MapNet(nn.Module):
 
     def __init__(self, side: int, channels: int, filters: int) -> None:
         super().__init__()
+        if side < 2:
+            raise ValueError(f"a map needs at least 2 cells a side for its 2x2 kernels, not {side}")
         self.side = side
         self.first = nn.Conv2d(channels, filters, 2)
         first = side - 1
