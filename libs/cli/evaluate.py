@@ -52,11 +52,7 @@ def write_report(folder: RunFolder) -> int:
     config = load(folder.path / "cluster.yaml")
     client = connect(config.store.state_url, config.store)
     require_reachable(client, config.store.state_url, "state")
-    state = RunState(client, config.name)
-    first = state.events.read(limit=1)
-    events = [{"at": e.at, "who": e.who, "what": e.what, "details": e.details} for e in reversed(state.events.last(500))]
-    records = report.collect(Series(client, config.name), config.name, first[0].at if first else 0.0, events,
-                             config.buffer.sample_reuse)
+    records = report.collect(RunState(client, config.name), Series(client, config.name), config.buffer.sample_reuse)
     report.write(records, folder.report)
     print(folder.report)
     return 0

@@ -12,9 +12,11 @@ import numpy as np
 
 from cli.plots import Line, Plot, draw, gaps, line
 from rapid.store.series import Record, Series
+from rapid.store.state import RunState
 
 STALENESS_TARGET = 1.0  # Berner et al. 2019, section 4.1: kept between 0 and 1
 SMOOTH_GAMES = 40
+EVENTS = 500  # shown at most
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,13 @@ class RunRecords:
     reuse_target: float = 1.0
 
 
-def collect(series: Series, name: str, began: float, events: list[dict[str, Any]], reuse_target: float) -> RunRecords:
-    """Reads a run's series."""
-    return RunRecords(name, began, list(series.read("versions")), list(series.read("games")),
-                      list(series.read("ratings")), events, reuse_target)
+def collect(state: RunState, series: Series, reuse_target: float) -> RunRecords:
+    """Reads all that a run's store holds for its report."""
+    first = state.events.read(limit=1)
+    events = [{"at": e.at, "who": e.who, "what": e.what, "details": e.details}
+              for e in reversed(state.events.last(EVENTS))]
+    return RunRecords(state.run, first[0].at if first else time.time(), list(series.read("versions")),
+                      list(series.read("games")), list(series.read("ratings")), events, reuse_target)
 
 
 def plots(run: RunRecords) -> list[Plot]:
@@ -158,7 +163,7 @@ def render(run: RunRecords, now: float | None = None) -> str:
     rows = "".join(
         f"<tr><td>{(e.get('at', run.began) - run.began) / 60:.1f} min</td><td>{html.escape(str(e.get('who', '')))}</td>"
         f"<td>{html.escape(str(e.get('what', '')))}</td><td>{html.escape(str(e.get('details', '')))}</td></tr>"
-        for e in run.events[-200:])
+        for e in run.events)
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     note = f"made {made}" + ("; shaded: no version came out" if shaded else "")
     return PAGE.format(name=html.escape(run.name), made=note, head=head, cards=cards, events=rows)

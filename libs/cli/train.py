@@ -45,16 +45,12 @@ class Reporter:
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         self._events = Events(cluster.folder.path / "tensorboard", cluster.series)
-        first = cluster.state.events.read(limit=1)
-        self._began = first[0].at if first else time.time()
 
     def write(self) -> None:
         """Writes both; a store that is away leaves them as they were."""
         c = self._cluster
         try:
-            events = [{"at": e.at, "who": e.who, "what": e.what, "details": e.details}
-                      for e in reversed(c.state.events.last(500))]
-            records = report.collect(c.series, c.config.name, self._began, events, c.config.buffer.sample_reuse)
+            records = report.collect(c.state, c.series, c.config.buffer.sample_reuse)
             self._events.update()
         except redis.RedisError:
             return

@@ -45,6 +45,10 @@ class Map:
         """Pixel of a place; north is up."""
         return (x - self._x) / self._extent * SIDE, SIDE - (y - self._y) / self._extent * SIDE
 
+    def length(self, units: float) -> float:
+        """Pixels of a length in world units."""
+        return units / self._extent * SIDE
+
 
 def _runs(flat: list[int], shape: tuple[int, int]) -> npt.NDArray[np.int64]:
     pairs = np.array(flat, np.int64).reshape(-1, 2)
@@ -57,10 +61,10 @@ def draw(ground: Map, frame: dict[str, Any]) -> Picture:
     image.paste(ground.picture)
     pen = ImageDraw.Draw(image)
     font = ImageFont.load_default()
-    for area in frame["areas"]:
-        x, y = ground.at(area["x"], area["y"])
-        r = area["radius"] / 16640 * SIDE
-        pen.ellipse((x - r, y - r, x + r, y + r), outline=TEAMS[area["team"]])
+    for place_x, place_y, radius, team in frame["areas"]:
+        x, y = ground.at(place_x, place_y)
+        r = ground.length(radius)
+        pen.ellipse((x - r, y - r, x + r, y + r), outline=TEAMS[team])
     for unit in sorted(frame["units"], key=lambda u: u["kind"] == "hero"):
         if not unit["alive"]:
             continue
@@ -77,9 +81,10 @@ def draw(ground: Map, frame: dict[str, Any]) -> Picture:
             pen.rectangle((x - 10, y - size - 6, x + 10, y - size - 3), fill=(40, 0, 0))
             pen.rectangle((x - 10, y - size - 6, x - 10 + 20 * share, y - size - 3), fill=(90, 230, 90))
         if unit["kind"] == "hero":
-            pen.text((x + size + 2, y - 6), unit["name"].removeprefix("npc_dota_hero_"), fill=(255, 255, 255), font=font)
-    for shot in frame["projectiles"]:
-        x, y = ground.at(shot["x"], shot["y"])
+            name = unit["name"].removeprefix("npc_dota_hero_")
+            pen.text((x + size + 2, y - 6), name, fill=(255, 255, 255), font=font)
+    for place_x, place_y, *_ in frame["projectiles"]:
+        x, y = ground.at(place_x, place_y)
         pen.ellipse((x - 2, y - 2, x + 2, y + 2), fill=(250, 240, 160))
     pen.text((10, SIDE + 8), caption(frame), fill=(230, 230, 230), font=font)
     return np.asarray(image)
