@@ -135,6 +135,14 @@ def test_two_waves_that_meet_pass_through_each_other(core: Any, tables: Any, gro
     assert closest >= 2 * radius - 0.5, "bodies overlapped"
 
 
+def test_a_creep_gets_out_of_the_pocket_between_two_fighters(ground: Any) -> None:
+    for x, y in ((21.6, -24.3), (-14.1, -29.9)):
+        ground.add(CREEP[0], 0, (x, y))
+    creep = ground.add(CREEP[0], 0, (0.0, 0.0))
+    ground.face(creep, -math.pi / 2)
+    assert ground.walk([(creep, 32.0, -148.0)], 5.0, 3 * FPS) >= 0
+
+
 def test_a_boxed_in_unit_neither_moves_nor_jumps(ground: Any) -> None:
     inner = ground.add("npc_dota_hero_axe", 0, (0.0, 0.0))
     for k in range(6):
@@ -149,6 +157,19 @@ def test_a_goal_that_another_body_stands_on_is_reached_by_touching_it(tables: An
     hero = ground.add("npc_dota_hero_axe", 0, (-300.0, 0.0))
     assert ground.walk([(hero, 0.0, 0.0)], 1.0, 3 * FPS) >= 0
     assert 48 <= math.dist(ground.position(hero), (0.0, 0.0)) <= 53
+
+
+def test_attackers_come_within_reach_of_a_building_from_every_side(core: Any, tables: Any, ground: Any) -> None:
+    tower = next(b for b in core.map_buildings(tables) if b["id"] == "dota_badguys_tower1_bot")
+    reach = 100.0 + 16.0 + tower["bounds"] - 1
+    goals = []
+    for k in range(8):
+        angle = k * math.pi / 4
+        at = (tower["pos"][0] + 330 * math.cos(angle), tower["pos"][1] + 330 * math.sin(angle))
+        goals.append((ground.add(CREEP[0], 0, ground.free_place(at, 16.0)), *tower["pos"]))
+    assert ground.walk(goals, reach, 5 * FPS) >= 0
+    for creep, x, y in goals:
+        assert math.dist(ground.position(creep), (x, y)) <= reach
 
 
 def test_phased_and_flying_bodies_go_through(ground: Any) -> None:

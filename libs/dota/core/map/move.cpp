@@ -115,8 +115,9 @@ bool step_around(const World& w, Unit& u, const Near& near, Vec2 direction, floa
     const float cross = direction.x * d.y - direction.y * d.x;
     u.path_side = cross < -1.0f ? 1 : -1;
   }
-  static constexpr float kCos[] = {0.8660254f, 0.5f, 0.0871557f, -0.2588190f};  // 30, 60, 85, 105 degrees
-  static constexpr float kSin[] = {0.5f, 0.8660254f, 0.9961947f, 0.9659258f};
+  // 30, 60, 85, 105 and 130 degrees; the last two lead out of a pocket between two bodies.
+  static constexpr float kCos[] = {0.8660254f, 0.5f, 0.0871557f, -0.2588190f, -0.6427876f};
+  static constexpr float kSin[] = {0.5f, 0.8660254f, 0.9961947f, 0.9659258f, 0.7660444f};
   for (const int side : {static_cast<int>(u.path_side), -static_cast<int>(u.path_side)})
     for (std::size_t k = 0; k < std::size(kCos); ++k) {
       to = u.pos + rotated(direction, kCos[k], static_cast<float>(side) * kSin[k]) * step;
@@ -180,7 +181,7 @@ bool move_towards(Context& c, Unit& u, Vec2 goal, float arrive) {
   const Vec2 way = next - u.pos;
   const float length = way.length();
   // Where the goal itself is solid, the place nearest to it is the end.
-  const bool at_end = !flying && u.path != kNoPath && distance(u.pos, u.path_end) <= std::max(arrive, 1.0f) &&
+  const bool at_end = !flying && u.path != kNoPath && distance(u.pos, u.path_end) <= std::clamp(arrive, 1.0f, kCell / 2) &&
                       !cell_open(c.world, cell_of(goal));
   if (length < 1e-3f || at_end) return at_end;
   if (turn(u, way) > c.tables.rules.action_angle_rad) return false;
