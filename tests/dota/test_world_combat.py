@@ -291,3 +291,74 @@ def test_aegis_brings_its_bearer_back_on_the_spot(new_world: Any) -> None:
     assert abs(u["x"] - MID[0]) < 400
     world.kill(b, a)
     assert world.hero(5)["deaths"] == 1
+
+
+def uphill_pair(data: dict[str, Any]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Two walkable places 300 apart near mid, the second one level higher."""
+    grids, world = data["map"]["grids"], data["map"]["world"]
+
+    def cells(name: str) -> list[int]:
+        runs = grids[name]
+        return [v for k in range(0, len(runs), 2) for v in [runs[k]] * runs[k + 1]]
+
+    level, blocked = cells("elevation"), cells("blocked_at_start")
+    for r in range(90, 170):
+        for c in range(90, 165):
+            row = r * world["w"]
+            if all(not blocked[row + k] for k in range(c, c + 6)) and level[row + c + 5] == level[row + c] + 1 >= 1:
+                x, y = world["min_x"] + 64 * c + 32, world["min_y"] + 64 * r + 32
+                return (x, y), (x + 5 * 64, y)
+    raise AssertionError("the map has no step near mid")
+
+
+@pytest.mark.parametrize("uphill", [True, False])
+def test_a_quarter_of_ranged_attacks_misses_uphill(new_world: Any, data: dict[str, Any], uphill: bool) -> None:
+    low, high = uphill_pair(data)
+    world = new_world()
+    hero = world.hero(0)["unit"]
+    world.clear_items(0)
+    for _ in range(6):
+        world.give_item(0, "hyperstone")
+    source, goal = (low, high) if uphill else (high, low)
+    target = world.spawn("npc_dota_badguys_siege", 1, *goal)
+    world.set_unit(target, extra_armor=100)
+    world.set_unit(hero, x=source[0], y=source[1], facing=0.0 if uphill else 3.14)
+    watcher = world.spawn("npc_dota_creep_goodguys_ranged", 0, goal[0], goal[1] + 60)  # gives sight of the high ground
+    world.set_unit(watcher, extra_armor=2000)
+    world.step()
+    world.order(hero, "attack", target)
+    shots = hits = 0
+    last = 0.0
+    for _ in range(600):
+        world.step()
+        u = world.unit(hero)
+        shots += u["last_attack"] > last + 1e-3
+        last = max(last, u["last_attack"])
+        hits += world.unit(target)["hp"] < 875
+        world.set_unit(target, hp=875)
+    assert shots > 150
+    missed = shots - hits
+    if uphill:
+        assert 0.12 * shots < missed < 0.4 * shots
+    else:
+        assert missed <= 3  # in flight at the end, or two hits in one step
+
+
+def test_the_earlier_patch_has_its_own_numbers(core: Any) -> None:
+    """7.19: 18 hp a strength, regeneration as a percentage of strength, armor 0.05 A / (1 + 0.05 A)."""
+    from tests.dota.conftest import FILES, read_data
+
+    old = read_data("7.19")
+    tables = core.load_tables(*(old[f] for f in FILES))
+    world = core.World(tables, {"start_s": 0.0, "lanes": [False, True, False]}, ["nevermore"], ["nevermore"], 1)
+    world.clear_items(0)
+    hero = old["heroes"]["heroes"]["npc_dota_hero_nevermore"]
+    u = world.unit(world.hero(0)["unit"])
+    assert u["max_hp"] == pytest.approx(hero["base_hp"] + 18 * hero["base_str"])
+    assert u["hp_regen"] == pytest.approx(hero["base_hp_regen"] * (1 + 0.0055 * hero["base_str"]), rel=1e-4)
+    target = world.spawn("npc_dota_creep_badguys_melee", 1, *MID)
+    armor = world.unit(target)["armor"]
+    lost = world.damage(world.hero(0)["unit"], target, 100)
+    assert lost == pytest.approx(100 * (1 - 0.05 * armor / (1 + 0.05 * armor)), rel=1e-5)
+    world.step(300)
+    assert world.units("lane_creep")

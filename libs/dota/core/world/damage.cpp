@@ -6,8 +6,9 @@
 namespace dota {
 namespace {
 
+// Share of physical damage that gets through; the formula passes 100 % reduction at very high armor.
 float armor_factor(const Rules& r, float armor) {
-  return 1 - r.armor_a * armor / (r.armor_b + r.armor_c * std::fabs(armor));
+  return std::max(0.0f, 1 - r.armor_a * armor / (r.armor_b + r.armor_c * std::fabs(armor)));
 }
 
 bool is_building(const Unit& u) {

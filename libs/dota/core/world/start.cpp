@@ -100,6 +100,7 @@ void place_hero(Context& c, int index, int def_index) {
   const float angle = 6.2831853f * static_cast<float>(index % 5) / 5;
   const Vec2 pos = free_place(w, *c.tables.map, home + Vec2{std::cos(angle), std::sin(angle)} * 100, 24);
   h.def = static_cast<std::int16_t>(def_index);
+  h.build_id = static_cast<std::uint16_t>(def_index);  // the data hold one build a hero
   h.in_game = true;
   h.gold = c.tables.rules.start_gold;
   h.ability_points = 1;
