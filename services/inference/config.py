@@ -11,7 +11,8 @@ class InferenceConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     addresses: list[str] = Field(
-        ["127.0.0.1:7100"], min_length=1, description="host:port of every server; a local cluster starts one for each.")
+        [], description="Where the servers are reached, host:port; one of them may stand for many servers behind it. "
+        "Empty in a local cluster: it starts one on a free port.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where the forward pass runs.")
     threads: int = Field(1, ge=1, le=256, description="Torch threads of the forward pass on the CPU.")
     max_batch: int = Field(256, ge=1, le=65536, description="Team-steps of one forward pass at most; a request "
@@ -29,3 +30,9 @@ class InferenceConfig(BaseModel):
     poll_seconds: float = Field(2.0, gt=0, description="Longest time between two looks for a newer version.")
     load_timeout_seconds: float = Field(60.0, gt=0, description="Longest time that loading a version may take.")
     seed: int = Field(0, ge=0, description="Seed of action sampling; the server's id is mixed in.")
+
+    def listen(self, identity: str) -> str:
+        """Where the server of that id listens: at its own address on this machine, else on every interface."""
+        index = int(identity) if identity.isdigit() and int(identity) < len(self.addresses) else 0
+        host, _, port = (self.addresses[index] if self.addresses else "127.0.0.1:0").rpartition(":")
+        return f"{host if host in ('127.0.0.1', 'localhost', '[::1]') else '0.0.0.0'}:{port}"

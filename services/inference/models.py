@@ -22,11 +22,30 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class Acted(Protocol):
     """What a policy returns for B teams of H heroes."""
 
-    actions: torch.Tensor  # int16 [B, H, 6]
-    logp: torch.Tensor  # float32 [B, H]
-    values: torch.Tensor  # float32 [B, H]
-    aux: dict[str, torch.Tensor]
-    state: dict[str, torch.Tensor]
+    @property
+    def actions(self) -> torch.Tensor:
+        """int16 [B, H, 6]."""
+        ...
+
+    @property
+    def logp(self) -> torch.Tensor:
+        """float32 [B, H]."""
+        ...
+
+    @property
+    def values(self) -> torch.Tensor:
+        """float32 [B, H]."""
+        ...
+
+    @property
+    def aux(self) -> dict[str, torch.Tensor]:
+        """Probabilities by head, [B, H, ...]."""
+        ...
+
+    @property
+    def state(self) -> dict[str, torch.Tensor]:
+        """The recurrent state after the step, [B, ...]."""
+        ...
 
 
 class ActingPolicy(Protocol):

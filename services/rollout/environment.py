@@ -1,14 +1,17 @@
 """Where a group's games run: in this process, or in the environment service. Both look the same from here."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dota.vec_game import STATS, VecGame
+from rapid.clients.environment import EnvironmentClient
+from rapid.rpc.errors import CallFailed, StatusCode
 from services.rollout.ring import Arrays
 
 Ints = npt.NDArray[np.int32]
@@ -78,3 +81,61 @@ class LocalEnvironment:
         for name, array in self._games.obs.items():
             out[name][...] = array
         return Outcome(self._games.signals, self._games.winner, self._games.game_time, self._games.stats)
+
+
+class RemoteEnvironment:
+    """Games in the environment service. They are opened at first use, and anew after they were lost."""
+
+    def __init__(self, connect: Callable[[], EnvironmentClient], games: int, seed: int, game_config: str,
+                 threads: int) -> None:
+        self._connect = connect
+        self._games = games
+        self._seed = seed
+        self._config = game_config
+        self._threads = threads
+        self._client: EnvironmentClient | None = None
+        self._all = np.arange(games, dtype=np.int32)
+
+    @property
+    def statistic_names(self) -> tuple[str, ...]:
+        return STATS
+
+    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
+        """Raises ConnectionError when no games can be had now, or those there were are lost."""
+        try:
+            if self._client is None:
+                client = self._connect()
+                try:
+                    await client.open(self._games, self._seed, self._config, self._threads)
+                except BaseException:
+                    await client.close()
+                    raise
+                self._client = client
+                self._seed = (self._seed + 1) % 2**63
+            step = await self._client.reset(games, controllers)
+        except CallFailed as failure:
+            await self._lose(failure)
+        for name, array in step.observations.items():
+            out[name][games] = array
+
+    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+        if self._client is None:
+            raise ConnectionError("there are no games: reset them first")
+        try:
+            step = await self._client.step(self._all, actions)
+        except CallFailed as failure:
+            await self._lose(failure)
+        for name, array in step.observations.items():
+            out[name][...] = array
+        return Outcome(step.signals, step.winners, step.game_time, step.statistics)
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _lose(self, failure: CallFailed) -> NoReturn:
+        await self.close()
+        if not failure.may_retry and failure.code is not StatusCode.INTERNAL:
+            raise failure  # refused: another try would be refused again
+        raise ConnectionError(str(failure)) from failure

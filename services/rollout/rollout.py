@@ -57,6 +57,7 @@ class Progress:
     queue_us: int = 0
     forward_us: int = 0
     newest_version: int = -1
+    idle: bool = True
 
 
 @dataclass
@@ -101,8 +102,10 @@ class Group:
         await self._begin(step, self._everything, stagger=True)
         while not wiring.gate.stopping:
             waited = time.perf_counter()
+            self.progress.idle = True
             await wiring.gate.open()
             await wiring.sender.room()
+            self.progress.idle = False
             began = time.perf_counter()
             self.progress.wait_seconds += began - waited
             answer = await self._act(step)

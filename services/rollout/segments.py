@@ -147,7 +147,8 @@ class Segments:
         """float32 [T, n]: 1 where an enemy building that stood in the observation of step t is gone in the next."""
         rows = self._ring.span(start, steps + 1)
         stands = self._ring.observations["shared"][rows[:, None], game, side, self._buildings[None]] > 0
-        return (stands[:-1] & ~stands[1:]).astype(np.float32)
+        fallen: Array = (stands[:-1] & ~stands[1:]).astype(np.float32)
+        return fallen
 
 
 def net_worth_ranks(net_worth: Array) -> npt.NDArray[np.int64]:

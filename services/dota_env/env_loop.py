@@ -1,0 +1,108 @@
+"""The games of one stream: stepped by the core outside the event loop, one request after another."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+from dota.vec_game import STATS, Controller, VecGame
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What k games show; ``observations`` lead with [k, 2]. Copies: the games go on beneath."""
+
+    observations: dict[str, Array]
+    signals: npt.NDArray[np.float32]
+    winners: npt.NDArray[np.uint8]
+    game_time: npt.NDArray[np.float32]
+    statistics: npt.NDArray[np.float32]
+    step_us: int
+
+
+class GameBatch:
+    """G games and the thread that steps them. The core releases the interpreter lock and uses threads of its own.
+
+    Everything is checked before the core is called: a bad request changes nothing.
+    """
+
+    statistic_names = STATS
+
+    def __init__(self, games: VecGame) -> None:
+        self._games = games
+        self._thread = ThreadPoolExecutor(1, "games")
+        self._heroes = games.layout.heroes
+
+    @classmethod
+    async def create(cls, config: GameConfig, games: int, seed: int, threads: int) -> "GameBatch":
+        """Makes the games. Raises ValueError as VecGame does."""
+        return cls(await asyncio.to_thread(VecGame, config, games, seed, threads))
+
+    @property
+    def games(self) -> int:
+        """G."""
+        return self._games.games
+
+    async def all(self) -> Shown:
+        """What all games show now."""
+        return await self._run(lambda: self._shown(np.arange(self.games, dtype=np.int32), 0.0))
+
+    async def reset(self, which: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8]) -> Shown:
+        """New games in the places ``which`` int32 [k]; ``controllers`` uint8 [k, 2], values of Controller."""
+        self._check(which)
+        if controllers.size and int(controllers.max()) > max(Controller):
+            raise ValueError(f"controllers: {int(controllers.max())} is none; {int(max(Controller))} is the last")
+
+        def work() -> Shown:
+            began = time.perf_counter()
+            self._games.controllers[which] = controllers
+            self._games.reset(which)
+            return self._shown(which, began)
+
+        return await self._run(work)
+
+    async def step(self, which: npt.NDArray[np.int32], actions: npt.NDArray[np.int16]) -> Shown:
+        """One timestep of the games ``which`` by actions int16 [k, 2, H, 6]."""
+        self._check(which)
+
+        def work() -> Shown:
+            began = time.perf_counter()
+            everyone = len(which) == self.games and bool((np.diff(which) == 1).all())
+            if everyone:
+                self._games.step(np.ascontiguousarray(actions))
+            else:
+                full = np.zeros((self.games, *actions.shape[1:]), np.int16)
+                full[which] = actions
+                self._games.step(full, which)
+            return self._shown(which, began)
+
+        return await self._run(work)
+
+    def close(self) -> None:
+        """Ends the games."""
+        self._thread.shutdown(wait=False)
+
+    def _check(self, which: npt.NDArray[np.int32]) -> None:
+        if not which.size:
+            raise ValueError("games: none is named")
+        if int(which.min()) < 0 or int(which.max()) >= self.games:
+            raise ValueError(f"games: places 0 to {self.games - 1} exist, {which.tolist()[:8]} was asked for")
+        if len(np.unique(which)) != which.size:
+            raise ValueError("games: a place is named twice")
+
+    def _shown(self, which: npt.NDArray[np.int32], began: float) -> Shown:
+        g = self._games
+        took = int((time.perf_counter() - began) * 1e6) if began else 0
+        return Shown({name: array[which] for name, array in g.obs.items()}, g.signals[which], g.winner[which],
+                     g.game_time[which], g.stats[which], took)
+
+    async def _run(self, work: Any) -> Shown:
+        shown: Shown = await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return shown

@@ -1,0 +1,15 @@
+"""What an environment server shows on its metrics page."""
+
+from rapid.telemetry.metrics import counter, gauge, histogram
+
+GAMES = gauge("env", "open", "games", "Games being played.")
+GAME_STEPS = counter("env", "game_steps", "Timesteps of games.")
+HERO_STEPS = counter("env", "hero_steps", "Timesteps of heroes, of both sides.")
+STEP_SECONDS = histogram("env", "step", "seconds", "Time of one request's timestep of all its games in the core.")
+
+
+def count_steps(games: int, heroes: int, seconds: float) -> None:
+    """Counts one step of ``games`` games with ``heroes`` heroes each."""
+    GAME_STEPS.inc(games)
+    HERO_STEPS.inc(games * heroes)
+    STEP_SECONDS.observe(seconds)

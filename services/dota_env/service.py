@@ -1,0 +1,137 @@
+"""The RPC face of the games."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import numpy as np
+import pydantic
+
+from dota.config import GameConfig
+from dota.spaces import ActionPart, Layout
+from protos.five.v1 import env_pb2, env_pb2_grpc
+from rapid import wire
+from rapid.rpc.errors import Exhausted
+from services.dota_env import metrics
+from services.dota_env.env_loop import GameBatch, Shown
+
+# Observations that are mostly zero.
+SPARSE = ("shared", "private")
+
+
+class EnvService(env_pb2_grpc.EnvServiceServicer):
+    """One batch of games a stream, ended with it.
+
+    ``config`` is what a client plays that sends none; ``threads`` bounds what one stream may use; streams and games of
+    all streams are bounded, and a stream that is silent for ``idle_seconds`` is ended.
+    """
+
+    def __init__(self, config: GameConfig, threads: int, max_games: int, max_streams: int, idle_seconds: float,
+                 clock: Callable[[], float] = time.perf_counter) -> None:
+        self._config = config
+        self._threads = threads
+        self._max_games = max_games
+        self._max_streams = max_streams
+        self._idle = idle_seconds
+        self._clock = clock
+        self._streams = 0
+        self._games = 0
+
+    @property
+    def games(self) -> int:
+        """Games of all streams now."""
+        return self._games
+
+    async def Play(self, request_iterator: AsyncIterator[env_pb2.PlayRequest], context: Any
+                   ) -> AsyncIterator[env_pb2.PlayResponse]:
+        """A client's games. The first request creates them; a bad request ends the stream."""
+        if self._streams >= self._max_streams:
+            raise Exhausted(f"{self._streams} streams are open, the limit; raise services.dota_env.max_streams or add "
+                            "servers")
+        self._streams += 1
+        batch: GameBatch | None = None
+        layout: Layout | None = None
+        reserved = 0
+        requests = aiter(request_iterator)
+        try:
+            while (request := await self._next(requests)) is not None:
+                kind = request.WhichOneof("kind")
+                if kind == "create":
+                    if batch is not None:
+                        raise ValueError("the stream's games exist already; open another stream for more")
+                    config, layout = self._agreed(request.create)
+                    reserved = self._reserve(request.create.games)
+                    threads = min(max(request.create.threads, 1), self._threads)
+                    batch = await GameBatch.create(config, request.create.games, request.create.seed, threads)
+                    shown = await batch.all()
+                elif batch is None or layout is None:
+                    raise ValueError("there are no games yet: the first request creates them")
+                elif kind == "step":
+                    games = _games(request.step.games)
+                    actions = wire.decode_bytes("actions", request.step.actions, np.int16,
+                                                (games.size, 2, layout.heroes, len(ActionPart)))
+                    shown = await batch.step(games, actions)
+                    metrics.count_steps(games.size, 2 * layout.heroes, shown.step_us / 1e6)
+                elif kind == "reset":
+                    games = _games(request.reset.games)
+                    shown = await batch.reset(games, wire.decode_bytes("controllers", request.reset.controllers,
+                                                                       np.uint8, (games.size, 2)))
+                else:
+                    raise ValueError("a request creates, steps or resets games; this one says nothing")
+                yield _response(shown, layout.hash)
+        finally:
+            self._streams -= 1
+            self._release(reserved)
+            if batch is not None:
+                batch.close()
+
+    async def _next(self, requests: Any) -> env_pb2.PlayRequest | None:
+        try:
+            request: env_pb2.PlayRequest = await asyncio.wait_for(anext(requests), self._idle)
+            return request
+        except StopAsyncIteration:
+            return None
+        except TimeoutError:
+            raise TimeoutError(f"the stream was silent for {self._idle:g} s: its games are ended") from None
+
+    def _agreed(self, create: env_pb2.CreateGames) -> tuple[GameConfig, Layout]:
+        """What is to be played, and its layout. Raises ValueError, LayoutMismatch."""
+        config = self._config
+        if create.game_config:
+            try:
+                config = GameConfig.model_validate_json(create.game_config)
+            except pydantic.ValidationError as error:
+                problems = "; ".join(f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors())
+                raise ValueError(f"game_config: {problems}") from None
+        layout = Layout(config)
+        if create.layout_hash != layout.hash:
+            raise wire.LayoutMismatch(create.layout_hash, layout.hash)
+        return config, layout
+
+    def _reserve(self, games: int) -> int:
+        if games < 1:
+            raise ValueError("games: at least one is wanted")
+        if self._games + games > self._max_games:
+            raise Exhausted(f"{games} more games do not fit: {self._games} of {self._max_games} are played; raise "
+                            "services.dota_env.max_games or add servers")
+        self._games += games
+        metrics.GAMES.set(self._games)
+        return games
+
+    def _release(self, games: int) -> None:
+        self._games -= games
+        metrics.GAMES.set(self._games)
+
+
+def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
+    if len(data) % 4:
+        raise ValueError(f"games: {len(data)} bytes are no int32 values")
+    return wire.decode_bytes("games", data, np.int32, (len(data) // 4,))
+
+
+def _response(shown: Shown, layout_hash: str) -> env_pb2.PlayResponse:
+    return env_pb2.PlayResponse(
+        observations=wire.encode_set(shown.observations, layout_hash, SPARSE), signals=shown.signals.tobytes(),
+        winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
+        statistic_names=GameBatch.statistic_names, step_us=shown.step_us)

@@ -1,0 +1,100 @@
+"""The inference service: batched forward passes for all games of a run."""
+
+import asyncio
+import logging
+from typing import Any
+
+import torch
+
+from dota import packing
+from dota.spaces import Layout
+from five.model.policy import state_specs
+from five.model.schema import Schema
+from protos.five.v1 import inference_pb2_grpc
+from rapid import wire
+from rapid.rpc.server import RpcServer, serve
+from rapid.service import Service, start
+from run.config import RunConfig
+from run.load import load
+from services.inference.batcher import Batcher, BatcherOptions
+from services.inference.loading import PolicyLoader, StoreSource
+from services.inference.metrics import Meter
+from services.inference.models import Models
+from services.inference.service import InferenceService
+from services.inference.sessions import SessionTable
+
+log = logging.getLogger("services.inference")
+
+
+def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, Models, Batcher]:
+    """The service's parts, not started."""
+    config, settings = service.config, service.config.services.inference
+    device = torch.device(settings.device)
+    layout = Layout(config.game)
+    specs = state_specs(layout, config.model)
+    loader = PolicyLoader(layout, config.model, device)
+    models = Models(StoreSource(service.parameters, device.type == "cuda"), loader, past=settings.past_versions,
+                    poll_seconds=settings.poll_seconds,
+                    on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident)))
+    table = SessionTable(specs, device, settings.max_sessions, settings.session_seconds)
+    # Every server samples from a stream of its own, and not the same after a restart.
+    seed = torch.seed() if settings.seed == 0 else settings.seed + 7919 * (1 + int(service.id, 36))
+    batcher = Batcher(models, table, BatcherOptions(
+        settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds, settings.device, seed),
+        meter.observer)
+    face = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
+                            layout.heroes, models, batcher)
+    return face, models, batcher
+
+
+async def follow(service: Service[RunConfig], models: Models) -> None:
+    """Wakes the loader as soon as a version is announced; without announcements it looks by itself."""
+    async for _ in service.parameters.watch():
+        models.wake()
+
+
+async def tell_ready(server: RpcServer, models: Models) -> None:
+    """Ready once there is something to play with."""
+    while models.newest is None:
+        await asyncio.sleep(0.1)
+    await server.set_serving(True)
+    log.info("version %d is served", models.newest)
+
+
+async def serve_actions(service: Service[RunConfig]) -> None:
+    config, settings = service.config, service.config.services.inference
+    meter = Meter()
+    face, models, batcher = build(service, meter)
+    address = settings.listen(service.id)
+    if service.arguments.port is not None:
+        address = f"{address.rpartition(':')[0]}:{service.arguments.port}"
+    server = await serve(address, [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, face)], config.rpc,
+                         service.token, serving=False)
+
+    def stats() -> dict[str, Any]:
+        return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
+
+    service.stats = stats
+    service.announce(f"{address.rpartition(':')[0]}:{server.port}")
+    models.start()
+    batcher.start()
+    tasks = [asyncio.create_task(follow(service, models)), asyncio.create_task(tell_ready(server, models))]
+    await service.lifecycle.drained()
+    for task in tasks:
+        task.cancel()
+    # Clients restore their sessions at another server; there is nothing to wait for.
+    await server.stop(1.0)
+    await asyncio.to_thread(batcher.close)
+    await asyncio.to_thread(models.close)
+
+
+def main() -> None:
+    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    with start("inference", load) as service:
+        torch.set_num_threads(service.config.services.inference.threads)
+        torch.set_flush_denormal(True)
+        asyncio.run(serve_actions(service))
+
+
+if __name__ == "__main__":
+    main()

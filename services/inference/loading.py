@@ -1,0 +1,78 @@
+"""From the parameter store into a policy on its device."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from dota.spaces import Layout
+from five.config import ModelConfig
+from five.model.policy import Policy
+from rapid.store.parameters import ParameterStore
+
+
+class StoreSource:
+    """Versions of a ParameterStore. ``pinned``: arrays arrive in page-locked memory, one buffer a thread, and hold
+    until that thread's next fetch."""
+
+    def __init__(self, store: ParameterStore, pinned: bool) -> None:
+        self._store = store
+        self._pinned = pinned
+        self._local = threading.local()
+
+    def head(self) -> int | None:
+        return self._store.head()
+
+    def fetch(self, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
+        if not self._pinned:
+            return self._store.fetch(version, keep_bfloat16=True)
+        record = self._store.record(version)
+        size = 0 if record is None else record.bytes
+        buffer: torch.Tensor | None = getattr(self._local, "buffer", None)
+        if buffer is None or buffer.numel() < size:
+            buffer = self._local.buffer = torch.empty(max(size, 1), dtype=torch.uint8, pin_memory=True)
+        return self._store.fetch(version, keep_bfloat16=True, buffer=buffer.numpy())
+
+
+class PolicyLoader:
+    """Makes policies of one layout and configuration, and fills them with versions."""
+
+    def __init__(self, layout: Layout, config: ModelConfig, device: torch.device) -> None:
+        self._layout = layout
+        self._config = config
+        self._device = device
+
+    def create(self) -> Policy:
+        """A policy ready to be loaded into."""
+        policy = Policy(self._layout, self._config).to(self._device).eval()
+        return policy.requires_grad_(False)
+
+    def load(self, policy: Any, tensors: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        """Overwrite all of a policy. Raises ValueError when the version is of another layout or model."""
+        layout = meta.get("layout", self._layout.hash)
+        if layout != self._layout.hash:
+            raise ValueError(f"the version was made for layout {layout}, this server has {self._layout.hash}: the run's "
+                             "game configuration changed; bring the version over with a surgery plan")
+        targets: dict[str, torch.Tensor] = policy.state_dict()
+        if targets.keys() != tensors.keys():
+            differ = sorted(targets.keys() ^ tensors.keys())
+            raise ValueError(f"the version's tensors are not those of this model: {', '.join(differ[:5])} "
+                             f"({len(differ)} differ); model configuration and version must belong together")
+        carried = set(meta.get("bfloat16", ()))
+        with torch.no_grad():
+            for name, target in targets.items():
+                target.copy_(_tensor(name, tensors[name], name in carried, target.shape), non_blocking=True)
+        if self._device.type == "cuda":
+            torch.cuda.current_stream(self._device).synchronize()
+
+
+def _tensor(name: str, array: npt.NDArray[Any], bfloat16: bool, shape: torch.Size) -> torch.Tensor:
+    if tuple(array.shape) != tuple(shape):
+        raise ValueError(f"tensor {name!r} of the version has shape {list(array.shape)}, the model {list(shape)}")
+    if not array.flags.writeable:
+        array = array.copy()
+    tensor = torch.from_numpy(np.asarray(array).view(np.int16) if bfloat16 else np.asarray(array))
+    return tensor.view(torch.bfloat16) if bfloat16 else tensor

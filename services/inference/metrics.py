@@ -1,0 +1,83 @@
+"""What an inference server shows on its metrics page."""
+
+import threading
+import time
+from typing import Any
+
+from rapid.telemetry.metrics import counter, gauge, histogram
+from services.inference.batcher import Observer
+from services.inference.models import Served
+
+ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+QUEUE_SECONDS = histogram("inference", "queue", "seconds", "Time a request waited for its batch.")
+FORWARD_SECONDS = histogram("inference", "forward", "seconds", "Time of the forward passes of one batch.")
+BATCH_STEPS = histogram("inference", "batch", "steps", "Team-steps of a batch.", buckets=ROWS)
+TEAM_STEPS = counter("inference", "team_steps", "Team-steps evaluated.")
+SESSIONS = gauge("inference", "open", "sessions", "Sessions whose recurrent state is kept.")
+EXPIRED = counter("inference", "expired_sessions", "Sessions forgotten because their lease ran out.")
+DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason.", ("reason",))
+NEWEST = gauge("inference", "newest", "versions", "Version that plays as the newest.")
+RESIDENT = gauge("inference", "resident", "versions", "Versions in memory.")
+SWAPS = counter("inference", "swaps", "Times a newer version took over.")
+SWAP_SECONDS = histogram("inference", "swap", "seconds", "Time from seeing a newer version to serving it.")
+
+
+class Meter:
+    """Counts a server's work, and sums the last seconds up for its sign of life."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._since = time.monotonic()
+        self._rows = self._batches = self._requests = 0
+        self._forward = self._queued = 0.0
+        self._open = 0
+
+    @property
+    def observer(self) -> Observer:
+        """For the batcher."""
+        return Observer(self._batch, self._queue, self._drop, self._sessions)
+
+    def swapped(self, served: Served, seconds: float, resident: int) -> None:
+        """A newer version took over."""
+        NEWEST.set(served.version)
+        RESIDENT.set(resident)
+        SWAPS.inc()
+        SWAP_SECONDS.observe(seconds)
+
+    def recent(self) -> dict[str, Any]:
+        """Rates and means since the last call: JSON values."""
+        with self._lock:
+            now = time.monotonic()
+            seconds = max(now - self._since, 1e-3)
+            stats = {
+                "steps/s": round(self._rows / seconds, 1), "sessions": self._open,
+                "batch": round(self._rows / max(self._batches, 1), 1), "busy": round(self._forward / seconds, 3),
+                "queue_ms": round(1000 * self._queued / max(self._requests, 1), 2)}
+            self._since, self._rows, self._batches, self._requests = now, 0, 0, 0
+            self._forward = self._queued = 0.0
+        return stats
+
+    def _batch(self, rows: int, seconds: float) -> None:
+        FORWARD_SECONDS.observe(seconds)
+        BATCH_STEPS.observe(rows)
+        TEAM_STEPS.inc(rows)
+        with self._lock:
+            self._rows += rows
+            self._batches += 1
+            self._forward += seconds
+
+    def _queue(self, seconds: float) -> None:
+        QUEUE_SECONDS.observe(seconds)
+        with self._lock:
+            self._queued += seconds
+            self._requests += 1
+
+    def _drop(self, reason: str, requests: int) -> None:
+        DROPPED.labels(reason).inc(requests)
+
+    def _sessions(self, open_sessions: int, expired: int) -> None:
+        SESSIONS.set(open_sessions - expired)
+        EXPIRED.inc(expired)
+        with self._lock:
+            self._open = open_sessions - expired

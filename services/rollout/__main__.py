@@ -1,0 +1,226 @@
+"""The rollout service: plays games and sends what it saw."""
+
+import asyncio
+import logging
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import redis
+
+from dota import packing
+from dota.rewards import SIGNALS
+from dota.spaces import Layout
+from dota.vec_game import VecGame
+from five.model.policy import state_specs
+from five.schedules import hyperparameters_at, load_schedules
+from rapid import wire
+from rapid.clients.environment import EnvironmentClient
+from rapid.clients.experience import ExperienceClient
+from rapid.clients.inference import InferenceClient
+from rapid.clients.opponents import OpponentsClient
+from rapid.rpc.errors import CallFailed
+from rapid.service import Service, start
+from rapid.store.series import Series
+from run.config import RunConfig
+from run.load import load
+from services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
+from services.rollout.games import Matchmaker
+from services.rollout.metrics import Meter
+from services.rollout.ring import StepRing
+from services.rollout.rollout import Group, Wiring, ring_capacity, spread
+from services.rollout.segments import Rates, Segments
+from services.rollout.sender import SPARSE, Sender
+from services.rollout.streams import Streams
+
+log = logging.getLogger("services.rollout")
+
+
+class Control:
+    """When the groups may play, and the scheduled values they play by."""
+
+    def __init__(self, service: Service[RunConfig]) -> None:
+        self._service = service
+        self._schedules = service.config.schedules
+
+    @property
+    def stopping(self) -> bool:
+        return self._service.lifecycle.draining
+
+    async def open(self) -> None:
+        if not self._service.lifecycle.active:
+            await self._service.lifecycle.until_active()
+
+    def rates(self, version: int, reward_std: float) -> Rates:
+        """Values at a version; ``reward_std`` is the one that came with it."""
+        now = hyperparameters_at(self._schedules, max(version, 0))
+        return Rates(now.team_spirit, now.gae_horizon_seconds, max(reward_std, 1e-6))
+
+    async def follow(self) -> None:
+        """Takes over schedules that are changed while the run goes on."""
+        while True:
+            try:
+                changed = await asyncio.to_thread(self._service.state.schedules)
+                if changed is not None:
+                    self._schedules = load_schedules(changed)
+            except (redis.RedisError, ValueError) as error:
+                log.warning("the run's schedules cannot be read, the last ones hold: %s", error)
+            await asyncio.sleep(self._service.config.services.rollout.schedule_poll_seconds)
+
+
+class GameLog:
+    """Finished games on their way into the run's series."""
+
+    def __init__(self, series: Series) -> None:
+        self._series = series
+        self._waiting: list[dict[str, Any]] = []
+
+    def put(self, record: dict[str, Any]) -> None:
+        """Takes a record; never blocks."""
+        self._waiting.append(record)
+
+    async def write(self) -> None:
+        """Writes what has come, every second."""
+        while True:
+            await self.flush()
+            await asyncio.sleep(1.0)
+
+    async def flush(self) -> None:
+        """Writes what has come. What cannot be written waits for the next time, up to a bound."""
+        records, self._waiting = self._waiting, []
+        if not records:
+            return
+        try:
+            await asyncio.to_thread(self._series.extend, "games", records)
+        except redis.RedisError as error:
+            log.warning("%d games could not be recorded yet: %s", len(records), error)
+            self._waiting = (records + self._waiting)[-10_000:]
+
+
+class Rollout:
+    """All parts of one process, wired up."""
+
+    def __init__(self, service: Service[RunConfig]) -> None:
+        config, settings = service.config, service.config.services.rollout
+        self._service = service
+        self._layout = Layout(config.game)
+        self.control = Control(service)
+        self.games = GameLog(Series(service.state.redis, config.name))
+        self.meter = Meter()
+        identity = zlib.crc32(service.id.encode())
+        self._seeds = np.random.SeedSequence([config.seed, settings.seed, identity])
+        # Every optimizer has a window of its own; rollouts begin at different ones.
+        optimizer = config.services.optimizer
+        targets = [optimizer.address(rank) for rank in range(optimizer.optimizers)]
+        name = f"rollout-{service.id}"
+        zstd, sparse = settings.encoding.endswith("zstd"), SPARSE if settings.encoding.startswith("sparse") else ()
+        self.sender = Sender(
+            [ExperienceClient([target], config.rpc, self._layout.hash, config.name, name, service.token,
+                              settings.in_flight_segments, sparse, zstd) for target in targets],
+            settings.max_unsent_segments)
+        self._opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token)
+        self.matchmaker = Matchmaker(self._opponents, settings.scripted_fraction, settings.scripted_bots,
+                                     np.random.default_rng(self._seeds.spawn(1)[0]))
+        self._inference = [
+            InferenceClient(config.services.inference.addresses, config.rpc, self._layout.hash, service.token, sparse,
+                            zstd, first=identity + i) for i in range(settings.groups)]
+        self.groups: list[Group] = []
+
+    async def run(self) -> None:
+        """Plays until the service drains, then sends what is whole. Raises what ended a group."""
+        service, settings = self._service, self._service.config.services.rollout
+        service.stats = self.stats
+        self.sender.start()
+        self.matchmaker.start()
+        helpers = [asyncio.create_task(task) for task in (self.control.follow(), self.games.write(), self._show())]
+        drained = asyncio.create_task(service.lifecycle.drained())
+        playing = asyncio.create_task(self._play())
+        await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({playing}, timeout=2.0)
+        playing.cancel()
+        for task in helpers:
+            task.cancel()
+        await asyncio.gather(playing, *helpers, return_exceptions=True)
+        left = await self.sender.drain(settings.drain_seconds if service.lifecycle.draining else 0.0)
+        if left:
+            log.warning("%d segments were not sent", left)
+        await self.games.flush()
+        await self.matchmaker.close()
+        await asyncio.gather(*(group.wiring.environment.close() for group in self.groups),
+                             *(client.close() for client in self._inference), self._opponents.close())
+        drained.cancel()
+        if not playing.cancelled() and playing.exception() is not None:
+            raise playing.exception()  # type: ignore[misc]
+
+    async def _play(self) -> None:
+        await self._first_version()
+        if self.control.stopping:
+            return
+        settings = self._service.config.services.rollout
+        for index, games in enumerate(spread(settings.games, settings.groups)):
+            self.groups.append(await self._group(index, games))
+        log.info("%d games in %d groups begin", settings.games, len(self.groups))
+        await asyncio.gather(*(group.play() for group in self.groups))
+
+    async def _first_version(self) -> None:
+        """Waits until there is something to play with."""
+        while not self.control.stopping:
+            try:
+                if (await self._inference[0].model()).newest_version >= 0:
+                    return
+            except CallFailed as error:
+                if not error.may_retry:
+                    raise
+            await asyncio.sleep(0.2)
+
+    async def _group(self, index: int, games: int) -> Group:
+        config = self._service.config
+        learning, layout = config.learning, self._layout
+        unroll, samples = learning.lstm_unroll_length, learning.samples_per_segment
+        specs = state_specs(layout, config.model)
+        ring = StepRing(layout.array_specs(), ring_capacity(unroll, samples), games, layout.heroes, len(SIGNALS))
+        # Session ids are random from the system, never from a seed: no two processes may ever share one.
+        streams = Streams(games, unroll, samples, specs, np.random.default_rng())
+        segments = Segments(layout, learning, config.rewards, ring)
+        wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
+                        self.control, self.control.rates, self.games.put)
+        return Group(wiring, ring, streams, segments, unroll, samples)
+
+    async def _environment(self, index: int, games: int) -> Environment:
+        config, settings = self._service.config, self._service.config.services.rollout
+        seed = int(self._seeds.spawn(1)[0].generate_state(1, np.uint64)[0])
+        if settings.environment == "local":
+            return LocalEnvironment(await asyncio.to_thread(VecGame, config.game, games, seed, settings.game_threads))
+        targets: Sequence[str] = config.services.dota_env.addresses
+        target = targets[(zlib.crc32(self._service.id.encode()) + index) % len(targets)]
+
+        def connect() -> EnvironmentClient:
+            return EnvironmentClient(target, config.rpc, self._layout.heroes, self._layout.hash, self._service.token)
+
+        return RemoteEnvironment(connect, games, seed, config.game.model_dump_json(), settings.game_threads)
+
+    async def _show(self) -> None:
+        while True:
+            self.meter.show([group.progress for group in self.groups], self.sender, self.matchmaker.unassigned)
+            await asyncio.sleep(1.0)
+
+    def stats(self) -> dict[str, Any]:
+        """For the sign of life. ``resting``: the run is paused and no group plays."""
+        progress = [group.progress for group in self.groups]
+        resting = not self._service.lifecycle.active and all(p.idle for p in progress)
+        return {**self.meter.recent(progress, self.sender), "resting": resting}
+
+
+async def run(service: Service[RunConfig]) -> None:
+    await Rollout(service).run()
+
+
+def main() -> None:
+    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    with start("rollout", load) as service:
+        asyncio.run(run(service))
+
+
+if __name__ == "__main__":
+    main()
