@@ -5,8 +5,9 @@ CMAKE ?= $(VENV)/bin/cmake
 NINJA ?= $(VENV)/bin/ninja
 JOBS ?= 1
 SANITIZE ?= OFF
+CORE_DEST ?= libs/dota
 
-.PHONY: build protos
+.PHONY: build protos test-asan
 # The compiled game core, placed beside the Python code that imports it (dota._core).
 build:
 	@mkdir -p $(CORE_BUILD)
@@ -15,7 +16,17 @@ build:
 	  || { cat $(CORE_BUILD).log; exit 1; }
 	@flock $(CORE_BUILD).lock $(NINJA) -C $(CORE_BUILD) -j$(JOBS)
 	@for so in $(CORE_BUILD)/_core*.so; do \
-	  cp $$so libs/dota/.$$(basename $$so).new && mv libs/dota/.$$(basename $$so).new libs/dota/$$(basename $$so); done
+	  cp $$so $(CORE_DEST)/.$$(basename $$so).new && \
+	  mv $(CORE_DEST)/.$$(basename $$so).new $(CORE_DEST)/$$(basename $$so); done
+
+# The game's tests on a core with address and undefined-behaviour sanitizers, in a copy of the package.
+ASAN_DIR := build/asan
+test-asan:
+	@mkdir -p $(ASAN_DIR)/libs/dota
+	@cp -r libs/dota/*.py libs/dota/data $(ASAN_DIR)/libs/dota/
+	@$(MAKE) --no-print-directory build CORE_BUILD=$(ASAN_DIR)/core CORE_DEST=$(ASAN_DIR)/libs/dota SANITIZE=ON
+	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
+	  ASAN_OPTIONS=detect_leaks=0 $(PY) -m pytest tests/dota -o "pythonpath=$(ASAN_DIR)/libs libs ." --timeout 600
 
 # Generated code of the services' APIs (protos/five/v1/*_pb2*.py).
 protos:
