@@ -154,19 +154,22 @@ class ExperienceClient:
         while True:
             target = self._addresses[self._at]
             channel = aio_channel(target, self._config, self._token)
+            acknowledged = self.verdicts.total()
             try:
                 await channel.ready(min(self._config.deadline_seconds, 5.0))
-                acknowledged = self.verdicts.total()
                 await self._exchange(experience_pb2_grpc.ExperienceServiceStub(channel.grpc), channel.metadata)
                 failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, "the server ended the stream")
             except TimeoutError as error:
                 failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, str(error))
             except grpc.aio.AioRpcError as error:
                 failure = failure_of(error, target, METHOD)
-                if self.verdicts.total() > acknowledged:
-                    pauses, reached_at = backoff(self._config), loop.time()
+            except Exception as error:  # a bug here must not leave pushers waiting for ever
+                log.exception("pushing segments failed")
+                failure = CallFailed(StatusCode.INTERNAL, target, METHOD, f"{type(error).__name__}: {error}")
             finally:
                 await channel.close()
+            if self.verdicts.total() > acknowledged:
+                pauses, reached_at = backoff(self._config), loop.time()
             if not failure.may_retry:
                 self._failure = failure
                 self._failed.set()

@@ -6,6 +6,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from rapid.store.errors import IllegalTransition, VersionMissing
 from rapid.wire import LayoutMismatch
 
 StatusCode = grpc.StatusCode
@@ -83,6 +84,8 @@ RETRIABLE = frozenset({StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED, Sta
 # First match wins: subclasses stand before their bases.
 _CODES: tuple[tuple[type[BaseException], StatusCode], ...] = (
     (LayoutMismatch, StatusCode.FAILED_PRECONDITION),
+    (IllegalTransition, StatusCode.FAILED_PRECONDITION),
+    (VersionMissing, StatusCode.NOT_FOUND),
     (MessageTooLarge, StatusCode.RESOURCE_EXHAUSTED),
     (ValueError, StatusCode.INVALID_ARGUMENT),
     (PermissionError, StatusCode.PERMISSION_DENIED),

@@ -1,0 +1,425 @@
+"""Channels and servers over a real loopback connection: tokens, limits, errors, health, TLS, retries."""
+
+import asyncio
+import logging
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import numpy as np
+import pytest
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from protos.five.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
+from rapid import wire
+from rapid.config import RpcConfig, TlsConfig
+from rapid.rpc import security
+from rapid.rpc.channel import aio_channel, backoff, call_with_retry, channel
+from rapid.rpc.errors import (
+    CallFailed,
+    Conflict,
+    Exhausted,
+    MessageTooLarge,
+    NotFound,
+    Unavailable,
+    check_size,
+    failure_of,
+    status_of,
+)
+from rapid.rpc.health import is_serving, wait_serving
+from rapid.rpc.server import serve
+from rapid.store.errors import IllegalTransition, VersionMissing
+from tests.rapid.conftest import TOKEN
+
+LAYOUT = "00112233aabbccdd"
+CODE = grpc.StatusCode
+
+
+class Inference(inference_pb2_grpc.InferenceServiceServicer):
+    """Answers with what the request holds; fails as it is told to."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self.calls = 0
+
+    async def Act(self, request_iterator: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        async for request in request_iterator:
+            arrays = wire.decode_set(request.observations, LAYOUT)
+            if self.error is not None:
+                raise self.error
+            total = sum(float(a.sum()) for a in arrays.values())
+            yield inference_pb2.ActResponse(request_id=request.request_id, values=np.float32(total).tobytes())
+
+    async def GetModel(self, request: Any, context: Any) -> Any:
+        self.calls += 1
+        if self.error is not None:
+            error, self.error = self.error, None if isinstance(self.error, Unavailable) else self.error
+            raise error
+        return inference_pb2.GetModelResponse(run="r", newest_version=7)
+
+
+class Writing(inference_pb2_grpc.InferenceServiceServicer):
+    """A streaming method that is a coroutine and writes to its context."""
+
+    async def Act(self, request_iterator: AsyncIterator[Any], context: Any) -> None:  # type: ignore[override]
+        async for request in request_iterator:
+            if not request.sessions:
+                raise ValueError("no sessions")
+            await context.write(inference_pb2.ActResponse(request_id=request.request_id))
+
+
+ADD = inference_pb2_grpc.add_InferenceServiceServicer_to_server
+
+
+@pytest.fixture
+def servicer() -> Inference:
+    return Inference()
+
+
+def stub_of(port: int, config: RpcConfig, token: str | None = TOKEN) -> tuple[Any, Any, Any]:
+    connection = aio_channel(f"127.0.0.1:{port}", config, token)
+    return connection, inference_pb2_grpc.InferenceServiceStub(connection.grpc), connection.metadata
+
+
+def request(array: np.ndarray, layout: str = LAYOUT) -> Any:
+    return inference_pb2.ActRequest(request_id=1, observations=wire.encode_set({"x": array}, layout))
+
+
+async def act(stub: Any, metadata: Any, message: Any) -> Any:
+    call = stub.Act(metadata=metadata)
+    try:
+        await call.write(message)
+        answer = await call.read()
+    except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        answer = grpc.aio.EOF
+    if answer is grpc.aio.EOF:
+        raise CallFailed(await call.code(), "here", "Act", await call.details())
+    call.cancel()
+    return answer
+
+
+async def test_a_call_and_a_stream_pass(start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    connection, stub, metadata = stub_of(server.port, rpc_config)
+    assert (await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)).newest_version == 7
+    answer = await act(stub, metadata, request(np.arange(4, dtype=np.float32)))
+    assert np.frombuffer(answer.values, np.float32)[0] == 6
+    await connection.close()
+
+
+@pytest.mark.parametrize("token", [None, "wrong", TOKEN + "x", TOKEN[:-1], "Bearer " + TOKEN])
+async def test_a_wrong_token_is_turned_away_from_calls_and_streams(
+        token: str | None, start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    connection, stub, metadata = stub_of(server.port, rpc_config, token)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+    assert caught.value.code() is CODE.UNAUTHENTICATED
+    assert "FIVE_TOKEN" in (caught.value.details() or "")
+    assert TOKEN not in str(caught.value)
+    with pytest.raises(CallFailed) as stream:
+        await act(stub, metadata, request(np.zeros(1, np.float32)))
+    assert stream.value.code is CODE.UNAUTHENTICATED
+    assert servicer.calls == 0
+    await connection.close()
+
+
+@pytest.mark.parametrize(("error", "code", "says"), [
+    (ValueError("k is negative"), CODE.INVALID_ARGUMENT, "k is negative"),
+    (wire.LayoutMismatch("aa", "bb"), CODE.FAILED_PRECONDITION, "aa.*bb"),
+    (NotFound("no such run"), CODE.NOT_FOUND, "no such run"),
+    (Conflict("the run is paused"), CODE.FAILED_PRECONDITION, "paused"),
+    (Exhausted("too many sessions"), CODE.RESOURCE_EXHAUSTED, "sessions"),
+    (IllegalTransition("cannot"), CODE.FAILED_PRECONDITION, "cannot"),
+    (VersionMissing("version 3"), CODE.NOT_FOUND, "version 3"),
+    (NotImplementedError("later"), CODE.UNIMPLEMENTED, "later"),
+    (PermissionError("viewer"), CODE.PERMISSION_DENIED, "viewer"),
+])
+async def test_exceptions_become_status_codes(error: Exception, code: Any, says: str, start_server: Any,
+                                              servicer: Inference, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    connection, stub, metadata = stub_of(server.port, rpc_config)
+    servicer.error = error
+    with pytest.raises(grpc.aio.AioRpcError, match=says) as caught:
+        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+    assert caught.value.code() is code
+    servicer.error = error
+    with pytest.raises(CallFailed, match=says) as stream:
+        await act(stub, metadata, request(np.zeros(1, np.float32)))
+    assert stream.value.code is code
+    await connection.close()
+
+
+async def test_a_bug_keeps_its_message_to_the_servers_log(start_server: Any, servicer: Inference,
+                                                          rpc_config: RpcConfig, caplog: Any) -> None:
+    server = await start_server(ADD, servicer)
+    connection, stub, metadata = stub_of(server.port, rpc_config)
+    servicer.error = KeyError("secret detail")
+    with caplog.at_level(logging.ERROR), pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+    assert caught.value.code() is CODE.INTERNAL
+    assert "KeyError" in (caught.value.details() or "") and "secret" not in (caught.value.details() or "")
+    assert "secret detail" in caplog.text and "GetModel" in caplog.text
+    await connection.close()
+
+
+async def test_a_coroutine_that_writes_is_guarded_too(start_server: Any, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, Writing())
+    connection, stub, metadata = stub_of(server.port, rpc_config)
+    call = stub.Act(metadata=metadata)
+    await call.write(inference_pb2.ActRequest(request_id=4, sessions=b"12345678"))
+    assert (await call.read()).request_id == 4
+    with pytest.raises(CallFailed, match="no sessions") as caught:
+        await act(stub, metadata, inference_pb2.ActRequest(request_id=5))
+    assert caught.value.code is CODE.INVALID_ARGUMENT
+    with pytest.raises(CallFailed, match="FIVE_TOKEN"):
+        await act(stub, None, inference_pb2.ActRequest(request_id=5, sessions=b"12345678"))
+    await connection.close()
+
+
+async def test_malformed_tensors_and_foreign_layouts_are_refused_at_the_door(
+        start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    connection, stub, metadata = stub_of(server.port, rpc_config)
+    with pytest.raises(CallFailed, match=f"{'f' * 16}.*{LAYOUT}") as caught:
+        await act(stub, metadata, request(np.zeros(3, np.float32), "f" * 16))
+    assert caught.value.code is CODE.FAILED_PRECONDITION
+    broken = request(np.zeros(3, np.float32))
+    broken.observations.tensors[0].data = b"1234567"
+    with pytest.raises(CallFailed, match=r"'x': 7 bytes where shape \[3\] of float32 needs 12") as caught:
+        await act(stub, metadata, broken)
+    assert caught.value.code is CODE.INVALID_ARGUMENT
+    # The server lives on.
+    assert await act(stub, metadata, request(np.zeros(3, np.float32)))
+    await connection.close()
+
+
+async def test_an_oversized_message_is_named_by_size_and_limit(start_server: Any, servicer: Inference,
+                                                               rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    big = request(np.zeros(600_000, np.float32))
+    with pytest.raises(MessageTooLarge, match="the request has 2,400,0.. bytes, over the limit of 1,048,576.*raise rpc"):
+        check_size("the request", big, rpc_config.max_message_bytes)
+    # A client that has a higher limit than the server.
+    connection, stub, metadata = stub_of(server.port, rpc_config.model_copy(update={"max_message_mebibytes": 64}))
+    with pytest.raises(CallFailed) as caught:
+        await act(stub, metadata, big)
+    assert caught.value.code is CODE.RESOURCE_EXHAUSTED
+    error = grpc.aio.AioRpcError(caught.value.code, grpc.aio.Metadata(), grpc.aio.Metadata(), caught.value.details)
+    assert "2,400,0" in str(failure_of(error, "here", "Act")) and "1,048,576" in str(failure_of(error, "here", "Act"))
+    assert "rpc.max_message_mebibytes" in str(failure_of(error, "here", "Act"))
+    assert await act(stub, metadata, request(np.zeros(3, np.float32)))
+    await connection.close()
+
+
+async def test_health_needs_no_token_and_follows_the_server(start_server: Any, servicer: Inference,
+                                                            rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    target = f"127.0.0.1:{server.port}"
+    assert server.services == ("five.v1.InferenceService",)
+    assert await asyncio.to_thread(is_serving, target, rpc_config)
+    assert await asyncio.to_thread(is_serving, target, rpc_config, "five.v1.InferenceService")
+    await server.set_serving(False)
+    assert not await asyncio.to_thread(is_serving, target, rpc_config)
+    await server.set_serving(True)
+    assert await asyncio.to_thread(wait_serving, target, rpc_config, 5.0)
+    await server.stop(0)
+    assert not await asyncio.to_thread(is_serving, target, rpc_config)
+    assert not await asyncio.to_thread(wait_serving, target, rpc_config, 0.3)
+
+
+async def test_reflection_lists_the_services_to_those_with_the_token(start_server: Any, servicer: Inference,
+                                                                     rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    connection = aio_channel(f"127.0.0.1:{server.port}", rpc_config, TOKEN)
+    ask: Any = reflection_pb2_grpc.ServerReflectionStub(connection.grpc).ServerReflectionInfo
+    for metadata in (connection.metadata, None):
+        call = ask(iter([reflection_pb2.ServerReflectionRequest(list_services="")]), metadata=metadata)
+        if metadata is None:
+            with pytest.raises(grpc.aio.AioRpcError, match="token"):
+                async for _ in call:
+                    pass
+        else:
+            names = [s.name async for answer in call for s in answer.list_services_response.service]
+            assert "five.v1.InferenceService" in names and "grpc.health.v1.Health" in names
+    await connection.close()
+
+
+async def test_a_server_without_a_token_does_not_start_by_accident(rpc_config: RpcConfig) -> None:
+    with pytest.raises(ValueError, match="FIVE_TOKEN or rpc.token_file"):
+        await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config)
+    server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config.model_copy(update={"require_token": False}))
+    connection, stub, metadata = stub_of(server.port, rpc_config, None)
+    assert await stub.GetModel(inference_pb2.GetModelRequest(), timeout=5)
+    await connection.close()
+    await server.stop(0)
+
+
+async def test_a_port_in_use_is_one_clear_error(start_server: Any, servicer: Inference) -> None:
+    server = await start_server(ADD, servicer)
+    with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{server.port}"):
+        await start_server(ADD, Inference(), port=server.port)
+
+
+async def test_calls_are_tried_again_until_a_server_answers(start_server: Any, servicer: Inference,
+                                                            rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+    quick = rpc_config.model_copy(update={"retries": 0})  # gRPC's own retries off: ours are counted
+    connection, stub, metadata = stub_of(server.port, quick)
+
+    def ask(timeout: float) -> Any:
+        return stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=timeout)
+
+    servicer.error = Unavailable("loading")
+    assert (await call_with_retry(ask, "t", "GetModel", rpc_config)).newest_version == 7
+    assert servicer.calls == 2
+    servicer.error = ValueError("never")
+    with pytest.raises(CallFailed, match="never") as caught:
+        await call_with_retry(ask, "t", "GetModel", rpc_config)
+    assert servicer.calls == 3 and not caught.value.may_retry
+    await connection.close()
+    # Nobody there: the deadline bounds all tries together.
+    connection, stub, metadata = stub_of(1, quick)
+    started = asyncio.get_running_loop().time()
+    with pytest.raises(CallFailed, match="GetModel at 127.0.0.1:1.*no server answers") as caught:
+        await call_with_retry(ask, "127.0.0.1:1", "GetModel", rpc_config, deadline=1.0)
+    assert caught.value.may_retry
+    assert asyncio.get_running_loop().time() - started < 1.5
+    await connection.close()
+
+
+def test_a_server_that_never_answers_meets_the_deadline(rpc_config: RpcConfig) -> None:
+    async def scenario() -> None:
+        class Stuck(opponents_pb2_grpc.OpponentServiceServicer):
+            async def GetPool(self, request: Any, context: Any) -> Any:
+                await asyncio.sleep(60)
+
+        add = opponents_pb2_grpc.add_OpponentServiceServicer_to_server
+        server = await serve("127.0.0.1:0", [(add, Stuck())], rpc_config, TOKEN)
+        connection = aio_channel(f"127.0.0.1:{server.port}", rpc_config, TOKEN)
+        stub = opponents_pb2_grpc.OpponentServiceStub(connection.grpc)
+        with pytest.raises(CallFailed) as caught:
+            await call_with_retry(lambda t: stub.GetPool(opponents_pb2.GetPoolRequest(), timeout=t,
+                                                         metadata=connection.metadata), "x", "GetPool",
+                                  rpc_config, deadline=0.3)
+        assert caught.value.code is CODE.DEADLINE_EXCEEDED
+        await connection.close()
+        await server.stop(0)
+
+    asyncio.run(scenario())
+
+
+async def test_the_blocking_channel_carries_the_token(start_server: Any, servicer: Inference,
+                                                      rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD, servicer)
+
+    def call(token: str) -> int:
+        with channel(f"127.0.0.1:{server.port}", rpc_config, token) as connection:
+            stub: Any = inference_pb2_grpc.InferenceServiceStub(connection)  # type: ignore[arg-type]
+            return int(stub.GetModel(inference_pb2.GetModelRequest(), timeout=5).newest_version)
+
+    assert await asyncio.to_thread(call, TOKEN) == 7
+    with pytest.raises(grpc.RpcError, match="UNAUTHENTICATED"):
+        await asyncio.to_thread(call, "wrong")
+
+
+def test_pauses_double_to_their_maximum_with_jitter() -> None:
+    config = RpcConfig(backoff_seconds=0.1, max_backoff_seconds=1.0)
+    pauses = backoff(config)
+    for expected in (0.1, 0.2, 0.4, 0.8, 1.0, 1.0):
+        assert expected / 2 <= next(pauses) <= expected
+
+
+def test_status_of_redis_being_away() -> None:
+    import redis
+    assert status_of(redis.ConnectionError("refused"))[0] is CODE.UNAVAILABLE
+    assert status_of(redis.TimeoutError("slow"))[0] is CODE.UNAVAILABLE
+    assert status_of(redis.ResponseError("WRONGTYPE"))[0] is CODE.INTERNAL
+
+
+# Tokens.
+
+def test_tokens_come_from_the_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FIVE_TOKEN", raising=False)
+    assert security.load_token(RpcConfig()) is None
+    monkeypatch.setenv("FIVE_TOKEN", " from-env \n")
+    assert security.load_token(RpcConfig()) == "from-env"
+    path = tmp_path / "deep" / "token"
+    token = security.write_token(path)
+    assert path.stat().st_mode & 0o777 == 0o600 and len(token) > 30
+    assert security.write_token(path) == token
+    assert security.load_token(RpcConfig(token_file=str(path))) == token
+    with pytest.raises(ValueError, match="rpc.token_file.*No such file"):
+        security.load_token(RpcConfig(token_file=str(tmp_path / "none")))
+    path.write_text("\n")
+    with pytest.raises(ValueError, match="is empty"):
+        security.load_token(RpcConfig(token_file=str(path)))
+    assert security.write_token(path) not in ("", token)
+
+
+def test_tokens_are_compared_whole() -> None:
+    assert security.is_authorised(None, None)
+    assert security.is_authorised("t", "Bearer t")
+    for presented in (None, "", "t", "bearer t", "Bearer ", "Bearer tt", "Basic t", "Bearer é"):
+        assert not security.is_authorised("t", presented)
+
+
+# TLS.
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls")
+
+    def openssl(*arguments: str) -> None:
+        try:
+            subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=folder)
+        except FileNotFoundError:
+            pytest.skip("openssl is not installed")
+
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "ca.key",
+            "-out", "ca.pem", "-days", "2", "-subj", "/CN=test authority")
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "server.key",
+            "-out", "server.csr", "-subj", "/CN=five", "-addext", "subjectAltName=DNS:five.test")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out",
+            "server.pem", "-days", "2", "-copy_extensions", "copy")
+    assert ssl.OPENSSL_VERSION
+    return folder
+
+
+async def test_tls_switch(certificates: Path, rpc_config: RpcConfig, servicer: Inference) -> None:
+    tls = TlsConfig(authority=str(certificates / "ca.pem"), certificate=str(certificates / "server.pem"),
+                    key=str(certificates / "server.key"), require_client_certificate=True)
+    server = await serve("127.0.0.1:0", [(ADD, servicer)], rpc_config.model_copy(update={"tls": tls}), TOKEN)
+
+    async def newest(client: TlsConfig | None) -> int:
+        config = rpc_config.model_copy(update={"tls": client, "retries": 0})
+        connection, stub, metadata = stub_of(server.port, config)
+        try:
+            answer = await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
+            return int(answer.newest_version)
+        finally:
+            await connection.close()
+
+    trusted = tls.model_copy(update={"server_name": "five.test"})
+    assert await newest(trusted) == 7
+    for wrong in (None, trusted.model_copy(update={"server_name": "other.test"}),
+                  TlsConfig(authority=trusted.authority, server_name="five.test")):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await newest(wrong)
+        assert caught.value.code() is CODE.UNAVAILABLE
+    await server.stop(0)
+
+
+def test_tls_files_are_named_when_missing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="certificate and key are given together"):
+        TlsConfig(certificate="x")
+    with pytest.raises(ValueError, match=r"rpc.tls.authority /nowhere: No such file"):
+        security.channel_credentials(TlsConfig(authority="/nowhere"))
+    with pytest.raises(ValueError, match="a server needs certificate and key"):
+        security.server_credentials(TlsConfig(authority="/nowhere"))
+
+
