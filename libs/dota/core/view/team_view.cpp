@@ -74,7 +74,9 @@ void fill_unit(const Context& c, const TeamView& v, const Unit& u, SeenUnit& s) 
   const bool timed = u.act != Act::Idle && u.act != Act::Walk && u.act != Act::Dead;
   s.act_left = timed ? left(u.act_until, w.time) : 0;
   s.shrine_cooldown = u.kind == UnitKind::Shrine ? left(u.shrine_ready, w.time) : 0;
-  s.glyph_left = (u.status & kGlyphed) && u.team < kTeams ? left(w.teams[u.team].glyph_until, w.time) : 0;
+  const bool fortified = u.team < kTeams && (u.building > 0 || u.kind == UnitKind::LaneCreep);
+  s.glyph_left = fortified ? left(w.teams[u.team].glyph_until, w.time) : 0;
+  if (s.glyph_left > 0) s.status |= kGlyphed;
   const bool swinging = u.act == Act::AttackWindup || u.act == Act::AttackBackswing;
   s.attacking = u.alive && (swinging || (s.since_attack < u.attack_interval && w.get(u.attack_target)));
   s.attack_target = s.attacking ? u.attack_target : Handle{};
