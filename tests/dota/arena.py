@@ -20,11 +20,15 @@ class Arena:
             except IndexError:
                 continue
             world.clear_items(hero)
+            world.set_gold(hero, -1e6)  # nothing is bought
+            self.place(unit, -600 + 1200 * (hero // 5), 200 * (hero % 5))
             self.still(unit)
             world.order(unit, "hold")
+        self.seconds(3.5)  # the fountain heals for a while after it is left
 
     def still(self, unit: int) -> None:
         """Stops the unit's regeneration and attacks."""
+        self.world.set_unit(unit, extra_hp_regen=0, extra_mana_regen=0)
         u = self.world.unit(unit)
         self.world.set_unit(unit, extra_hp_regen=-u["hp_regen"], extra_mana_regen=-u["mana_regen"], attack_ready=1e9)
 
@@ -65,6 +69,11 @@ class Arena:
         self.world.set_unit(unit, mana=5000)
         slot: int = self.world.ability(hero, ability)["slot"]
         return slot
+
+    def base_speed(self, hero: str) -> float:
+        """Speed that percentages are taken of, which add up."""
+        speed: float = self.data["heroes"]["heroes"]["npc_dota_hero_" + hero]["move_speed"]
+        return speed
 
     def modifiers(self, unit: int, prefix: str) -> list[dict[str, Any]]:
         return [m for m in self.world.modifiers(unit) if m["name"].startswith(prefix)]

@@ -84,6 +84,7 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
 
 // Rank-dependent lists of an item are cut to the rank it is sold at, so that its program needs no rank.
 Node at_base_level(const Node& item, int level) {
+  if (!item.find("base_level")) return item;  // Black King Bar's ranks are its uses
   const std::function<void(Node&)> cut = [&](Node& list) {
     if (!list.is(Node::Type::List) || list.list.size() < 2) return;
     const std::size_t i = std::min(list.list.size(), static_cast<std::size_t>(level)) - 1;

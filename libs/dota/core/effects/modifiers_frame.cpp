@@ -41,7 +41,10 @@ void flow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
 bool full(const Unit& u) { return u.hp >= u.max_hp && u.mana >= u.max_mana; }
 
 // Settles a unit whose forced motion is over on the nearest place it can stand.
-void settle(Context& c, Unit& u) { place_unit(c.world, u, free_place(c.world, *c.tables.map, u.pos, u.radius)); }
+void settle(Context& c, Unit& u) {
+  unlist_unit(c.world, u);  // it does not stand in its own way
+  place_unit(c.world, u, free_place(c.world, *c.tables.map, u.pos, u.radius));
+}
 
 void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
   Unit& u = c.world.units[static_cast<std::size_t>(m.owner)];
@@ -104,7 +107,8 @@ void modifiers_frame(Context& c) {
       m.status = n.status;
       mark_dirty(c, u);
     }
-    if (m.motion.x != 0 || m.motion.y != 0) place_unit(w, u, u.pos + m.motion * kDt);
+    if ((m.motion.x != 0 || m.motion.y != 0) && w.time > m.start + kTimeSlack)
+      place_unit(w, u, u.pos + m.motion * std::min(kDt, m.until - w.time + kDt));
     if (m.interval > 0 && u.alive) {
       const std::int16_t name = m.name;
       while (m.owner >= 0 && m.name == name && m.interval > 0 && w.time + kTimeSlack >= m.next_tick &&

@@ -12,6 +12,7 @@ namespace {
 Vec2 heading(const Unit& u) { return {std::cos(u.facing), std::sin(u.facing)}; }
 
 void jump(Context& c, Unit& u, Vec2 p) {
+  unlist_unit(c.world, u);  // it does not stand in its own way
   place_unit(c.world, u, free_place(c.world, *c.tables.map, p, u.radius));
   u.velocity = Vec2{};
   u.path = -1;
