@@ -1,0 +1,99 @@
+"""Blobs: contents that never change, names that move, damage that is noticed."""
+
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+from rapid.blobs import BlobMissing, BlobStore, Ref
+from rapid.store.errors import Corrupt
+
+
+@pytest.fixture(params=["folder", "memory"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
+    if request.param == "folder":
+        return BlobStore(str(tmp_path / "blobs"))
+    fsspec.filesystem("memory").store.clear()
+    return BlobStore("memory://bucket/prefix")
+
+
+def test_contents_come_back_by_name_and_by_digest(blobs: BlobStore, tmp_path: Path) -> None:
+    ref = blobs.put(b"hello", "greetings/first")
+    assert blobs.get("greetings/first") == b"hello" == blobs.get(ref)
+    assert ref.size == 5 and blobs.ref("greetings/first") == ref
+    assert blobs.put([b"he", memoryview(b"llo")]) == ref
+    file = tmp_path / "file"
+    file.write_bytes(b"hello")
+    assert blobs.put(file) == ref
+    assert blobs.put(b"").size == 0
+    array = blobs.get_array(ref)
+    assert array.dtype == np.uint8 and array.flags.writeable
+    blobs.fetch_to(ref, tmp_path / "deep" / "copy")
+    assert (tmp_path / "deep" / "copy").read_bytes() == b"hello"
+
+
+def test_names_move_and_contents_stay(blobs: BlobStore) -> None:
+    first = blobs.put(b"one", "latest")
+    second = blobs.put(b"two", "latest")
+    assert blobs.get("latest") == b"two" and blobs.get(first) == b"one"
+    blobs.put(b"three", "versions/0001")
+    assert blobs.refs() == ["latest", "versions/0001"] and blobs.refs("versions") == ["versions/0001"]
+    assert blobs.refs("none") == []
+    assert blobs.sweep() == 1
+    with pytest.raises(BlobMissing, match=first.digest):
+        blobs.get(first)
+    assert blobs.get(second) == b"two"
+    blobs.remove_ref("latest")
+    blobs.remove_ref("latest")
+    with pytest.raises(BlobMissing, match="'latest'"):
+        blobs.get("latest")
+
+
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../b", "a//b", "./a", "a/"])
+def test_names_stay_below_the_store(blobs: BlobStore, name: str) -> None:
+    with pytest.raises(ValueError, match="blob name"):
+        blobs.put(b"x", name)
+    with pytest.raises(ValueError, match="blob name"):
+        blobs.get(name)
+
+
+def test_damage_is_noticed(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    for damage in (b"hellO", b"hell", b"hello!"):
+        ref = blobs.put(b"hello")
+        (tmp_path / "objects" / ref.digest[:2] / ref.digest).write_bytes(damage)
+        with pytest.raises(Corrupt, match=ref.digest):
+            blobs.get(ref)
+    (tmp_path / "objects" / ref.digest[:2] / ref.digest).write_bytes(b"hell")
+    blobs.put(b"hello")  # a size that is wrong is mended by the next put
+    assert blobs.get(ref) == b"hello"
+    with pytest.raises(BlobMissing):
+        blobs.get(Ref("0" * 64, 3))
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    blobs.put(b"old", "name")
+
+    class Breaking:
+        def __init__(self) -> None:
+            self.passes = 0
+
+        def __iter__(self):
+            self.passes += 1
+            yield b"half"
+            if self.passes == 2:
+                raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        blobs.put(Breaking(), "name")  # type: ignore[arg-type]
+    assert blobs.get("name") == b"old"
+    assert sorted(p.name for p in (tmp_path / "objects").rglob("*") if p.is_file()) == [blobs.ref("name").digest]
+
+
+def test_a_url_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="empty"):
+        BlobStore("")
+    with pytest.raises(ValueError, match="blobs.url nothing://x"):
+        BlobStore("nothing://x")
