@@ -58,8 +58,8 @@ class VecGame:
     - ``lineups`` int16 [G, 2, H]: heroes, indices into ``heroes``.
     - ``controllers`` uint8 [G, 2]: ``Controller``, to be set by the caller.
 
-    Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a game that ended
-    in a step starts anew at the beginning of the next one; ``winner`` still tells the end of the one before.
+    Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step starts the
+    games anew that ended in the step before, instead of stepping them: their actions are ignored.
 
     Raises ValueError for a hero that the patch does not have or whose abilities are not built.
     """
@@ -151,6 +151,7 @@ class VecGame:
             over = [i for i in games if self.winner[i] != Winner.RUNNING]
             if over:
                 self.reset(over)
+                games = [i for i in games if i not in over]
         running = [i for i in self._recordings if i in games and self.winner[i] == Winner.RUNNING]
         self._core.step(games, np.ascontiguousarray(actions), self.controllers)
         for i in running:

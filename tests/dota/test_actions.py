@@ -87,27 +87,25 @@ def test_action_takes_effect_one_step_later(lane: VecGame) -> None:
     assert after["order"] == 3 and after["act"] == ACT_WALK
 
 
-def test_actions_resolve_to_what_was_observed(lane: VecGame) -> None:
+def test_actions_resolve_to_what_was_observed() -> None:
     """Slots are those of the observation an action was chosen from, not of the one in which it takes effect."""
-    for _ in range(240):
-        lane.step()
-    me = hero_unit(lane)
-    creeps = units(lane, "creep", 1)
-    for i, creep in enumerate(creeps[:2]):
-        place(lane, creep, me["x"] + 300 + 100 * i, me["y"])
-    lane._core.observe(0)
-    start = lane.layout.groups["enemy_creeps"].start
-    actions = choose(lane, "attack", unit=start)
-    lane.step(actions)
-    place(lane, creeps[1], me["x"] + 100, me["y"])  # now it is the nearer one: it takes the first slot
-    place(lane, creeps[0], me["x"] + 450, me["y"])
-    lane._core.observe(0)
-    lane.step()
-    hp = {c["slot"]: c["hp"] for c in creeps}
-    for _ in range(8):
-        lane.step()
-    struck = [u["slot"] for u in units(lane, "creep", 1) if u["slot"] in hp and u["hp"] < hp[u["slot"]] - 30]
-    assert struck != [creeps[1]["slot"]]
+    game = VecGame(duel(), 1, seed=1)
+    game.step()
+    place(game, hero_unit(game), -700, -600)
+    near, far = units(game, "creep", 1)[:2]
+    place(game, near, -500, -600)
+    place(game, far, -300, -600)
+    game._core.observe(0)
+    start = game.layout.groups["enemy_creeps"].start
+    assert mask(game, MaskClass.ATTACK)[:2] == [start, start + 1]
+    actions = choose(game, "attack", unit=start + 1)  # the far one
+    place(game, near, -300, -600)
+    place(game, far, -500, -600)  # now it takes the first slot
+    game.step(actions)
+    for _ in range(12):
+        game.step()
+    hp = {u["slot"]: u["hp"] for u in units(game, "creep", 1)}
+    assert hp[near["slot"]] == near["max_hp"] and hp.get(far["slot"], 0) < far["max_hp"] - 30
 
 
 @pytest.mark.parametrize("delay", [0, 1, 2, 3])

@@ -1,0 +1,125 @@
+"""Replays: what is recorded runs again to the same state, and damaged files are refused with a reason."""
+
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dota import replay
+from dota.replay import Replay
+from dota.vec_game import Controller, VecGame
+from tests.dota.watching import duel
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> tuple[Path, int, VecGame]:
+    game = VecGame(duel(), 2, seed=6)
+    game.controllers[:] = [[Controller.SCRIPTED, Controller.RANDOM]] * 2
+    tape = game.record(1)
+    for _ in range(300):
+        game.step()
+    path = tmp_path / "game.replay"
+    tape.save(path, game.hash(1))
+    return path, game.hash(1), game
+
+
+def test_replay_ends_in_the_same_state(recorded: tuple[Path, int, VecGame]) -> None:
+    path, end, game = recorded
+    tape = Replay.load(path)
+    assert len(tape) == 300 and tape.orders.shape == (300, 10, 8) and tape.final_hash == end
+    last = None
+    for last in tape.play():
+        pass
+    assert last is not None and last.hash(0) == end
+    np.testing.assert_array_equal(last.obs["shared"][0], game.obs["shared"][1])
+
+
+def test_frames_show_the_game(recorded: tuple[Path, int, VecGame]) -> None:
+    path, _, game = recorded
+    frames = list(replay.run(path))
+    assert len(frames) == 301
+    assert frames[0]["time"] == 0 and frames[-1]["time"] == pytest.approx(40, abs=0.01)
+    assert frames[-1]["units"] == game.spectate(1)["units"]
+    kinds = {u["kind"] for u in frames[-1]["units"]}
+    assert {"hero", "creep", "tower", "fort", "courier"} <= kinds
+
+
+def test_saving_leaves_no_half_file(recorded: tuple[Path, int, VecGame]) -> None:
+    assert [p.name for p in recorded[0].parent.iterdir()] == ["game.replay"]
+
+
+def test_recording_begins_with_the_game() -> None:
+    game = VecGame(duel(), 1, seed=6)
+    game.step()
+    with pytest.raises(ValueError, match="has begun"):
+        game.record(0)
+    game.reset()
+    tape = game.record(0)
+    game.step()
+    game.reset()
+    game.step()
+    assert len(tape) == 1  # the reset ended it
+
+
+def test_recording_stops_when_the_game_is_over() -> None:
+    game = VecGame(duel(max_game_seconds=1.0), 1, seed=6)
+    tape = game.record(0)
+    for _ in range(20):
+        game.step()
+    assert game.winner[0] and len(tape) == 8
+
+
+def damaged(path: Path, how: str) -> None:
+    head, _, body = path.read_bytes().partition(b"\n")
+    fields = json.loads(head)
+    if how == "not json":
+        head = b"hello"
+    elif how == "another format":
+        head = json.dumps(fields | {"format": "other"}).encode()
+    elif how == "newer":
+        head = json.dumps(fields | {"version": 99}).encode()
+    elif how == "huge":
+        head = json.dumps(fields | {"steps": 10**12}).encode()
+    elif how == "bomb":
+        body = zlib.compress(bytes(10_000_000))
+    elif how == "cut":
+        body = body[:-20]
+    elif how == "garbled":
+        body = b"\x00" + body[1:]
+    elif how == "lineup":
+        head = json.dumps(fields | {"lineup": [[1, 2], [3, 4]]}).encode()
+    elif how == "config":
+        head = json.dumps(fields | {"config": {"surprise": 1}}).encode()
+    elif how == "key":
+        head = json.dumps({k: v for k, v in fields.items() if k != "seed"}).encode()
+    path.write_bytes(head + b"\n" + body)
+
+
+@pytest.mark.parametrize("how", ["not json", "another format", "newer", "huge", "bomb", "cut", "garbled", "lineup",
+                                 "config", "key"])
+def test_damaged_files_are_refused(recorded: tuple[Path, int, VecGame], how: str) -> None:
+    path = recorded[0]
+    damaged(path, how)
+    with pytest.raises(ValueError, match=r"game\.replay is no readable replay"):
+        Replay.load(path)
+
+
+def test_changed_orders_do_not_pass_for_the_same_game(recorded: tuple[Path, int, VecGame]) -> None:
+    tape = Replay.load(recorded[0])
+    orders = tape.orders.copy()
+    orders[50, :, 0] = 2  # everyone walks
+    orders[50, :, 6:] = 4
+    changed = Replay(tape.config, tape.seed, tape.lineup, orders, tape.final_hash)
+    with pytest.raises(ValueError, match="was recorded"):
+        list(changed.play())
+
+
+def test_orders_out_of_range_are_refused(recorded: tuple[Path, int, VecGame]) -> None:
+    tape = Replay.load(recorded[0])
+    for column, value in ((0, 3000), (1, 4), (2, 5000), (6, 9)):
+        orders = tape.orders.copy()
+        orders[3, 0, column] = value
+        with pytest.raises(ValueError):
+            list(Replay(tape.config, tape.seed, tape.lineup, orders).play())
