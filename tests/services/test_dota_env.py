@@ -1,0 +1,221 @@
+"""The environment service through the wire, against the same games in this process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from dota.config import GameConfig, ObservationConfig
+from dota.spaces import Layout
+from dota.vec_game import STATS, VecGame
+from protos.five.v1 import env_pb2, env_pb2_grpc
+from rapid.clients.environment import EnvironmentClient
+from rapid.config import RpcConfig
+from rapid.rpc.errors import CallFailed
+from rapid.rpc.server import RpcServer, serve
+from services.dota_env.service import EnvService
+from services.rollout.environment import LocalEnvironment, RemoteEnvironment
+
+GAME = GameConfig(
+    mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=60, start_seconds=0, neutrals=False,
+    roshan=False, runes=False, observation=ObservationConfig(
+        allied_creeps=4, neutral_creeps=0, buildings=2, wards=0, couriers=0, hero_modifiers=2, unit_modifiers=0,
+        pickups=0, minimap=2, nearby_map=2, passability=2))
+LAYOUT = Layout(GAME)
+RPC = RpcConfig(require_token=False, deadline_seconds=20, backoff_seconds=0.02, max_backoff_seconds=0.1)
+SEED = 11
+
+
+class Server:
+    def __init__(self, **limits: Any) -> None:
+        bounds = {"threads": 2, "max_games": 8, "max_streams": 4, "idle_seconds": 30.0} | limits
+        self.face = EnvService(GAME, **bounds)
+        self.rpc: RpcServer | None = None
+        self.address = ""
+
+    async def __aenter__(self) -> "Server":
+        self.rpc = await serve("127.0.0.1:0", [(env_pb2_grpc.add_EnvServiceServicer_to_server, self.face)], RPC)
+        self.address = f"127.0.0.1:{self.rpc.port}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        if self.rpc is not None:
+            rpc, self.rpc = self.rpc, None
+            await rpc.stop(0)
+
+    def client(self, layout: str = LAYOUT.hash) -> EnvironmentClient:
+        return EnvironmentClient(self.address, RPC, 1, layout)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with Server() as s:
+        yield s
+
+
+def random_actions(rng: np.random.Generator, games: int) -> np.ndarray:
+    return rng.integers(0, 9, (games, 2, 1, 6)).astype(np.int16)
+
+
+async def test_games_there_are_the_games_here(server: Server) -> None:
+    here = VecGame(GAME, 3, SEED)
+    async with server.client() as there:
+        first = await there.open(3, SEED, GAME.model_dump_json(), threads=2)
+        assert first.statistic_names == STATS
+        rng = np.random.default_rng(0)
+        for i in range(25):
+            actions = random_actions(rng, 3)
+            which = np.array([0, 1, 2] if i % 3 else [2, 0], np.int32)
+            here.step(actions, which)
+            shown = await there.step(which, actions[which])
+            for name, array in here.obs.items():
+                np.testing.assert_array_equal(shown.observations[name], array[which], err_msg=name)
+            np.testing.assert_array_equal(shown.signals, here.signals[which])
+            np.testing.assert_array_equal(shown.statistics, here.stats[which])
+            np.testing.assert_array_equal(shown.game_time, here.game_time[which])
+            assert shown.winners.tolist() == [0] * len(which) and shown.step_us > 0
+
+
+async def test_reset_takes_controllers(server: Server) -> None:
+    here = VecGame(GAME, 2, SEED)
+    here.controllers[1] = (0, 1)
+    here.reset([1])
+    async with server.client() as there:
+        await there.open(2, SEED)
+        shown = await there.reset(np.array([1], np.int32), np.array([[0, 1]], np.uint8))
+        np.testing.assert_array_equal(shown.observations["shared"], here.obs["shared"][[1]])
+        actions = np.zeros((2, 2, 1, 6), np.int16)
+        for _ in range(40):  # the random bot walks off, the other hero stays
+            here.step(actions)
+            shown = await there.step(np.arange(2, dtype=np.int32), actions)
+        np.testing.assert_array_equal(shown.observations["shared"], here.obs["shared"])
+
+
+async def test_a_rollout_sees_the_same_games_in_and_out_of_its_process(server: Server) -> None:
+    remote = RemoteEnvironment(server.client, 3, SEED, GAME.model_dump_json(), 1)
+    local = LocalEnvironment(VecGame(GAME, 3, SEED))
+    everyone, controllers = np.arange(3, dtype=np.int32), np.zeros((3, 2), np.uint8)
+    there, here = LAYOUT.allocate(3, 2), LAYOUT.allocate(3, 2)
+    rng = np.random.default_rng(3)
+    await remote.reset(everyone, controllers, there)
+    await local.reset(everyone, controllers, here)
+    for _ in range(10):
+        actions = random_actions(rng, 3)
+        a, b = await asyncio.gather(remote.step(actions, there), local.step(actions, here))
+        for name in here:
+            np.testing.assert_array_equal(there[name], here[name], err_msg=name)
+        np.testing.assert_array_equal(a.signals, b.signals)
+        np.testing.assert_array_equal(a.winners, b.winners)
+    assert remote.statistic_names == local.statistic_names
+    await remote.close()
+    await local.close()
+
+
+async def test_games_lost_with_their_server_are_opened_at_it_again() -> None:
+    first = await Server().__aenter__()
+    servers = [first]
+    remote = RemoteEnvironment(lambda: servers[-1].client(), 2, SEED, "", 1)
+    everyone, out = np.arange(2, dtype=np.int32), LAYOUT.allocate(2, 2)
+    controllers, actions = np.zeros((2, 2), np.uint8), np.zeros((2, 2, 1, 6), np.int16)
+    await remote.reset(everyone, controllers, out)
+    await first.stop()
+    with pytest.raises(ConnectionError):
+        await remote.step(actions, out)
+    with pytest.raises(ConnectionError, match="reset"):
+        await remote.step(actions, out)
+    async with Server() as second:
+        servers.append(second)
+        await remote.reset(everyone, controllers, out)
+        await remote.step(actions, out)
+        await remote.close()
+
+
+async def test_another_layout_is_refused_naming_both(server: Server) -> None:
+    async with server.client(layout="feedfacefeedface") as there:
+        with pytest.raises(CallFailed, match=f"feedfacefeedface.*{LAYOUT.hash}") as failure:
+            await there.open(1, 0)
+        assert failure.value.code is grpc.StatusCode.FAILED_PRECONDITION
+
+
+@pytest.mark.parametrize(("config", "says"), [
+    ('{"heroes_per_team": 7}', "heroes_per_team"),
+    ('{"no_such_key": 1}', "no_such_key"),
+    ("{", "game_config"),
+    (GAME.model_copy(update={"hero_pool": ["no_such_hero"]}).model_dump_json(), "no_such_hero"),
+])
+async def test_a_bad_game_is_refused_by_name(server: Server, config: str, says: str) -> None:
+    async with server.client() as there:
+        with pytest.raises(CallFailed, match=says) as failure:
+            await there.open(1, 0, config)
+        assert failure.value.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert server.face.games == 0
+
+
+def _step(places: list[int], **changes: Any) -> env_pb2.PlayRequest:
+    step = env_pb2.StepGames(games=np.array(places, np.int32).tobytes(),
+                             actions=np.zeros((len(places), 2, 1, 6), np.int16).tobytes())
+    for name, value in changes.items():
+        setattr(step, name, value)
+    return env_pb2.PlayRequest(step=step)
+
+
+CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAYOUT.hash))
+
+
+@pytest.mark.parametrize(("requests", "says"), [
+    ([_step([0])], "the first request creates"),
+    ([CREATE, CREATE], "exist already"),
+    ([CREATE, _step([2])], "places 0 to 1"),
+    ([CREATE, _step([-1])], "places 0 to 1"),
+    ([CREATE, _step([1, 1])], "twice"),
+    ([CREATE, _step([])], "none is named"),
+    ([CREATE, _step([0], actions=b"123")], "actions"),
+    ([CREATE, _step([0], games=b"123")], "games"),
+    ([CREATE, env_pb2.PlayRequest()], "says nothing"),
+    ([CREATE, env_pb2.PlayRequest(reset=env_pb2.ResetGames(
+        games=np.array([0], np.int32).tobytes(), controllers=bytes([0, 99])))], "99 is none"),
+    ([env_pb2.PlayRequest(create=env_pb2.CreateGames(games=0, layout_hash=LAYOUT.hash))], "at least one"),
+])
+async def test_malformed_requests_end_their_stream_alone(server: Server, requests: list[Any], says: str) -> None:
+    async with server.client() as other:
+        await other.open(1, SEED)
+        async with grpc.aio.insecure_channel(server.address) as channel:
+            call = env_pb2_grpc.EnvServiceStub(channel).Play(iter(requests))
+            with pytest.raises(grpc.aio.AioRpcError, match=says) as failure:
+                for _ in range(len(requests)):
+                    await call.read()
+            assert failure.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        await other.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
+    for _ in range(100):
+        if server.face.games == 0:
+            break
+        await asyncio.sleep(0.02)
+    assert server.face.games == 0
+
+
+async def test_games_and_streams_are_bounded() -> None:
+    async with Server(max_games=3, max_streams=2) as server, server.client() as a:
+        await a.open(2, 0)
+        async with server.client() as b:
+            with pytest.raises(CallFailed, match="max_games") as failure:
+                await b.open(2, 0)
+            assert failure.value.code is grpc.StatusCode.RESOURCE_EXHAUSTED
+        async with server.client() as b, server.client() as c:
+            await b.open(1, 0)
+            with pytest.raises(CallFailed, match="max_streams"):
+                await c.open(1, 0)
+
+
+async def test_a_silent_stream_ends_and_its_games_with_it() -> None:
+    async with Server(idle_seconds=0.1) as server, server.client() as there:
+        await there.open(2, 0)
+        await asyncio.sleep(0.4)
+        assert server.face.games == 0
+        with pytest.raises(CallFailed, match="silent"):
+            await there.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
