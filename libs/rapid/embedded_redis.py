@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from rapid.processes import launcher
 
@@ -77,7 +79,7 @@ class EmbeddedRedis:
 
     def is_ready(self) -> bool:
         """Whether it answers, its data loaded."""
-        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1.0)
+        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1.0, retry=Retry(NoBackoff(), 0))
         try:
             return bool(client.ping())
         except (redis.RedisError, OSError):

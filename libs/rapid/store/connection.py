@@ -1,7 +1,9 @@
 """Connections to Redis."""
 
+from typing import Any
+
 import redis
-from redis.backoff import ExponentialWithJitterBackoff
+from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from redis.retry import Retry
 
 from rapid.config import StoreConfig
@@ -30,9 +32,17 @@ def connect(url: str, config: StoreConfig) -> redis.Redis:
 
 
 def require_reachable(client: redis.Redis, url: str, role: str) -> None:
-    """Raises StoreUnreachable, with the address and the reason, when no Redis answers."""
+    """Raises StoreUnreachable, with the address and the reason, when no Redis answers now."""
     try:
-        client.ping()
+        pool: Any = client.connection_pool
+        connection = pool.make_connection()
+        connection.retry = Retry(NoBackoff(), 0)
+        try:
+            connection.connect()
+            connection.send_command("PING")
+            connection.read_response()
+        finally:
+            connection.disconnect()
     except redis.AuthenticationError as error:
         raise StoreUnreachable(f"the {role} Redis at {safe_url(url)} refuses the password: {error}") from None
     except (redis.RedisError, OSError) as error:

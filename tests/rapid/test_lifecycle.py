@@ -1,0 +1,124 @@
+"""Draining, the grace period, and following a run's status."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from rapid.lifecycle import Lifecycle
+from rapid.store.state import RunState, Status
+from tests.rapid.processes_of_tests import eventually
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_sigterm_drains() -> None:
+    calls: list[str] = []
+    with Lifecycle(5.0) as life:
+        assert not life.draining and life.active and not life.wait_drain(0.01)
+        life.on_drain(lambda: calls.append("called"))
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert life.wait_drain(5)
+        eventually(lambda: calls == ["called"])
+        assert life.draining and life.drain_reason == "SIGTERM"
+        life.on_drain(lambda: calls.append("late"))
+        assert calls == ["called", "late"]
+        assert not life.wait_active(1.0)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_the_grace_period_ends_a_process_that_does_not() -> None:
+    codes: list[int] = []
+    life = Lifecycle(0.1, exit_process=codes.append)
+    life.drain("test")
+    eventually(lambda: codes == [1])
+    life.close()
+    timely = Lifecycle(0.2, exit_process=codes.append)
+    timely.drain("test")
+    timely.close()
+    time.sleep(0.4)
+    assert codes == [1]
+
+
+def test_a_second_signal_ends_the_process_at_once() -> None:
+    code = textwrap.dedent("""
+        import time
+        from rapid.lifecycle import Lifecycle
+        with Lifecycle(60.0):
+            print("up", flush=True)
+            while True: time.sleep(0.01)
+    """)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT,
+                               env={**os.environ, "PYTHONPATH": "libs:."})
+    assert process.stdout is not None and process.stdout.readline() == b"up\n"
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=5) == 128 + signal.SIGTERM
+
+
+async def test_asyncio_waits_for_draining() -> None:
+    life = Lifecycle(5.0)
+    waiting = [asyncio.create_task(life.drained()) for _ in range(2)]
+    await asyncio.sleep(0.02)
+    assert not any(t.done() for t in waiting)
+    threading.Thread(target=life.drain, args=("test",)).start()
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    await asyncio.wait_for(life.drained(), 5)
+    assert not await life.until_active()
+    life.close()
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    state = RunState(database, "r")
+    state.create({}, "t")
+    return state
+
+
+async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> None:
+    life = Lifecycle(5.0, exit_process=lambda code: None)
+    life.watch(state, 0.02)
+    eventually(lambda: life.status is Status.STARTING)
+    assert not life.active and not life.wait_active(0.05)
+    working = asyncio.create_task(life.until_active(0.01))
+    await asyncio.sleep(0.1)
+    assert not working.done()
+    state.transition("running", "t")
+    assert await asyncio.wait_for(working, 5)
+    assert life.active
+    state.transition("pausing", "t")
+    state.transition("paused", "t")
+    eventually(lambda: life.status is Status.PAUSED)
+    assert not life.active
+    resumed = threading.Timer(0.1, state.transition, ("running", "t"))
+    resumed.start()
+    assert await asyncio.to_thread(life.wait_active, 5)
+    state.transition("stopping", "t")
+    assert life.wait_drain(5) and life.drain_reason == "the run is stopping"
+    life.close()
+    resumed.join()
+
+
+def test_an_absent_store_leaves_the_status_as_it_was(state: RunState) -> None:
+    life = Lifecycle(5.0)
+    state.transition("running", "t")
+    life.watch(state, 0.02)
+    eventually(lambda: life.active)
+
+    def broken() -> None:
+        raise redis.ConnectionError("gone")
+
+    state.status = broken  # type: ignore[method-assign, assignment]
+    time.sleep(0.1)
+    assert life.active and not life.draining
+    life.close()

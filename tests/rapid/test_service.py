@@ -1,0 +1,186 @@
+"""The start of a service: what is wrong is one line, what is right is alive and can be drained."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.service import parse_arguments
+from rapid.store.state import RunState
+from tests.rapid.processes_of_tests import eventually
+
+ROOT = Path(__file__).parents[2]
+
+SERVICE = """
+    import json, sys
+    from pydantic import BaseModel, ConfigDict, Field
+    from rapid import service
+    from rapid.config import *
+
+    class Config(BaseModel):
+        model_config = ConfigDict(extra="forbid", frozen=True)
+        name: str = "r"
+        rpc: RpcConfig = RpcConfig()
+        store: StoreConfig = StoreConfig()
+        blobs: BlobConfig = BlobConfig()
+        telemetry: TelemetryConfig = TelemetryConfig()
+        allocator: AllocatorConfig = AllocatorConfig()
+        lifecycle: LifecycleConfig = LifecycleConfig(heartbeat_seconds=0.1, lease_seconds=1, poll_seconds=0.05)
+
+    def load(path, overrides):
+        return Config.model_validate({**json.load(open(path)), **dict(o.split("=") for o in overrides)})
+
+    with service.start("tested", load) as s:
+        s.stats = lambda: {"steps": 3}
+        s.announce("127.0.0.1:9")
+        print("folder", s.folder, flush=True)
+        while s.lifecycle.wait_active(0.05) or not s.lifecycle.draining:
+            pass
+        print("drained:", s.lifecycle.drain_reason, flush=True)
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, redis_server: RunningRedis, database: redis.Redis) -> Path:
+    path = tmp_path / "config.json"
+    path.write_text(f'{{"store": {{"state_url": "{redis_server.url}", "params_url": "{redis_server.url}"}}}}')
+    return path
+
+
+class Started:
+    def __init__(self, config: Path, *arguments: str, **env: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(SERVICE), "--config", str(config), *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "the-token-itself", **env})
+
+
+@pytest.fixture
+def start() -> Iterator[Any]:
+    started: list[Started] = []
+
+    def begin(*arguments: Any, **env: str) -> Any:
+        started.append(Started(*arguments, **env))
+        return started[-1].process
+
+    yield begin
+    for s in started:
+        s.process.kill()
+        s.process.communicate()
+
+
+def test_a_service_lives_and_drains(start: Any, config: Path, database: redis.Redis) -> None:
+    state = RunState(database, "r")
+    state.create({}, "t")
+    state.transition("running", "t")
+    process = start(config, "--id", "7")
+    instance = eventually(lambda: [i for i in state.services("tested") if i.stats and i.address])[0]
+    assert (instance.id, instance.address, instance.stats) == ("7", "127.0.0.1:9", {"steps": 3})
+    with urllib.request.urlopen(f"http://{instance.metrics_address}/metrics", timeout=5) as page:
+        assert 'five_process_started_info{id="7",kind="tested",run="r"} 1.0' in page.read().decode()
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=15)
+    assert process.returncode == 0, err
+    assert f"folder {config.parent}" in out and "drained: SIGTERM" in out
+    assert state.services("tested") == []
+    assert "started, process" in err and "the-token-itself" not in err
+
+
+def test_a_stopping_run_drains_its_services(start: Any, config: Path, database: redis.Redis) -> None:
+    state = RunState(database, "r")
+    state.create({}, "t")
+    process = start(config)
+    eventually(lambda: state.services("tested"))
+    state.transition("stopping", "t")
+    out, err = process.communicate(timeout=15)
+    assert process.returncode == 0 and "drained: the run is stopping" in out, err
+
+
+def test_a_killed_service_loses_its_lease(start: Any, config: Path, database: redis.Redis) -> None:
+    state = RunState(database, "r")
+    state.create({}, "t")
+    process = start(config)
+    eventually(lambda: state.services("tested"))
+    process.kill()
+    eventually(lambda: state.services("tested") == [])
+
+
+WRONG = {
+    r"tested: (?s:.)*store.nope": '{"store": {"nope": 1}}',
+    r"tested: no state Redis answers at unix:///nowhere/x.sock": (
+        '{"store": {"state_url": "unix:///nowhere/x.sock", "params_url": "unix:///nowhere/x.sock"}}'),
+    r"tested: the Redis URL is empty": "{}",
+    r"tested: http://x is no Redis URL": '{"store": {"state_url": "http://x", "params_url": "http://x"}}',
+    r"tested: rpc.token_file /nowhere: No such file": '{"rpc": {"token_file": "/nowhere"}}',
+}
+
+
+def test_what_is_wrong_is_one_clear_message(start: Any, tmp_path: Path) -> None:
+    started = {}
+    for i, (says, text) in enumerate(WRONG.items()):
+        path = tmp_path / f"{i}.json"
+        path.write_text(text)
+        started[says] = start(path)
+    for says, process in started.items():
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 2 and re.search(says, err), err
+        assert "Traceback" not in err and out == ""
+
+
+def test_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse_arguments("rollout", [])
+    assert caught.value.code == 2 and "--config" in capsys.readouterr().err
+
+
+def test_arguments() -> None:
+    found = parse_arguments("rollout", ["--config", "c.yaml", "--set", "a.b=1", "--set", "c=2", "--id", "3",
+                                        "--port", "50051", "--metrics-port", "0"])
+    assert (found.config, found.overrides, found.id, found.port, found.metrics_port) == (
+        "c.yaml", ("a.b=1", "c=2"), "3", 50051, 0)
+    assert parse_arguments("rollout", ["--config", "c.yaml"]).port is None
+
+
+# The embedded Redis.
+
+def test_the_embedded_redis_is_private_and_persistent(tmp_path: Path) -> None:
+    server = EmbeddedRedis(tmp_path / "state", append_only=True)
+    with server.start():
+        client = redis.Redis.from_url(server.url)
+        assert server.socket.stat().st_mode & 0o777 == 0o700
+        assert client.config_get("port") == {"port": "0"} or client.config_get("port") == {b"port": b"0"}
+        client.set("x", "1")
+    assert not server.is_ready()
+    with server.start():
+        assert redis.Redis.from_url(server.url).get("x") == b"1"
+    params = EmbeddedRedis(tmp_path / "params", append_only=False)
+    with params.start():
+        redis.Redis.from_url(params.url).set("x", "1")
+    with params.start():
+        assert redis.Redis.from_url(params.url).get("x") is None
+        assert not list((tmp_path / "params").glob("*.aof")) and not list((tmp_path / "params").glob("*.rdb"))
+
+
+def test_a_folder_too_deep_for_a_socket(tmp_path: Path) -> None:
+    server = EmbeddedRedis(tmp_path / ("deep" * 30), append_only=False)
+    assert len(str(server.socket)) <= 100
+    with server.start():
+        assert server.is_ready()
+
+
+def test_a_redis_that_does_not_start_says_why(tmp_path: Path) -> None:
+    server = EmbeddedRedis(tmp_path / "state", append_only=True)
+    server.folder.mkdir()
+    (server.folder / "appendonly.aof").write_bytes(b"this is no append only file\r\n")
+    with pytest.raises(RuntimeError, match=r"(?s)did not start.*append only file"):
+        server.start()

@@ -1,0 +1,207 @@
+"""The supervisor with real processes: what dies comes back, what is ended is gone with all it started."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rapid.supervisor import ProcessSpec, ProcessState, ProcessStatus, Supervisor
+from tests.rapid.processes_of_tests import alive, eventually, kill
+
+ROOT = Path(__file__).parents[2]
+SLEEPER = [sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]
+# Ignores SIGTERM, and has a child that does too.
+STUBBORN = [sys.executable, "-S", "-c", textwrap.dedent("""
+    import os, signal, sys, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = os.fork()
+    if child:
+        open(sys.argv[1], 'w').write(f'{os.getpid()} {child}')
+    time.sleep(600)
+""")]
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-S", "-c", textwrap.dedent(code), *arguments]
+
+
+@pytest.fixture
+def events() -> list[tuple[str, str, str]]:
+    return []
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, events: list[tuple[str, str, str]]) -> Iterator[Supervisor]:
+    with Supervisor(tmp_path / "logs", lambda *event: events.append(event)) as s:
+        yield s
+
+
+def only(supervisor: Supervisor) -> ProcessStatus:
+    return supervisor.status()[0]
+
+
+def test_what_is_killed_comes_back(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
+    supervisor.start(ProcessSpec("sleeper", SLEEPER))
+    supervisor.wait_ready(["sleeper"], 10)
+    pids = set()
+    for times in range(1, 3):
+        pid = only(supervisor).pid
+        assert pid is not None and alive(pid)
+        eventually(lambda n=times: supervisor.log_tail("sleeper").splitlines() == ["up"] * n)
+        pids.add(pid)
+        kill(pid)
+        eventually(lambda n=times: only(supervisor).restarts == n)
+        supervisor.wait_ready(["sleeper"], 10)
+        assert only(supervisor).last_end == "was killed by SIGKILL"
+    assert only(supervisor).pid not in pids
+    assert [what for _, what, _ in events] == ["started", "died", "started", "died", "started"]
+    assert eventually(lambda: supervisor.log_tail("sleeper").splitlines() == ["up"] * 3)
+
+
+def test_ready_is_what_the_probe_says(supervisor: Supervisor, tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    supervisor.start(ProcessSpec("slow", python("""
+        import pathlib, sys, time
+        time.sleep(0.3)
+        pathlib.Path(sys.argv[1]).touch()
+        time.sleep(600)
+    """, str(flag)), ready=flag.exists))
+    with pytest.raises(TimeoutError, match=r"slow was not ready within 0.05 s"):
+        supervisor.wait_ready(["slow"], 0.05)
+    assert only(supervisor).state in (ProcessState.WAITING, ProcessState.STARTING)
+    supervisor.wait_ready(["slow"], 10)
+    assert only(supervisor).state is ProcessState.READY
+
+
+def test_one_that_cannot_live_is_given_up_with_its_log(supervisor: Supervisor) -> None:
+    supervisor.start(ProcessSpec("broken", python("print('no such hero'); raise SystemExit(3)"), give_up_after=3,
+                                 ready=lambda: False))
+    with pytest.raises(RuntimeError, match=r"(?s)broken did not start: exited with code 3.*no such hero"):
+        supervisor.wait_ready(["broken"], 20)
+    assert supervisor.failed() == ["broken"] and only(supervisor).restarts == 2
+    supervisor.start(ProcessSpec("absent", ["/no/such/program"], give_up_after=1, ready=lambda: False))
+    with pytest.raises(RuntimeError, match=r"(?s)absent did not start.*cannot start /no/such/program"):
+        supervisor.wait_ready(["absent"], 20)
+
+
+def test_pauses_between_restarts_grow(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
+    supervisor.start(ProcessSpec("broken", python("raise SystemExit(1)"), give_up_after=4))
+    eventually(lambda: supervisor.failed() == ["broken"])
+    pauses = [details.split("again in ")[1] for _, what, details in events if what == "died"]
+    assert pauses == ["0.2 s", "0.4 s", "0.8 s"]
+
+
+def test_one_that_may_end_is_not_started_again(supervisor: Supervisor) -> None:
+    supervisor.start(ProcessSpec("once", python("print('done')"), restart=False))
+    eventually(lambda: only(supervisor).state is ProcessState.ENDED)
+    assert only(supervisor).last_end == "exited with code 0" and only(supervisor).restarts == 0
+
+
+def test_environment_names_and_removal(supervisor: Supervisor) -> None:
+    supervisor.start(ProcessSpec("env", python("""
+        import os, time
+        print(os.environ['FIVE_X'], os.getpgid(0) == os.getpid(), flush=True)
+        time.sleep(600)
+    """), env={"FIVE_X": "42"}))
+    eventually(lambda: supervisor.log_tail("env") == "42 True")
+    with pytest.raises(ValueError, match="'env' is supervised already"):
+        supervisor.start(ProcessSpec("env", SLEEPER))
+    pid = only(supervisor).pid
+    assert pid is not None
+    supervisor.remove("env")
+    assert not alive(pid) and supervisor.status() == []
+
+
+def test_stopping_goes_by_stages_and_leaves_nobody(tmp_path: Path) -> None:
+    order = tmp_path / "order"
+    noted = """
+        import signal, sys, time
+        def end(*_):
+            open(sys.argv[1], 'a').write(sys.argv[2] + '\\n')
+            sys.exit(0)
+        signal.signal(signal.SIGTERM, end)
+        print('up', flush=True)
+        while True: time.sleep(0.01)
+    """
+    family = tmp_path / "family"
+    with Supervisor(tmp_path / "logs") as supervisor:
+        for name, stage in (("rollout", 2), ("redis", 0), ("inference", 1)):
+            supervisor.start(ProcessSpec(name, python(noted, str(order), name), stage=stage))
+        supervisor.start(ProcessSpec("stubborn", [*STUBBORN, str(family)], stage=3, grace_seconds=0.3))
+        for name in ("rollout", "redis", "inference"):
+            eventually(lambda n=name: supervisor.log_tail(n) == "up")
+        eventually(lambda: family.exists() and len(family.read_text().split()) == 2)
+        pids = [s.pid for s in supervisor.status()] + [int(p) for p in family.read_text().split()]
+    assert order.read_text().split() == ["rollout", "inference", "redis"]
+    eventually(lambda: not any(alive(p) for p in pids if p))
+    assert all(s.state is ProcessState.STOPPED for s in supervisor.status())
+    with pytest.raises(ValueError, match="stopping"):
+        supervisor.start(ProcessSpec("late", SLEEPER))
+
+
+def test_what_a_dead_process_left_behind_is_ended(supervisor: Supervisor, tmp_path: Path) -> None:
+    family = tmp_path / "family"
+    supervisor.start(ProcessSpec("parent", [*STUBBORN, str(family)], grace_seconds=0.1))
+    eventually(lambda: family.exists() and len(family.read_text().split()) == 2)
+    parent, child = map(int, family.read_text().split())
+    kill(parent)
+    eventually(lambda: not alive(child))
+
+
+SUPERVISING = """
+    import signal, sys, threading
+    from pathlib import Path
+    from rapid.supervisor import ProcessSpec, Supervisor
+    ended = threading.Event()
+    signal.signal(signal.SIGINT, lambda *_: ended.set())
+    folder = Path(sys.argv[1])
+    with Supervisor(folder) as supervisor:
+        for i in range(3):
+            supervisor.start(ProcessSpec(f"p{i}", [sys.executable, "-S", "-c", "import time; time.sleep(600)"]))
+        supervisor.wait_ready([f"p{i}" for i in range(3)], 20)
+        print(*(s.pid for s in supervisor.status()), flush=True)
+        ended.wait()
+"""
+
+
+def supervising(tmp_path: Path) -> tuple["subprocess.Popen[bytes]", list[int]]:
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(SUPERVISING), str(tmp_path)],
+                               stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True,
+                               env={**os.environ, "PYTHONPATH": "libs:."})
+    assert process.stdout is not None
+    pids = [int(p) for p in process.stdout.readline().split()]
+    assert len(pids) == 3 and all(map(alive, pids))
+    return process, pids
+
+
+def test_no_orphan_after_the_supervisor_itself_is_killed(tmp_path: Path) -> None:
+    process, pids = supervising(tmp_path)
+    process.kill()
+    process.wait()
+    eventually(lambda: not any(map(alive, pids)))
+
+
+def test_ctrl_c_ends_everything_once(tmp_path: Path) -> None:
+    process, pids = supervising(tmp_path)
+    # What a terminal does: the signal goes to the foreground group. The children have groups of their own.
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=15) == 0
+    assert not any(map(alive, pids))
+
+
+def test_children_outlive_the_thread_that_asked_for_them(supervisor: Supervisor) -> None:
+    """The kernel ends a child with the thread that started it, so that must not be the caller's."""
+    import threading
+
+    asking = threading.Thread(target=lambda: supervisor.start(ProcessSpec("sleeper", SLEEPER)))
+    asking.start()
+    asking.join()
+    supervisor.wait_ready(["sleeper"], 10)
+    time.sleep(0.3)
+    assert only(supervisor).restarts == 0 and only(supervisor).state is ProcessState.READY
