@@ -29,10 +29,8 @@ def test_replay_ends_in_the_same_state(recorded: tuple[Path, int, VecGame]) -> N
     path, end, game = recorded
     tape = Replay.load(path)
     assert len(tape) == 300 and tape.orders.shape == (300, 10, 8) and tape.final_hash == end
-    last = None
-    for last in tape.play():
-        pass
-    assert last is not None and last.hash(0) == end
+    last = list(tape.play())[-1]
+    assert last.hash(0) == end
     np.testing.assert_array_equal(last.obs["shared"][0], game.obs["shared"][1])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dota.config import GameConfig, ObservationConfig
-from dota.spaces import (MAX_AVAILABLE, ActionPart, Layout, MaskClass, TargetType, action_parts_used, actions_of)
+from dota.spaces import MAX_AVAILABLE, ActionPart, Layout, MaskClass, TargetType, action_parts_used, actions_of
 from dota.tables import core_layout
 
 DOCS = Path(__file__).parents[2] / "docs" / "observations.md"
@@ -137,3 +137,13 @@ def test_allocate_has_wire_shapes() -> None:
     arrays = layout.allocate(3, 2)
     assert arrays["available"].shape == (3, 2, 1, MAX_AVAILABLE)
     assert arrays["private"].shape == (3, 2, 1, layout.private) and arrays["private"].dtype == np.float16
+
+
+def test_stub_names_what_the_core_has(core) -> None:
+    stub = (DOCS.parents[1] / "libs" / "dota" / "_core.pyi").read_text()
+    named = set(re.findall(r"^(?:def|class) (\w+)|^(\w+):", stub, re.M))
+    missing = [n for n in dir(core) if not n.startswith("_") and n not in {a or b for a, b in named}]
+    assert not missing, f"make the stub again: python -m nanobind.stubgen -m dota._core (missing {missing})"
+    methods = set(re.findall(r"    def (\w+)\(", stub))
+    lost = [m for m in dir(core.VecGame) if not m.startswith("__") and m not in methods]
+    assert not lost, f"make the stub again (missing VecGame.{lost})"

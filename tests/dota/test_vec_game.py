@@ -300,7 +300,7 @@ def test_dota_imports_without_its_core() -> None:
 
     code = ("import sys; sys.modules['dota._core'] = None\n"
             "import dota, dota.spaces, dota.config; dota.spaces.Layout(dota.config.GameConfig())")
-    path = [p for p in sys.path if p.endswith("libs")][0]
+    path = next(p for p in sys.path if p.endswith("libs"))
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": path})
     with pytest.raises(AttributeError, match="no attribute 'Gmae'"):
         dota.Gmae  # noqa: B018

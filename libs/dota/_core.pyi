@@ -1,0 +1,323 @@
+"""The game core: data, map, world, views, games. Made with `python -m nanobind.stubgen -m dota._core`."""
+# ruff: noqa: E501
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+class Tables:
+    """The constants of one patch, read-only; made by load_tables()."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def heroes(self) -> list[str]: ...
+
+    @property
+    def abilities(self) -> list[str]:
+        """
+        Abilities, then items that do something, then talents: the vocabulary of ability ids.
+        """
+
+    @property
+    def items(self) -> list[str]: ...
+
+    @property
+    def units(self) -> list[str]: ...
+
+    @property
+    def modifiers(self) -> list[str]: ...
+
+    @property
+    def pool_finals(self) -> list[str]: ...
+
+    @property
+    def pool_ti8(self) -> list[str]: ...
+
+    def missing_primitives(self, hero: str) -> list[str]:
+        """
+        Names of the primitives that the hero's programs need and the core lacks.
+        """
+
+    def unit(self, name: str) -> dict[str, Any]: ...
+
+    def ability(self, name: str) -> dict[str, Any]: ...
+
+    def item(self, name: str) -> dict[str, Any]: ...
+
+    def hero(self, name: str) -> dict[str, Any]: ...
+
+    @property
+    def camp_sets(self) -> list[Any]: ...
+
+def load_tables(heroes: object, abilities: object, items: object, units: object, rules: object, map: object) -> Tables:
+    """
+    Builds the tables from the six parsed JSON files. Raises ValueError naming the file and key that is wrong.
+    """
+
+def primitive_names() -> list[str]:
+    """Names of the closed set of effect primitives."""
+
+def built_primitives() -> list[str]:
+    """Names of the primitives that the core implements."""
+
+def compile_effects(ability: dict[str, Any], name: str) -> dict[str, Any]:
+    """
+    The compiled program of an ability given as parsed JSON: nodes, roots, missing. Raises RuntimeError.
+    """
+
+def ability_program(tables: Tables, name: str) -> dict[str, Any]:
+    """
+    The compiled program of a loaded ability, item (by item name), talent or rune.
+    """
+
+def map_grid(tables: Tables, name: str) -> object:
+    """
+    A grid of the map, int16 [260, 260], row 0 at the lowest y: elevation, terrain_blocked, fow_blocker, no_ward, tree_count, building (index + 1), blocked_at_start, region.
+    """
+
+def map_buildings(tables: Tables) -> list[Any]: ...
+
+def map_lane(tables: Tables, team: int, lane: int) -> list[tuple[float, float]]:
+    """Spawn, then waypoints in walking order."""
+
+def map_trees(tables: Tables) -> list[tuple[float, float, int]]: ...
+
+def map_camps(tables: Tables) -> list[Any]: ...
+
+def map_places(tables: Tables) -> dict[str, Any]: ...
+
+class Ground:
+    """
+    The map with bodies on it that walk and see, without a game around them.
+    """
+
+    def __init__(self, tables: Tables) -> None: ...
+
+    def add(self, unit: str, team: int, at: tuple[float, float]) -> int:
+        """Puts a body down; returns its index."""
+
+    def walk(self, goals: Sequence[tuple[int, float, float]], arrive: float = 1.0, frames: int = 30000) -> int:
+        """
+        Walks bodies to (index, x, y) goals; the frames it took, or -1 when not all arrived.
+        """
+
+    def place(self, index: int, at: tuple[float, float]) -> None: ...
+
+    def face(self, index: int, radians: float) -> None: ...
+
+    def facing(self, index: int) -> float: ...
+
+    def position(self, index: int) -> tuple[float, float]: ...
+
+    def turn_towards(self, index: int, point: tuple[float, float]) -> bool: ...
+
+    def set_status(self, index: int, bits: int) -> None: ...
+
+    def walkable(self, point: tuple[float, float]) -> bool: ...
+
+    def elevation(self, point: tuple[float, float]) -> int: ...
+
+    def free_place(self, point: tuple[float, float], radius: float) -> tuple[float, float]: ...
+
+    def units_near(self, point: tuple[float, float], radius: float) -> list[int]: ...
+
+    def tree_at(self, point: tuple[float, float], radius: float) -> int: ...
+
+    def cut_tree(self, tree: int) -> None: ...
+
+    def fell_building(self, building: int) -> None: ...
+
+    def pass_time(self, seconds: float) -> None: ...
+
+    def set_day(self, day: bool) -> None: ...
+
+    def update_vision(self) -> None: ...
+
+    def reveal(self, team: int, at: tuple[float, float], radius: float, flying: bool) -> None: ...
+
+    def cell_visible(self, team: int, point: tuple[float, float]) -> bool: ...
+
+    def unit_visible(self, team: int, index: int) -> bool: ...
+
+    def fog(self, team: int) -> list[Any]:
+        """Rows of 130 fog cells, lowest y first: '#' seen, '.' not."""
+
+    def hash(self) -> int: ...
+
+    def copy(self) -> Ground: ...
+
+class Layout:
+    """
+    The observation layout as the core resolved it from dota.spaces.Layout.
+    """
+
+    def __init__(self, described: object) -> None: ...
+
+    @property
+    def unwritten_fields(self) -> list[str]: ...
+
+    def trace(self, array: int) -> tuple[list[int], list[int]]:
+        """
+        Per cell of an array: index of the field written there plus one, and its row.
+        """
+
+def pack16(values: NDArray[numpy.uint16]) -> bytes: ...
+
+def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
+
+def to_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16], portable: bool = False) -> None: ...
+
+SIGNAL_COUNT: int = 21
+
+STAT_COUNT: int = 9
+
+class VecGame:
+    """Many games on a pool of threads; wrapped by dota.VecGame."""
+
+    def __init__(self, tables: Tables, layout: object, settings: object, hero_pool: Sequence[str], scripted: object, mirror_match: bool, games: int, seed: int, threads: int) -> None: ...
+
+    def bind(self, arrays: dict[str, Any]) -> None: ...
+
+    def reset(self, which: Sequence[int], lineups: NDArray[numpy.int16] | None) -> None: ...
+
+    def reset_as(self, game: int, seed: int, lineup: NDArray[numpy.int16] | None) -> None: ...
+
+    def step(self, which: Sequence[int], actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
+
+    def commands(self, game: int) -> bytes:
+        """Commands of the last step, int16 [10, 8] as bytes."""
+
+    def step_commands(self, game: int, commands: NDArray[numpy.int16]) -> None: ...
+
+    def snapshot(self, game: int) -> bytes: ...
+
+    def restore(self, game: int, bytes: bytes) -> None: ...
+
+    def hash(self, game: int) -> int: ...
+
+    def seed(self, game: int) -> int: ...
+
+    def spectate(self, game: int) -> dict[str, Any]: ...
+
+    def place(self, game: int, slot: int, x: float, y: float) -> None:
+        """Moves a unit there at once: for tests."""
+
+    def set_hp(self, game: int, slot: int, hp: float) -> None:
+        """For tests."""
+
+    def observe(self, game: int) -> None:
+        """Looks again after a test moved units."""
+
+class World:
+    """One world, for tests and inspection."""
+
+    def __init__(self, tables: Tables, settings: dict[str, Any], radiant: Sequence[str], dire: Sequence[str], seed: int) -> None:
+        """
+        Starts a game. Raises ValueError for a lineup that cannot be played, KeyError for unknown names.
+        """
+
+    def step(self, steps: int = 1) -> None:
+        """Timesteps of four frames without commands."""
+
+    @property
+    def time(self) -> float: ...
+
+    @property
+    def frame(self) -> int: ...
+
+    @property
+    def waves(self) -> int: ...
+
+    @property
+    def is_day(self) -> bool: ...
+
+    @property
+    def winner(self) -> int:
+        """0 none, 1 Radiant, 2 Dire, 3 draw"""
+
+    def units(self, kind: str | None = None) -> list[Any]: ...
+
+    def unit(self, index: int) -> dict[str, Any]: ...
+
+    def hero(self, index: int) -> dict[str, Any]: ...
+
+    def team(self, team: int) -> dict[str, Any]: ...
+
+    def pickups(self) -> list[Any]: ...
+
+    def hash(self) -> int: ...
+
+    def snapshot(self) -> bytes: ...
+
+    def restore(self, arg: bytes, /) -> None: ...
+
+    def set_unit(self, index: int, **what: Any) -> None:
+        """
+        x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen
+        """
+
+    def set_time(self, time: float) -> None:
+        """
+        Moves the clock; nothing that the time between would have brought happens.
+        """
+
+    def order(self, unit: int, type: str, target: int = -1, x: float = 0.0, y: float = 0.0, slot: int = -1, tree: int = -1) -> None: ...
+
+    def spawn(self, type: str, team: int, x: float, y: float, lane: int = -1) -> int:
+        """
+        A unit; with a lane it walks it and fights as a lane creep. Returns its index.
+        """
+
+    def kill(self, victim: int, killer: int = -1) -> None: ...
+
+    def damage(self, source: int, target: int, amount: float, type: str = 'physical', attack: bool = False) -> float: ...
+
+    def can_attack(self, attacker: int, target: int) -> bool: ...
+
+    def protected(self, building: int) -> bool: ...
+
+    def give_gold(self, hero: int, gold: float, reliable: bool = False) -> None: ...
+
+    def set_gold(self, hero: int, gold: float, reliable: float = 0.0) -> None: ...
+
+    def give_xp(self, hero: int, xp: float) -> None: ...
+
+    def give_item(self, hero: int, item: str, charges: int = 0) -> bool: ...
+
+    def clear_items(self, hero: int) -> None: ...
+
+    def set_lanes(self, hero: int, bits: int, until: float) -> None: ...
+
+    def clear_signals(self) -> None: ...
+
+    def buyback(self, hero: int) -> bool: ...
+
+    def glyph(self, team: int) -> bool: ...
+
+    def shrine(self, hero: int) -> bool: ...
+
+    def visible(self, team: int, unit: int) -> bool: ...
+
+    def teach(self, hero: int, ability: str, level: int) -> None:
+        """
+        Sets the rank of an ability, or takes (1) or drops (0) a talent, whatever the hero's level.
+        """
+
+    def ability(self, hero: int, name: str) -> dict[str, Any]:
+        """State of an ability, or of an item it holds."""
+
+    def set_autocast(self, hero: int, name: str, on: bool) -> None: ...
+
+    def modifiers(self, unit: int) -> list[Any]:
+        """What sits on the unit, passives included."""
+
+    def projectiles(self) -> int: ...
+
+    def rune(self, unit: int, kind: int) -> None: ...
+
+def items_not_bought(tables: Tables, heroes: Sequence[str]) -> list[str]:
+    """Items of these heroes' builds that the scripted buyer skips."""
