@@ -1,0 +1,87 @@
+"""The opponent pool over a real Redis."""
+
+import asyncio
+
+import pytest
+import redis
+
+from five.config import LeagueConfig
+from protos.five.v1 import opponents_pb2
+from rapid.store.state import RunState
+from services.opponents.pool import Pool
+from services.opponents.service import OpponentService
+
+CONFIG = LeagueConfig(past_opponent_share=0.5, add_every_versions=10)
+
+
+@pytest.fixture
+def state(redis_client: redis.Redis) -> RunState:
+    return RunState(redis_client, "trial")
+
+
+def test_versions_join_every_ten_and_survive_a_restart(state: RunState) -> None:
+    pool = Pool(state, CONFIG, seed=0)
+    assert [v for v in range(25) if pool.on_version(v)] == [0, 10, 20]
+    again = Pool(state, CONFIG, seed=0)
+    assert [o.version for o in again.league().opponents] == [0, 10, 20]
+    assert not again.on_version(25)
+    assert again.on_version(30)
+
+
+def test_a_game_is_given_the_same_opponent_when_it_asks_again(state: RunState) -> None:
+    pool = Pool(state, CONFIG, seed=0)
+    for v in (0, 10, 20):
+        pool.on_version(v)
+    first = [pool.assign(str(i)) for i in range(200)]
+    assert [pool.assign(str(i)) for i in range(200)] == first
+    past = sum(m.past is not None for m in first)
+    assert 70 <= past <= 130  # half of 200; five standard deviations are 35
+    assert {m.past for m in first} == {None, 0, 10, 20} and {m.side for m in first} == {0, 1}
+
+
+def test_a_result_counts_once_also_for_another_instance(state: RunState) -> None:
+    pool = Pool(state, CONFIG, seed=0)
+    for v in (0, 10):
+        pool.on_version(v)
+    assert pool.report("g", 0, won=True)
+    quality = {o.version: o.quality for o in pool.league().opponents}
+    # Two opponents of equal quality: η / (N p) = 0.01 / (2 * 0.5).
+    assert quality[10] - quality[0] == pytest.approx(0.01)
+    assert not pool.report("g", 0, won=True)
+    assert not Pool(state, CONFIG, seed=0).report("g", 0, won=True)
+    assert {o.version: o.quality for o in pool.league().opponents} == quality
+
+
+def test_losing_changes_no_quality(state: RunState) -> None:
+    pool = Pool(state, CONFIG, seed=0)
+    for v in (0, 10):
+        pool.on_version(v)
+    assert pool.report("g", 10, won=False)
+    assert [(o.quality, o.games, o.wins) for o in pool.league().opponents] == [(0.0, 0, 0), (0.0, 1, 0)]
+
+
+def ask(call: object) -> object:
+    return asyncio.run(call)  # type: ignore[arg-type]
+
+
+def test_the_face_gives_the_opponent_the_other_side(state: RunState) -> None:
+    pool = Pool(state, CONFIG, seed=0)
+    pool.on_version(0)
+    face = OpponentService("trial", pool)
+    for i in range(20):
+        answer = ask(face.AssignOpponent(opponents_pb2.AssignOpponentRequest(run="trial", game_id=str(i)), None))
+        match = pool.assign(str(i))
+        assert isinstance(answer, opponents_pb2.AssignOpponentResponse)
+        assert answer.version == (-1 if match.past is None else match.past)
+        assert answer.side == 1 - match.side
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"run": "other"}, "run 'trial'"), ({"game_id": ""}, "game_id"), ({"game_id": "x" * 200}, "game_id"),
+    ({"outcome": 0}, "outcome"),
+])
+def test_a_bad_report_is_refused(state: RunState, changes: dict[str, object], words: str) -> None:
+    face = OpponentService("trial", Pool(state, CONFIG, seed=0))
+    values: dict[str, object] = {"run": "trial", "game_id": "g", "opponent_version": 0, "outcome": 1} | changes
+    with pytest.raises(ValueError, match=words):
+        ask(face.ReportResult(opponents_pb2.ReportResultRequest(**values), None))  # type: ignore[arg-type]
