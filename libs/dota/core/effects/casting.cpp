@@ -134,6 +134,11 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
       target.kind == UnitKind::Courier)
     return false;
   const bool ally = target.team == caster.team;
+  // A tango is eaten from a tree, or handed to an allied hero.
+  if (a.target_tree)
+    return ally && target.hero >= 0 && std::any_of(a.program.roots.begin(), a.program.roots.end(), [&](std::uint16_t r) {
+             return a.program.nodes[r].prim == Prim::ItemTransferCharge;
+           });
   if (ally ? !a.target_friendly : !a.target_enemy) return false;
   const bool hero = target.kind == UnitKind::Hero;
   if (is_structure(target) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;

@@ -1,0 +1,101 @@
+"""The compiler of effect programs: what it accepts, what it refuses, and that nothing is dropped unseen."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).parents[2] / "libs" / "dota" / "data"
+SIX = ("nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper")
+
+
+def ability(*effects: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"specials": {"x": {"v": [1, 2, 3]}}, "cast_range": [500], "effects": list(effects)} | more
+
+
+def test_the_closed_set_is_the_datas(core: Any, data: dict[str, Any]) -> None:
+    assert core.primitive_names() == list(data["abilities"]["primitives"])
+    assert set(core.built_primitives()) <= set(core.primitive_names())
+
+
+def test_numbers_by_rank(core: Any) -> None:
+    program = core.compile_effects(ability(
+        {"p": "damage", "to": "target", "amount": "$x", "type": "pure"},
+        {"p": "linear_wave", "len": ["@cast_range", "$x"], "w0": 1, "w1": 2, "speed": 3,
+         "then": [{"p": "stun", "dur": 1}]},
+    ), "test")
+    damage, wave, stun = program["nodes"]
+    assert damage["numbers"]["amount"] == [1, 2, 3]
+    assert wave["numbers"]["len"] == [501, 502, 503]
+    assert wave["then"] == [2]
+    assert stun["primitive"] == "stun"
+    assert stun["modifier"] == "test#2"
+    assert program["roots"] == [0, 1]
+    assert program["missing"] == []
+
+
+@pytest.mark.parametrize(("effect", "says"), [
+    ({"p": "explode"}, "primitive 'explode' is unknown"),
+    ({"p": "damage", "amuont": 5}, "key 'amuont' of damage is unknown"),
+    ({"p": "damage", "amount": "$y"}, "special value '\\$y' is missing"),
+    ({"p": "damage", "amount": "@damage"}, "field '@damage' is missing"),
+    ({"p": "damage", "amount": 1, "to": "everyone"}, "'everyone' is unknown"),
+    ({"p": "damage", "amount": 1, "on": "sunrise"}, "'sunrise' is unknown"),
+    ({"p": "damage", "amount": 1, "plus": "moons*$x"}, "counter 'moons' is unknown"),
+    ({"p": "damage", "amount": 1, "plus": "stacks*$x"}, "names no stack"),
+    ({"p": "damage", "amount": True, "shape": {"t": "square"}}, "shape 'square' is unknown"),
+    ({"p": "mod", "dur": 1, "stats": 5}, "stats of mod"),
+    ("damage", "an effect is not an object"),
+])
+def test_errors_name_the_ability_and_the_fault(core: Any, effect: Any, says: str) -> None:
+    with pytest.raises(RuntimeError, match=says) as e:
+        core.compile_effects(ability(effect), "test_ability")
+    assert "test_ability" in str(e.value)
+
+
+def test_what_is_not_built_is_told(core: Any) -> None:
+    assert core.compile_effects(ability({"p": "spirits", "count": 3}), "test")["missing"] == ["spirits"]
+    # A part of a built primitive that is not built, at any depth.
+    nested = {"p": "projectile", "to": "target", "speed": 5, "then": [{"p": "mod", "dur": 1, "reactivate": 2}]}
+    assert core.compile_effects(ability(nested), "test")["missing"] == ["mod.reactivate"]
+    stats = {"p": "mod", "dur": 1, "stats": {"hp_regen_up_to_prebackdoor_hp": 1}}
+    assert core.compile_effects(ability(stats), "test")["missing"] == ["mod.stats.hp_regen_up_to_prebackdoor_hp"]
+
+
+@pytest.mark.parametrize("version", ["7.21d", "7.19"])
+def test_every_node_of_the_data_compiles(core: Any, version: str) -> None:
+    folder = DATA / f"dota-{version}"
+    for file, key in (("abilities", "abilities"), ("items", "items")):
+        for name, node in json.loads((folder / f"{file}.json").read_text())[key].items():
+            program = core.compile_effects(node, name)
+            assert len(program["roots"]) == len(node.get("effects") or [])
+
+
+@pytest.mark.parametrize("hero", SIX)
+def test_the_six_heroes_are_whole(core: Any, tables: Any, data: dict[str, Any], hero: str) -> None:
+    for name in data["heroes"]["heroes"]["npc_dota_hero_" + hero]["abilities"]:
+        assert core.ability_program(tables, name)["missing"] == []
+
+
+def test_a_hero_with_something_missing_is_refused_by_name(core: Any, tables: Any, new_world: Any) -> None:
+    missing = core.ability_program(tables, "death_prophet_exorcism")["missing"]
+    if not missing:
+        pytest.skip("every hero is built")
+    with pytest.raises(ValueError, match="npc_dota_hero_death_prophet.*ability death_prophet_.*not built yet"):
+        new_world(("death_prophet",), ("nevermore",))
+
+
+def test_talents_that_are_plain_stats_have_programs(core: Any, tables: Any) -> None:
+    program = core.ability_program(tables, "special_bonus_attack_speed_20")
+    assert [n["primitive"] for n in program["nodes"]] == ["passive_stats"]
+    assert not program["inert"]
+    assert core.ability_program(tables, "special_bonus_unique_sven_3")["inert"]  # the data does not say what it does
+
+
+def test_items_the_six_heroes_use_can_be_used(core: Any, tables: Any) -> None:
+    for item in ("tango", "flask", "clarity", "magic_wand", "ward_observer", "ward_sentry", "tpscroll", "power_treads",
+                 "faerie_fire", "arcane_boots", "blink", "force_staff", "black_king_bar", "glimmer_cape",
+                 "hurricane_pike", "invis_sword", "silver_edge", "satanic", "mjollnir", "maelstrom", "mask_of_madness", "echo_sabre",
+                 "assault", "greater_crit", "monkey_king_bar", "stout_shield", "quelling_blade", "tranquil_boots"):
+        assert core.ability_program(tables, "item_" + item)["missing"] == [], item
