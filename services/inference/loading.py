@@ -54,8 +54,8 @@ class PolicyLoader:
         """Overwrite all of a policy. Raises ValueError when the version is of another layout or model."""
         layout = meta.get("layout", self._layout.hash)
         if layout != self._layout.hash:
-            raise ValueError(f"the version was made for layout {layout}, this server has {self._layout.hash}: the run's "
-                             "game configuration changed; bring the version over with a surgery plan")
+            raise ValueError(f"the version was made for layout {layout}, this server has {self._layout.hash}: the "
+                             "run's game configuration changed; bring the version over with a surgery plan")
         targets: dict[str, torch.Tensor] = policy.state_dict()
         if targets.keys() != tensors.keys():
             differ = sorted(targets.keys() ^ tensors.keys())

@@ -94,7 +94,7 @@ class SessionTable:
             storage[index] = 0
 
     def write(self, slots: npt.NDArray[np.int64], states: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        """Overwrite the states of ``slots`` with arrays [len(slots), ...]. Raises ValueError on other names or shapes."""
+        """Overwrite the states of ``slots`` with arrays [len(slots), ...]. Raises ValueError where they do not fit."""
         if set(states) != set(self._specs):
             raise ValueError(f"states {sorted(states)} sent, this model has {sorted(self._specs)}")
         for name, shape in self._specs.items():

@@ -13,7 +13,7 @@ TEAM_STEPS = counter("rollout", "team_steps", "Team-steps that a version played.
 HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps that a version played.")
 GAMES = counter("rollout", "games", "Games that ended.")
 SEGMENTS = counter("rollout", "segments", "Segments made.")
-RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost and rebuilt from the last sample's start.")
+RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost, and rebuilt from a sample's start.")
 ABANDONED = counter("rollout", "abandoned_games", "Games given up because their server or their opponent was gone.")
 UNASSIGNED = counter("rollout", "unassigned_games", "Games that became self-play because no opponent could be had.")
 STAGE_SECONDS = counter("rollout", "stage_seconds", "Time of the groups by stage: waiting for learning or a pause, for "
@@ -61,8 +61,8 @@ class Meter:
             "steps/s": round((total.team_steps - before.team_steps) / seconds, 1),
             "hero_steps/s": round((total.hero_steps - before.hero_steps) / seconds, 1),
             "games": total.games, "unsent": sender.unsent, "version": total.newest_version,
-            "inference_wait_share": share("act_seconds"), "game": share("step_seconds"), "waiting": share("wait_seconds"),
-            "segments": share("cut_seconds"), "recoveries": total.recoveries}
+            "inference_wait_share": share("act_seconds"), "game": share("step_seconds"),
+            "waiting": share("wait_seconds"), "segments": share("cut_seconds"), "recoveries": total.recoveries}
 
 
 def summed(progress: Sequence[Progress]) -> Progress:

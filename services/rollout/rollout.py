@@ -186,7 +186,7 @@ class Group:
         progress.forward_us += answer.forward_us
 
     def _predictions(self, game: int, place: dict[int, int], answer: ActResult) -> Arrays:
-        """Both sides' predictions [2, ...] at a sample's start; a side that inference does not play repeats the other."""
+        """Both sides' predictions [2, ...] at a sample's start; a side that a bot plays repeats the other."""
         at = [place.get(game * SIDES + side) for side in range(SIDES)]
         known = [i for i in at if i is not None]
         index = [known[0] if i is None else i for i in at]

@@ -96,7 +96,8 @@ class Segments:
                           None if outcomes is None else outcomes[side], sums[side])
             for side in train]
         self._fresh[game] = False
-        weighted = np.einsum("tshk,tk->shk", signals, self._weights * time_weights(time, self._rewards), dtype=np.float64)
+        weights = self._weights * time_weights(time, self._rewards)
+        weighted = np.einsum("tshk,tk->shk", signals, weights, dtype=np.float64)
         return segments, weighted
 
     def _sums(self, game: int, raw: Array, gamma: float) -> list[tuple[float, float]]:

@@ -36,12 +36,13 @@ class Sender:
         self._room = asyncio.Event()
         self._room.set()
         self._tasks: list[asyncio.Task[None]] = []
+        self._pushing = 0
         self.dropped = 0
 
     @property
     def unsent(self) -> int:
         """Segments that no optimizer has taken yet."""
-        return self._queue.qsize() + sum(door.unacknowledged for door in self._doors)
+        return self._queue.qsize() + self._pushing + sum(door.unacknowledged for door in self._doors)
 
     def start(self) -> None:
         """Begin to send."""
@@ -66,14 +67,17 @@ class Sender:
     async def drain(self, seconds: float) -> int:
         """Wait up to ``seconds`` for everything to be sent, then stop. Returns how many segments were left."""
         deadline = time.monotonic() + seconds
-        while self._queue.qsize() and time.monotonic() < deadline and not all(t.done() for t in self._tasks):
+        while self._queue.qsize() + self._pushing and time.monotonic() < deadline:
+            if all(task.done() for task in self._tasks):
+                break
             await asyncio.sleep(0.02)
         for task in self._tasks:
             task.cancel()
+        lost = self._pushing
         await asyncio.gather(*self._tasks, return_exceptions=True)
         left = max(deadline - time.monotonic(), 0.0)
         await asyncio.gather(*(door.close(left) for door in self._doors), return_exceptions=True)
-        return self.unsent
+        return self.unsent + lost
 
     async def _send(self, door: ExperienceClient) -> None:
         while True:
@@ -81,12 +85,15 @@ class Sender:
             if self._queue.qsize() < self._max_unsent:
                 self._room.set()
             s = made.segment
+            self._pushing += 1
             try:
                 await door.push(Segment(s.samples, s.arrays, s.reward_sum, s.reward_square_sum, s.reward_count,
                                         s.oldest_version, s.newest_version, made.at))
             except MessageTooLarge:
                 self.dropped += 1
                 log.exception("a segment is dropped")
+            finally:
+                self._pushing -= 1
 
     def _raise_failure(self) -> None:
         for task in self._tasks:

@@ -219,7 +219,7 @@ async def test_a_lease_that_ran_out_on_some_sessions_changes_no_number() -> None
     async with InferenceServer(Versions(0)) as server:
         undisturbed = await play(CountingGames(LENGTHS), 50, [server])
     async with InferenceServer(Versions(0)) as server:
-        lose = lambda: server.table.close(list(server.table._slots)[:3])  # noqa: E731
+        lose = lambda: server.table.close(list(server.table._slots)[:3])
         disturbed = await play(CountingGames(LENGTHS), 50, [server], {11: lose, 23: lose, 24: lose})
     same(undisturbed.segments, disturbed.segments)
 

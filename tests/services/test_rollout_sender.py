@@ -1,0 +1,138 @@
+"""Segments held back at the pace of learning, sent on draining, and never lost silently."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from five.learning.samples import Segment
+from protos.five.v1 import experience_pb2, experience_pb2_grpc
+from rapid.clients.experience import ExperienceClient
+from rapid.config import RpcConfig
+from rapid.rpc.errors import CallFailed
+from rapid.rpc.server import RpcServer, serve
+from services.rollout.sender import Sender
+
+RPC = RpcConfig(require_token=False, deadline_seconds=2, backoff_seconds=0.02, max_backoff_seconds=0.1,
+                max_message_mebibytes=1)
+
+
+class Optimizer(experience_pb2_grpc.ExperienceServiceServicer):
+    """Takes segments while ``learning`` is set, as an optimizer's pacing would."""
+
+    def __init__(self) -> None:
+        self.learning = asyncio.Event()
+        self.taken: list[experience_pb2.PushRequest] = []
+        self.refuses = False
+        self.rpc: RpcServer | None = None
+
+    async def Push(self, request_iterator: AsyncIterator[experience_pb2.PushRequest], context: Any
+                   ) -> AsyncIterator[experience_pb2.PushResponse]:
+        async for request in request_iterator:
+            if self.refuses:
+                raise ValueError("this optimizer learns another run")
+            await self.learning.wait()
+            self.taken.append(request)
+            yield experience_pb2.PushResponse(segment_id=request.segment_id,
+                                              verdict=experience_pb2.PUSH_VERDICT_ACCEPTED)
+
+    async def __aenter__(self) -> "Optimizer":
+        self.rpc = await serve("127.0.0.1:0", [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, self)],
+                               RPC)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self.rpc is not None
+        await self.rpc.stop(0)
+
+    @property
+    def address(self) -> str:
+        assert self.rpc is not None
+        return f"127.0.0.1:{self.rpc.port}"
+
+
+def segment(number: int, values: int = 4) -> Segment:
+    return Segment({"shared": np.full((4, values), number + 1, np.float16), "versions": np.arange(4, dtype=np.int32)},
+                   1, 4, 1.0, 2.0, 4, number, number)
+
+
+def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> Sender:
+    doors = [ExperienceClient([o.address], RPC, "layout", "run", "rollout-0", None, in_flight, ("shared",))
+             for o in optimizers]
+    s = Sender(doors, max_unsent)
+    s.start()
+    return s
+
+
+async def blocked(s: Sender) -> bool:
+    try:
+        await asyncio.wait_for(s.room(), 0.15)
+    except TimeoutError:
+        return True
+    return False
+
+
+async def test_games_wait_while_learning_is_behind_and_go_on_when_it_catches_up() -> None:
+    async with Optimizer() as o:
+        s = sender(o)
+        for number in range(2 + 1 + 3):  # a window of 2, one that waits for room in it, 3 in the queue
+            assert not await blocked(s)
+            s.put(segment(number))
+            await asyncio.sleep(0.05)
+        assert await blocked(s) and s.unsent >= 5
+        o.learning.set()
+        assert not await blocked(s)
+        assert await s.drain(5.0) == 0
+        assert sorted(r.newest_version for r in o.taken) == list(range(6))
+        assert len({r.segment_id for r in o.taken}) == 6
+        first = o.taken[0]
+        assert (first.run, first.rollout, first.samples, first.reward_square_sum) == ("run", "rollout-0", 1, 2.0)
+        assert first.created_at > 1e9
+
+
+async def test_an_optimizer_that_is_behind_leaves_segments_to_the_others() -> None:
+    async with Optimizer() as slow, Optimizer() as quick:
+        quick.learning.set()
+        s = sender(slow, quick)
+        for number in range(12):
+            await s.room()
+            s.put(segment(number))
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.2)
+        assert len(quick.taken) >= 9 and not slow.taken
+        slow.learning.set()
+        assert await s.drain(5.0) == 0
+        assert len(quick.taken) + len(slow.taken) == 12
+
+
+async def test_draining_gives_up_after_its_time_and_says_what_is_left() -> None:
+    async with Optimizer() as o:
+        s = sender(o)
+        s.put(segment(0))
+        assert await s.drain(0.2) == 1
+
+
+async def test_segments_that_are_refused_for_good_end_the_games() -> None:
+    async with Optimizer() as o:
+        o.refuses = True
+        s = sender(o, in_flight=1)
+        with pytest.raises(CallFailed, match="another run") as failure:
+            for number in range(20):
+                await s.room()
+                s.put(segment(number))
+                await asyncio.sleep(0.02)
+        assert failure.value.code is grpc.StatusCode.INVALID_ARGUMENT
+        await s.drain(0.0)
+
+
+async def test_a_segment_that_no_message_holds_is_dropped_and_counted() -> None:
+    async with Optimizer() as o:
+        o.learning.set()
+        s = sender(o)
+        s.put(segment(0, values=200_000))
+        s.put(segment(1))
+        assert await s.drain(5.0) == 0
+        assert s.dropped == 1 and [r.newest_version for r in o.taken] == [1]
