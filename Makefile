@@ -1,33 +1,94 @@
+# Five. `make train` trains on this machine, `make test` runs the tests; both set everything up first.
+PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
-CORE_BUILD ?= build/core
 CMAKE ?= $(VENV)/bin/cmake
 NINJA ?= $(VENV)/bin/ninja
-JOBS ?= 1
+TORCH ?= torch==2.13.0
+JOBS ?= $(shell nproc)
 SANITIZE ?= OFF
+CORE_BUILD ?= build/core
 CORE_DEST ?= libs/dota
+PRESET ?= laptop-1v1
+MINUTES ?= 60
 
-.PHONY: build protos test-asan
-# The compiled game core, placed beside the Python code that imports it (dota._core).
-build:
+STAMP := $(VENV)/.five-installed
+CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build protos train test test-slow test-asan bench lint format clean
+
+help:
+	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
+	@echo "make test                                      the tests, minutes"
+	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
+	@echo "make bench | lint | format | protos | build | setup | clean"
+
+# ---- set-up -----------------------------------------------------------------------------------------------------
+
+setup: $(STAMP) build
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "five: Python 3.11 or newer is needed, and $(PYTHON) is not: set PYTHON=/path/to/python3"; exit 1; }
+	@test -n "$(CXX_FOUND)" || \
+	  { echo "five: a C++20 compiler is needed to build the game; on Debian or Ubuntu: apt-get install g++"; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
+	  { echo "five: Python's venv is needed; on Debian or Ubuntu: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+	@echo "five: installing into $(VENV), a few minutes the first time"
+	@$(PY) -m pip install -q -U pip
+	@$(PY) -m pip install -q "$(TORCH)" "scikit-build-core>=0.10" "nanobind>=2.4" "grpcio-tools>=1.66" "cmake>=3.24,<4" ninja
+	@$(PY) -m pip install -q --no-build-isolation -e ".[dev]"
+	@touch $@
+
+# The compiled game core, placed beside the Python code that imports it (dota._core), and the APIs' generated code.
+build: $(STAMP) protos
 	@mkdir -p $(CORE_BUILD)
 	@$(CMAKE) -S . -B $(CORE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(NINJA)) \
 	  -DPython_EXECUTABLE=$(abspath $(PY)) -DFIVE_SANITIZE=$(SANITIZE) > $(CORE_BUILD).log 2>&1 \
 	  || { cat $(CORE_BUILD).log; exit 1; }
-	@flock $(CORE_BUILD).lock $(NINJA) -C $(CORE_BUILD) -j$(JOBS)
+	@flock $(CORE_BUILD).lock $(NINJA) -C $(CORE_BUILD) -j$(JOBS) --quiet
 	@for so in $(CORE_BUILD)/_core*.so; do \
 	  cp $$so $(CORE_DEST)/.$$(basename $$so).new && \
 	  mv $(CORE_DEST)/.$$(basename $$so).new $(CORE_DEST)/$$(basename $$so); done
 
+protos: $(STAMP)
+	@$(PY) protos/build.py > /dev/null
+
+# ---- what it is for ---------------------------------------------------------------------------------------------
+
+train: build
+	@$(VENV)/bin/five train --preset $(PRESET) --minutes $(MINUTES)
+
+bench: build
+	@for what in game env inference experience optimizer publish train; do $(VENV)/bin/five bench $$what || exit 1; done
+
+# ---- checks -----------------------------------------------------------------------------------------------------
+
+test: build
+	@$(PY) -m pytest
+
+test-slow: build
+	@$(PY) -m pytest -m slow --timeout 7200
+
 # The game's tests on a core with address and undefined-behaviour sanitizers, in a copy of the package.
 ASAN_DIR := build/asan
-test-asan:
+test-asan: $(STAMP)
 	@mkdir -p $(ASAN_DIR)/libs/dota
 	@cp -r libs/dota/*.py libs/dota/data $(ASAN_DIR)/libs/dota/
 	@$(MAKE) --no-print-directory build CORE_BUILD=$(ASAN_DIR)/core CORE_DEST=$(ASAN_DIR)/libs/dota SANITIZE=ON
 	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 $(PY) -m pytest tests/dota -o "pythonpath=$(ASAN_DIR)/libs libs ." --timeout 600
 
-# Generated code of the services' APIs (protos/five/v1/*_pb2*.py).
-protos:
-	@$(PY) protos/build.py
+lint: build
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy
+	@PYTHONPATH=libs:. $(VENV)/bin/lint-imports
+	@find libs/dota/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+
+format: $(STAMP)
+	@$(VENV)/bin/ruff check --fix .
+	@find libs/dota/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format -i
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache $(STAMP) libs/dota/_core*.so
