@@ -35,8 +35,16 @@ def new_world(core: Any, tables: Any) -> Any:
     """Makes a World; by default one Shadow Fiend a side in mid, at the horn, with nothing but lane creeps."""
 
     def make(radiant: Any = ("nevermore",), dire: Any = ("nevermore",), seed: int = 1, **settings: Any) -> Any:
-        quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False, False, False],
-                 "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
+        quiet = {
+            "start_s": 0.0,
+            "neutrals": False,
+            "roshan": False,
+            "runes": False,
+            "lanes": [False, False, False],
+            "keep_tango": 0,
+            "keep_salve": 0,
+            "keep_clarity": 0,
+        }
         return core.World(tables, quiet | settings, list(radiant), list(dire), seed)
 
     return make

@@ -78,14 +78,16 @@ def test_walkable_and_elevation_agree_with_the_grids(core: Any, tables: Any, gro
 def test_a_cut_tree_opens_its_cells_and_grows_back(tables: Any, ground: Any, data: dict[str, Any], core: Any) -> None:
     count = core.map_grid(tables, "tree_count")
     terrain = core.map_grid(tables, "terrain_blocked")
-    for i, (tx, ty, _) in enumerate(data["map"]["trees"]):
+    for tree, (tx, ty, _) in enumerate(data["map"]["trees"]):
         x, y = (tx - LOW) // CELL, (ty - LOW) // CELL
         own = [(x - 1, y - 1), (x, y - 1), (x - 1, y), (x, y)]
         if all(count[b, a] == 1 and not terrain[b, a] for a, b in own):
             break
+    else:
+        pytest.fail("no tree stands alone")
     assert not any(ground.walkable(centre(*c)) for c in own)
-    assert ground.tree_at((tx, ty), 10) == i
-    ground.cut_tree(i)
+    assert ground.tree_at((tx, ty), 10) == tree
+    ground.cut_tree(tree)
     assert all(ground.walkable(centre(*c)) for c in own)
     assert ground.tree_at((tx, ty), 10) == -1
     regrow = data["rules"]["rules"]["trees"]["regrow_s"]
@@ -100,7 +102,9 @@ def test_a_cut_tree_opens_its_cells_and_grows_back(tables: Any, ground: Any, dat
 
 
 def test_ground_under_a_fallen_building_opens(core: Any, tables: Any, ground: Any) -> None:
-    index, tower = next((i, b) for i, b in enumerate(core.map_buildings(tables)) if b["id"] == "dota_goodguys_tower1_mid")
+    index, tower = next(
+        (i, b) for i, b in enumerate(core.map_buildings(tables)) if b["id"] == "dota_goodguys_tower1_mid"
+    )
     assert not ground.walkable(tower["pos"])
     ground.fell_building(index)
     assert ground.walkable(tower["pos"])

@@ -23,7 +23,9 @@ def cell(p: tuple[float, float]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("team", [0, 1])
 @pytest.mark.parametrize("lane", [0, 1, 2])
-def test_lanes_are_walked_from_spawn_to_the_enemy_base(core: Any, tables: Any, ground: Any, team: int, lane: int) -> None:
+def test_lanes_are_walked_from_spawn_to_the_enemy_base(
+    core: Any, tables: Any, ground: Any, team: int, lane: int
+) -> None:
     spawn, *way = core.map_lane(tables, team, lane)
     creep = ground.add(CREEP[team], team, spawn)
     speed = tables.unit(CREEP[team])["move_speed"]
@@ -185,17 +187,19 @@ def test_phased_and_flying_bodies_go_through(ground: Any) -> None:
 def test_a_felled_tree_opens_a_shorter_way(core: Any, tables: Any, ground: Any, data: dict[str, Any]) -> None:
     count = core.map_grid(tables, "tree_count")
     terrain = core.map_grid(tables, "terrain_blocked")
-    for i, (tx, ty, _) in enumerate(data["map"]["trees"]):
+    for tree, (tx, ty, _) in enumerate(data["map"]["trees"]):
         x, y = (tx - LOW) // CELL, (ty - LOW) // CELL
         block = count[y - 3 : y + 3, x - 3 : x + 3]
         if block.sum() == 4 and block[2:4, 2:4].sum() == 4 and not terrain[y - 3 : y + 3, x - 3 : x + 3].any():
             break
+    else:
+        pytest.fail("no tree stands on open ground")
     left, right = (tx - 150.0, float(ty) + 20), (tx + 150.0, float(ty) + 20)
     hero = ground.add("npc_dota_hero_axe", 0, left)
     around = ground.walk([(hero, *right)], 1.0, 300)
     ground.place(hero, left)
     ground.face(hero, 0.0)
-    ground.cut_tree(i)
+    ground.cut_tree(tree)
     through = ground.walk([(hero, *right)], 1.0, 300)
     assert 0 < through < around
 
