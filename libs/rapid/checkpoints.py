@@ -70,7 +70,8 @@ class Checkpoints:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise Corrupt(f"{self._folder / 'latest.json'} is damaged ({error}): name the step to load instead") from None
+            raise Corrupt(f"{self._folder / 'latest.json'} is damaged ({error}): name the step to load instead"
+                          ) from None
         return row
 
     def load(self, step: int | None = None) -> tuple[int, dict[str, Array], dict[str, Any]]:
@@ -90,7 +91,8 @@ class Checkpoints:
             listed = ", ".join(map(str, self.steps())) or "none"
             raise FileNotFoundError(f"there is no checkpoint of step {step} in {self._folder}; there are: {listed}"
                                     ) from None
-        if pointer is not None and pointer["step"] == step and xxhash.xxh3_128_hexdigest(data.data) != pointer["xxh3_128"]:
+        expected = pointer["xxh3_128"] if pointer is not None and pointer["step"] == step else None
+        if expected is not None and xxhash.xxh3_128_hexdigest(data.data) != expected:
             raise Corrupt(f"{path} fails its checksum; load an earlier step")
         try:
             arrays, index = tensorfile.parse(data)

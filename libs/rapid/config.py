@@ -58,6 +58,8 @@ class StoreConfig(_Section):
     state_url: str = Field("", description="Redis of the run's state, append-only file on; empty: embedded.")
     params_url: str = Field("", description="Redis of the newest parameters, no persistence; empty: embedded.")
     timeout_seconds: float = Field(20.0, gt=0, description="Time one exchange with Redis may take.")
+    reconnect_seconds: float = Field(60.0, ge=0, description="Time a publish or a fetch goes on trying while Redis is "
+                                     "away.")
     chunk_mebibytes: float = Field(2.0, gt=0, le=64, description="Size of a stored piece of a version; 1-4 is best.")
     keep_versions: int = Field(4, ge=1, description="Versions kept in Redis beside the blob store's.")
     grace_seconds: float = Field(60.0, ge=0, description="Time a removed version stays for readers in the middle "

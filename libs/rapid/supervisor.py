@@ -105,6 +105,9 @@ class Supervisor:
         self._thread = threading.Thread(target=self._supervise, name="supervisor", daemon=True)
         folder.mkdir(parents=True, exist_ok=True)
         self._thread.start()
+        # Probes may take their time: not in the thread that restarts what dies.
+        self._prober = threading.Thread(target=self._probe, name="probes", daemon=True)
+        self._prober.start()
 
     def start(self, spec: ProcessSpec) -> None:
         """Starts a process and keeps it alive. Raises ValueError for a name in use."""
@@ -119,14 +122,16 @@ class Supervisor:
             self._processes[spec.name] = process
         self._wake.set()
 
-    def remove(self, name: str) -> None:
-        """Ends a process and forgets it. Raises KeyError."""
+    def remove(self, *names: str) -> None:
+        """Ends processes, all at once, and forgets them. Raises KeyError."""
         with self._lock:
-            process = self._processes[name]
-            process.wanted = False
-        self._end([process])
+            processes = [self._processes[name] for name in names]
+            for process in processes:
+                process.wanted = False
+        self._end(processes)
         with self._lock:
-            self._processes.pop(name, None)
+            for name in names:
+                self._processes.pop(name, None)
 
     def wait_ready(self, names: Sequence[str], timeout: float) -> None:
         """Waits until processes are ready. Raises TimeoutError, or RuntimeError when one has failed, with the end of
@@ -134,7 +139,7 @@ class Supervisor:
         end = time.monotonic() + timeout
         for name in names:
             process = self._processes[name]
-            while not self._is_ready(process):
+            while process.state is not ProcessState.READY:
                 if process.state in (ProcessState.FAILED, ProcessState.ENDED):
                     raise RuntimeError(f"{name} did not start: {process.last_end}\n{self.log_tail(name)}")
                 if time.monotonic() >= end:
@@ -143,15 +148,19 @@ class Supervisor:
                                        f"{self.log_tail(name)}")
                 time.sleep(_TICK)
 
-    def _is_ready(self, process: _Process) -> bool:
-        if process.state is ProcessState.STARTING:
-            popen = process.popen
-            if process.spec.ready is not None and not process.spec.ready():
-                return False
+    def _probe(self) -> None:
+        while not self._stopped.wait(_TICK):
             with self._lock:
-                if process.popen is popen and process.state is ProcessState.STARTING:
-                    process.enter(ProcessState.READY)
-        return process.state is ProcessState.READY
+                starting = [(p, p.popen) for p in self._processes.values() if p.state is ProcessState.STARTING]
+            for process, popen in starting:
+                try:
+                    ready = process.spec.ready is None or process.spec.ready()
+                except Exception:
+                    log.exception("the probe of %s failed", process.spec.name)
+                    ready = False
+                with self._lock:
+                    if ready and process.popen is popen and process.state is ProcessState.STARTING:
+                        process.enter(ProcessState.READY)
 
     def status(self) -> list[ProcessStatus]:
         """All processes in the order they were given."""
@@ -185,6 +194,7 @@ class Supervisor:
         self._stopped.set()
         self._wake.set()
         self._thread.join()
+        self._prober.join(timeout=5)
 
     def __enter__(self) -> "Supervisor":
         return self
@@ -201,9 +211,9 @@ class Supervisor:
             self._wake.clear()
 
     def _look_at(self, process: _Process) -> None:
-        now = time.monotonic()
         if process.popen is None:
-            if process.wanted and process.state is ProcessState.WAITING and now >= process.start_at:
+            due = process.wanted and process.state is ProcessState.WAITING and time.monotonic() >= process.start_at
+            if due:
                 self._spawn(process)
             return
         code = process.popen.poll()
@@ -211,7 +221,11 @@ class Supervisor:
             return
         _kill_group(process.popen.pid, signal.SIGKILL)  # what it left behind
         process.popen = None
-        process.last_end = _end_of(code)
+        self._ended(process, _end_of(code))
+
+    def _ended(self, process: _Process, how: str) -> None:
+        now = time.monotonic()
+        process.last_end = how
         if not process.wanted:
             process.enter(ProcessState.STOPPED)
             return
@@ -234,10 +248,14 @@ class Supervisor:
     def _spawn(self, process: _Process) -> None:
         process.started_at = time.monotonic()
         output: IO[bytes]
-        with process.log_path.open("ab") as output:
-            process.popen = subprocess.Popen(
-                launcher(list(process.spec.argv)), env={**os.environ, **process.spec.env},
-                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            with process.log_path.open("ab") as output:
+                process.popen = subprocess.Popen(
+                    launcher(list(process.spec.argv)), env={**os.environ, **process.spec.env},
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as error:  # no memory, no process ids, no room for the log
+            self._ended(process, f"could not be started ({error})")
+            return
         process.enter(ProcessState.STARTING)
         self._tell(process, "started", f"pid {process.popen.pid}")
 

@@ -1,5 +1,6 @@
 """Fixtures of the platform's tests: real Redis servers and real gRPC servers on this machine."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,17 @@ from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.rpc.server import RpcServer, serve
 
-TOKEN = "a-token-of-the-tests"
+TOKEN = "a-token-of-the-tests"  # noqa: S105
+
+
+@pytest.fixture(autouse=True)
+def root_logger() -> Iterator[None]:
+    """Whatever a test does to the process's logging ends with it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

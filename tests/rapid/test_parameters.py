@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from rapid.bfloat16 import from_bfloat16, to_bfloat16
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
+from rapid.embedded_redis import EmbeddedRedis
 from rapid.store import bulk
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.parameters import MAX_VALUE_BYTES, ParameterStore
@@ -356,6 +359,32 @@ async def test_watch_yields_each_new_head(store: ParameterStore) -> None:
             await asyncio.sleep(0.01)
     task.cancel()
     assert seen == [0, 1, 2]
+
+
+def test_publishing_and_fetching_ride_out_a_restart_of_redis(tmp_path: Path, store_config: StoreConfig) -> None:
+    params, state = EmbeddedRedis(tmp_path / "p", False), EmbeddedRedis(tmp_path / "s", True)
+    with state.start():
+        running = params.start()
+        store = ParameterStore(redis.Redis.from_url(params.url, retry=Retry(NoBackoff(), 0)),
+                               redis.Redis.from_url(state.url), "r", store_config, BlobStore(str(tmp_path / "b")))
+        store.publish(0, tensors(0), {})
+        running.kill()
+        publishing = threading.Thread(target=store.publish, args=(1, tensors(1), {}))
+        publishing.start()
+        time.sleep(0.3)
+        assert publishing.is_alive() and store.head() == 0
+        with params.start():
+            publishing.join(timeout=10)
+            assert not publishing.is_alive() and store.head() == 1
+            assert store.stored() == [1]
+            for version in (0, 1):  # the first from its blob
+                same(store.fetch(version)[0], tensors(version))
+        hasty = ParameterStore(redis.Redis.from_url(params.url, retry=Retry(NoBackoff(), 0)),
+                               redis.Redis.from_url(state.url), "r",
+                               store_config.model_copy(update={"reconnect_seconds": 0.2}))
+        with pytest.raises(redis.ConnectionError):
+            hasty.publish(2, tensors(2), {})
+        assert hasty.head() == 1
 
 
 def test_runs_do_not_see_each_other(database: redis.Redis, store_config: StoreConfig) -> None:

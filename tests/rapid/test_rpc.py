@@ -202,7 +202,7 @@ async def test_an_oversized_message_is_named_by_size_and_limit(start_server: Any
                                                                rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     big = request(np.zeros(600_000, np.float32))
-    with pytest.raises(MessageTooLarge, match="the request has 2,400,0.. bytes, over the limit of 1,048,576.*raise rpc"):
+    with pytest.raises(MessageTooLarge, match=r"the request has 2,400,0.. bytes, over the limit of 1,048,576"):
         check_size("the request", big, rpc_config.max_message_bytes)
     # A client that has a higher limit than the server.
     connection, stub, metadata = stub_of(server.port, rpc_config.model_copy(update={"max_message_mebibytes": 64}))
@@ -253,7 +253,7 @@ async def test_a_server_without_a_token_does_not_start_by_accident(rpc_config: R
     with pytest.raises(ValueError, match="FIVE_TOKEN or rpc.token_file"):
         await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config)
     server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc_config.model_copy(update={"require_token": False}))
-    connection, stub, metadata = stub_of(server.port, rpc_config, None)
+    connection, stub, _ = stub_of(server.port, rpc_config, None)
     assert await stub.GetModel(inference_pb2.GetModelRequest(), timeout=5)
     await connection.close()
     await server.stop(0)

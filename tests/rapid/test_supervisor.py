@@ -59,6 +59,7 @@ def test_what_is_killed_comes_back(supervisor: Supervisor, events: list[tuple[st
         eventually(lambda n=times: only(supervisor).restarts == n)
         supervisor.wait_ready(["sleeper"], 10)
         assert only(supervisor).last_end == "was killed by SIGKILL"
+        assert only(supervisor).state is ProcessState.READY
     assert only(supervisor).pid not in pids
     assert [what for _, what, _ in events] == ["started", "died", "started", "died", "started"]
     assert eventually(lambda: supervisor.log_tail("sleeper").splitlines() == ["up"] * 3)

@@ -4,22 +4,12 @@ import io
 import json
 import logging
 import urllib.request
-from collections.abc import Iterator
 
 import pytest
 
 from rapid.config import TelemetryConfig
 from rapid.telemetry import metrics
 from rapid.telemetry.logs import configure_logs, fields
-
-
-@pytest.fixture(autouse=True)
-def root_logger() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def test_metrics_follow_the_scheme_and_are_served() -> None:

@@ -8,10 +8,11 @@ back from the blob store.
 
 import asyncio
 import json
+import logging
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ from rapid.store import bulk
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.keys import Keys
 
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 Array = npt.NDArray[Any]
 Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, which are bfloat16
 
@@ -104,13 +108,32 @@ class ParameterStore:
         header = index.header()
         sums = [_checksum(run) for run in runs]
         digest = xxhash.xxh3_128_hexdigest(header + "".join(sums).encode())
-        known = self.record(version)
-        if known is not None and known.digest != digest:
-            raise self._conflict(version)
-        if self._manifest(version, digest) is None:
-            self._upload(version, digest, header, index.data_bytes, runs, sums)
-        self._flip(version, digest, index.data_bytes)
-        self._retire(version, (tensors, meta, bfloat16))
+
+        def attempt() -> None:
+            known = self.record(version)
+            if known is not None and known.digest != digest:
+                raise self._conflict(version)
+            if self._manifest(version, digest) is None:
+                self._upload(version, digest, header, index.data_bytes, runs, sums)
+            self._flip(version, digest, index.data_bytes)
+            self._retire(version, (tensors, meta, bfloat16))
+
+        # Each step finds what an earlier attempt has done.
+        self._while_away(attempt, f"publishing version {version}")
+
+    def _while_away(self, attempt: Callable[[], T], what: str) -> T:
+        """The result of ``attempt``, made again while Redis is away, for ``store.reconnect_seconds`` at most."""
+        end = time.monotonic() + self._config.reconnect_seconds
+        pause = 0.05
+        while True:
+            try:
+                return attempt()
+            except (redis.ConnectionError, redis.TimeoutError) as error:
+                if time.monotonic() + pause >= end:
+                    raise
+                log.warning("%s waits for Redis: %s", what, error)
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
 
     def _converted(self, tensors: Mapping[str, Array],
                    bfloat16: Collection[str]) -> tuple[Mapping[str, Array], Collection[str]]:
@@ -242,7 +265,8 @@ class ParameterStore:
         arrays are views of it and hold until its next use. Raises VersionMissing, Corrupt, redis.RedisError.
         """
         _check(version)
-        found = self._from_redis(version, buffer) or self._from_blobs(version)
+        found = self._while_away(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
+                                 f"fetching version {version}")
         if found is None:
             raise VersionMissing(f"version {version} of run {self._keys.run} is not in Redis "
                                  f"({_listed(self.stored())}) and was not archived")
@@ -301,30 +325,48 @@ class ParameterStore:
 
         A notification makes it prompt; the pointer itself is what counts, so a lost one costs only the wait.
         """
+        with self._listener() as listener:
+            return self._wait(listener, than, timeout)
+
+    def _listener(self) -> Any:
         state: Any = self._state
-        with state.pubsub(ignore_subscribe_messages=True) as listener:
-            listener.subscribe(self._keys.heads_channel)
-            end = time.monotonic() + timeout
-            while True:
-                head = self.head()
-                if head is not None and (than is None or head > than):
-                    return head
-                left = end - time.monotonic()
-                if left <= 0:
-                    return None
-                listener.get_message(timeout=min(left, 1.0))
+        listener = state.pubsub(ignore_subscribe_messages=True)
+        listener.subscribe(self._keys.heads_channel)
+        return listener
+
+    def _wait(self, listener: Any, than: int | None, timeout: float) -> int | None:
+        end = time.monotonic() + timeout
+        while True:
+            head = self.head()
+            if head is not None and (than is None or head > than):
+                return head
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            listener.get_message(timeout=min(left, 1.0))
 
     async def watch(self, than: int | None = None, poll_seconds: float = 1.0) -> AsyncIterator[int]:
         """Each new head after ``than``, for ever; heads in between may be left out. Rides out an absent Redis."""
-        while True:
-            try:
-                head = await asyncio.to_thread(self.wait_newer, than, poll_seconds)
-            except redis.RedisError:
-                await asyncio.sleep(poll_seconds)
-                continue
-            if head is not None:
-                than = head
-                yield head
+        listener: Any = None
+        try:
+            while True:
+                try:
+                    if listener is None:
+                        listener = await asyncio.to_thread(self._listener)
+                    head = await asyncio.to_thread(self._wait, listener, than, poll_seconds)
+                except redis.RedisError as error:
+                    log.warning("new versions cannot be seen: %s", error)
+                    if listener is not None:
+                        listener.close()
+                        listener = None
+                    await asyncio.sleep(poll_seconds)
+                    continue
+                if head is not None:
+                    than = head
+                    yield head
+        finally:
+            if listener is not None:
+                listener.close()
 
 
 def _checksum(pieces: Sequence[memoryview]) -> str:
