@@ -78,13 +78,15 @@ def test_walkable_and_elevation_agree_with_the_grids(core: Any, tables: Any, gro
 def test_a_cut_tree_opens_its_cells_and_grows_back(tables: Any, ground: Any, data: dict[str, Any], core: Any) -> None:
     count = core.map_grid(tables, "tree_count")
     terrain = core.map_grid(tables, "terrain_blocked")
-    for tree, (tx, ty, _) in enumerate(data["map"]["trees"]):
-        x, y = (tx - LOW) // CELL, (ty - LOW) // CELL
-        own = [(x - 1, y - 1), (x, y - 1), (x - 1, y), (x, y)]
-        if all(count[b, a] == 1 and not terrain[b, a] for a, b in own):
-            break
-    else:
-        pytest.fail("no tree stands alone")
+
+    def cells(i: int) -> list[tuple[int, int]]:
+        x, y = ((v - LOW) // CELL for v in data["map"]["trees"][i][:2])
+        return [(x - 1, y - 1), (x, y - 1), (x - 1, y), (x, y)]
+
+    alone = (i for i in range(count.sum() // 4) if all(count[b, a] == 1 and not terrain[b, a] for a, b in cells(i)))
+    tree = next(alone)
+    own = cells(tree)
+    tx, ty, _ = data["map"]["trees"][tree]
     assert not any(ground.walkable(centre(*c)) for c in own)
     assert ground.tree_at((tx, ty), 10) == tree
     ground.cut_tree(tree)

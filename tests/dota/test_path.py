@@ -187,13 +187,13 @@ def test_phased_and_flying_bodies_go_through(ground: Any) -> None:
 def test_a_felled_tree_opens_a_shorter_way(core: Any, tables: Any, ground: Any, data: dict[str, Any]) -> None:
     count = core.map_grid(tables, "tree_count")
     terrain = core.map_grid(tables, "terrain_blocked")
-    for tree, (tx, ty, _) in enumerate(data["map"]["trees"]):
+
+    def open_around(tx: int, ty: int) -> bool:
         x, y = (tx - LOW) // CELL, (ty - LOW) // CELL
-        block = count[y - 3 : y + 3, x - 3 : x + 3]
-        if block.sum() == 4 and block[2:4, 2:4].sum() == 4 and not terrain[y - 3 : y + 3, x - 3 : x + 3].any():
-            break
-    else:
-        pytest.fail("no tree stands on open ground")
+        box = np.s_[y - 3 : y + 3, x - 3 : x + 3]
+        return count[box].sum() == 4 and count[box][2:4, 2:4].sum() == 4 and not terrain[box].any()
+
+    tree, (tx, ty, _) = next((i, t) for i, t in enumerate(data["map"]["trees"]) if open_around(t[0], t[1]))
     left, right = (tx - 150.0, float(ty) + 20), (tx + 150.0, float(ty) + 20)
     hero = ground.add("npc_dota_hero_axe", 0, left)
     around = ground.walk([(hero, *right)], 1.0, 300)

@@ -25,7 +25,8 @@ Node node_from_python(nb::handle h) {
   } else if (nb::isinstance<nb::list>(h) || nb::isinstance<nb::tuple>(h)) {
     n.type = Node::Type::List;
     n.list.reserve(nb::len(h));
-    for (nb::handle e : h) n.list.push_back(node_from_python(e));
+    for (nb::handle e : h)
+      n.list.push_back(node_from_python(e));
   } else if (nb::isinstance<nb::dict>(h)) {
     n.type = Node::Type::Object;
     n.object.reserve(nb::len(h));
@@ -45,13 +46,14 @@ template <class T>
 std::vector<std::string> names(const std::vector<T>& list) {
   std::vector<std::string> out;
   out.reserve(list.size());
-  for (const T& e : list) out.push_back(e.name);
+  for (const T& e : list)
+    out.push_back(e.name);
   return out;
 }
 
 template <class T>
-const T& named(const std::vector<T>& list, const std::unordered_map<std::string, int>& index, const std::string& name,
-               const char* what) {
+const T& named(const std::vector<T>& list, const std::unordered_map<std::string, int>& index,
+               const std::string& name, const char* what) {
   const auto at = index.find(name);
   if (at == index.end()) throw nb::key_error((std::string(what) + " '" + name + "' is not in the tables").c_str());
   return list[static_cast<std::size_t>(at->second)];
@@ -59,12 +61,18 @@ const T& named(const std::vector<T>& list, const std::unordered_map<std::string,
 
 const char* target_name(TargetType t) {
   switch (t) {
-    case TargetType::None: return "none";
-    case TargetType::Point: return "point";
-    case TargetType::Unit: return "unit";
-    case TargetType::UnitOffset: return "unit_offset";
-    case TargetType::Teleport: return "teleport";
-    case TargetType::Ward: return "ward";
+    case TargetType::None:
+      return "none";
+    case TargetType::Point:
+      return "point";
+    case TargetType::Unit:
+      return "unit";
+    case TargetType::UnitOffset:
+      return "unit_offset";
+    case TargetType::Teleport:
+      return "teleport";
+    case TargetType::Ward:
+      return "ward";
   }
   return "none";
 }
@@ -77,8 +85,10 @@ std::vector<std::string> missing_primitives(const Tables& t, const std::string& 
     for (const std::string& p : t.abilities[static_cast<std::size_t>(ability)].program.missing)
       if (std::find(out.begin(), out.end(), p) == out.end()) out.push_back(p);
   };
-  for (int a : h.abilities) add(a);
-  for (const TalentDef& d : h.talents) add(d.ability);
+  for (int a : h.abilities)
+    add(a);
+  for (const TalentDef& d : h.talents)
+    add(d.ability);
   return out;
 }
 
@@ -130,11 +140,11 @@ nb::dict ability_fields(const Tables& t, const std::string& name) {
   d["channel_time"] = a.channel_time;
   d["cooldown"] = a.cooldown;
   d["mana_cost"] = a.mana_cost;
-  d["copies_rank_of"] =
-      a.linked_skill < 0 ? nb::object(nb::none())
-                         : nb::object(nb::cast(t.abilities[static_cast<std::size_t>(a.linked_skill)].name));
-  d["cooldown_group"] =
-      a.shared_cooldown < 0 ? nb::object(nb::none())
+  d["copies_rank_of"] = a.linked_skill < 0
+                            ? nb::object(nb::none())
+                            : nb::object(nb::cast(t.abilities[static_cast<std::size_t>(a.linked_skill)].name));
+  d["cooldown_group"] = a.shared_cooldown < 0
+                            ? nb::object(nb::none())
                             : nb::object(nb::cast(t.cooldown_groups[static_cast<std::size_t>(a.shared_cooldown)]));
   d["missing"] = a.program.missing;
   return d;
@@ -148,12 +158,14 @@ nb::dict item_fields(const Tables& t, const std::string& name) {
   nb::list recipes;
   for (const auto& r : i.recipes) {
     nb::list parts;
-    for (int p : r) parts.append(t.items[static_cast<std::size_t>(p)].name);
+    for (int p : r)
+      parts.append(t.items[static_cast<std::size_t>(p)].name);
     recipes.append(parts);
   }
   d["recipes"] = recipes;
   nb::list stats;
-  for (const auto& [s, v] : i.stats) stats.append(nb::make_tuple(static_cast<int>(s), v));
+  for (const auto& [s, v] : i.stats)
+    stats.append(nb::make_tuple(static_cast<int>(s), v));
   d["stats"] = stats;
   d["initial_charges"] = i.initial_charges;
   d["stock_max"] = i.stock_max;
@@ -171,15 +183,18 @@ nb::dict hero_fields(const Tables& t, const std::string& name) {
   const auto ability = [&](int a) { return t.abilities[static_cast<std::size_t>(a)].name; };
   const auto items = [&](const std::vector<int>& ids) {
     nb::list out;
-    for (int i : ids) out.append(t.items[static_cast<std::size_t>(i)].name);
+    for (int i : ids)
+      out.append(t.items[static_cast<std::size_t>(i)].name);
     return out;
   };
   d["primary"] = static_cast<int>(h.primary);
   d["base"] = nb::make_tuple(h.base[0], h.base[1], h.base[2]);
   d["gain"] = nb::make_tuple(h.gain[0], h.gain[1], h.gain[2]);
   nb::list abilities, talents, build;
-  for (int a : h.abilities) abilities.append(ability(a));
-  for (const TalentDef& talent : h.talents) talents.append(talent.name);
+  for (int a : h.abilities)
+    abilities.append(ability(a));
+  for (const TalentDef& talent : h.talents)
+    talents.append(talent.name);
   for (int s : h.skill_build) {
     if (s == -1)
       build.append(nb::none());
@@ -201,36 +216,50 @@ void bind_data(nb::module_& m) {
   nb::class_<PyTables>(m, "Tables", "The constants of one patch, read-only; made by load_tables().")
       .def_prop_ro("version", [](const PyTables& t) { return t->version; })
       .def_prop_ro("heroes", [](const PyTables& t) { return names(t->heroes); })
-      .def_prop_ro("abilities", [](const PyTables& t) { return names(t->abilities); },
-                   "Abilities, then items that do something, then talents: the vocabulary of ability ids.")
+      .def_prop_ro(
+          "abilities", [](const PyTables& t) { return names(t->abilities); },
+          "Abilities, then items that do something, then talents: the vocabulary of ability ids.")
       .def_prop_ro("items", [](const PyTables& t) { return names(t->items); })
       .def_prop_ro("units", [](const PyTables& t) { return names(t->units); })
       .def_prop_ro("modifiers", [](const PyTables& t) { return t->modifiers; })
       .def_prop_ro("pool_finals",
                    [](const PyTables& t) {
                      std::vector<std::string> out;
-                     for (int h : t->pool_finals) out.push_back(t->heroes[static_cast<std::size_t>(h)].name);
+                     for (int h : t->pool_finals)
+                       out.push_back(t->heroes[static_cast<std::size_t>(h)].name);
                      return out;
                    })
       .def_prop_ro("pool_ti8",
                    [](const PyTables& t) {
                      std::vector<std::string> out;
-                     for (int h : t->pool_ti8) out.push_back(t->heroes[static_cast<std::size_t>(h)].name);
+                     for (int h : t->pool_ti8)
+                       out.push_back(t->heroes[static_cast<std::size_t>(h)].name);
                      return out;
                    })
-      .def("missing_primitives", [](const PyTables& t, const std::string& hero) { return missing_primitives(*t.tables, hero); },
-           nb::arg("hero"), "Names of the primitives that the hero's programs need and the core lacks.")
-      .def("unit", [](const PyTables& t, const std::string& n) { return unit_fields(*t.tables, n); }, nb::arg("name"))
-      .def("ability", [](const PyTables& t, const std::string& n) { return ability_fields(*t.tables, n); }, nb::arg("name"))
-      .def("item", [](const PyTables& t, const std::string& n) { return item_fields(*t.tables, n); }, nb::arg("name"))
-      .def("hero", [](const PyTables& t, const std::string& n) { return hero_fields(*t.tables, n); }, nb::arg("name"))
+      .def(
+          "missing_primitives",
+          [](const PyTables& t, const std::string& hero) { return missing_primitives(*t.tables, hero); },
+          nb::arg("hero"), "Names of the primitives that the hero's programs need and the core lacks.")
+      .def(
+          "unit", [](const PyTables& t, const std::string& n) { return unit_fields(*t.tables, n); },
+          nb::arg("name"))
+      .def(
+          "ability", [](const PyTables& t, const std::string& n) { return ability_fields(*t.tables, n); },
+          nb::arg("name"))
+      .def(
+          "item", [](const PyTables& t, const std::string& n) { return item_fields(*t.tables, n); },
+          nb::arg("name"))
+      .def(
+          "hero", [](const PyTables& t, const std::string& n) { return hero_fields(*t.tables, n); },
+          nb::arg("name"))
       .def_prop_ro("camp_sets", [](const PyTables& t) {
         nb::list tiers;
         for (const auto& tier : t->camp_sets) {
           nb::list sets;
           for (const auto& set : tier) {
             nb::list units;
-            for (int u : set) units.append(t->units[static_cast<std::size_t>(u)].name);
+            for (int u : set)
+              units.append(t->units[static_cast<std::size_t>(u)].name);
             sets.append(units);
           }
           tiers.append(sets);
@@ -239,17 +268,20 @@ void bind_data(nb::module_& m) {
       });
   m.def(
       "load_tables",
-      [](nb::handle heroes, nb::handle abilities, nb::handle items, nb::handle units, nb::handle rules, nb::handle map) {
+      [](nb::handle heroes, nb::handle abilities, nb::handle items, nb::handle units, nb::handle rules,
+         nb::handle map) {
         const Node files[] = {node_from_python(heroes), node_from_python(abilities), node_from_python(items),
-                              node_from_python(units), node_from_python(rules), node_from_python(map)};
+                              node_from_python(units),  node_from_python(rules),     node_from_python(map)};
         try {
           return PyTables{load_tables(files[0], files[1], files[2], files[3], files[4], files[5])};
         } catch (const std::runtime_error& e) {
           throw nb::value_error(e.what());
         }
       },
-      nb::arg("heroes"), nb::arg("abilities"), nb::arg("items"), nb::arg("units"), nb::arg("rules"), nb::arg("map"),
-      "Builds the tables from the six parsed JSON files. Raises ValueError naming the file and key that is wrong.");
+      nb::arg("heroes"), nb::arg("abilities"), nb::arg("items"), nb::arg("units"), nb::arg("rules"),
+      nb::arg("map"),
+      "Builds the tables from the six parsed JSON files. Raises ValueError naming the file and key that is "
+      "wrong.");
 }
 
 }  // namespace dota

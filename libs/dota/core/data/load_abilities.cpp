@@ -21,7 +21,8 @@ bool uses_primitive(const Node& n, const char* primitive) {
 }
 
 void read_targets(const Node& n, AbilityDef& a) {
-  const auto team = strings(n, "target_team"), type = strings(n, "target_type"), flags = strings(n, "target_flags");
+  const auto team = strings(n, "target_team"), type = strings(n, "target_type"),
+             flags = strings(n, "target_flags");
   a.target_tree = has(type, "tree");
   a.target_custom = has(team, "custom") || has(type, "custom");
   const bool either = has(team, "both") || (has(team, "custom") && !a.target_tree);
@@ -35,8 +36,8 @@ void read_targets(const Node& n, AbilityDef& a) {
   a.target_invulnerable = has(flags, "invulnerable");
 }
 
-// What the action reads (Berner et al. 2019, Table 5). A point that a circle is dropped on is aimed at the surroundings
-// of a unit, as Shrapnel is; other points are relative to the caster.
+// What the action reads (Berner et al. 2019, Table 5). A point that a circle is dropped on is aimed at the
+// surroundings of a unit, as Shrapnel is; other points are relative to the caster.
 TargetType target_type(const Node& n, const AbilityDef& a, const std::vector<std::string>& behavior) {
   if (a.passive) return TargetType::None;
   if (uses_primitive(n, "teleport")) return TargetType::Teleport;
@@ -185,7 +186,8 @@ int linked_skill(const Node& all, const std::string& name, const Tables& t) {
   const int hops = ring_head(all, name);
   if (hops < 0) return -1;
   std::string at = name;
-  for (int i = 0; i < hops; ++i) at = all.at(at).str("linked_ability");
+  for (int i = 0; i < hops; ++i)
+    at = all.at(at).str("linked_ability");
   return index_of(t.ability_index, at, "ability");
 }
 

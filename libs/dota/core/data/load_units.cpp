@@ -117,7 +117,8 @@ TalentDef read_talent(const Node& n, const Tables& t) {
   d.level = static_cast<int>(n.num("level"));
   d.name = text(n, "id");
   d.ability = index_of(t.ability_index, d.name, "talent");
-  for (const auto& [k, v] : n.at("values").object) d.values.emplace_back(k, static_cast<float>(v.number));
+  for (const auto& [k, v] : n.at("values").object)
+    d.values.emplace_back(k, static_cast<float>(v.number));
   if (const Node* a = n.find("affects"))
     for (const Node& pair : a->list)
       d.affects.emplace_back(index_of(t.ability_index, pair.list.at(0).string, "ability"), pair.list.at(1).string);
@@ -155,8 +156,10 @@ void load_hero_bodies(const Node& heroes, Tables& t) {
       t.units.push_back(std::move(body));
       t.heroes.push_back(std::move(h));
     });
-  for (const auto& [list, pool] : {std::pair{"pool_finals_2019_17", &t.pool_finals}, {"pool_ti8_2018_18", &t.pool_ti8}})
-    for (const std::string& name : strings(heroes, list)) pool->push_back(index_of(t.hero_index, name, "hero"));
+  for (const auto& [list, pool] :
+       {std::pair{"pool_finals_2019_17", &t.pool_finals}, {"pool_ti8_2018_18", &t.pool_ti8}})
+    for (const std::string& name : strings(heroes, list))
+      pool->push_back(index_of(t.hero_index, name, "hero"));
 }
 
 void load_heroes(const Node& heroes, Tables& t) {
@@ -182,13 +185,18 @@ void load_heroes(const Node& heroes, Tables& t) {
       h.primary = primary == "str" ? Attribute::Str : primary == "agi" ? Attribute::Agi : Attribute::Int;
       h.base = {n.num("base_str"), n.num("base_agi"), n.num("base_int")};
       h.gain = {n.num("gain_str"), n.num("gain_agi"), n.num("gain_int")};
-      for (const std::string& a : strings(n, "abilities")) h.abilities.push_back(index_of(t.ability_index, a, "ability"));
+      for (const std::string& a : strings(n, "abilities"))
+        h.abilities.push_back(index_of(t.ability_index, a, "ability"));
       if (h.abilities.size() > static_cast<std::size_t>(6)) throw std::runtime_error("more than 6 abilities");
-      for (const Node& talent : n.at("talents").list) h.talents.push_back(read_talent(talent, t));
-      for (const Node& s : n.at("skill_build").list) h.skill_build.push_back(skill_entry(s, h, t));
+      for (const Node& talent : n.at("talents").list)
+        h.talents.push_back(read_talent(talent, t));
+      for (const Node& s : n.at("skill_build").list)
+        h.skill_build.push_back(skill_entry(s, h, t));
       const Node& items = n.at("item_build");
-      for (const std::string& i : strings(items, "start")) h.item_start.push_back(index_of(t.item_index, i, "item"));
-      for (const std::string& i : strings(items, "order")) h.item_order.push_back(index_of(t.item_index, i, "item"));
+      for (const std::string& i : strings(items, "start"))
+        h.item_start.push_back(index_of(t.item_index, i, "item"));
+      for (const std::string& i : strings(items, "order"))
+        h.item_order.push_back(index_of(t.item_index, i, "item"));
       h.role_position = static_cast<int>(n.num("role_position"));
     });
 }
@@ -199,7 +207,8 @@ void load_camp_sets(const Node& units, Tables& t) {
     std::vector<std::vector<int>> of_tier;
     for (const Node& set : sets.at(tier).list) {
       std::vector<int> ids;
-      for (const Node& u : set.list) ids.push_back(index_of(t.unit_index, u.string, "unit"));
+      for (const Node& u : set.list)
+        ids.push_back(index_of(t.unit_index, u.string, "unit"));
       of_tier.push_back(std::move(ids));
     }
     if (of_tier.empty()) throw std::runtime_error(std::string("neutral_camp_sets: '") + tier + "' is empty");

@@ -57,8 +57,10 @@ std::shared_ptr<const Tables> load_tables(const Node& heroes, const Node& abilit
   auto loaded = std::make_shared<LoadedTables>();
   Tables& t = loaded->tables;
   t.version = heroes.str("version");
-  const std::pair<const char*, const Node*> files[] = {{"abilities.json", &abilities}, {"items.json", &items},
-                                                       {"units.json", &units}, {"rules.json", &rules},
+  const std::pair<const char*, const Node*> files[] = {{"abilities.json", &abilities},
+                                                       {"items.json", &items},
+                                                       {"units.json", &units},
+                                                       {"rules.json", &rules},
                                                        {"map.json", &map}};
   for (const auto& [file, node] : files)
     if (node->str("version") != t.version)

@@ -32,7 +32,7 @@ void load_units(const Node& units, Tables& t);
 void load_hero_bodies(const Node& heroes, Tables& t);  // before abilities: they name their owners
 void load_abilities(const Node& abilities, Tables& t);
 void load_items(const Node& items, Tables& t);
-void load_heroes(const Node& heroes, Tables& t);       // after abilities and items: it names them
+void load_heroes(const Node& heroes, Tables& t);  // after abilities and items: it names them
 void load_camp_sets(const Node& units, Tables& t);
 void load_rules(const Node& rules, Tables& t);
 // Compiles every ability's and item's effects, once all names are known.

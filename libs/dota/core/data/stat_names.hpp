@@ -7,8 +7,8 @@
 
 namespace dota {
 
-// The stat of a name as effects write it ("ms_pct", "armor_minus"); sign is -1 for the `_minus` form, which subtracts
-// the positive number given. Stat::Count when the name is not one.
+// The stat of a name as effects write it ("ms_pct", "armor_minus"); sign is -1 for the `_minus` form, which
+// subtracts the positive number given. Stat::Count when the name is not one.
 Stat parse_stat(const std::string& name, float* sign);
 // The same for ItemDef::stats, where "ms_pct" is the speed of boots, which do not stack with each other.
 Stat parse_item_stat(const std::string& name);

@@ -12,8 +12,8 @@ namespace {
 bool tree_stands(const World& w, int tree) { return w.tree_regrow[static_cast<std::size_t>(tree)] == 0; }
 
 bool tree_on(const World& w, const MapData& map, int cell) {
-  for (int k = map.tree_first[static_cast<std::size_t>(cell)]; k < map.tree_first[static_cast<std::size_t>(cell) + 1];
-       ++k)
+  for (int k = map.tree_first[static_cast<std::size_t>(cell)];
+       k < map.tree_first[static_cast<std::size_t>(cell) + 1]; ++k)
     if (tree_stands(w, map.tree_ids[static_cast<std::size_t>(k)])) return true;
   return false;
 }
@@ -76,7 +76,8 @@ void refresh_nav(Context& c) {
     w.nav.trees_down = static_cast<std::int16_t>(
         std::count_if(w.tree_regrow.begin(), w.tree_regrow.end(), [](float t) { return t != 0; }));
     w.nav.next_regrow = w.time;
-    for (int i = 0; i < kGrid * kGrid; ++i) renew_cell(w, map, i);
+    for (int i = 0; i < kGrid * kGrid; ++i)
+      renew_cell(w, map, i);
     w.nav.ready = true;
   }
   if (const std::uint64_t changed = w.nav.buildings ^ w.buildings_standing) {

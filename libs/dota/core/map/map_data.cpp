@@ -37,7 +37,8 @@ UnitKind building_kind(const std::string& s) {
 }
 
 Vec2 point(const Node& n) {
-  if (!n.is(Node::Type::List) || n.list.size() < 2) throw std::runtime_error("a point is not a list of two numbers");
+  if (!n.is(Node::Type::List) || n.list.size() < 2)
+    throw std::runtime_error("a point is not a list of two numbers");
   return {static_cast<float>(n.list[0].number), static_cast<float>(n.list[1].number)};
 }
 Vec2 xy(const Node& n) { return {n.num("x"), n.num("y")}; }
@@ -80,7 +81,8 @@ void read_trees(const Node& map, MapData& m) {
   if (m.trees.size() > static_cast<std::size_t>(kMaxTrees))
     throw std::runtime_error("key 'trees' has more entries than a world holds");
   std::vector<std::uint16_t> count(kCells, 0);
-  for (const MapTree& t : m.trees) tree_cells(t, [&](Cell c) { ++count[static_cast<std::size_t>(c.index())]; });
+  for (const MapTree& t : m.trees)
+    tree_cells(t, [&](Cell c) { ++count[static_cast<std::size_t>(c.index())]; });
   m.tree_first.assign(kCells + 1, 0);
   for (std::size_t i = 0; i < kCells; ++i) {
     if (count[i] != m.tree_count[i]) throw std::runtime_error("key 'tree_count' does not agree with 'trees'");
@@ -134,7 +136,8 @@ void read_lanes(const Node& map, MapData& m) {
         const Node& n = map.at("lanes").at(team).at(lane);
         MapLane& l = m.lanes[static_cast<std::size_t>(team_of(team))][static_cast<std::size_t>(lane_of(lane))];
         l.spawn = point(n.at("spawn"));
-        for (const Node& p : n.at("waypoints").list) l.waypoints.push_back(point(p));
+        for (const Node& p : n.at("waypoints").list)
+          l.waypoints.push_back(point(p));
         if (l.waypoints.empty()) throw std::runtime_error("no waypoints");
       });
 }
@@ -147,12 +150,18 @@ void read_spots(const Node& map, MapData& m) {
       if (tier == tiers.end()) throw std::runtime_error("tier '" + n.str("tier") + "' is not known");
       const std::vector<float> box = numbers(n, "box");
       if (box.size() != 4) throw std::runtime_error("key 'box' has not 4 numbers");
-      m.camps.push_back({n.str("id"), team_of(n.str("side")), static_cast<int>(tier - tiers.begin()), xy(n),
-                         {box[0], box[1]}, {box[2], box[3]}});
+      m.camps.push_back({n.str("id"),
+                         team_of(n.str("side")),
+                         static_cast<int>(tier - tiers.begin()),
+                         xy(n),
+                         {box[0], box[1]},
+                         {box[2], box[3]}});
     });
   if (m.camps.size() > static_cast<std::size_t>(kMaxCamps)) throw std::runtime_error("key 'camps' is too long");
-  for (const Node& p : map.at("runes").at("bounty").list) m.bounty_runes.push_back(point(p));
-  for (const Node& p : map.at("runes").at("power").list) m.power_runes.push_back(point(p));
+  for (const Node& p : map.at("runes").at("bounty").list)
+    m.bounty_runes.push_back(point(p));
+  for (const Node& p : map.at("runes").at("power").list)
+    m.power_runes.push_back(point(p));
   for (const Node& n : map.at("shops").list) {
     MapShop s;
     const std::string kind = n.str("kind");

@@ -13,8 +13,8 @@
 
 namespace dota {
 
-constexpr float kCell = 64.0f;      // side of a navigation cell, world units
-constexpr int kGrid = kNavCells;    // cells a side
+constexpr float kCell = 64.0f;       // side of a navigation cell, world units
+constexpr int kGrid = kNavCells;     // cells a side
 constexpr float kMapMin = -8320.0f;  // x and y of the lower left corner
 
 // A cell of the navigation grid. Cell (c, r) covers x in [kMapMin + 64c, kMapMin + 64(c+1)).
@@ -39,12 +39,12 @@ inline Cell cell_at(int index) { return {index % kGrid, index / kGrid}; }
 struct MapBuilding {
   std::string id;
   UnitKind kind = UnitKind::None;
-  int team = 0, tier = 0;   // tier: towers 1-4, else 0
-  Lane lane = Lane::None;   // None: base towers, fort, fillers, shrines, fountain
-  bool melee = false;       // barracks: melee or ranged
-  int unit = -1;            // Tables::units, which holds its stats
+  int team = 0, tier = 0;  // tier: towers 1-4, else 0
+  Lane lane = Lane::None;  // None: base towers, fort, fillers, shrines, fountain
+  bool melee = false;      // barracks: melee or ranged
+  int unit = -1;           // Tables::units, which holds its stats
   Vec2 pos;
-  float bounds = 0;         // half side of its footprint
+  float bounds = 0;  // half side of its footprint
 };
 
 struct MapLane {
@@ -60,7 +60,7 @@ struct MapCamp {
 };
 
 struct MapTree {
-  Vec2 pos;            // where the 2 x 2 cells it blocks meet
+  Vec2 pos;               // where the 2 x 2 cells it blocks meet
   std::int8_t level = 0;  // ground level
 };
 
@@ -74,13 +74,13 @@ struct Routes;  // map/routes.hpp: flow fields of the standing map
 struct Sight;   // map/sight.hpp: line-of-sight masks of the standing map
 
 struct MapData {
-  std::vector<std::int8_t> elevation;       // level of a cell; world z = level * 128; -9 void
+  std::vector<std::int8_t> elevation;  // level of a cell; world z = level * 128; -9 void
   std::vector<std::uint8_t> terrain_blocked, fow_blocker, no_ward;  // 0 or 1 a cell
   std::vector<std::uint8_t> tree_count;     // standing trees that cover the cell at the start
   std::vector<std::uint8_t> building_cell;  // building index + 1 whose footprint holds the cell; 0 none
   std::vector<std::uint8_t> blocked_at_start;
   std::vector<MapTree> trees;
-  std::vector<std::uint16_t> tree_first;    // per cell (+1): range in tree_ids of the trees that cover it
+  std::vector<std::uint16_t> tree_first;  // per cell (+1): range in tree_ids of the trees that cover it
   std::vector<std::uint16_t> tree_ids;
   std::vector<MapBuilding> buildings;
   std::array<std::array<MapLane, 3>, kTeams> lanes;  // [team][Lane]

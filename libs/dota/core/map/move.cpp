@@ -15,20 +15,24 @@ constexpr float kGoalDrift = 96.0f;       // how far a moving goal may go before
 constexpr float kStraightRecheck = 0.3f;  // seconds between checks that the straight way is still open
 constexpr int kMaxNear = 24;
 
-// Angle of a direction, to 2e-6 rad. The library's atan2 is several times slower, and every walker asks each frame.
+// Angle of a direction, to 2e-6 rad. The library's atan2 is several times slower, and every walker asks each
+// frame.
 float angle_of(Vec2 d) {
   const float ax = std::abs(d.x), ay = std::abs(d.y);
   const float z = std::min(ax, ay) / std::max(ax, ay), q = z * z;
-  float a = z * (0.99997726f +
-                 q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
+  float a =
+      z * (0.99997726f +
+           q * (-0.33262347f + q * (0.19354346f + q * (-0.11643287f + q * (0.05265332f + q * -0.01172120f)))));
   if (ay > ax) a = kPi / 2 - a;
   if (d.x < 0) a = kPi - a;
   return d.y < 0 ? -a : a;
 }
 
 float wrapped(float angle) {
-  while (angle > kPi) angle -= 2 * kPi;
-  while (angle < -kPi) angle += 2 * kPi;
+  while (angle > kPi)
+    angle -= 2 * kPi;
+  while (angle < -kPi)
+    angle += 2 * kPi;
   return angle;
 }
 
@@ -149,7 +153,8 @@ Vec2 next_point(Context& c, Unit& u, Vec2 goal) {
       return goal;
     }
   } else if (u.path == kCornerPath && !drifted && w.time < u.path_until) {
-    while (u.path_i < u.path_n && distance(u.pos, u.path_points[u.path_i]) < 1.0f) ++u.path_i;
+    while (u.path_i < u.path_n && distance(u.pos, u.path_points[u.path_i]) < 1.0f)
+      ++u.path_i;
     if (u.path_i < u.path_n) return u.path_points[u.path_i];
   } else if (u.path == kFieldPath && !drifted && w.time < u.path_until) {
     if (distance(u.pos, u.path_points[0]) >= 1.0f) return u.path_points[0];
@@ -162,9 +167,7 @@ Vec2 next_point(Context& c, Unit& u, Vec2 goal) {
 
 }  // namespace
 
-bool turn_towards(Context& c, Unit& u, Vec2 p) {
-  return turn(u, p - u.pos) <= c.tables.rules.action_angle_rad;
-}
+bool turn_towards(Context& c, Unit& u, Vec2 p) { return turn(u, p - u.pos) <= c.tables.rules.action_angle_rad; }
 
 bool move_towards(Context& c, Unit& u, Vec2 goal, float arrive) {
   u.velocity = {};
@@ -175,13 +178,15 @@ bool move_towards(Context& c, Unit& u, Vec2 goal, float arrive) {
   const bool flying = flies(c, u);
   if (flying) {
     const MapData& m = *c.tables.map;
-    goal = {std::clamp(goal.x, m.bounds_min.x, m.bounds_max.x), std::clamp(goal.y, m.bounds_min.y, m.bounds_max.y)};
+    goal = {std::clamp(goal.x, m.bounds_min.x, m.bounds_max.x),
+            std::clamp(goal.y, m.bounds_min.y, m.bounds_max.y)};
   }
   const Vec2 next = flying ? goal : next_point(c, u, goal);
   const Vec2 way = next - u.pos;
   const float length = way.length();
   // Where the goal itself is solid, the place nearest to it is the end.
-  const bool at_end = !flying && u.path != kNoPath && distance(u.pos, u.path_end) <= std::clamp(arrive, 1.0f, kCell / 2) &&
+  const bool at_end = !flying && u.path != kNoPath &&
+                      distance(u.pos, u.path_end) <= std::clamp(arrive, 1.0f, kCell / 2) &&
                       !cell_open(c.world, cell_of(goal));
   if (length < 1e-3f || at_end) return at_end;
   if (turn(u, way) > c.tables.rules.action_angle_rad) return false;

@@ -8,7 +8,7 @@ namespace dota {
 
 // Brings Nav up to date: fills it in a new world, opens the cells of fallen buildings, lets trees regrow.
 void refresh_nav(Context& c);
-void relist_unit(World& w, int unit);  // lists the unit in the hash cell it stands in
+void relist_unit(World& w, int unit);                          // lists the unit in the hash cell it stands in
 void flip_tree_cells(World& w, const MapData& map, int tree);  // sets the tree's cells by what stands there now
 
 // Bodies that others walk around: everything that walks, unless it is phased or out of the world.

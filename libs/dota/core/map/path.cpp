@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kSide = 2 * kPathRadius + 1;
 constexpr int kWindow = kSide * kSide;
-constexpr int kFieldAhead = 24;        // cells of a flow field that are looked along for a straight line
+constexpr int kFieldAhead = 24;  // cells of a flow field that are looked along for a straight line
 constexpr float kReplanSeconds = 1.0f;
 
 // Scratch of one search; its contents never outlive a call.
@@ -24,7 +24,8 @@ struct Search {
   static constexpr std::uint16_t kFar = 0xffff;
   void push(int estimate, int cell) {
     if (heap_n == static_cast<int>(heap.size())) return;
-    heap[static_cast<std::size_t>(heap_n++)] = static_cast<std::uint32_t>(estimate) << 11 | static_cast<std::uint32_t>(cell);
+    heap[static_cast<std::size_t>(heap_n++)] =
+        static_cast<std::uint32_t>(estimate) << 11 | static_cast<std::uint32_t>(cell);
     std::push_heap(heap.begin(), heap.begin() + heap_n, std::greater<>());
   }
   std::uint32_t pop() {
@@ -57,7 +58,8 @@ int pull_straight(const World& w, Vec2 from, Vec2 goal, const int* way, int n, C
   Vec2 at = from;
   for (int i = 0; i < n && out < kPathPoints;) {
     int far = i;
-    while (far + 1 < n && line_open(w, at, place(far + 1))) ++far;
+    while (far + 1 < n && line_open(w, at, place(far + 1)))
+      ++far;
     at = place(far);
     corners[static_cast<std::size_t>(out++)] = at;
     i = far + 1;

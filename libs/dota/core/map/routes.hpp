@@ -17,7 +17,8 @@ constexpr int kStepY[8] = {0, 1, 1, 1, 0, -1, -1, -1};
 constexpr int kStraight = 10, kDiagonal = 14;
 constexpr std::uint8_t kAtGoal = 8, kNoWay = 15;
 
-// The first step towards a region's centre from every cell: kStepX/kStepY index, kAtGoal or kNoWay, two cells a byte.
+// The first step towards a region's centre from every cell: kStepX/kStepY index, kAtGoal or kNoWay, two cells a
+// byte.
 struct FlowField {
   std::vector<std::uint8_t> steps;
   std::uint8_t at(int cell) const {
@@ -26,8 +27,8 @@ struct FlowField {
   }
 };
 
-// Regions are the connected pieces of the standing map within squares of 8 x 8 cells. A field is a pure function of the
-// map and its region, so it does not matter to a game which world asked first.
+// Regions are the connected pieces of the standing map within squares of 8 x 8 cells. A field is a pure function
+// of the map and its region, so it does not matter to a game which world asked first.
 struct Routes {
   std::vector<std::int16_t> region;        // per cell; -1 blocked at the start
   std::vector<std::int32_t> centre;        // per region: its cell nearest to its middle

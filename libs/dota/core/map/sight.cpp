@@ -8,11 +8,11 @@ namespace dota {
 namespace {
 
 constexpr int kCells = kGrid * kGrid;
-constexpr int kLitSide = 2 * kSightRows;   // navigation cells across the mask's window
+constexpr int kLitSide = 2 * kSightRows;  // navigation cells across the mask's window
 constexpr std::int8_t kAllLevels = 127;
 
 // Octants of the plane: how a step along and across the octant moves in x and y.
-constexpr int kOctants[8][4] = {{1, 0, 0, 1},  {0, 1, 1, 0},  {0, -1, 1, 0},  {-1, 0, 0, 1},
+constexpr int kOctants[8][4] = {{1, 0, 0, 1},   {0, 1, 1, 0},   {0, -1, 1, 0}, {-1, 0, 0, 1},
                                 {-1, 0, 0, -1}, {0, -1, -1, 0}, {0, 1, -1, 0}, {1, 0, 0, -1}};
 
 // Bits 0, 2, 4 ... of v, put together.
@@ -79,19 +79,28 @@ std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*
   int level = map.elevation[i] - 1;
   for (int k = map.tree_first[i]; k < map.tree_first[i + 1]; ++k) {
     const int tree = map.tree_ids[static_cast<std::size_t>(k)];
-    if (stands(context, tree)) level = std::max(level, static_cast<int>(map.trees[static_cast<std::size_t>(tree)].level));
+    if (stands(context, tree))
+      level = std::max(level, static_cast<int>(map.trees[static_cast<std::size_t>(tree)].level));
   }
   return static_cast<std::int8_t>(level);
 }
 
-void cast_sight(const MapData& map, const std::vector<std::int8_t>& block, Cell viewer, int reach, SightMask& out) {
+void cast_sight(const MapData& map, const std::vector<std::int8_t>& block, Cell viewer, int reach,
+                SightMask& out) {
   const Cell corner{2 * (viewer.x / 2 - kSightReach), 2 * (viewer.y / 2 - kSightReach)};
-  Cast cast{map, block, viewer, corner, map.elevation[static_cast<std::size_t>(viewer.index())],
-            std::min(reach, 2 * kSightReach), {}};
+  Cast cast{map,
+            block,
+            viewer,
+            corner,
+            map.elevation[static_cast<std::size_t>(viewer.index())],
+            std::min(reach, 2 * kSightReach),
+            {}};
   cast.light(viewer);
-  for (const auto& o : kOctants) cast.octant(1, 1.0, 0.0, o);
+  for (const auto& o : kOctants)
+    cast.octant(1, 1.0, 0.0, o);
   for (int y = 0; y < kSightRows; ++y) {
-    const std::uint64_t low = cast.lit[static_cast<std::size_t>(2 * y)], high = cast.lit[static_cast<std::size_t>(2 * y + 1)];
+    const std::uint64_t low = cast.lit[static_cast<std::size_t>(2 * y)],
+                        high = cast.lit[static_cast<std::size_t>(2 * y + 1)];
     const std::uint64_t both = (low & low >> 1) | (high & high >> 1), any = (low | low >> 1) & (high | high >> 1);
     out.rows[static_cast<std::size_t>(y)] = even_bits(both | any);  // two of a fog cell's four
   }
@@ -121,7 +130,8 @@ std::unique_ptr<Sight> make_sight(const MapData& map) {
   s->id = ++maps;
   s->block_level.resize(kCells);
   for (int i = 0; i < kCells; ++i)
-    s->block_level[static_cast<std::size_t>(i)] = block_level(map, i, [](const void*, int) { return true; }, nullptr);
+    s->block_level[static_cast<std::size_t>(i)] =
+        block_level(map, i, [](const void*, int) { return true; }, nullptr);
   for (int step = 0; step < kSightRadii; ++step)
     for (int parity = 0; parity < 4; ++parity) {
       SightMask& m = s->circles[static_cast<std::size_t>(step)][static_cast<std::size_t>(parity)];

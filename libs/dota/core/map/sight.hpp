@@ -12,20 +12,21 @@
 namespace dota {
 
 constexpr float kFogCell = 128.0f;
-constexpr int kSightReach = 15;                    // fog cells to each side of the viewer's
-constexpr int kSightRows = 2 * kSightReach + 1;    // rows of a mask; bit i of a row is the cell i - kSightReach over
-constexpr float kSightStep = 50.0f;                // radii of vision are cut down to multiples of it
-constexpr int kSightRadii = 39;                    // 0, 50, ... 1900: what kSightReach covers
+constexpr int kSightReach = 15;                  // fog cells to each side of the viewer's
+constexpr int kSightRows = 2 * kSightReach + 1;  // rows of a mask; bit i of a row is the cell i - kSightReach over
+constexpr float kSightStep = 50.0f;              // radii of vision are cut down to multiples of it
+constexpr int kSightRadii = 39;                  // 0, 50, ... 1900: what kSightReach covers
 
 struct SightMask {
   std::array<std::uint32_t, kSightRows> rows;
 };
 
-// Masks of the standing map, made when first asked for. A mask depends on the map and the cell alone, so that it does
-// not matter which world asked first.
+// Masks of the standing map, made when first asked for. A mask depends on the map and the cell alone, so that it
+// does not matter which world asked first.
 struct Sight {
-  std::uint64_t id = 0;                  // no two maps of a process share one
-  std::vector<std::int8_t> block_level;  // per navigation cell: blocks the sight of viewers of this level and below
+  std::uint64_t id = 0;  // no two maps of a process share one
+  std::vector<std::int8_t>
+      block_level;  // per navigation cell: blocks the sight of viewers of this level and below
   std::array<std::array<SightMask, 4>, kSightRadii> circles;  // [radius / kSightStep][odd row * 2 + odd column]
   std::unique_ptr<SightMask[]> masks;                         // per navigation cell
   std::unique_ptr<std::atomic<std::uint8_t>[]> made;          // 0 not yet, 1 being made, 2 ready

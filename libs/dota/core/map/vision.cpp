@@ -10,8 +10,8 @@ namespace {
 
 using FogBits = std::array<std::uint64_t, (kFogCells * kFogCells + 63) / 64>;
 
-// A felled tree near a viewer, and the masks that were cast with such trees down. The cache holds pure functions of
-// (map, viewer's cell, reach, felled trees within it), so what it holds never shows in a game.
+// A felled tree near a viewer, and the masks that were cast with such trees down. The cache holds pure functions
+// of (map, viewer's cell, reach, felled trees within it), so what it holds never shows in a game.
 struct Felled {
   std::array<std::int16_t, kMaxTrees> trees;
   int n = 0;
@@ -63,8 +63,10 @@ void restore_block_levels(FelledSight& s, const MapData& map, const Felled& fell
   }
 }
 
-// The mask from a cell: the standing map's, or, where trees that matter are down within reach, one cast without them.
-const SightMask& sight_from(const MapData& map, Cell viewer, float radius, const Felled& felled, SightMask& spare) {
+// The mask from a cell: the standing map's, or, where trees that matter are down within reach, one cast without
+// them.
+const SightMask& sight_from(const MapData& map, Cell viewer, float radius, const Felled& felled,
+                            SightMask& spare) {
   const int reach = std::min(static_cast<int>(std::ceil(radius / kCell)) + 1, 2 * kSightReach);
   const int level = map.elevation[static_cast<std::size_t>(viewer.index())];
   std::uint64_t key = 0;
