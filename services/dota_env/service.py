@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import numpy as np
@@ -18,23 +18,26 @@ from services.dota_env.env_loop import GameBatch, Shown
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")
+Create = Callable[[GameConfig, int, int, int], Awaitable[GameBatch]]  # game, games, seed, threads
 
 
 class EnvService(env_pb2_grpc.EnvServiceServicer):
     """One batch of games a stream, ended with it.
 
     ``config`` is what a client plays that sends none; ``threads`` bounds what one stream may use; streams and games of
-    all streams are bounded, and a stream that is silent for ``idle_seconds`` is ended.
+    all streams are bounded, and a stream that is silent for ``idle_seconds`` is ended. ``create`` makes a stream's
+    games.
     """
 
     def __init__(self, config: GameConfig, threads: int, max_games: int, max_streams: int, idle_seconds: float,
-                 clock: Callable[[], float] = time.perf_counter) -> None:
+                 clock: Callable[[], float] = time.perf_counter, create: Create = GameBatch.create) -> None:
         self._config = config
         self._threads = threads
         self._max_games = max_games
         self._max_streams = max_streams
         self._idle = idle_seconds
         self._clock = clock
+        self._create = create
         self._streams = 0
         self._games = 0
 
@@ -63,7 +66,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     config, layout = self._agreed(request.create)
                     reserved = self._reserve(request.create.games)
                     threads = min(max(request.create.threads, 1), self._threads)
-                    batch = await GameBatch.create(config, request.create.games, request.create.seed, threads)
+                    batch = await self._create(config, request.create.games, request.create.seed, threads)
                     shown = await batch.all()
                 elif batch is None or layout is None:
                     raise ValueError("there are no games yet: the first request creates them")

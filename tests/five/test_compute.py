@@ -15,6 +15,13 @@ def test_flops_of_a_matrix_product_and_its_gradients():
     assert count_flops(lambda: (a @ w).sum().backward()) == 2 * 2 * 8 * 16 * 32
 
 
+def test_flops_of_the_fused_lstm():
+    lstm, x = torch.nn.LSTM(16, 24), torch.randn(5, 3, 16, requires_grad=True)
+    cell = 2 * (16 + 24) * 4 * 24 * 5 * 3
+    assert count_flops(lambda: lstm(x)) == cell
+    assert 2.5 * cell < count_flops(lambda: lstm(x)[0].sum().backward()) <= 3 * cell
+
+
 def test_flops_of_a_gradient_step():
     """An LSTM cell of I inputs and D units: 2 (I + D) 4D a step and hero, three times with its gradients (the first
     layer's inputs need none, but the place embedding is one of them)."""
