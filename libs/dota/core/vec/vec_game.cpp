@@ -15,6 +15,7 @@ VecGame::VecGame(std::shared_ptr<const GameSetup> setup, int games, std::uint64_
 }
 
 void VecGame::reset(const std::vector<int>& which, const Lineup* lineups) {
+  const std::lock_guard lock(busy_);
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
     const auto i = static_cast<std::size_t>(which[static_cast<std::size_t>(k)]);
     const std::uint64_t seed = splitmix(splitmix(seed_ + static_cast<std::uint64_t>(i)) + episode_[i]++);
@@ -24,11 +25,13 @@ void VecGame::reset(const std::vector<int>& which, const Lineup* lineups) {
 }
 
 void VecGame::reset_as(int i, std::uint64_t seed, const Lineup& lineup) {
+  const std::lock_guard lock(busy_);
   games_[static_cast<std::size_t>(i)]->reset(seed, lineup);
   write(i, 0, false);
 }
 
 void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers) {
+  const std::lock_guard lock(busy_);
   const int row = kTeams * setup_->settings.heroes_per_team * kActionParts;
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
     const int i = which[static_cast<std::size_t>(k)];
@@ -40,8 +43,14 @@ void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, c
 }
 
 void VecGame::step_commands(int i, const std::array<Command, kMaxHeroes>& commands) {
+  const std::lock_guard lock(busy_);
   games_[static_cast<std::size_t>(i)]->step_commands(commands);
   write(i, 0, false);
+}
+
+void VecGame::write(int i) {
+  const std::lock_guard lock(busy_);
+  write(i, 0, true);
 }
 
 void VecGame::write(int game, int thread, bool keep_signals) {

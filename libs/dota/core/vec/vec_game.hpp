@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "vec/game.hpp"
@@ -40,7 +41,7 @@ class VecGame {
   void step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers);
   // Steps one game by commands that are already resolved.
   void step_commands(int i, const std::array<Command, kMaxHeroes>& commands);
-  void write(int i) { write(i, 0, true); }  // observation and outputs as they are now, signals kept
+  void write(int i);  // observation and outputs as they are now, signals kept
   const std::array<Command, kMaxHeroes>& chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
   std::uint64_t episode_seed(int i) const { return games_[static_cast<std::size_t>(i)]->state().seed; }
 
@@ -55,6 +56,7 @@ class VecGame {
   std::vector<Encoder> encoders_;  // one a thread
   VecBuffers buffers_;
   Pool pool_;
+  std::mutex busy_;  // one call at a time, from whichever thread
 };
 
 }  // namespace dota

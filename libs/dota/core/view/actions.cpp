@@ -104,14 +104,23 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int unit) {
 
 namespace {
 
+constexpr float kAnywhere = 1e9f;
+
+// The unit slots that hold a unit, and how far each is from the hero that chooses: found once a hero.
+struct Reach {
+  int n = 0;
+  std::array<std::int16_t, kMaxSlots> slot, unit;
+  std::array<float, kMaxSlots> gap;  // edge to edge
+};
+
 // The choices of one hero.
 struct Chooser {
   const TeamView& view;
-  const SlotTable& slots;
   const int hero;
   const int caster;  // index into units
   std::array<std::uint16_t, kMaxAvailable>& list;
   std::array<std::array<std::uint8_t, kMaxSlots>, kMaskClasses>& mask;
+  const Reach& reach;
   int count = 0;
 
   const SeenUnit& me() const { return view.units[static_cast<std::size_t>(caster)]; }
@@ -121,29 +130,29 @@ struct Chooser {
   std::uint8_t& bit(MaskClass c, int slot) { return mask[static_cast<std::size_t>(c)][static_cast<std::size_t>(slot)]; }
   float gap(const SeenUnit& u) const { return distance(me().pos, u.pos) - me().radius - u.radius; }
 
-  // Marks the slots whose unit passes, true when there is one.
+  // Marks the slots within `most` whose unit passes, true when there is one.
   template <class Valid>
-  bool mark(MaskClass c, Valid valid) {
+  bool mark(MaskClass c, float most, Valid valid) {
     bool any = false;
-    for (int s = 0; s < slots.count; ++s) {
-      const int unit = slots.unit[static_cast<std::size_t>(s)];
-      if (unit < 0 || !valid(unit, view.units[static_cast<std::size_t>(unit)])) continue;
-      bit(c, s) = 1;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(reach.n); ++i) {
+      const int unit = reach.unit[i];
+      if (reach.gap[i] > most || !valid(unit, view.units[static_cast<std::size_t>(unit)])) continue;
+      bit(c, reach.slot[i]) = 1;
       any = true;
     }
     return any;
   }
-  bool enemy_within(float reach) const {
+  bool enemy_within(float most) const {
     for (int i = 0; i < view.unit_count; ++i) {
       const SeenUnit& u = view.units[static_cast<std::size_t>(i)];
       const bool body = u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Neutral ||
                         u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
-      if (body && u.side != Side::Own && u.visible && u.hp > 0 && gap(u) <= reach) return true;
+      if (body && u.side != Side::Own && u.visible && u.hp > 0 && gap(u) <= most) return true;
     }
     return false;
   }
   bool cast_possible(const ActionDef& def, const AbilityDef& a, int level) {
-    const float reach = a.at(a.cast_range, level) + kWalkMargin;
+    const float most = a.at(a.cast_range, level) + kWalkMargin;
     switch (def.target) {
       case TargetType::None:
         if (def.tree) return view.heroes[static_cast<std::size_t>(hero)].tree_near;
@@ -151,18 +160,16 @@ struct Chooser {
       case TargetType::Point:
       case TargetType::Ward: return true;
       case TargetType::Unit:
-        return mark(def.mask, [&](int unit, const SeenUnit& u) {
-          return gap(u) <= reach && may_target(view, a, unit);
-        });
+        return mark(def.mask, most, [&](int unit, const SeenUnit&) { return may_target(view, a, unit); });
       case TargetType::UnitOffset: {
         const bool ally = def.mask == MaskClass::Ally;
-        return mark(def.mask, [&](int, const SeenUnit& u) {
+        return mark(def.mask, most, [&](int, const SeenUnit& u) {
           const bool body = u.kind != UnitKind::Ward && u.kind != UnitKind::Courier;
-          return body && u.visible && u.hp > 0 && (u.side == Side::Own) == ally && gap(u) <= reach;
+          return body && u.visible && u.hp > 0 && (u.side == Side::Own) == ally;
         });
       }
       case TargetType::Teleport:
-        return mark(def.mask, [&](int, const SeenUnit& u) {
+        return mark(def.mask, kAnywhere, [&](int, const SeenUnit& u) {
           return u.side == Side::Own && u.building > 0 && u.kind != UnitKind::Filler && u.hp > 0;
         });
     }
@@ -178,9 +185,8 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
   const ActionVocabulary& actions = *v.constants.actions;
   const Tables& t = *v.constants.tables;
   c.offer(kMove);
-  const float reach = c.me().attack_range + kWalkMargin;
-  if (c.mark(MaskClass::Attack,
-             [&](int unit, const SeenUnit& u) { return c.gap(u) <= reach && may_attack(v, c.caster, unit); }))
+  if (c.mark(MaskClass::Attack, c.me().attack_range + kWalkMargin,
+             [&](int unit, const SeenUnit&) { return may_attack(v, c.caster, unit); }))
     c.offer(kAttack);
   const auto cast = [&](int ability, int level) {
     if (ability < 0) return;
@@ -210,7 +216,7 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
       c.offer(kShrine);
       break;
     }
-  if (c.mark(MaskClass::Ally, [&](int unit, const SeenUnit& u) {
+  if (c.mark(MaskClass::Ally, kAnywhere, [&](int unit, const SeenUnit& u) {
         return unit != c.caster && u.side == Side::Own && u.hp > 0 &&
                (u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep);
       }))
@@ -220,16 +226,28 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
 }  // namespace
 
 void find_choices(const TeamView& v, const SlotTable& slots, Choices& out) {
+  Reach reach;
+  for (int s = 0; s < slots.count; ++s)
+    if (slots.unit[static_cast<std::size_t>(s)] >= 0) {
+      const auto at = static_cast<std::size_t>(reach.n++);
+      reach.slot[at] = static_cast<std::int16_t>(s);
+      reach.unit[at] = slots.unit[static_cast<std::size_t>(s)];
+    }
   for (int i = 0; i < v.heroes_per_team; ++i) {
     const auto at = static_cast<std::size_t>(i);
     out.available[at].fill(kNoAction);
     for (auto& row : out.mask[at]) std::fill_n(row.begin(), slots.count, std::uint8_t{0});
     const SeenHero& h = v.heroes[at];
-    Chooser c{v, slots, i, h.unit, out.available[at], out.mask[at]};
+    Chooser c{v, i, h.unit, out.available[at], out.mask[at], reach};
     c.offer(kNoop);
     if (!h.present) continue;
-    if (!h.alive || h.unit < 0) choose_dead(v, h, c);
-    else choose_living(v, h, c);
+    if (!h.alive || h.unit < 0) {
+      choose_dead(v, h, c);
+      continue;
+    }
+    for (std::size_t k = 0; k < static_cast<std::size_t>(reach.n); ++k)
+      reach.gap[k] = c.gap(v.units[static_cast<std::size_t>(reach.unit[k])]);
+    choose_living(v, h, c);
   }
 }
 
