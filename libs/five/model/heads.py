@@ -145,7 +145,8 @@ class ActionHeads(nn.Module):
         query = query * torch.sigmoid(F.embedding(action, self.gate.weight, padding_idx=0))
         step, hero, slot = mask.nonzero(as_tuple=True)
         keys = trunk.units[trunk.rows[step, slot], hero]
-        scores = (keys * query[step, hero]).sum(-1)
+        # Queries repeat, keys do not: the gradient of index_select adds up in a fixed order, that of [...] does not.
+        scores = (keys * query.flatten(0, 1).index_select(0, step * mask.shape[1] + hero)).sum(-1)
         return scores.new_zeros(mask.shape, dtype=torch.float32).index_put((step, hero, slot), scores.float())
 
 
