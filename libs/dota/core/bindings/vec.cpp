@@ -59,7 +59,8 @@ LayoutTable layout_table(nb::handle described) {
       block.fields.push_back({f.str("name"), integer(f, "count"), array_of(f.str("array")), integer(f, "offset")});
     t.blocks.push_back(std::move(block));
   }
-  for (const Node& g : n.at("groups").list) t.groups.push_back({g.str("name"), integer(g, "start"), integer(g, "count")});
+  for (const Node& g : n.at("groups").list)
+    t.groups.push_back({g.str("name"), integer(g, "start"), integer(g, "count")});
   for (const Node& a : n.at("actions").list)
     t.actions.push_back({a.str("name"), integer(a, "target"), integer(a, "mask")});
   return t;
@@ -102,16 +103,20 @@ struct PyVecGame {
             nb::handle scripted, bool mirror, int games, std::uint64_t seed, int threads)
       : vec(make_setup(tables, layout, settings, pool, scripted, mirror), games, seed, threads) {}
 
-  static std::shared_ptr<const GameSetup> make_setup(const PyTables& tables, nb::handle layout, nb::handle settings,
-                                                     const std::vector<std::string>& pool, nb::handle scripted,
-                                                     bool mirror) {
+  static std::shared_ptr<const GameSetup> make_setup(const PyTables& tables, nb::handle layout,
+                                                     nb::handle settings, const std::vector<std::string>& pool,
+                                                     nb::handle scripted, bool mirror) {
     auto setup =
         std::make_shared<GameSetup>(tables.tables, game_settings(settings), layout_table(layout), pool, mirror);
     for (const std::string& name : nb::cast<std::vector<std::string>>(scripted)) {
-      if (name == "buyback") setup->vocabulary.scripted_buyback = true;
-      else if (name == "glyph") setup->vocabulary.scripted_glyph = true;
-      else if (name == "shrine") setup->vocabulary.scripted_shrine = true;
-      else throw std::runtime_error("scripted_actions: '" + name + "' is no action the script can keep");
+      if (name == "buyback")
+        setup->vocabulary.scripted_buyback = true;
+      else if (name == "glyph")
+        setup->vocabulary.scripted_glyph = true;
+      else if (name == "shrine")
+        setup->vocabulary.scripted_shrine = true;
+      else
+        throw std::runtime_error("scripted_actions: '" + name + "' is no action the script can keep");
     }
     return setup;
   }
@@ -138,7 +143,8 @@ T* buffer(PyVecGame& self, const nb::dict& arrays, const char* name, std::size_t
   const auto a = nb::cast<Array<T>>(array);
   if (a.size() != size)
     throw nb::value_error((std::string("buffer '") + name + "' holds " + std::to_string(a.size()) + " values, " +
-                           std::to_string(size) + " are needed").c_str());
+                           std::to_string(size) + " are needed")
+                              .c_str());
   self.kept.push_back(array);
   return a.data();
 }
@@ -171,15 +177,16 @@ Lineup lineup_of(const std::int16_t* row, int heroes) {
   Lineup out;
   out.fill(-1);
   for (int t = 0; t < kTeams; ++t)
-    for (int i = 0; i < heroes; ++i) out[static_cast<std::size_t>(t * 5 + i)] = row[t * heroes + i];
+    for (int i = 0; i < heroes; ++i)
+      out[static_cast<std::size_t>(t * 5 + i)] = row[t * heroes + i];
   return out;
 }
 
 constexpr int kCommandNumbers = 8;  // action, delay, target slot and generation, teleport the same, dx, dy
 
 const char* kind_name(UnitKind k) {
-  static constexpr const char* kNames[] = {"none",   "hero",   "creep",  "neutral", "roshan",  "tower", "barracks",
-                                           "fort",   "filler", "shrine", "fountain", "courier", "ward",  "summon"};
+  static constexpr const char* kNames[] = {"none", "hero",   "creep",  "neutral",  "roshan",  "tower", "barracks",
+                                           "fort", "filler", "shrine", "fountain", "courier", "ward",  "summon"};
   return kNames[static_cast<std::size_t>(k)];
 }
 
@@ -215,12 +222,14 @@ nb::dict spectate(PyVecGame& self, int i) {
       d["level"] = h.level;
       d["gold"] = h.gold + h.reliable;
       nb::list items;
-      for (const ItemState& s : h.items) items.append(s.id < 0 ? std::string() : t.items[static_cast<std::size_t>(s.id)].name);
+      for (const ItemState& s : h.items)
+        items.append(s.id < 0 ? std::string() : t.items[static_cast<std::size_t>(s.id)].name);
       d["items"] = items;
       nb::list abilities;
       for (const AbilityState& s : h.abilities)
-        abilities.append(nb::make_tuple(s.id < 0 ? std::string() : t.abilities[static_cast<std::size_t>(s.id)].name,
-                                        static_cast<int>(s.level), std::max(s.ready - w.time, 0.0f)));
+        abilities.append(
+            nb::make_tuple(s.id < 0 ? std::string() : t.abilities[static_cast<std::size_t>(s.id)].name,
+                           static_cast<int>(s.level), std::max(s.ready - w.time, 0.0f)));
       d["abilities"] = abilities;
     }
     units.append(d);
@@ -252,15 +261,16 @@ Unit& unit_at(PyVecGame& self, int game, int slot) {
 
 void bind_layout(nb::module_& m) {
   nb::class_<Layout>(m, "Layout", "The observation layout as the core resolved it from dota.spaces.Layout.")
-      .def("__init__",
-           [](Layout* self, nb::handle described) {
-             try {
-               new (self) Layout(layout_table(described));
-             } catch (const std::runtime_error& e) {
-               throw nb::value_error(e.what());
-             }
-           },
-           nb::arg("described"))
+      .def(
+          "__init__",
+          [](Layout* self, nb::handle described) {
+            try {
+              new (self) Layout(layout_table(described));
+            } catch (const std::runtime_error& e) {
+              throw nb::value_error(e.what());
+            }
+          },
+          nb::arg("described"))
       .def_prop_ro("unwritten_fields", &Layout::unwritten_fields)
       .def(
           "trace",
@@ -315,19 +325,20 @@ void bind_vec(nb::module_& m) {
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;
   nb::class_<PyVecGame>(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.")
-      .def("__init__",
-           [](PyVecGame* self, const PyTables& tables, nb::handle layout, nb::handle settings,
-              const std::vector<std::string>& pool, nb::handle scripted, bool mirror, int games, std::uint64_t seed,
-              int threads) {
-             if (games < 1 || threads < 1) throw nb::value_error("games and threads must be at least 1");
-             try {
-               new (self) PyVecGame(tables, layout, settings, pool, scripted, mirror, games, seed, threads);
-             } catch (const std::runtime_error& e) {
-               throw nb::value_error(e.what());
-             }
-           },
-           nb::arg("tables"), nb::arg("layout"), nb::arg("settings"), nb::arg("hero_pool"), nb::arg("scripted"),
-           nb::arg("mirror_match"), nb::arg("games"), nb::arg("seed"), nb::arg("threads"))
+      .def(
+          "__init__",
+          [](PyVecGame* self, const PyTables& tables, nb::handle layout, nb::handle settings,
+             const std::vector<std::string>& pool, nb::handle scripted, bool mirror, int games, std::uint64_t seed,
+             int threads) {
+            if (games < 1 || threads < 1) throw nb::value_error("games and threads must be at least 1");
+            try {
+              new (self) PyVecGame(tables, layout, settings, pool, scripted, mirror, games, seed, threads);
+            } catch (const std::runtime_error& e) {
+              throw nb::value_error(e.what());
+            }
+          },
+          nb::arg("tables"), nb::arg("layout"), nb::arg("settings"), nb::arg("hero_pool"), nb::arg("scripted"),
+          nb::arg("mirror_match"), nb::arg("games"), nb::arg("seed"), nb::arg("threads"))
       .def("bind", &bind_buffers, nb::arg("arrays"))
       .def(
           "reset",
@@ -339,7 +350,8 @@ void bind_vec(nb::module_& m) {
               if (lineups->size() != which.size() * static_cast<std::size_t>(kTeams * heroes))
                 throw nb::value_error("reset: lineups do not fit the games named");
               for (std::size_t k = 0; k < which.size(); ++k)
-                fixed.push_back(lineup_of(lineups->data() + k * static_cast<std::size_t>(kTeams * heroes), heroes));
+                fixed.push_back(
+                    lineup_of(lineups->data() + k * static_cast<std::size_t>(kTeams * heroes), heroes));
               for (const Lineup& l : fixed)
                 if (const std::string refused = check_lineup(*self.vec.setup().tables, l); !refused.empty())
                   throw nb::value_error(refused.c_str());
@@ -369,12 +381,14 @@ void bind_vec(nb::module_& m) {
              Array<const std::uint8_t> controllers) {
             self.check(which);
             const auto rows = static_cast<std::size_t>(self.vec.size()) * kTeams;
-            if (actions.size() != rows * static_cast<std::size_t>(self.vec.setup().settings.heroes_per_team) * kActionParts ||
+            if (actions.size() !=
+                    rows * static_cast<std::size_t>(self.vec.setup().settings.heroes_per_team) * kActionParts ||
                 controllers.size() != rows)
               throw nb::value_error("step: actions or controllers do not fit the games");
             for (std::size_t i = 0; i < rows; ++i)
               if (controllers.data()[i] >= static_cast<std::uint8_t>(BotKind::Count))
-                throw nb::value_error(("step: there is no controller " + std::to_string(controllers.data()[i])).c_str());
+                throw nb::value_error(
+                    ("step: there is no controller " + std::to_string(controllers.data()[i])).c_str());
             nb::gil_scoped_release release;
             self.vec.step(which, actions.data(), controllers.data());
           },
@@ -384,9 +398,10 @@ void bind_vec(nb::module_& m) {
           [](PyVecGame& self, int i) {
             std::vector<std::int16_t> out;
             for (const Command& c : self.vec.chosen(self.check(i)))
-              for (const int v : {static_cast<int>(c.action), static_cast<int>(c.delay), static_cast<int>(c.target.index),
-                                  static_cast<int>(c.target.generation), static_cast<int>(c.teleport.index),
-                                  static_cast<int>(c.teleport.generation), static_cast<int>(c.dx), static_cast<int>(c.dy)})
+              for (const int v :
+                   {static_cast<int>(c.action), static_cast<int>(c.delay), static_cast<int>(c.target.index),
+                    static_cast<int>(c.target.generation), static_cast<int>(c.teleport.index),
+                    static_cast<int>(c.teleport.generation), static_cast<int>(c.dx), static_cast<int>(c.dy)})
                 out.push_back(static_cast<std::int16_t>(v));
             return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
           },
@@ -395,7 +410,8 @@ void bind_vec(nb::module_& m) {
           "step_commands",
           [](PyVecGame& self, int i, Array<const std::int16_t> rows) {
             self.check(i);
-            if (rows.size() != kMaxHeroes * kCommandNumbers) throw nb::value_error("step_commands: int16 [10, 8] is needed");
+            if (rows.size() != kMaxHeroes * kCommandNumbers)
+              throw nb::value_error("step_commands: int16 [10, 8] is needed");
             std::array<Command, kMaxHeroes> commands{};
             for (std::size_t h = 0; h < kMaxHeroes; ++h) {
               const std::int16_t* r = rows.data() + h * kCommandNumbers;
@@ -404,8 +420,8 @@ void bind_vec(nb::module_& m) {
                 if (index < -1 || index >= kMaxUnits) throw nb::value_error("step_commands: no such unit");
                 return Handle{index, static_cast<std::uint16_t>(generation)};
               };
-              if (r[1] < 0 || r[1] >= kFramesPerStep || r[6] < -4 || r[6] > 4 || r[7] < -4 || r[7] > 4 || r[0] < 0 ||
-                  r[0] >= static_cast<int>(self.vec.setup().vocabulary.defs.size()))
+              if (r[1] < 0 || r[1] >= kFramesPerStep || r[6] < -4 || r[6] > 4 || r[7] < -4 || r[7] > 4 ||
+                  r[0] < 0 || r[0] >= static_cast<int>(self.vec.setup().vocabulary.defs.size()))
                 throw nb::value_error("step_commands: a command is out of range");
               c.action = r[0];
               c.delay = static_cast<std::uint8_t>(r[1]);
@@ -418,39 +434,46 @@ void bind_vec(nb::module_& m) {
             self.vec.step_commands(i, commands);
           },
           nb::arg("game"), nb::arg("commands").noconvert())
-      .def("snapshot",
-           [](PyVecGame& self, int i) {
-             const auto bytes = self.vec.game(self.check(i)).snapshot();
-             return nb::bytes(bytes.data(), bytes.size());
-           },
-           nb::arg("game"))
-      .def("restore",
-           [](PyVecGame& self, int i, nb::bytes bytes) {
-             self.vec.game(self.check(i)).restore(static_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-             self.vec.write(i);
-           },
-           nb::arg("game"), nb::arg("bytes"))
-      .def("hash", [](PyVecGame& self, int i) { return self.vec.game(self.check(i)).hash(); }, nb::arg("game"))
-      .def("seed", [](PyVecGame& self, int i) { return self.vec.episode_seed(self.check(i)); }, nb::arg("game"))
+      .def(
+          "snapshot",
+          [](PyVecGame& self, int i) {
+            const auto bytes = self.vec.game(self.check(i)).snapshot();
+            return nb::bytes(bytes.data(), bytes.size());
+          },
+          nb::arg("game"))
+      .def(
+          "restore",
+          [](PyVecGame& self, int i, nb::bytes bytes) {
+            self.vec.game(self.check(i)).restore(static_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+            self.vec.write(i);
+          },
+          nb::arg("game"), nb::arg("bytes"))
+      .def(
+          "hash", [](PyVecGame& self, int i) { return self.vec.game(self.check(i)).hash(); }, nb::arg("game"))
+      .def(
+          "seed", [](PyVecGame& self, int i) { return self.vec.episode_seed(self.check(i)); }, nb::arg("game"))
       .def("spectate", &spectate, nb::arg("game"))
-      .def("place",
-           [](PyVecGame& self, int i, int slot, float x, float y) {
-             Unit& u = unit_at(self, i, slot);
-             place_unit(self.vec.game(i).world(), u, {x, y});
-           },
-           nb::arg("game"), nb::arg("slot"), nb::arg("x"), nb::arg("y"), "Moves a unit there at once: for tests.")
-      .def("set_hp", [](PyVecGame& self, int i, int slot, float hp) { unit_at(self, i, slot).hp = hp; },
-           nb::arg("game"), nb::arg("slot"), nb::arg("hp"), "For tests.")
-      .def("observe",
-           [](PyVecGame& self, int i) {
-             Game& g = self.vec.game(self.check(i));
-             Context c = g.context();
-             build_spatial(c);
-             update_vision(c);
-             g.observe();
-             self.vec.write(i);
-           },
-           nb::arg("game"), "Looks again after a test moved units.");
+      .def(
+          "place",
+          [](PyVecGame& self, int i, int slot, float x, float y) {
+            Unit& u = unit_at(self, i, slot);
+            place_unit(self.vec.game(i).world(), u, {x, y});
+          },
+          nb::arg("game"), nb::arg("slot"), nb::arg("x"), nb::arg("y"), "Moves a unit there at once: for tests.")
+      .def(
+          "set_hp", [](PyVecGame& self, int i, int slot, float hp) { unit_at(self, i, slot).hp = hp; },
+          nb::arg("game"), nb::arg("slot"), nb::arg("hp"), "For tests.")
+      .def(
+          "observe",
+          [](PyVecGame& self, int i) {
+            Game& g = self.vec.game(self.check(i));
+            Context c = g.context();
+            build_spatial(c);
+            update_vision(c);
+            g.observe();
+            self.vec.write(i);
+          },
+          nb::arg("game"), "Looks again after a test moved units.");
 }
 
 }  // namespace dota

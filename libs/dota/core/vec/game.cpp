@@ -24,7 +24,8 @@ std::uint64_t mix_bytes(const void* data, std::size_t size, std::uint64_t h) {
     std::memcpy(&word, p + i, 8);
     h = splitmix(h ^ word);
   }
-  for (; i < size; ++i) h = splitmix(h ^ p[i]);
+  for (; i < size; ++i)
+    h = splitmix(h ^ p[i]);
   return h;
 }
 
@@ -52,11 +53,7 @@ std::uint64_t splitmix(std::uint64_t x) {
 
 GameSetup::GameSetup(std::shared_ptr<const Tables> t, const GameSettings& s, const LayoutTable& table,
                      const std::vector<std::string>& hero_pool, bool mirror)
-    : tables(std::move(t)),
-      settings(s),
-      layout(table),
-      vocabulary(table.actions, *tables),
-      mirror_match(mirror) {
+    : tables(std::move(t)), settings(s), layout(table), vocabulary(table.actions, *tables), mirror_match(mirror) {
   if (layout.heroes != settings.heroes_per_team)
     throw std::runtime_error("the layout has " + std::to_string(layout.heroes) + " heroes a team, the game has " +
                              std::to_string(settings.heroes_per_team));
@@ -89,9 +86,8 @@ Lineup draw_lineup(const GameSetup& setup, std::uint64_t seed) {
     for (int i = 0; i < n; ++i) {
       const int pick = rng.between(i, static_cast<int>(heroes.size()) - 1);
       std::swap(heroes[static_cast<std::size_t>(i)], heroes[static_cast<std::size_t>(pick)]);
-      out[static_cast<std::size_t>(team * 5 + i)] = team == 1 && setup.mirror_match
-                                                        ? out[static_cast<std::size_t>(i)]
-                                                        : heroes[static_cast<std::size_t>(i)];
+      out[static_cast<std::size_t>(team * 5 + i)] =
+          team == 1 && setup.mirror_match ? out[static_cast<std::size_t>(i)] : heroes[static_cast<std::size_t>(i)];
     }
   }
   return out;
@@ -133,15 +129,16 @@ void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& 
     if (controllers[t] == BotKind::Policy) {
       for (int i = 0; i < n; ++i) {
         int slot = -1;
-        commands[t * 5 + static_cast<std::size_t>(i)] =
-            decode_action(actions + (static_cast<int>(t) * n + i) * kActionParts, setup_.vocabulary,
-                          s.choices[t].available[static_cast<std::size_t>(i)], s.slots[t], s.views[t].mirrored, &slot);
+        commands[t * 5 + static_cast<std::size_t>(i)] = decode_action(
+            actions + (static_cast<int>(t) * n + i) * kActionParts, setup_.vocabulary,
+            s.choices[t].available[static_cast<std::size_t>(i)], s.slots[t], s.views[t].mirrored, &slot);
       }
       continue;
     }
     std::array<Command, 5> out{};
     bot_command(controllers[t], s.views[t], s.slots[t], s.choices[t], s.memory[t], s.bot_rng[t], out);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) commands[t * 5 + i] = out[i];
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+      commands[t * 5 + i] = out[i];
   }
   if (chosen) *chosen = commands;
   step_commands(commands);
@@ -186,10 +183,14 @@ void Game::stats(int team, float* out) const {
   const Context c{state_->world, *setup_.tables, setup_.settings};
   for (int i = 0; i < setup_.settings.heroes_per_team; ++i) {
     const HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
-    const float row[kStatCount] = {static_cast<float>(h.last_hits), static_cast<float>(h.denies),
-                                   static_cast<float>(h.kills),     static_cast<float>(h.deaths),
-                                   static_cast<float>(h.assists),   net_worth(c, h),
-                                   static_cast<float>(h.level),     h.xp,
+    const float row[kStatCount] = {static_cast<float>(h.last_hits),
+                                   static_cast<float>(h.denies),
+                                   static_cast<float>(h.kills),
+                                   static_cast<float>(h.deaths),
+                                   static_cast<float>(h.assists),
+                                   net_worth(c, h),
+                                   static_cast<float>(h.level),
+                                   h.xp,
                                    h.damage_dealt};
     std::copy_n(row, kStatCount, out + i * kStatCount);
   }
@@ -228,7 +229,8 @@ void Game::restore(const std::uint8_t* bytes, std::size_t size) {
   if (mix_bytes(bytes + sizeof head, sizeof(GameState), head.kind) != head.checksum)
     throw std::invalid_argument("snapshot: checksum does not match, the bytes are damaged");
   std::memcpy(static_cast<void*>(state_.get()), bytes + sizeof head, sizeof(GameState));
-  for (TeamView& v : state_->views) v.constants = setup_.constants;
+  for (TeamView& v : state_->views)
+    v.constants = setup_.constants;
 }
 
 }  // namespace dota

@@ -59,8 +59,8 @@ class Game {
   explicit Game(const GameSetup& setup);
 
   void reset(std::uint64_t seed, const Lineup& lineup);
-  // One timestep. `actions` int16 [2, H, 6]; controllers[t] != Policy lets a bot play the team instead. A game that is
-  // over stays as it is. `chosen` (may be null) receives the commands of both teams, for a recording.
+  // One timestep. `actions` int16 [2, H, 6]; controllers[t] != Policy lets a bot play the team instead. A game
+  // that is over stays as it is. `chosen` (may be null) receives the commands of both teams, for a recording.
   void step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
             std::array<Command, kMaxHeroes>* chosen = nullptr);
   // The same with commands that are already resolved: a replay.
@@ -71,7 +71,8 @@ class Game {
   void stats(int team, float* out) const;  // float32 [H, kStatCount]
 
   std::vector<std::uint8_t> snapshot() const;
-  // Throws std::invalid_argument when the bytes are no snapshot of this build and kind of game; nothing changes then.
+  // Throws std::invalid_argument when the bytes are no snapshot of this build and kind of game; nothing changes
+  // then.
   void restore(const std::uint8_t* bytes, std::size_t size);
   std::uint64_t hash() const { return hash_world(state_->world); }
 

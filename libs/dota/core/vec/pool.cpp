@@ -3,7 +3,8 @@
 namespace dota {
 
 Pool::Pool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { loop(i); });
+  for (int i = 1; i < threads; ++i)
+    workers_.emplace_back([this, i] { loop(i); });
 }
 
 Pool::~Pool() {
@@ -12,7 +13,8 @@ Pool::~Pool() {
     stop_ = true;
   }
   start_.notify_all();
-  for (std::thread& t : workers_) t.join();
+  for (std::thread& t : workers_)
+    t.join();
 }
 
 void Pool::take(int thread, const std::function<void(int, int)>& work, int n) {
@@ -23,7 +25,8 @@ void Pool::take(int thread, const std::function<void(int, int)>& work, int n) {
 
 void Pool::run(int n, const std::function<void(int, int)>& work) {
   if (workers_.empty() || n <= 1) {
-    for (int i = 0; i < n; ++i) work(0, i);
+    for (int i = 0; i < n; ++i)
+      work(0, i);
     return;
   }
   {

@@ -10,8 +10,10 @@ VecGame::VecGame(std::shared_ptr<const GameSetup> setup, int games, std::uint64_
       episode_(static_cast<std::size_t>(games), 0),
       chosen_(static_cast<std::size_t>(games)),
       pool_(std::max(threads, 1)) {
-  for (int i = 0; i < games; ++i) games_.push_back(std::make_unique<Game>(*setup_));
-  for (int i = 0; i < pool_.threads(); ++i) encoders_.emplace_back(setup_->layout);
+  for (int i = 0; i < games; ++i)
+    games_.push_back(std::make_unique<Game>(*setup_));
+  for (int i = 0; i < pool_.threads(); ++i)
+    encoders_.emplace_back(setup_->layout);
 }
 
 void VecGame::reset(const std::vector<int>& which, const Lineup* lineups) {

@@ -16,11 +16,11 @@ struct VecBuffers {
   std::uint16_t *shared = nullptr, *private_ = nullptr, *shared_ids = nullptr, *private_ids = nullptr,
                 *available = nullptr;
   std::uint8_t* target_mask = nullptr;
-  float* signals = nullptr;        // [G, 2, H, kSignals]
-  float* stats = nullptr;          // [G, 2, H, kStatCount]
-  float* game_time = nullptr;      // [G]
-  std::uint8_t* winner = nullptr;  // [G]
-  std::int16_t* lineups = nullptr; // [G, 2, H] Tables::heroes
+  float* signals = nullptr;         // [G, 2, H, kSignals]
+  float* stats = nullptr;           // [G, 2, H, kStatCount]
+  float* game_time = nullptr;       // [G]
+  std::uint8_t* winner = nullptr;   // [G]
+  std::int16_t* lineups = nullptr;  // [G, 2, H] Tables::heroes
 };
 
 class VecGame {
@@ -32,8 +32,8 @@ class VecGame {
   Game& game(int i) { return *games_[static_cast<std::size_t>(i)]; }
   void bind(const VecBuffers& buffers) { buffers_ = buffers; }
 
-  // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count. `lineups` may be
-  // null (drawn) or hold one lineup per entry of `which`.
+  // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count. `lineups` may
+  // be null (drawn) or hold one lineup per entry of `which`.
   void reset(const std::vector<int>& which, const Lineup* lineups);
   // Starts game i with a seed and lineup of its own.
   void reset_as(int i, std::uint64_t seed, const Lineup& lineup);

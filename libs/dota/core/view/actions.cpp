@@ -38,16 +38,18 @@ ActionVocabulary::ActionVocabulary(const std::vector<LayoutTable::Action>& actio
     def.mask = static_cast<MaskClass>(actions[i].mask);
     if (i < kBuiltIns) {
       if (def.name != kNames[i])
-        throw std::runtime_error("action " + std::to_string(i) + " is '" + def.name + "', the core has '" + kNames[i] +
-                                 "' there");
+        throw std::runtime_error("action " + std::to_string(i) + " is '" + def.name + "', the core has '" +
+                                 kNames[i] + "' there");
       defs.push_back(def);
       continue;
     }
     const auto item = tables.item_index.find(def.name);
-    if (item != tables.item_index.end()) def.ability = tables.items[static_cast<std::size_t>(item->second)].ability;
+    if (item != tables.item_index.end())
+      def.ability = tables.items[static_cast<std::size_t>(item->second)].ability;
     const auto ability = tables.ability_index.find(def.name);
     if (def.ability < 0 && ability != tables.ability_index.end()) def.ability = ability->second;
-    if (def.ability < 0) throw std::runtime_error("action '" + def.name + "' is no ability or item of the game data");
+    if (def.ability < 0)
+      throw std::runtime_error("action '" + def.name + "' is no ability or item of the game data");
     const AbilityDef& a = tables.abilities[static_cast<std::size_t>(def.ability)];
     def.tree = a.target_tree && def.target == TargetType::None;
     def.hostile = def.target == TargetType::None && only_hostile(a.program);
@@ -74,9 +76,12 @@ bool may_attack(const TeamView& v, int attacker, int unit) {
   const Rules& r = v.constants.tables->rules;
   switch (u.kind) {
     case UnitKind::LaneCreep:
-    case UnitKind::Summon: return u.hp < r.deny_creep_frac * u.max_hp;
-    case UnitKind::Tower: return u.hp < r.deny_tower_frac * u.max_hp;
-    default: return false;
+    case UnitKind::Summon:
+      return u.hp < r.deny_creep_frac * u.max_hp;
+    case UnitKind::Tower:
+      return u.hp < r.deny_tower_frac * u.max_hp;
+    default:
+      return false;
   }
 }
 
@@ -85,20 +90,25 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int unit) {
   if (!u.visible || u.hp <= 0) return false;
   if (u.status & (kBanished | kUntargetable)) return false;
   const bool friendly = u.side == Side::Own;
-  if (friendly ? !(ability.target_friendly || ability.target_custom) : !(ability.target_enemy || ability.target_custom))
+  if (friendly ? !(ability.target_friendly || ability.target_custom)
+               : !(ability.target_enemy || ability.target_custom))
     return false;
   if (u.invulnerable && !ability.target_invulnerable) return false;
   if (!friendly && (u.status & kSpellImmune) && !ability.pierces_immunity && !ability.target_immune_enemies)
     return false;
   switch (u.kind) {
-    case UnitKind::Hero: return ability.target_hero || ability.target_custom;
+    case UnitKind::Hero:
+      return ability.target_hero || ability.target_custom;
     case UnitKind::LaneCreep:
     case UnitKind::Neutral:
     case UnitKind::Roshan:
-    case UnitKind::Summon: return ability.target_basic || ability.target_custom;
+    case UnitKind::Summon:
+      return ability.target_basic || ability.target_custom;
     case UnitKind::Courier:
-    case UnitKind::Ward: return false;
-    default: return ability.target_building;
+    case UnitKind::Ward:
+      return false;
+    default:
+      return ability.target_building;
   }
 }
 
@@ -127,7 +137,9 @@ struct Chooser {
   void offer(int action) {
     if (count < kMaxAvailable) list[static_cast<std::size_t>(count++)] = static_cast<std::uint16_t>(action);
   }
-  std::uint8_t& bit(MaskClass c, int slot) { return mask[static_cast<std::size_t>(c)][static_cast<std::size_t>(slot)]; }
+  std::uint8_t& bit(MaskClass c, int slot) {
+    return mask[static_cast<std::size_t>(c)][static_cast<std::size_t>(slot)];
+  }
   float gap(const SeenUnit& u) const { return distance(me().pos, u.pos) - me().radius - u.radius; }
 
   // Marks the slots within `most` whose unit passes, true when there is one.
@@ -158,7 +170,8 @@ struct Chooser {
         if (def.tree) return view.heroes[static_cast<std::size_t>(hero)].tree_near;
         return !def.hostile || enemy_within(kNoTargetReach);
       case TargetType::Point:
-      case TargetType::Ward: return true;
+      case TargetType::Ward:
+        return true;
       case TargetType::Unit:
         return mark(def.mask, most, [&](int unit, const SeenUnit&) { return may_target(view, a, unit); });
       case TargetType::UnitOffset: {
@@ -194,9 +207,8 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
     if (action == kNoAction) return;
     for (int i = 0; i < c.count; ++i)
       if (c.list[static_cast<std::size_t>(i)] == action) return;  // two of the same item
-    if (c.count < kMaxAvailable &&
-        c.cast_possible(actions.defs[static_cast<std::size_t>(action)], t.abilities[static_cast<std::size_t>(ability)],
-                        level))
+    if (c.count < kMaxAvailable && c.cast_possible(actions.defs[static_cast<std::size_t>(action)],
+                                                   t.abilities[static_cast<std::size_t>(ability)], level))
       c.offer(action);
   };
   for (const SeenAbility& a : h.abilities)
@@ -236,7 +248,8 @@ void find_choices(const TeamView& v, const SlotTable& slots, Choices& out) {
   for (int i = 0; i < v.heroes_per_team; ++i) {
     const auto at = static_cast<std::size_t>(i);
     out.available[at].fill(kNoAction);
-    for (auto& row : out.mask[at]) std::fill_n(row.begin(), slots.count, std::uint8_t{0});
+    for (auto& row : out.mask[at])
+      std::fill_n(row.begin(), slots.count, std::uint8_t{0});
     const SeenHero& h = v.heroes[at];
     Chooser c{v, i, h.unit, out.available[at], out.mask[at], reach};
     c.offer(kNoop);
@@ -252,8 +265,8 @@ void find_choices(const TeamView& v, const SlotTable& slots, Choices& out) {
 }
 
 Command decode_action(const std::int16_t* row, const ActionVocabulary& vocabulary,
-                      const std::array<std::uint16_t, kMaxAvailable>& available, const SlotTable& slots, bool mirrored,
-                      int* slot_out) {
+                      const std::array<std::uint16_t, kMaxAvailable>& available, const SlotTable& slots,
+                      bool mirrored, int* slot_out) {
   const int slot = row[0], delay = row[1], unit = row[2], teleport = row[3], x = row[4], y = row[5];
   Command out;
   out.action = kNoop;

@@ -16,7 +16,16 @@ struct SlotTable;
 
 // Ids of the built-in actions, as in dota.spaces.BUILT_IN.
 enum BuiltIn : std::int16_t {
-  kNoAction, kNoop, kMove, kAttack, kFollow, kGlyph, kShrine, kBuyback, kPickup, kBuiltIns
+  kNoAction,
+  kNoop,
+  kMove,
+  kAttack,
+  kFollow,
+  kGlyph,
+  kShrine,
+  kBuyback,
+  kPickup,
+  kBuiltIns
 };
 
 // Rows of target_mask, as in dota.spaces.MaskClass.
@@ -53,18 +62,19 @@ struct Choices {
   std::array<std::array<std::uint16_t, kMaxAvailable>, 5> available{};
   std::array<std::array<std::array<std::uint8_t, kMaxSlots>, kMaskClasses>, 5> mask{};
 };
-// Fills both from what the team sees. An action that takes a unit is offered only if its class has a valid unit in a
-// slot. `slots` maps unit slots to units of the view.
+// Fills both from what the team sees. An action that takes a unit is offered only if its class has a valid unit in
+// a slot. `slots` maps unit slots to units of the view.
 void find_choices(const TeamView& view, const SlotTable& slots, Choices& out);
 
-// Whether the ability may be aimed at the unit, as far as the team can tell; the rules decide again when it is cast.
+// Whether the ability may be aimed at the unit, as far as the team can tell; the rules decide again when it is
+// cast.
 bool may_target(const TeamView& view, const AbilityDef& ability, int unit);
 bool may_attack(const TeamView& view, int attacker, int unit);
 
-// One hero's row of an action array, int16 [6], against what it was offered. Every number may be out of range: what
-// cannot be done becomes noop. `slot_out` receives the unit slot that was named, or -1.
+// One hero's row of an action array, int16 [6], against what it was offered. Every number may be out of range:
+// what cannot be done becomes noop. `slot_out` receives the unit slot that was named, or -1.
 Command decode_action(const std::int16_t* row, const ActionVocabulary& vocabulary,
-                      const std::array<std::uint16_t, kMaxAvailable>& available, const SlotTable& slots, bool mirrored,
-                      int* slot_out);
+                      const std::array<std::uint16_t, kMaxAvailable>& available, const SlotTable& slots,
+                      bool mirrored, int* slot_out);
 
 }  // namespace dota

@@ -80,8 +80,8 @@ void order_cast(Context& c, HeroState& h, Unit& u, const ActionDef& def, const C
       o.type = OrderType::CastNoTarget;
       if (def.tree) {
         o.type = OrderType::CastPoint;
-        o.tree = static_cast<std::int16_t>(
-            tree_at(c.world, *c.tables.map, u.pos, a.at(a.cast_range, 1) + kWalkMargin));
+        o.tree =
+            static_cast<std::int16_t>(tree_at(c.world, *c.tables.map, u.pos, a.at(a.cast_range, 1) + kWalkMargin));
         if (o.tree < 0) return;
         o.point = c.tables.map->trees[static_cast<std::size_t>(o.tree)].pos;
         if (u.order.slot == o.slot && u.order.tree == o.tree && u.order.type == o.type) return;
@@ -162,17 +162,28 @@ void apply_command(Context& c, HeroState& h, const Command& cmd) {
   if (!u || !u->alive) return;
   switch (cmd.action) {
     case kMove:
-      if (cmd.dx == 0 && cmd.dy == 0) order_stop(c, *u);
-      else order_move(c, *u, u->pos + offset(c, cmd));
+      if (cmd.dx == 0 && cmd.dy == 0)
+        order_stop(c, *u);
+      else
+        order_move(c, *u, u->pos + offset(c, cmd));
       return;
-    case kAttack: order_attack(c, *u, cmd.target); return;
+    case kAttack:
+      order_attack(c, *u, cmd.target);
+      return;
     case kFollow:
       if (const Unit* target = seen_target(c, *u, cmd.target)) order_follow(c, *u, *target, cmd);
       return;
-    case kGlyph: use_glyph(c, u->team); return;
-    case kShrine: order_shrine(c, *u); return;
-    case kPickup: order_pickup(c, *u); return;
-    default: order_cast(c, h, *u, defs[static_cast<std::size_t>(cmd.action)], cmd);
+    case kGlyph:
+      use_glyph(c, u->team);
+      return;
+    case kShrine:
+      order_shrine(c, *u);
+      return;
+    case kPickup:
+      order_pickup(c, *u);
+      return;
+    default:
+      order_cast(c, h, *u, defs[static_cast<std::size_t>(cmd.action)], cmd);
   }
 }
 

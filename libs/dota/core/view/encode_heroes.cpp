@@ -1,4 +1,5 @@
-// The rows of heroes: what a hero shows besides its body, its abilities, its items, and what only its own team knows.
+// The rows of heroes: what a hero shows besides its body, its abilities, its items, and what only its own team
+// knows.
 #include <algorithm>
 
 #include "view/encoder.hpp"
@@ -26,7 +27,8 @@ void Encoder::encode_heroes(const TeamView& v) {
     f(k.mana_regen, h) = s.mana_regen * scale::kRegen;
     f(k.hp_regen, h) = s.hp_regen * scale::kRegen;
     f(k.magic_resistance, h) = s.magic_resistance;
-    for (int i = 0; i < 3; ++i) f(k.attributes, h, i) = s.attributes[static_cast<std::size_t>(i)] * scale::kAttribute;
+    for (int i = 0; i < 3; ++i)
+      f(k.attributes, h, i) = s.attributes[static_cast<std::size_t>(i)] * scale::kAttribute;
     f(k.invisible, h) = s.invisible ? 1.0f : 0.0f;
     f(k.using_ability, h) = s.using_ability ? 1.0f : 0.0f;
   }
@@ -38,7 +40,8 @@ void Encoder::encode_allies(const TeamView& v) {
   for (int h = 0; h < layout_.heroes; ++h) {
     const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
     if (!s.present) continue;
-    for (int i = 0; i < 7; ++i) f(k.purchase_settings, h, i) = s.purchase[static_cast<std::size_t>(i)];
+    for (int i = 0; i < 7; ++i)
+      f(k.purchase_settings, h, i) = s.purchase[static_cast<std::size_t>(i)];
     f(k.buyback, h, 0) = s.can_buyback ? 1.0f : 0.0f;
     f(k.buyback, h, 1) = s.buyback_cost * scale::kGold;
     f(k.buyback, h, 2) = s.buyback_cooldown * scale::kMinutes;
@@ -71,7 +74,8 @@ void Encoder::encode_abilities(const TeamView& v) {
       f(k.cooldown, row) = a.cooldown * scale::kMinutes;
       f(k.in_use, row) = a.in_use ? 1.0f : 0.0f;
       f(k.castable, row) = a.castable ? 1.0f : 0.0f;
-      for (int l = 0; l < 4; ++l) f(k.levels, row, l) = a.level > l ? 1.0f : 0.0f;
+      for (int l = 0; l < 4; ++l)
+        f(k.levels, row, l) = a.level > l ? 1.0f : 0.0f;
       id(k.ability, row) = static_cast<std::uint16_t>(a.id + 1);
     }
   }

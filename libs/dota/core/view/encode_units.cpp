@@ -118,7 +118,8 @@ void Encoder::encode_in_line(const TeamView& v) {
   for (int i = 0; i < v.unit_count; ++i) {
     const SeenUnit& s = v.units[static_cast<std::size_t>(i)];
     const bool hero = s.kind == UnitKind::Hero;
-    if (!hero && s.kind != UnitKind::LaneCreep && s.kind != UnitKind::Neutral && s.kind != UnitKind::Summon) continue;
+    if (!hero && s.kind != UnitKind::LaneCreep && s.kind != UnitKind::Neutral && s.kind != UnitKind::Summon)
+      continue;
     if (!s.visible || s.hp <= 0) continue;
     const std::size_t c = (hero ? 2u : 0u) + (s.side == Side::Own ? 0u : 1u);
     const auto n = static_cast<std::size_t>(line_n_[c]++);

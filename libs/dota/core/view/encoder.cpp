@@ -29,7 +29,8 @@ Encoder::Encoder(const Layout& layout)
   private_ids_.assign(static_cast<std::size_t>(layout.heroes * width_private_ids_), 0);
 }
 
-void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& choices, const TeamStepBuffers& out) {
+void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& choices,
+                     const TeamStepBuffers& out) {
   std::copy(shared_blank_.begin(), shared_blank_.end(), shared_.begin());
   std::copy(private_blank_.begin(), private_blank_.end(), private_.begin());
   std::fill(ids_.begin(), ids_.end(), std::uint16_t{0});
@@ -88,14 +89,14 @@ void Encoder::encode_global(const TeamView& v) {
 void Encoder::encode_pickups(const TeamView& v) {
   const auto& k = layout_.pickup;
   for (int i = 0; i < layout_.pickups; ++i) {
-    // Turned, the map's first bounty spot is the second one's mirror image only in place, so spots keep their rows.
+    // Turned, the map's first bounty spot is the second one's mirror image only in place, so spots keep their
+    // rows.
     const SeenPickup& s = v.pickups[static_cast<std::size_t>(i)];
     f(k.status, i, s.status == 1 ? 0 : (s.status == 2 ? 1 : 2)) = 1.0f;
     f(k.location, i, 0) = s.pos.x * turn_ * scale::kPosition;
     f(k.location, i, 1) = s.pos.y * turn_ * scale::kPosition;
     for (int h = 0; h < 2 * layout_.heroes; ++h)
-      if (const SeenUnit* body = v.body(h))
-        f(k.distance, i, h) = distance(body->pos, s.pos) * scale::kPosition;
+      if (const SeenUnit* body = v.body(h)) f(k.distance, i, h) = distance(body->pos, s.pos) * scale::kPosition;
     id(k.pickup, i) = static_cast<std::uint16_t>(s.kind + 1);
   }
 }
@@ -111,15 +112,22 @@ void Encoder::encode_previous(const TeamView& v) {
     int head = -1;
     switch (v.constants.actions->defs[static_cast<std::size_t>(s.previous.action)].target) {
       case TargetType::UnitOffset:
-      case TargetType::Teleport: head = 0; break;
-      case TargetType::Point: head = 1; break;
-      case TargetType::Ward: head = 2; break;
-      default: break;
+      case TargetType::Teleport:
+        head = 0;
+        break;
+      case TargetType::Point:
+        head = 1;
+        break;
+      case TargetType::Ward:
+        head = 2;
+        break;
+      default:
+        break;
     }
     if (head < 0) continue;
     for (int axis = 0; axis < 2; ++axis)
-      p(h, k.offsets, 0, (2 * head + axis) * kOffsets + s.previous_offset[static_cast<std::size_t>(axis)] +
-                             kOffsets / 2) = 1.0f;
+      p(h, k.offsets, 0,
+        (2 * head + axis) * kOffsets + s.previous_offset[static_cast<std::size_t>(axis)] + kOffsets / 2) = 1.0f;
   }
 }
 

@@ -12,13 +12,13 @@ namespace dota {
 // Fixed scales that bring values to order 1, so that float16 keeps their precision. The model's running
 // normalisation takes over from there; these are part of the layout and listed in docs/observations.md.
 namespace scale {
-constexpr float kPosition = 1.0f / 8192.0f;   // world units
-constexpr float kDistance = 1.0f / 2048.0f;   // world units, from hero to unit
-constexpr float kLevelZ = 1.0f / 4.0f;        // ground levels
-constexpr float kGameTime = 1.0f / 600.0f;    // seconds since the horn
-constexpr float kMinutes = 1.0f / 60.0f;      // seconds of long clocks: day, runes, cooldowns, modifiers
-constexpr float kSeconds = 1.0f;              // seconds of short clocks: attacks, projectiles, casts
-constexpr float kShort = 1.0f / 10.0f;        // seconds of areas, since an attack
+constexpr float kPosition = 1.0f / 8192.0f;  // world units
+constexpr float kDistance = 1.0f / 2048.0f;  // world units, from hero to unit
+constexpr float kLevelZ = 1.0f / 4.0f;       // ground levels
+constexpr float kGameTime = 1.0f / 600.0f;   // seconds since the horn
+constexpr float kMinutes = 1.0f / 60.0f;     // seconds of long clocks: day, runes, cooldowns, modifiers
+constexpr float kSeconds = 1.0f;             // seconds of short clocks: attacks, projectiles, casts
+constexpr float kShort = 1.0f / 10.0f;       // seconds of areas, since an attack
 constexpr float kHp = 1.0f / 1000.0f;
 constexpr float kMana = 1.0f / 500.0f;
 constexpr float kRegen = 1.0f / 10.0f;
@@ -28,7 +28,7 @@ constexpr float kMoveSpeed = 1.0f / 300.0f;
 constexpr float kGold = 1.0f / 2000.0f;
 constexpr float kLevel = 1.0f / 25.0f;
 constexpr float kAttribute = 1.0f / 50.0f;
-constexpr float kCount = 1.0f / 5.0f;         // units, deaths, charges, stacks
+constexpr float kCount = 1.0f / 5.0f;  // units, deaths, charges, stacks
 constexpr float kCharges = 1.0f / 10.0f;
 constexpr float kCourierUnseen = 1.0f / 40.0f;  // seconds, capped at 40
 }  // namespace scale
@@ -78,7 +78,8 @@ class Encoder {
   float turn_ = 1;  // -1 where the map is shown turned
   std::vector<float> shared_, private_, shared_blank_, private_blank_;
   std::vector<std::uint16_t> ids_, private_ids_;
-  std::array<std::array<float, kMaxUnits>, 4> line_x_, line_y_;  // by class: own creeps, enemy creeps, own heroes, enemy heroes
+  std::array<std::array<float, kMaxUnits>, 4> line_x_,
+      line_y_;  // by class: own creeps, enemy creeps, own heroes, enemy heroes
   std::array<int, 4> line_n_{};
 };
 

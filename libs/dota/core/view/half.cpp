@@ -34,7 +34,8 @@ float from_half(std::uint16_t h) {
 }
 
 void to_half_portable(const float* in, std::uint16_t* out, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = to_half(in[i]);
+  for (std::size_t i = 0; i < n; ++i)
+    out[i] = to_half(in[i]);
 }
 
 #ifdef FIVE_F16C
@@ -49,7 +50,8 @@ __attribute__((target("avx,f16c"))) void to_half_f16c(const float* in, std::uint
     x = _mm256_max_ps(_mm256_min_ps(x, top), bottom);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   }
-  for (; i < n; ++i) out[i] = to_half(in[i]);
+  for (; i < n; ++i)
+    out[i] = to_half(in[i]);
 }
 
 const bool kHasF16c = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");

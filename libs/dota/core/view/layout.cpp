@@ -9,7 +9,7 @@ namespace dota {
 
 namespace {
 constexpr const char* kGroupNames[kGroups] = {
-    "allied_heroes", "enemy_heroes",   "allied_creeps", "enemy_creeps",  "neutral_creeps", "allied_buildings",
+    "allied_heroes",   "enemy_heroes", "allied_creeps", "enemy_creeps",   "neutral_creeps", "allied_buildings",
     "enemy_buildings", "allied_wards", "enemy_wards",   "allied_courier", "enemy_courier"};
 constexpr const char* kArrayNames[kObsArrays] = {"shared", "private", "shared_ids", "private_ids", "model"};
 }  // namespace
@@ -32,8 +32,8 @@ Slot Layout::resolve(const char* block, const char* field, int count, ObsArray a
       const auto a = static_cast<std::size_t>(array);
       const int end = k.offset[a] + (k.instances - 1) * k.stride[a] + d.offset + d.count;
       if (d.offset < 0 || k.offset[a] < 0 || (k.instances > 0 && end > table.widths[a]))
-        throw std::runtime_error("observation layout: field " + path + " ends at " + std::to_string(end) + ", array '" +
-                                 kArrayNames[a] + "' has " + std::to_string(table.widths[a]));
+        throw std::runtime_error("observation layout: field " + path + " ends at " + std::to_string(end) +
+                                 ", array '" + kArrayNames[a] + "' has " + std::to_string(table.widths[a]));
       written_.emplace_back(static_cast<int>(b), static_cast<int>(f));
       return {k.offset[a] + d.offset, k.stride[a]};
     }
@@ -47,7 +47,8 @@ int Layout::instances(const char* block, int expected) {
     if (k.name == block) {
       if (expected >= 0 && k.instances != expected)
         throw std::runtime_error(std::string("observation layout: block ") + block + " has " +
-                                 std::to_string(k.instances) + " rows, the core expects " + std::to_string(expected));
+                                 std::to_string(k.instances) + " rows, the core expects " +
+                                 std::to_string(expected));
       return k.instances;
     }
   throw std::runtime_error(std::string("observation layout: block ") + block + " is missing");
@@ -55,7 +56,8 @@ int Layout::instances(const char* block, int expected) {
 
 Layout::Layout(const LayoutTable& t) : table(t), heroes(t.heroes), units(t.units) {
   if (heroes < 1 || heroes > kMaxHeroes / kTeams)
-    throw std::runtime_error("observation layout: " + std::to_string(heroes) + " heroes a team, 1 to 5 are possible");
+    throw std::runtime_error("observation layout: " + std::to_string(heroes) +
+                             " heroes a team, 1 to 5 are possible");
   if (units > kMaxSlots)
     throw std::runtime_error("observation layout: " + std::to_string(units) + " unit slots, the core holds " +
                              std::to_string(kMaxSlots));
@@ -65,7 +67,8 @@ Layout::Layout(const LayoutTable& t) : table(t), heroes(t.heroes), units(t.units
     if (found == t.groups.end())
       throw std::runtime_error(std::string("observation layout: unit group ") + kGroupNames[g] + " is missing");
     if (found->start < 0 || found->count < 0 || found->start + found->count > units)
-      throw std::runtime_error(std::string("observation layout: unit group ") + kGroupNames[g] + " leaves the slots");
+      throw std::runtime_error(std::string("observation layout: unit group ") + kGroupNames[g] +
+                               " leaves the slots");
     groups[static_cast<std::size_t>(g)] = {found->start, found->count};
   }
 
@@ -176,8 +179,8 @@ Layout::Layout(const LayoutTable& t) : table(t), heroes(t.heroes), units(t.units
 
   pickups = instances("pickups", -1);
   if (pickups > kMaxPickups)
-    throw std::runtime_error("observation layout: block pickups has " + std::to_string(pickups) + " rows, at most " +
-                             std::to_string(kMaxPickups) + " exist");
+    throw std::runtime_error("observation layout: block pickups has " + std::to_string(pickups) +
+                             " rows, at most " + std::to_string(kMaxPickups) + " exist");
   pickup.status = resolve("pickups", "status", 3, F);
   pickup.location = resolve("pickups", "location", 2, F);
   pickup.distance = resolve("pickups", "distance", 2 * heroes, F);

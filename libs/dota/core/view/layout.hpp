@@ -1,5 +1,5 @@
-// The observation layout of dota.spaces in C++: every field the encoder writes, resolved by name once into offsets.
-// Shapes come from Python's Layout and from nowhere else.
+// The observation layout of dota.spaces in C++: every field the encoder writes, resolved by name once into
+// offsets. Shapes come from Python's Layout and from nowhere else.
 #pragma once
 
 #include <array>
@@ -51,8 +51,18 @@ struct Slot {
 };
 
 enum class Group : std::uint8_t {
-  AlliedHeroes, EnemyHeroes, AlliedCreeps, EnemyCreeps, NeutralCreeps, AlliedBuildings, EnemyBuildings, AlliedWards,
-  EnemyWards, AlliedCourier, EnemyCourier, Count
+  AlliedHeroes,
+  EnemyHeroes,
+  AlliedCreeps,
+  EnemyCreeps,
+  NeutralCreeps,
+  AlliedBuildings,
+  EnemyBuildings,
+  AlliedWards,
+  EnemyWards,
+  AlliedCourier,
+  EnemyCourier,
+  Count
 };
 constexpr int kGroups = static_cast<int>(Group::Count);
 
@@ -70,8 +80,8 @@ class Layout {
   int width(ObsArray a) const { return table.widths[static_cast<std::size_t>(a)]; }
   // "block.field" of every travelling field that the encoder does not write.
   std::vector<std::string> unwritten_fields() const;
-  // For the test of strides: which field (index in the order of the table, plus one) the encoder writes at each cell
-  // of an array, and which row of it; 0 where none. Throws when two fields meet in one cell.
+  // For the test of strides: which field (index in the order of the table, plus one) the encoder writes at each
+  // cell of an array, and which row of it; 0 where none. Throws when two fields meet in one cell.
   void trace(ObsArray array, std::vector<int>& field, std::vector<int>& row) const;
 
   LayoutTable table;
@@ -86,11 +96,13 @@ class Layout {
   struct {
     Slot position, facing, attacking, since_attack, max_hp, hp_history, damage, attack_speed, physical_resistance,
         glyphed, glyph_timer, move_speed, mine, neutral, animation_time, ranged_creep_eta, tower_eta,
-        melee_creeps_attacking, shrine_cooldown, vector, i_attack_it, it_attacks_me, projectile_eta, unit, animation;
+        melee_creeps_attacking, shrine_cooldown, vector, i_attack_it, it_attacks_me, projectile_eta, unit,
+        animation;
   } unit;
   struct {
-    Slot alive, deaths, in_sight, since_seen, teleporting, teleport_target, teleport_time, respawn_time, gold, level,
-        max_mana, mana, mana_regen, hp_regen, magic_resistance, attributes, invisible, using_ability, in_line;
+    Slot alive, deaths, in_sight, since_seen, teleporting, teleport_target, teleport_time, respawn_time, gold,
+        level, max_mana, mana, mana_regen, hp_regen, magic_resistance, attributes, invisible, using_ability,
+        in_line;
   } hero;
   struct {
     Slot purchase_settings, buyback, empty_slots, lanes, passability, build, next_item;

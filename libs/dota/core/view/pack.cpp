@@ -42,7 +42,8 @@ bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std:
   const std::size_t head = (n + 7) / 8;
   if (size < head) return false;
   std::size_t set = 0;
-  for (std::size_t i = 0; i < head; ++i) set += static_cast<std::size_t>(std::popcount(in[i]));
+  for (std::size_t i = 0; i < head; ++i)
+    set += static_cast<std::size_t>(std::popcount(in[i]));
   if (size != head + 2 * set) return false;
   if (n & 7 && in[head - 1] >> (n & 7)) return false;
   const std::uint8_t* values = in + head;

@@ -184,9 +184,12 @@ void fill_pickups(const Context& c, TeamView& v) {
     const bool seen = cell_visible(w, v.team, p.pos);
     s.pos = p.pos;
     s.status = p.known[v.team];
-    if (i < static_cast<int>(c.tables.map->bounty_runes.size())) s.kind = static_cast<std::int8_t>(PickupKind::Bounty);
-    else if (s.status != 1) s.kind = -1;
-    else if (seen && p.present) s.kind = p.kind;
+    if (i < static_cast<int>(c.tables.map->bounty_runes.size()))
+      s.kind = static_cast<std::int8_t>(PickupKind::Bounty);
+    else if (s.status != 1)
+      s.kind = -1;
+    else if (seen && p.present)
+      s.kind = p.kind;
   }
 }
 
@@ -217,7 +220,13 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
   for (int i = 0; i < kAbilitySlots; ++i) {
     const AbilityState& a = h.abilities[static_cast<std::size_t>(i)];
     SeenAbility& o = s.abilities[static_cast<std::size_t>(i)];
-    o = {a.id, a.level, a.charges, a.id >= 0 && u.alive && castable(c, u, i), false, a.toggled, left(a.ready, w.time)};
+    o = {a.id,
+         a.level,
+         a.charges,
+         a.id >= 0 && u.alive && castable(c, u, i),
+         false,
+         a.toggled,
+         left(a.ready, w.time)};
     o.in_use = a.toggled || (s.using_ability && u.order.slot == i);
   }
   for (int i = 0; i < kItemSlots; ++i) {
@@ -228,7 +237,11 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
     const ItemState& it = h.items[static_cast<std::size_t>(i)];
     if (it.id < 0) continue;
     const bool usable = i < kInventory || i == kTpSlot;
-    o = {it.id, it.charges, it.toggle, usable && u.alive && castable(c, u, 16 + i), left(it.ready, w.time),
+    o = {it.id,
+         it.charges,
+         it.toggle,
+         usable && u.alive && castable(c, u, 16 + i),
+         left(it.ready, w.time),
          left(it.enabled_at, w.time)};
   }
 }
@@ -246,13 +259,18 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
   const auto next = static_cast<std::size_t>(std::max<int>(h.build_next, 0));
   s.next_item = static_cast<std::int16_t>(next < def.item_order.size() ? def.item_order[next] : -1);
   const float order = static_cast<float>(std::max<std::size_t>(def.item_order.size(), 1));
-  s.purchase = {static_cast<float>(g.keep_tango), static_cast<float>(g.keep_salve), static_cast<float>(g.keep_clarity),
-                static_cast<float>(g.keep_teleport), left(g.consumables_until_s, std::max(w.time, 0.0f)) / kForever,
-                static_cast<float>(std::popcount(h.build_skip)) / order, h.build_insert >= 0 ? 1.0f : 0.0f};
+  s.purchase = {static_cast<float>(g.keep_tango),
+                static_cast<float>(g.keep_salve),
+                static_cast<float>(g.keep_clarity),
+                static_cast<float>(g.keep_teleport),
+                left(g.consumables_until_s, std::max(w.time, 0.0f)) / kForever,
+                static_cast<float>(std::popcount(h.build_skip)) / order,
+                h.build_insert >= 0 ? 1.0f : 0.0f};
   s.previous = h.previous;
   s.previous_slot = h.previous_target_slot;
   const std::int8_t turn = v.mirrored ? -1 : 1;
-  s.previous_offset = {static_cast<std::int8_t>(h.previous.dx * turn), static_cast<std::int8_t>(h.previous.dy * turn)};
+  s.previous_offset = {static_cast<std::int8_t>(h.previous.dx * turn),
+                       static_cast<std::int8_t>(h.previous.dy * turn)};
   s.tree_near = false;
   s.rune_near = -1;
   if (!u.alive) return;
@@ -312,8 +330,8 @@ void fill_heroes(const Context& c, TeamView& v) {
     s.teleporting = s.using_ability = false;
     SeenUnit& body = v.remembered[e];
     if (body.kind == UnitKind::None) {  // never seen: it began at its fountain, as everyone knows
-      const UnitDef& def = c.tables.units[static_cast<std::size_t>(
-          c.tables.heroes[static_cast<std::size_t>(h.def)].unit)];
+      const UnitDef& def =
+          c.tables.units[static_cast<std::size_t>(c.tables.heroes[static_cast<std::size_t>(h.def)].unit)];
       body.kind = UnitKind::Hero;
       body.side = Side::Enemy;
       body.type = static_cast<std::uint16_t>(c.tables.heroes[static_cast<std::size_t>(h.def)].unit);
@@ -344,8 +362,8 @@ void fill_clock(const Context& c, TeamView& v) {
   v.day = w.is_day;
   const float cycle = r.day_length_s + r.night_length_s;
   const float phase = w.time < 0 ? 0 : std::fmod(w.time, cycle);
-  v.time_to_day_change = w.time < 0 ? r.day_length_s - w.time
-                                    : (phase < r.day_length_s ? r.day_length_s - phase : cycle - phase);
+  v.time_to_day_change =
+      w.time < 0 ? r.day_length_s - w.time : (phase < r.day_length_s ? r.day_length_s - phase : cycle - phase);
   v.time_to_creeps = until_next(g.wave_first, g.wave_every, w.time);
   v.time_to_neutrals = c.settings.neutrals ? until_next(g.neutral_first, g.neutral_every, w.time) : 0;
   v.time_to_bounty = c.settings.runes ? until_next(g.bounty_first, g.bounty_every, w.time) : 0;
@@ -420,7 +438,8 @@ void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
   }
 }
 
-// Seen fog cells of each minimap cell: the hot loop of the minimap, compiled for processors that count bits as well.
+// Seen fog cells of each minimap cell: the hot loop of the minimap, compiled for processors that count bits as
+// well.
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target_clones("popcnt", "default")))
 #endif
@@ -471,12 +490,23 @@ ViewConstants make_constants(const Tables& tables, const GameSettings& settings,
         const bool played = lane < 0 || settings.lane_enabled[lane];
         int importance = 7;
         switch (building.kind) {
-          case UnitKind::Tower: importance = lane < 0 ? 1 : (played ? 0 : 6); break;
-          case UnitKind::Fort: importance = 2; break;
-          case UnitKind::Barracks: importance = played ? 3 : 6; break;
-          case UnitKind::Shrine: importance = 4; break;
-          case UnitKind::Fountain: importance = 5; break;
-          default: break;
+          case UnitKind::Tower:
+            importance = lane < 0 ? 1 : (played ? 0 : 6);
+            break;
+          case UnitKind::Fort:
+            importance = 2;
+            break;
+          case UnitKind::Barracks:
+            importance = played ? 3 : 6;
+            break;
+          case UnitKind::Shrine:
+            importance = 4;
+            break;
+          case UnitKind::Fountain:
+            importance = 5;
+            break;
+          default:
+            break;
         }
         order.emplace_back(importance, building.tier, turned && lane >= 0 ? 2 - lane : lane, b);
       }
@@ -528,11 +558,15 @@ Group group_of(const SeenUnit& s) {
     case UnitKind::LaneCreep:
     case UnitKind::Summon:
       return s.side == Side::Neutral ? Group::NeutralCreeps : (own ? Group::AlliedCreeps : Group::EnemyCreeps);
-    case UnitKind::Courier: return own ? Group::AlliedCourier : Group::EnemyCourier;
-    case UnitKind::Ward: return own ? Group::AlliedWards : Group::EnemyWards;
+    case UnitKind::Courier:
+      return own ? Group::AlliedCourier : Group::EnemyCourier;
+    case UnitKind::Ward:
+      return own ? Group::AlliedWards : Group::EnemyWards;
     case UnitKind::Hero:
-    case UnitKind::None: return Group::Count;
-    default: return own ? Group::AlliedBuildings : Group::EnemyBuildings;
+    case UnitKind::None:
+      return Group::Count;
+    default:
+      return own ? Group::AlliedBuildings : Group::EnemyBuildings;
   }
 }
 
@@ -554,7 +588,8 @@ void assign_slots(const Layout& layout, const TeamView& v, SlotTable& out) {
   for (int i = 0; i < 2 * n; ++i) {
     const int unit = v.heroes[static_cast<std::size_t>(i)].unit;
     if (unit < 0) continue;
-    put(i < n ? layout.group(Group::AlliedHeroes).start + i : layout.group(Group::EnemyHeroes).start + i - n, unit);
+    put(i < n ? layout.group(Group::AlliedHeroes).start + i : layout.group(Group::EnemyHeroes).start + i - n,
+        unit);
     if (i < n) own[static_cast<std::size_t>(own_count++)] = v.units[static_cast<std::size_t>(unit)].pos;
   }
   std::array<std::array<Candidate, kMaxUnits>, kGroups> lists;
@@ -580,7 +615,8 @@ void assign_slots(const Layout& layout, const TeamView& v, SlotTable& out) {
     const auto begin = lists[g].begin(), end = begin + counts[g];
     const int take = std::min(counts[g], layout.groups[g].count);
     std::partial_sort(begin, begin + take, end);
-    for (int i = 0; i < take; ++i) put(layout.groups[g].start + i, lists[g][static_cast<std::size_t>(i)].unit);
+    for (int i = 0; i < take; ++i)
+      put(layout.groups[g].start + i, lists[g][static_cast<std::size_t>(i)].unit);
   }
 }
 

@@ -1,5 +1,5 @@
-// What one team can see now: the seam between a game and everything that looks at it. The simulator fills it through
-// fog of war; the encoder, the filters of actions and the bots read nothing else.
+// What one team can see now: the seam between a game and everything that looks at it. The simulator fills it
+// through fog of war; the encoder, the filters of actions and the bots read nothing else.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ constexpr float kNearbyCell = 200.0f, kPassabilityCell = 64.0f;
 struct SeenModifier {
   std::int16_t name = -1;  // Tables::modifiers
   std::uint8_t stacks = 0;
-  float remaining = 0;     // seconds; infinite ones: kForever
+  float remaining = 0;  // seconds; infinite ones: kForever
 };
 constexpr float kForever = 600.0f;
 
@@ -43,20 +43,21 @@ struct SeenUnit {
   Handle handle;
   UnitKind kind = UnitKind::None;
   Side side = Side::Neutral;
-  std::int8_t hero = -1;      // own 0..H-1, enemies H..2H-1; -1: no hero
+  std::int8_t hero = -1;  // own 0..H-1, enemies H..2H-1; -1: no hero
   std::int8_t lane = -1;
   std::uint8_t tier = 0, building = 0;
   bool visible = false, attacking = false, invulnerable = false, melee = false;
   Act act = Act::Idle;
-  std::uint16_t type = 0;     // Tables::units
+  std::uint16_t type = 0;  // Tables::units
   std::uint32_t status = 0;
   Vec2 pos, velocity;
-  std::int8_t level = 0;      // of the ground
+  std::int8_t level = 0;  // of the ground
   float facing = 0, radius = 0;
   float hp = 0, max_hp = 0;
-  float damage = 0, attack_speed = 0, attack_range = 0, attack_interval = 1, physical_resistance = 0, move_speed = 0;
+  float damage = 0, attack_speed = 0, attack_range = 0, attack_interval = 1, physical_resistance = 0,
+        move_speed = 0;
   float since_attack = 0, act_left = 0, shrine_cooldown = 0, glyph_left = 0;
-  Handle attack_target;       // whom it can be seen attacking
+  Handle attack_target;                       // whom it can be seen attacking
   float tower_eta = 0, ranged_creep_eta = 0;  // seconds until a shot on its way hits it; 0: none
   std::uint8_t melee_creeps_attacking = 0;
   std::uint8_t modifier_count = 0;
@@ -102,8 +103,8 @@ struct SeenHero {
   std::uint16_t build_id = 0;
   std::int16_t next_item = -1;
   std::array<float, 7> purchase{};
-  bool tree_near = false;     // a standing tree within reach of a tree-targeted item
-  std::int8_t rune_near = -1; // pickup within reach, index
+  bool tree_near = false;      // a standing tree within reach of a tree-targeted item
+  std::int8_t rune_near = -1;  // pickup within reach, index
   Command previous;
   std::int16_t previous_slot = -1;
   std::array<std::int8_t, 2> previous_offset{};  // as the policy gave it, in its own orientation
@@ -190,8 +191,8 @@ struct SlotTable {
 void reset_view(TeamView& view, const ViewConstants& constants, int team, bool mirrored);
 // Fills the view with what the team sees now. Call once a timestep, after step_game.
 void fill_view(Context& c, const Layout& layout, TeamView& view);
-// Gives every seen unit its slot: heroes and buildings have fixed slots, the rest go by distance to the nearest own
-// hero, then by index, so that the nearest remain when there are too many (Berner et al. 2019, appendix E).
+// Gives every seen unit its slot: heroes and buildings have fixed slots, the rest go by distance to the nearest
+// own hero, then by index, so that the nearest remain when there are too many (Berner et al. 2019, appendix E).
 void assign_slots(const Layout& layout, const TeamView& view, SlotTable& out);
 
 }  // namespace dota
