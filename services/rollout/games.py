@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 DRAW = 3
 ASSIGN_SECONDS = 2.0  # a game does not wait longer for its opponent
+ABSENT_SECONDS = 10.0  # after that wait was in vain, no other game waits for so long
 REPORTED = {"won": WON, "lost": LOST, "drawn": DRAWN}
 READY = 2  # opponents asked for ahead of need
 
@@ -70,6 +71,7 @@ class Matchmaker:
         self._ready: asyncio.Queue[Match] = asyncio.Queue(READY)
         self._reports: asyncio.Queue[tuple[Match, str, float]] = asyncio.Queue(4096)
         self._tasks: list[asyncio.Task[None]] = []
+        self._absent_until = 0.0
         self.unassigned = 0
 
     def start(self) -> None:
@@ -86,11 +88,16 @@ class Matchmaker:
         """The next game to play."""
         if self._rng.random() < self._scripted:
             return Match(new_game_id(), NEWEST, int(self._rng.integers(2)), str(self._rng.choice(self._bots)))
-        try:
-            return await asyncio.wait_for(self._ready.get(), ASSIGN_SECONDS)
-        except TimeoutError:
-            self.unassigned += 1
-            return Match(new_game_id())
+        if not self._ready.empty():
+            return self._ready.get_nowait()
+        if time.monotonic() >= self._absent_until:
+            try:
+                return await asyncio.wait_for(self._ready.get(), ASSIGN_SECONDS)
+            except TimeoutError:
+                # The next games do not wait as well: a group would stand still for each of its places.
+                self._absent_until = time.monotonic() + ABSENT_SECONDS
+        self.unassigned += 1
+        return Match(new_game_id())
 
     def finished(self, match: Match, outcome: str, game_seconds: float) -> None:
         """Have a result reported, where the league counts it: of games against past versions."""

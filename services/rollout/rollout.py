@@ -144,6 +144,7 @@ class Group:
                     if not len(answer.unknown_sessions):
                         return answer
                     lost = np.isin(streams.sessions, answer.unknown_sessions)
+                    log.info("%d sessions are not known to inference (any more): their states are rebuilt", lost.sum())
                 self.progress.recoveries += 1
                 return await act_again(inference, ring, streams, step, lost & streams.acting)
             except InferenceLost as error:

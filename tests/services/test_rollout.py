@@ -191,7 +191,7 @@ def same(a: list[Segment], b: list[Segment]) -> None:
         assert (one.reward_sum, one.reward_square_sum) == (other.reward_sum, other.reward_square_sum)
 
 
-@pytest.mark.parametrize("moment", [1, 4, 8, 9, 10, 11, 12, 13, 21, 22, 34])
+@pytest.mark.parametrize("moment", [1, 4, 9, 11, 12, 21])
 async def test_losing_a_server_changes_no_number(moment: int) -> None:
     """At each kind of moment: a sample's first and last step, a segment's, a game's, and in between."""
     versions = Versions(0)
@@ -219,7 +219,10 @@ async def test_a_lease_that_ran_out_on_some_sessions_changes_no_number() -> None
     async with InferenceServer(Versions(0)) as server:
         undisturbed = await play(CountingGames(LENGTHS), 50, [server])
     async with InferenceServer(Versions(0)) as server:
-        lose = lambda: server.table.close(list(server.table._slots)[:3])
+
+        def lose() -> None:
+            server.table.close(list(server.table._slots)[:3])
+
         disturbed = await play(CountingGames(LENGTHS), 50, [server], {11: lose, 23: lose, 24: lose})
     same(undisturbed.segments, disturbed.segments)
 
