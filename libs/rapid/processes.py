@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 
+SUPERVISED_VARIABLE = "FIVE_SUPERVISED"  # set for all processes below a supervisor
+
 _PR_SET_PDEATHSIG = 1
 
 

@@ -19,7 +19,7 @@ from rapid.allocator import tune_allocator
 from rapid.blobs import BlobStore
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 from rapid.lifecycle import Lifecycle
-from rapid.processes import die_with_parent
+from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
 from rapid.rpc.security import load_token
 from rapid.store.connection import connect, require_reachable
 from rapid.store.parameters import ParameterStore
@@ -28,8 +28,6 @@ from rapid.telemetry.logs import configure_logs
 from rapid.telemetry.metrics import PROCESS_INFO, MetricsServer, start_metrics_server
 
 log = logging.getLogger(__name__)
-
-PARENT_VARIABLE = "FIVE_PARENT"  # process id that a service is tied to
 
 
 class PlatformConfig(Protocol):
@@ -164,9 +162,9 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
     Whatever is wrong with the configuration, the token or the stores is one clear line and exit code 2.
     """
     arguments = parse_arguments(kind, argv)
-    parent = os.environ.get(PARENT_VARIABLE)
-    if parent:
-        die_with_parent(int(parent))
+    if os.environ.get(SUPERVISED_VARIABLE):
+        # The supervisor ties its children to itself; this ties theirs (an optimizer's ranks) to them.
+        die_with_parent()
     try:
         config = load(arguments.config, arguments.overrides)
         if config.allocator.tune:

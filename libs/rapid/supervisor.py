@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
-from rapid.processes import launcher
+from rapid.processes import SUPERVISED_VARIABLE, launcher
 
 log = logging.getLogger(__name__)
 
@@ -251,7 +251,7 @@ class Supervisor:
         try:
             with process.log_path.open("ab") as output:
                 process.popen = subprocess.Popen(
-                    launcher(list(process.spec.argv)), env={**os.environ, **process.spec.env},
+                    launcher(list(process.spec.argv)), env={**os.environ, SUPERVISED_VARIABLE: "1", **process.spec.env},
                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as error:  # no memory, no process ids, no room for the log
             self._ended(process, f"could not be started ({error})")

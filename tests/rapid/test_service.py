@@ -28,7 +28,7 @@ from rapid.config import (
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.service import parse_arguments
 from rapid.store.state import RunState
-from tests.rapid.processes_of_tests import eventually
+from tests.rapid.processes_of_tests import alive, eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,6 +118,23 @@ def test_a_stopping_run_drains_its_services(start: Any, config: Path, database: 
     state.transition("stopping", "t")
     out, err = process.communicate(timeout=15)
     assert process.returncode == 0 and "drained: the run is stopping" in out, err
+
+
+def test_a_supervised_service_dies_with_whoever_started_it(config: Path, database: redis.Redis) -> None:
+    """As the ranks of an optimizer do with the agent that started them."""
+    state = RunState(database, "r")
+    state.create({}, "t")
+    between = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()"
+    agent = subprocess.Popen(
+        [sys.executable, "-c", between, sys.executable, "-c", textwrap.dedent(SERVICE), "--config", str(config)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": "libs:.", "FIVE_TOKEN": "t", "FIVE_SUPERVISED": "1"})
+    assert agent.stdout is not None
+    pid = int(agent.stdout.readline())
+    eventually(lambda: state.services("tested"))
+    agent.kill()
+    agent.wait()
+    eventually(lambda: not alive(pid))
 
 
 def test_a_killed_service_loses_its_lease(start: Any, config: Path, database: redis.Redis) -> None:

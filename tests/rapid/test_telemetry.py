@@ -23,6 +23,9 @@ def test_metrics_follow_the_scheme_and_are_served() -> None:
     names = {d.name: d for d in metrics.definitions()}
     assert names["five_tested_hero_steps_total"].labels == ("side",)
     assert names["five_tested_wait_seconds"].kind == "histogram"
+    text = metrics.reference()
+    assert "## tested" in text
+    assert "| `five_tested_hero_steps_total` | counter | `side` | Steps of the tests. |" in text
     values = metrics.snapshot()
     assert values["five_tested_hero_steps_total"] == 7 and values["five_tested_sample_reuse_ratio"] == 1.25
     assert values["five_tested_wait_seconds_count"] == 1

@@ -9,7 +9,7 @@ from redis.retry import Retry
 from rapid.config import StoreConfig
 from rapid.store.errors import StoreUnreachable
 
-RETRIES = 6
+RETRIES = 10
 _BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: rides out a restart of the server
 
 

@@ -77,9 +77,9 @@ def histogram(service: str, what: str, unit: str, meaning: str, labels: Sequence
 
 
 def definitions() -> list[Definition]:
-    """Every metric that the modules imported so far define, by name."""
+    """Every metric that the modules imported so far define, by service and name."""
     with _lock:
-        return sorted(_definitions.values())
+        return sorted(_definitions.values(), key=lambda d: (d.service, d.name))
 
 
 def snapshot() -> dict[str, float]:
@@ -120,3 +120,16 @@ def start_metrics_server(port: int, host: str = "127.0.0.1") -> MetricsServer:
 
 PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
                      ("run", "kind", "id"))
+
+
+def reference() -> str:
+    """The definitions as a Markdown table by service: the body of docs/metrics.md."""
+    lines: list[str] = []
+    service = ""
+    for d in definitions():
+        if d.service != service:
+            service = d.service
+            lines += ["", f"## {service}", "", "| metric | kind | labels | meaning |", "|---|---|---|---|"]
+        labels = ", ".join(f"`{label}`" for label in d.labels)
+        lines.append(f"| `{d.name}` | {d.kind} | {labels} | {d.help} |")
+    return "\n".join(lines).strip() + "\n"

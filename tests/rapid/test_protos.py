@@ -1,0 +1,70 @@
+"""The APIs: generated code is whole and current, and the protos keep the house's rules."""
+
+import ast
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from google.protobuf import descriptor_pool
+
+from protos import build as protos
+from protos.five.v1 import env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, tensors_pb2
+
+MODULES = (env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, tensors_pb2)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for source in protos.sources():
+        target = tmp_path / protos.PACKAGE / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    return tmp_path
+
+
+def test_building_writes_importable_code_with_types(copy: Path) -> None:
+    assert not protos.is_current(copy)
+    names = {path.name for path in protos.build(copy)}
+    for source in protos.sources():
+        assert {f"{source.stem}_pb2.py", f"{source.stem}_pb2.pyi"} <= names
+    assert {"inference_pb2_grpc.py", "inference_pb2_grpc.pyi"} <= names and "tensors_pb2_grpc.py" not in names
+    assert protos.is_current(copy)
+    for path in (copy / protos.PACKAGE).glob("*.py*"):
+        ast.parse(path.read_text())
+        assert "from five.v1" not in path.read_text()
+    types = (copy / protos.PACKAGE / "inference_pb2_grpc.pyi").read_text()
+    assert "Act: grpc.aio.StreamStreamMultiCallable[inference_pb2.ActRequest, inference_pb2.ActResponse]" in types
+    changed = copy / protos.PACKAGE / "env.proto"
+    newer = max(p.stat().st_mtime for p in (copy / protos.PACKAGE).iterdir()) + 10
+    os.utime(changed, (newer, newer))
+    assert not protos.is_current(copy)
+
+
+def test_a_broken_proto_is_refused_and_changes_nothing(copy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    protos.build(copy)
+    before = (copy / protos.PACKAGE / "env_pb2.py").read_text()
+    (copy / protos.PACKAGE / "env.proto").write_text('syntax = "proto3"; package five.v1; message {')
+    with pytest.raises(RuntimeError, match="protoc failed"):
+        protos.build(copy)
+    assert "env.proto" in capfd.readouterr().err
+    assert (copy / protos.PACKAGE / "env_pb2.py").read_text() == before
+    with pytest.raises(RuntimeError, match="no .proto files"):
+        protos.build(copy / "empty")
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: m.DESCRIPTOR.name)
+def test_rules_of_the_apis(module) -> None:
+    file = descriptor_pool.Default().FindFileByName(module.DESCRIPTOR.name)
+    assert file.package == "five.v1"
+    for enum in file.enum_types_by_name.values():
+        prefix = "".join("_" + c if c.isupper() else c.upper() for c in enum.name).lstrip("_")
+        assert enum.values_by_number[0].name == f"{prefix}_UNSPECIFIED"
+        assert all(value.name.startswith(prefix + "_") for value in enum.values)
+    types: list[str] = []
+    for service in file.services_by_name.values():
+        assert service.name.endswith("Service")
+        for method in service.methods:
+            assert method.input_type.name.endswith("Request") and method.output_type.name.endswith("Response")
+            types += [method.input_type.name, method.output_type.name]
+    assert len(types) == len(set(types)), "a request and a response type for each RPC"
