@@ -3,7 +3,7 @@
 import html
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def plots(run: RunRecords) -> list[Plot]:
     v, g, b = run.versions, run.games, run.began
 
     def of(key: str, label: str, smooth: int = 1) -> Line:
-        return line(v, b, label, lambda r: r.get(key), smooth)
+        return line(v, b, label, at(key), smooth)
 
     return [
         _rating(run),
@@ -58,7 +58,7 @@ def plots(run: RunRecords) -> list[Plot]:
              target=(run.reuse_target, "target")),
         _per_game(run, "Last hits", ["last_hits"]),
         _per_game(run, "Denies, kills and deaths", ["denies", "kills", "deaths"]),
-        Plot("Length of a game", "seconds of game time", [line(g, b, "all games", lambda r: r.get("game_seconds"),
+        Plot("Length of a game", "seconds of game time", [line(g, b, "all games", at("game_seconds"),
                                                                SMOOTH_GAMES)]),
         _reward_terms(run),
         Plot("Throughput", "per second", [of("hero_steps_per_second", "hero-steps played"),
@@ -73,8 +73,19 @@ def plots(run: RunRecords) -> list[Plot]:
     ]
 
 
+def at(*path: str) -> Callable[[dict[str, Any]], float | None]:
+    """Reads the value at a path of a record; None where there is none."""
+    def read(values: dict[str, Any]) -> float | None:
+        found: Any = values
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return None if found is None else float(found)
+
+    return read
+
+
 def _rating(run: RunRecords) -> Plot:
-    curve = line(run.ratings, run.began, "latest version", lambda r: r.get("mu"))
+    curve = line(run.ratings, run.began, "latest version", at("mu"))
     sigma = line(run.ratings, run.began, "", lambda r: r.get("sigma") if r.get("mu") is not None else None)
     if len(curve.x) == len(sigma.x) and len(curve.x):
         curve = Line(curve.label, curve.x, curve.y, curve.y - sigma.y, curve.y + sigma.y)
@@ -84,7 +95,7 @@ def _rating(run: RunRecords) -> Plot:
 def _win_rates(run: RunRecords) -> Plot:
     against = sorted({name for r in run.ratings for name in r.values.get("win_rates", {})})
     return Plot("Win rate of the latest version", "share of games",
-                [line(run.ratings, run.began, f"against {name}", lambda r, n=name: r.get("win_rates", {}).get(n))
+                [line(run.ratings, run.began, f"against {name}", at("win_rates", name))
                  for name in against])
 
 
@@ -92,7 +103,7 @@ def _per_game(run: RunRecords, title: str, keys: Sequence[str]) -> Plot:
     lines = []
     for key in keys:
         label = key.replace("_", " ")
-        lines.append(line(run.games, run.began, label, lambda r, k=key: r.get("statistics", {}).get(k), SMOOTH_GAMES))
+        lines.append(line(run.games, run.began, label, at("statistics", key), SMOOTH_GAMES))
     return Plot(f"{title} a hero and game", "", lines, note=f"Means over {SMOOTH_GAMES} training games.")
 
 
@@ -103,7 +114,7 @@ def _reward_terms(run: RunRecords) -> Plot:
             sums[term] += abs(value)
     largest = sorted(sums, key=lambda t: -sums[t])[:8]
     return Plot("Reward by term", "a hero and game, weighted",
-                [line(run.games, run.began, term.replace("_", " "), lambda r, t=term: r.get("rewards", {}).get(t),
+                [line(run.games, run.began, term.replace("_", " "), at("rewards", term),
                       SMOOTH_GAMES) for term in largest if sums[term] > 0],
                 note=f"Before the other team's is subtracted. Means over {SMOOTH_GAMES} games; the largest eight.")
 
@@ -125,9 +136,9 @@ def headline(run: RunRecords) -> list[tuple[str, str]]:
         out.append(("games played", f"{len(run.games):,}"))
     rated = [r for r in run.ratings if r.values.get("mu") is not None]
     if rated:
-        values = rated[-1].values
-        out.append(("TrueSkill", f"{values['mu']:.1f} ± {values.get('sigma', 0):.1f}"))
-        out += [(f"wins against {n}", f"{100 * w:.0f} %") for n, w in sorted(values.get("win_rates", {}).items())]
+        newest = rated[-1].values
+        out.append(("TrueSkill", f"{newest['mu']:.1f} ± {newest.get('sigma', 0):.1f}"))
+        out += [(f"wins against {n}", f"{100 * w:.0f} %") for n, w in sorted(newest.get("win_rates", {}).items())]
     return out
 
 

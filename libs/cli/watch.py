@@ -127,7 +127,8 @@ def watch(path: str, out: str | None, speed: float, seconds: float | None) -> in
     if target.suffix == ".mp4":
         options |= {"quality": 7, "macro_block_size": 4}
     try:
-        with imageio.get_writer(target, **options) as film:
+        writer: Any = imageio.get_writer(target, **options)
+        with writer as film:
             for picture in pictures(source, speed, seconds):
                 film.append_data(picture)
     except ValueError as error:
