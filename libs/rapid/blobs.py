@@ -1,7 +1,7 @@
 """Blobs: large immutable files in a folder or an object store (fsspec), addressed by their contents.
 
 Contents lie under ``objects/<first two hex digits>/<sha256>``; names are small files under ``refs/`` that hold a
-digest. A name may move to other contents; contents never change.
+digest, and ``uses/<sha256>/`` lists the names of contents. A name may move to other contents; contents never change.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import fsspec
 import numpy as np
@@ -106,9 +107,32 @@ class BlobStore:
             self.set_ref(name, ref)
         return ref
 
+    def _use(self, digest: str, name: str = "") -> str:
+        return f"{self._root}/uses/{digest}/{quote(name, safe='')}".rstrip("/")
+
     def set_ref(self, name: str, ref: Ref) -> None:
-        """Makes ``name`` stand for ``ref``, at once and whole."""
+        """Makes ``name`` stand for ``ref``, at once and whole; what only it stood for before goes."""
+        try:
+            before: Ref | None = self.ref(name)
+        except BlobMissing:
+            before = None
+        # The use first: a crash in between leaves contents too long, never too short.
+        self._write(self._use(ref.digest, name), [b""])
         self._write(self._ref(name), [json.dumps(ref._asdict()).encode()])
+        if before is not None and before.digest != ref.digest:
+            self._unuse(before.digest, name)
+
+    def _unuse(self, digest: str, name: str) -> None:
+        path = self._use(digest, name)
+        if self._fs.exists(path):
+            self._fs.rm_file(path)
+        folder = self._use(digest)
+        self._fs.invalidate_cache()
+        if not (self._fs.exists(folder) and self._fs.find(folder)):
+            if self._fs.exists(self._object(digest)):
+                self._fs.rm_file(self._object(digest))
+            if self._fs.exists(folder):
+                self._fs.rmdir(folder)
 
     def ref(self, name: str) -> Ref:
         """What ``name`` stands for. Raises BlobMissing."""
@@ -127,9 +151,13 @@ class BlobStore:
         return sorted(n for n in names if not PurePosixPath(n).name.startswith("."))
 
     def remove_ref(self, name: str) -> None:
-        """Forgets a name; its contents stay until ``sweep``."""
-        if self._fs.exists(self._ref(name)):
-            self._fs.rm_file(self._ref(name))
+        """Forgets a name, and its contents if no other name stands for them. A name that is not there is no error."""
+        try:
+            ref = self.ref(name)
+        except BlobMissing:
+            return
+        self._fs.rm_file(self._ref(name))
+        self._unuse(ref.digest, name)
 
     def _resolve(self, what: "str | Ref") -> Ref:
         return what if isinstance(what, Ref) else self.ref(what)
@@ -174,7 +202,7 @@ class BlobStore:
             beside.unlink(missing_ok=True)
 
     def sweep(self) -> int:
-        """Deletes contents that no name stands for. Returns how many.
+        """Deletes contents that no name stands for (those put without one, or left by a crash). Returns how many.
 
         Contents written by another process a moment ago, and not yet named, would go too: call it when nobody writes.
         """

@@ -65,7 +65,9 @@ class StoreConfig(_Section):
     grace_seconds: float = Field(60.0, ge=0, description="Time a removed version stays for readers in the middle "
                                  "of it.")
     upload_seconds: float = Field(600.0, gt=0, description="Chunks of a publish that never ended go after this.")
-    archive_every: int = Field(1, ge=0, description="Every so many versions one goes to the blob store; 0: none.")
+    archive_every: int = Field(1, ge=0, description="Versions that are multiples of this stay in the blob store for "
+                               "ever, the others while they are among the newest keep_archived; 0: none goes there.")
+    keep_archived: int = Field(20, ge=1, description="Newest versions that the blob store keeps in any case.")
     publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type in which matrices travel; "
                                                           "vectors stay float32.")
 

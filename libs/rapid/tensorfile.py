@@ -41,6 +41,7 @@ class Index:
 
     entries: tuple[Entry, ...]
     meta: dict[str, Any]
+    label: str = ""  # for people, and to tell files of equal contents apart
 
     @property
     def data_bytes(self) -> int:
@@ -54,7 +55,8 @@ class Index:
 
     def header(self) -> bytes:
         """What stands before the data section in a file."""
-        table: dict[str, Any] = {"__metadata__": {"meta": json.dumps(self.meta, sort_keys=True, allow_nan=False)}}
+        about = {"meta": json.dumps(self.meta, sort_keys=True, allow_nan=False)}
+        table: dict[str, Any] = {"__metadata__": {**about, "label": self.label} if self.label else about}
         for e in self.entries:
             table[e.name] = {"dtype": e.tag, "shape": list(e.shape), "data_offsets": [e.start, e.end]}
         text = json.dumps(table, separators=(",", ":")).encode()
@@ -66,7 +68,8 @@ class Index:
         return {e.name: data[e.start:e.end].view(_DTYPES[e.tag]).reshape(e.shape) for e in self.entries}
 
 
-def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Collection[str] = ()) -> Index:
+def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Collection[str] = (),
+             label: str = "") -> Index:
     """The index of a file of ``tensors``. Wider types come first, so that every array lies aligned.
 
     Raises ValueError for a dtype the format does not have, or a bfloat16 array that is not carried as uint16.
@@ -89,7 +92,7 @@ def index_of(tensors: Mapping[str, Array], meta: Mapping[str, Any], bfloat16: Co
             raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} cannot be stored")
         entries.append(Entry(name, tag, array.shape, start, start + array.nbytes))
         start += array.nbytes
-    return Index(tuple(entries), dict(meta))
+    return Index(tuple(entries), dict(meta), label)
 
 
 def parse_header(text: bytes, data_bytes: int) -> Index:
@@ -101,6 +104,7 @@ def parse_header(text: bytes, data_bytes: int) -> Index:
         table = json.loads(text)
         found = table.pop("__metadata__", {})
         meta = json.loads(found.get("meta", "{}"))
+        label = str(found.get("label", ""))
         entries = [Entry(name, row["dtype"], tuple(row["shape"]), *row["data_offsets"])
                    for name, row in table.items()]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -118,7 +122,7 @@ def parse_header(text: bytes, data_bytes: int) -> Index:
         place = e.end
     if place != data_bytes:
         raise ValueError(f"the header describes {place} bytes of data, there are {data_bytes}")
-    return Index(tuple(sorted(entries, key=lambda e: (e.start, e.end))), meta)
+    return Index(tuple(sorted(entries, key=lambda e: (e.start, e.end))), meta, label)
 
 
 def pieces_of(index: Index, tensors: Mapping[str, Array]) -> list[memoryview]:
@@ -160,7 +164,7 @@ def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tup
 
 
 def file_pieces(tensors: Mapping[str, Array], meta: Mapping[str, Any],
-                bfloat16: Collection[str] = ()) -> Sequence[memoryview]:
+                bfloat16: Collection[str] = (), label: str = "") -> Sequence[memoryview]:
     """A whole file as pieces to be written one after another."""
-    index = index_of(tensors, meta, bfloat16)
+    index = index_of(tensors, meta, bfloat16, label)
     return [memoryview(index.header()), *pieces_of(index, tensors)]

@@ -181,12 +181,38 @@ def test_an_empty_params_redis_is_no_loss(database: redis.Redis, store: Paramete
     same(store.fetch(1)[0], tensors(1))
 
 
-def test_only_some_versions_are_archived(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> None:
-    store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 3}), blobs)
-    for version in range(7):
+def test_only_some_versions_are_archived_for_ever(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,
+                                                  tmp_path: Path) -> None:
+    """The newest always are, so that a params Redis that died empty is no loss."""
+    config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
+    store = ParameterStore(database, database, "r", config, blobs)
+    store.publish(0, tensors(0), {})
+    store.publish(1, tensors(0), {})  # the same contents, kept apart
+    store.pin(1, "a reference")
+    for version in range(2, 12):
+        store.publish(version, tensors(version), {"v": version})
+    kept = [0, 1, 4, 8, 10, 11]
+    assert [r.version for r in store.records() if r.blob] == kept
+    assert blobs.refs("r/versions") == [f"r/versions/{v:010d}" for v in kept]
+    assert len([p for p in (tmp_path / "blobs" / "objects").rglob("*") if p.is_file()]) == len(kept)
+    assert store.pins() == {1: "a reference"}
+    database.delete(*database.scan_iter("five:r:params*"))
+    for version in kept[2:]:
+        same(store.fetch(version)[0], tensors(version))
+    same(store.fetch(1)[0], tensors(0))
+    with pytest.raises(VersionMissing):
+        store.fetch(5)
+    with pytest.raises(VersionMissing, match="version 5 .* cannot be kept"):
+        store.pin(5, "too late")
+    assert store.pins() == {1: "a reference"}
+
+
+def test_nothing_is_archived_where_that_is_off(database: redis.Redis, store_config: StoreConfig,
+                                               blobs: BlobStore) -> None:
+    store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 0}), blobs)
+    for version in range(4):
         store.publish(version, tensors(version), {})
-    assert [r.version for r in store.records() if r.blob] == [0, 3, 6]
-    assert blobs.refs("r/versions") == [f"r/versions/{v:010d}" for v in (0, 3, 6)]
+    assert blobs.refs() == []
 
 
 def test_an_archive_that_a_dead_publisher_owed_is_made_up_for(database: redis.Redis, store_config: StoreConfig,

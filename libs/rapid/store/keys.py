@@ -16,6 +16,8 @@ class Keys:
         # State.
         self.head = self.prefix + "head"
         self.versions = self.prefix + "versions"
+        self.passing = self.prefix + "versions:passing"
+        self.pins = self.prefix + "versions:pins"
         self.heads_channel = self.prefix + "heads"
         self.status = self.prefix + "status"
         self.status_channel = self.prefix + "statuses"

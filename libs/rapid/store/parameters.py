@@ -199,16 +199,43 @@ class ParameterStore:
                 self.archive(version, contents if version == published else None)
         for version, digest in kept[:-self._config.keep_versions]:
             self._remove(version, digest, self._config.grace_seconds)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Deletes archived versions that were not to stay and are no longer among the newest."""
+        if self._blobs is None:
+            return
+        passed: Any = self._state.zrange(self._keys.passing, 0, -1 - self._config.keep_archived)
+        for version in map(int, passed):
+            if not self._state.hexists(self._keys.pins, str(version)):
+                self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), "", "0")
+                self._blobs.remove_ref(self._blob_name(version))
+            self._state.zrem(self._keys.passing, str(version))
+
+    def pin(self, version: int, why: str) -> None:
+        """Keeps an archived version for ever, whatever ``store.archive_every`` says (a rated reference, say).
+
+        Raises VersionMissing when it is not, or no longer, archived.
+        """
+        self._state.hset(self._keys.pins, str(version), why)
+        record = self.record(version)
+        if record is None or record.blob is None:
+            self._state.hdel(self._keys.pins, str(version))
+            raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be kept")
+
+    def pins(self) -> dict[int, str]:
+        """Versions that are kept, and why."""
+        rows: Any = self._state.hgetall(self._keys.pins)
+        return {int(version): why.decode() for version, why in sorted(rows.items(), key=lambda row: int(row[0]))}
 
     def _archive_due(self, version: int) -> bool:
-        every = self._config.archive_every
-        if self._blobs is None or every == 0 or version % every:
+        if self._blobs is None or self._config.archive_every == 0:
             return False
         record = self.record(version)
         return record is not None and record.blob is None
 
     def archive(self, version: int, contents: Contents | None = None) -> Ref:
-        """Copies a version to the blob store, where it stays. Raises ValueError without one, VersionMissing."""
+        """Copies a version to the blob store. Raises ValueError without one, VersionMissing."""
         if self._blobs is None:
             raise ValueError("there is no blob store to archive to (blobs.url)")
         if contents is None:
@@ -216,7 +243,10 @@ class ParameterStore:
             if found is None:
                 raise VersionMissing(f"version {version} of run {self._keys.run} is no longer in Redis")
             contents = found[0], found[1].meta, found[1].bfloat16
-        ref = self._blobs.put(tensorfile.file_pieces(*contents), self._blob_name(version))
+        name = self._blob_name(version)
+        if self._config.archive_every == 0 or version % self._config.archive_every:
+            self._state.zadd(self._keys.passing, {str(version): version})
+        ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
         self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest, str(ref.size))
         return ref
 
