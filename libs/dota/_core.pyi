@@ -321,3 +321,8 @@ class World:
 
 def items_not_bought(tables: Tables, heroes: Sequence[str]) -> list[str]:
     """Items of these heroes' builds that the scripted buyer skips."""
+
+def items_without_use(tables: Tables, heroes: Sequence[str]) -> list[str]:
+    """
+    Items of these heroes' builds that are bought for their stats but cannot be used yet.
+    """

@@ -94,6 +94,13 @@ GameSettings settings_from(const nb::dict& d) {
   return s;
 }
 
+int hero_index(const Tables& t, const std::string& name) {
+  auto at = t.hero_index.find(name);
+  if (at == t.hero_index.end()) at = t.hero_index.find("npc_dota_hero_" + name);
+  if (at == t.hero_index.end()) throw nb::key_error(("there is no hero '" + name + "'").c_str());
+  return at->second;
+}
+
 class PyWorld {
  public:
   PyWorld(const PyTables& tables, const nb::dict& settings, const std::vector<std::string>& radiant,
@@ -104,7 +111,7 @@ class PyWorld {
     const std::vector<std::string>* teams[kTeams] = {&radiant, &dire};
     for (std::size_t t = 0; t < kTeams; ++t) {
       if (teams[t]->size() > 5) throw nb::value_error("a team has five heroes at most");
-      for (std::size_t i = 0; i < teams[t]->size(); ++i) lineup[t * 5 + i] = hero_id((*teams[t])[i]);
+      for (std::size_t i = 0; i < teams[t]->size(); ++i) lineup[t * 5 + i] = hero_index(*tables_, (*teams[t])[i]);
     }
     settings_.heroes_per_team = static_cast<int>(std::max<std::size_t>(1, std::max(radiant.size(), dire.size())));
     if (const std::string why = check_lineup(*tables_, lineup); !why.empty()) throw nb::value_error(why.c_str());
@@ -116,12 +123,6 @@ class PyWorld {
   World& world() { return *world_; }
   const Tables& tables() const { return *tables_; }
 
-  int hero_id(const std::string& name) const {
-    auto at = tables_->hero_index.find(name);
-    if (at == tables_->hero_index.end()) at = tables_->hero_index.find("npc_dota_hero_" + name);
-    if (at == tables_->hero_index.end()) throw nb::key_error(("there is no hero '" + name + "'").c_str());
-    return at->second;
-  }
   int item_id(const std::string& name) const {
     auto at = tables_->item_index.find(name);
     if (at == tables_->item_index.end()) at = tables_->item_index.find("item_" + name);
@@ -552,23 +553,25 @@ void bind_world(nb::module_& m) {
              apply_rune(c, p.unit(unit), kind);
            },
            nb::arg("unit"), nb::arg("kind"));
-  m.def(
-      "items_not_bought",
-      [](const PyTables& t, const std::vector<std::string>& heroes) {
-        std::vector<std::string> out;
-        for (const std::string& name : heroes) {
-          auto at = t->hero_index.find(name);
-          if (at == t->hero_index.end()) at = t->hero_index.find("npc_dota_hero_" + name);
-          if (at == t->hero_index.end()) throw nb::key_error(("there is no hero '" + name + "'").c_str());
-          std::array<int, kMaxHeroes> one;
-          one.fill(-1);
-          one[0] = at->second;
-          for (const std::string& item : items_not_bought(*t.tables, one))
-            if (std::find(out.begin(), out.end(), item) == out.end()) out.push_back(item);
-        }
-        return out;
-      },
-      nb::arg("tables"), nb::arg("heroes"), "Items of these heroes' builds that the scripted buyer skips.");
+  const auto list_items = [&m](const char* name, auto items, const char* doc) {
+    m.def(
+        name,
+        [items](const PyTables& t, const std::vector<std::string>& heroes) {
+          std::vector<std::string> out;
+          for (const std::string& hero : heroes) {
+            std::array<int, kMaxHeroes> one;
+            one.fill(-1);
+            one[0] = hero_index(*t.tables, hero);
+            for (const std::string& item : items(*t.tables, one))
+              if (std::find(out.begin(), out.end(), item) == out.end()) out.push_back(item);
+          }
+          return out;
+        },
+        nb::arg("tables"), nb::arg("heroes"), doc);
+  };
+  list_items("items_not_bought", &items_not_bought, "Items of these heroes' builds that the scripted buyer skips.");
+  list_items("items_without_use", &items_without_use,
+             "Items of these heroes' builds that are bought for their stats but cannot be used yet.");
 }
 
 }  // namespace dota

@@ -217,6 +217,8 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.bounty_per_min = gold[1];
   g.power_first = runes.at("power").num("first_s");
   g.power_every = runes.at("power").num("every_s");
+  g.bottle_expires = runes.at("bottle").num("expires_s");
+  g.bottle_charges = static_cast<int>(runes.at("bottle").num("refills_charges"));
   static const char* const kRunes[] = {"", "double_damage", "haste", "invisibility", "regeneration", "arcane"};
   for (std::size_t k = 1; k < static_cast<std::size_t>(PickupKind::Count); ++k) {
     const Node& e = runes.at("effects").at(kRunes[k]);

@@ -55,7 +55,7 @@ class Hasher {
   void fields(const StatChange& s) { all(s.stat, s.value); }
   void fields(const Command& c) { all(c.action, c.delay, c.target, c.teleport, c.dx, c.dy); }
   void fields(const AbilityState& a) { all(a.id, a.level, a.charges, a.stacks, a.autocast, a.toggled, a.ready, a.next_charge); }
-  void fields(const ItemState& i) { all(i.id, i.charges, i.toggle, i.on_courier, i.ready, i.enabled_at); }
+  void fields(const ItemState& i) { all(i.id, i.charges, i.toggle, i.on_courier, i.ready, i.enabled_at, i.stored_until); }
   void fields(const Pickup& p) { all(p.present, p.kind, p.pos, p.until, p.known); }
   void fields(const Camp& c) { all(c.next_spawn, c.last_set, c.living); }
   void fields(const Fog& f) { all(f.visible, f.true_sight); }
@@ -113,7 +113,7 @@ class Hasher {
 };
 
 // A new field of the state must be added above; then the size here is brought up to date.
-static_assert(sizeof(Unit) == 524 && sizeof(Modifier) == 116 && sizeof(HeroState) == 660 && sizeof(TeamState) == 64,
+static_assert(sizeof(Unit) == 524 && sizeof(Modifier) == 116 && sizeof(HeroState) == 724 && sizeof(TeamState) == 64,
               "a field was added to the state: add it to the hash, then update this size");
 
 }  // namespace

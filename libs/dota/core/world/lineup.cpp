@@ -41,18 +41,39 @@ std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lin
   return "";
 }
 
-std::vector<std::string> items_not_bought(const Tables& t, const std::array<int, kMaxHeroes>& lineup) {
+namespace {
+
+// Names of the line-up's items, each once, that `wanted` holds for; components of its builds too.
+template <class Wanted>
+std::vector<std::string> items_where(const Tables& t, const std::array<int, kMaxHeroes>& lineup, Wanted wanted) {
   std::vector<std::string> names;
+  const auto look = [&](auto&& self, int item) -> void {
+    const ItemDef& def = t.items[static_cast<std::size_t>(item)];
+    if (wanted(item) && std::find(names.begin(), names.end(), def.name) == names.end()) names.push_back(def.name);
+    for (const auto& recipe : def.recipes)
+      for (const int part : recipe) self(self, part);
+  };
   for (const int index : lineup) {
     if (index < 0) continue;
     const HeroDef& hero = t.heroes[static_cast<std::size_t>(index)];
     for (const auto* list : {&hero.item_start, &hero.item_order})
-      for (const int item : *list) {
-        const std::string& name = t.items[static_cast<std::size_t>(item)].name;
-        if (!item_supported(t, item) && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-      }
+      for (const int item : *list) look(look, item);
   }
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> items_not_bought(const Tables& t, const std::array<int, kMaxHeroes>& lineup) {
+  return items_where(t, lineup, [&](int item) { return !item_supported(t, item); });
+}
+
+std::vector<std::string> items_without_use(const Tables& t, const std::array<int, kMaxHeroes>& lineup) {
+  return items_where(t, lineup, [&](int item) {
+    const int ability = t.items[static_cast<std::size_t>(item)].ability;
+    return item_supported(t, item) && ability >= 0 &&
+           !t.abilities[static_cast<std::size_t>(ability)].program.missing.empty();
+  });
 }
 
 }  // namespace dota

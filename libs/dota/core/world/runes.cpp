@@ -31,7 +31,7 @@ void take_pickup(Context& c, Unit& hero, int pickup) {
     for (int i = hero.team * 5; i < hero.team * 5 + 5; ++i) give_gold(c, w.heroes[static_cast<std::size_t>(i)], gold, false);
     return;
   }
-  apply_rune(c, hero, p.kind);
+  if (!store_rune(c, hero, p.kind)) apply_rune(c, hero, p.kind);
 }
 
 void runes_frame(Context& c) {

@@ -92,6 +92,8 @@ std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lin
 bool item_supported(const Tables& t, int item);
 // Items of the line-up's builds that are skipped for that reason, by name.
 std::vector<std::string> items_not_bought(const Tables& t, const std::array<int, kMaxHeroes>& lineup);
+// Items of its builds that are bought for their stats although what they can be used for is not built.
+std::vector<std::string> items_without_use(const Tables& t, const std::array<int, kMaxHeroes>& lineup);
 bool give_item(Context& c, HeroState& h, int item, int charges);  // combines recipes; false when no room
 void courier_frame(Context& c);
 
@@ -144,6 +146,7 @@ float stat_sum(const World& w, const Unit& u, Stat s);
 void clear_modifiers(Context& c, Unit& u);
 // The modifier of a power rune (a PickupKind), with rules.json's runes.effects; GameRules::rune_effects holds them.
 void apply_rune(Context& c, Unit& u, int kind);
+bool store_rune(Context& c, Unit& hero, int kind);  // a bottle takes it: true
 void disjoint(Context& c, Unit& u);  // its incoming projectiles lose it
 void reveal_effects(Context& c);  // after update_vision(): what areas and bolts let their team see
 

@@ -84,6 +84,7 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   u.hits_left = static_cast<std::int8_t>(def.hits_to_kill);
   u.status = inherent_status(c, u);
   w.units_end = static_cast<std::int16_t>(std::max<int>(w.units_end, slot + 1));
+  if (u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan) apply_learned(c, u);
   refresh_stats(c, u);
   u.hp = u.max_hp;
   u.mana = u.max_mana;

@@ -211,6 +211,7 @@ struct ItemState {
   std::int8_t charges = 0, toggle = 0;
   bool on_courier = false;  // a stash item the courier is flying; cannot be used or taken until delivered
   float ready = -999, enabled_at = -999;  // enabled_at: after a backpack swap
+  float stored_until = 0;  // a bottle's rune, whose PickupKind is `toggle`, is used by then
 };
 
 // One primary action with its parameters, resolved against the observation it was chosen from.
