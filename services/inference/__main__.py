@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import zlib
 from typing import Any
 
 import torch
@@ -37,8 +38,8 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
                     poll_seconds=settings.poll_seconds,
                     on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident)))
     table = SessionTable(specs, device, settings.max_sessions, settings.session_seconds)
-    # Every server samples from a stream of its own, and not the same after a restart.
-    seed = torch.seed() if settings.seed == 0 else settings.seed + 7919 * (1 + int(service.id, 36))
+    # Every server samples from a stream of its own.
+    seed = torch.seed() if settings.seed == 0 else settings.seed + zlib.crc32(service.id.encode())
     batcher = Batcher(models, table, BatcherOptions(
         settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds, settings.device, seed),
         meter.observer)

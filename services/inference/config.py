@@ -21,15 +21,14 @@ class InferenceConfig(BaseModel):
         1000, ge=0, le=1_000_000, description="Microseconds that the oldest waiting request may wait for others to "
         "join its batch. Tune max_batch first.")
     request_timeout_seconds: float = Field(
-        30.0, gt=0, description="A request that waited longer (for its batch or its version) is given up.")
+        15.0, gt=0, description="A request that waited longer (for its batch or its version) is given up.")
     max_sessions: int = Field(65536, ge=1, description="Sessions whose recurrent state is kept at most.")
     session_seconds: float = Field(
         120.0, gt=0, description="Lease of a session: without a request for this long its state is dropped.")
     past_versions: int = Field(
         4, ge=1, description="Past versions kept beside the newest, the least recently used leaves first.")
     poll_seconds: float = Field(2.0, gt=0, description="Longest time between two looks for a newer version.")
-    load_timeout_seconds: float = Field(60.0, gt=0, description="Longest time that loading a version may take.")
-    seed: int = Field(0, ge=0, description="Seed of action sampling; the server's id is mixed in.")
+    seed: int = Field(0, ge=0, description="Seed of action sampling, mixed with the server's id; 0: from the system.")
 
     def listen(self, identity: str) -> str:
         """Where the server of that id listens: at its own address on this machine, else on every interface."""

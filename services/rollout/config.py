@@ -29,8 +29,6 @@ class RolloutConfig(BaseModel):
         2, ge=1, description="Segments sent to one optimizer and not yet acknowledged.")
     encoding: Literal["raw", "sparse", "zstd", "sparse_zstd"] = Field(
         "sparse", description="How observations travel: sparse leaves zeros out, zstd compresses on top.")
-    act_timeout_seconds: float = Field(
-        30.0, gt=0, description="An inference request without an answer for this long is sent to another server.")
     schedule_poll_seconds: float = Field(
         2.0, gt=0, description="How often team spirit and the advantage horizon are read from the run's state.")
     drain_seconds: float = Field(

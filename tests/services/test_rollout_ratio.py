@@ -111,8 +111,9 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
     matchmaker.start()
     client = InferenceClient(addresses, RPC, LAYOUT.hash, sparse=("shared", "private"))
+    environment = LocalEnvironment(VecGame(GAME, 3, 4))
     group = Group(
-        Wiring(LocalEnvironment(VecGame(GAME, 3, 4)), client, matchmaker, sink, Steps(servers[0]),  # type: ignore[arg-type]
+        Wiring(environment, client, matchmaker, sink, Steps(servers[0]),  # type: ignore[arg-type]
                lambda version, std: Rates(0.5, 20.0)),
         ring, Streams(3, UNROLL, SAMPLES, SPECS, rng), Segments(LAYOUT, LEARNING, RewardConfig(), ring), UNROLL, SAMPLES)
     try:
