@@ -93,3 +93,12 @@ def test_reward_std() -> None:
     constant = RewardStatistics()
     constant.merge_raw(4, 0.0, 0.0)
     assert constant.std() == 1.0
+
+
+def test_a_few_quiet_rewards_do_not_make_the_deviation_small() -> None:
+    rewards = RewardStatistics(prior=1000.0)
+    assert rewards.std() == 1.0
+    rewards.merge_raw(1000, 0.0, 0.0)
+    assert rewards.std() == pytest.approx(0.5**0.5)
+    rewards.merge_raw(1e9, 0.0, 4e9)
+    assert rewards.std() == pytest.approx(2.0, rel=1e-4)

@@ -97,17 +97,25 @@ class Normaliser(RunningStatistics):
         return torch.cat(parts, 1)
 
 
+REWARD_PRIOR = 65_536.0
+
+
 class RewardStatistics(RunningStatistics):
     """Running standard deviation of rewards, by which they are divided before advantages are computed
-    (Berner et al. 2019, section 3.2). Rewards are not centred: a constant reward stays a reward."""
+    (Berner et al. 2019, section 3.2). Rewards are not centred: a constant reward stays a reward.
 
-    def __init__(self) -> None:
+    ``prior`` rewards of deviation 1 count as seen. Games begin with a quiet stretch: the deviation of its few rewards
+    alone would blow up the first returns, and with them Adam's second moments for thousands of steps.
+    """
+
+    def __init__(self, prior: float = 0.0) -> None:
         super().__init__(1)
+        self.prior = prior
 
     def std(self) -> float:
         """Square root of the variance; 1.0 while no reward was seen or all were equal."""
-        count = float(self.count)
-        variance = float(self.squares) / count if count > 0 else 0.0
+        count = float(self.count) + self.prior
+        variance = (float(self.squares) + self.prior) / count if count > 0 else 0.0
         return variance**0.5 if variance > 0 else 1.0
 
     def merge_raw(self, count: float, total: float, squares: float) -> None:

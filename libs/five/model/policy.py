@@ -14,7 +14,7 @@ from five.model.cross_hero import cross_hero_pool
 from five.model.embeddings import Embeddings
 from five.model.heads import ActionHeads, AuxiliaryHeads, Chosen
 from five.model.inputs import Inputs
-from five.model.normaliser import Normaliser, RewardStatistics
+from five.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
 from five.model.process_set import SplitLinear
 from five.model.trunk import Trunk, TrunkOutput
 
@@ -70,7 +70,7 @@ class Policy(nn.Module):
         self.trunk = Trunk(layout, config, self.embeddings)
         widths = self.trunk.reader.widths()
         self.normaliser = Normaliser(widths, config.input_clip)
-        self.rewards = RewardStatistics()
+        self.rewards = RewardStatistics(REWARD_PRIOR)
         previous = widths["previous_action"][1] + 2 * config.key
         self.join = SplitLinear(self.trunk.shared_width, self.trunk.private_width + previous, config.lstm_input)
         self.core = Core(config.lstm_input, config.lstm)
