@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -80,23 +80,22 @@ def as_json(rows: Sequence[Row]) -> str:
 
 
 def as_text(rows: Sequence[Row]) -> str:
-    """The rows as a table for people, the conditions that all share below it."""
-    head = ("", "value", "", "reference", "ratio")
-    body = [(r.name, _figure(r.value), r.unit, _figure(r.reference), _figure(r.ratio)) for r in rows]
-    widths = [max(len(line[i]) for line in (head, *body)) for i in range(len(head))]
-    lines = ["  ".join(cell.ljust(w) if i in (0, 2) else cell.rjust(w)
-                       for i, (cell, w) in enumerate(zip(line, widths, strict=True))).rstrip()
-             for line in (head, *body)]
+    """The rows as a table for people; the conditions that all of them share stand below it."""
     shared = [k for k in rows[0].conditions if all(r.conditions.get(k) == rows[0].conditions[k] for r in rows)]
-    lines += ["", ", ".join(f"{k} {rows[0].conditions[k]}" for k in shared)]
-    for r in rows:
-        own = ", ".join(f"{k} {v}" for k, v in r.conditions.items() if k not in shared)
-        if own:
-            lines.append(f"  {r.name}: {own}")
-    return "\n".join(lines)
+    lines = [("", "value", "", "reference", "ratio", "")]
+    lines += [(r.name, _figure(r.value), r.unit, _figure(r.reference), _figure(r.ratio),
+               _told({k: v for k, v in r.conditions.items() if k not in shared})) for r in rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    text = ["  ".join(cell.ljust(w) if i in (0, 2, 5) else cell.rjust(w)
+                      for i, (cell, w) in enumerate(zip(line, widths, strict=True))).rstrip() for line in lines]
+    return "\n".join([*text, "", _told({k: rows[0].conditions[k] for k in shared})])
 
 
-def _figure(value: Any) -> str:
+def _told(conditions: Conditions) -> str:
+    return ", ".join(f"{name} {value}" for name, value in conditions.items())
+
+
+def _figure(value: float | None) -> str:
     if value is None:
         return ""
     if abs(value) >= 1000:

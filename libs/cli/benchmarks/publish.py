@@ -1,0 +1,120 @@
+"""A version from the optimizer's memory to an inference server that plays by it, beside Redis with the same bytes."""
+
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from cli.benchmarks import recorded
+from cli.benchmarks.child import Child, prepare
+from cli.benchmarks.table import Row, machine, row
+from dota.spaces import Layout
+from rapid.config import StoreConfig
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.connection import connect
+from rapid.store.parameters import ParameterStore
+from run.config import RunConfig
+from run.load import load
+from services.inference.loading import PolicyLoader, StoreSource
+from services.inference.models import Models, Served
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured. The default is the paper's model."""
+
+    preset: str = "rerun"
+    overrides: tuple[str, ...] = ("services.inference.device=cpu", "services.optimizer.device=cpu")
+    repeats: int = 3
+
+
+def _follow(pipe: Connection, config: RunConfig) -> None:
+    """An inference server's part: follows the store, and says when each version is the one that plays."""
+    store = ParameterStore(connect(config.store.params_url, config.store),
+                           connect(config.store.state_url, config.store), config.name, config.store)
+
+    def swapped(served: Served, seconds: float) -> None:
+        pipe.send((served.version, time.monotonic()))
+
+    device = torch.device(config.services.inference.device)
+    loader = PolicyLoader(Layout(config.game), config.model, device)
+    models = Models(StoreSource(store, device.type == "cuda"), loader, past=1, poll_seconds=3600.0, on_swap=swapped)
+    pipe.send("ready")
+    models.start()
+    newest = None
+    try:
+        while not pipe.poll():
+            found = store.wait_newer(newest, 1.0)
+            if found is not None:
+                newest = found
+                models.wake()
+    finally:
+        models.close()
+
+
+def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int]:
+    """(seconds of each publish until the version plays, bytes of a version in the store)."""
+    store = ParameterStore(connect(config.store.params_url, config.store),
+                           connect(config.store.state_url, config.store), config.name, config.store)
+    policy = recorded.policy_of(config).to(config.services.optimizer.device)
+    meta = {"layout": Layout(config.game).hash}
+    seconds = []
+    with Child(_follow, config) as follower:
+        for version in range(repeats + 1):
+            with torch.no_grad():
+                policy.value.bias.fill_(float(version))
+            began = time.monotonic()
+            store.publish(version, {n: t.detach().cpu().numpy() for n, t in policy.state_dict().items()}, meta)
+            while True:
+                served, at = follower.hear()
+                if served == version:
+                    break
+            seconds.append(at - began)
+    record = store.record(repeats)
+    assert record is not None
+    return seconds[1:], record.bytes  # the first one pays for fresh memory on both sides
+
+
+def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
+    """Seconds to SET and GET ``nbytes`` in values of the store's chunk size, by the plain client."""
+    client = connect(config.store.params_url, config.store)
+    data, step = np.random.default_rng(0).bytes(nbytes), config.store.chunk_bytes
+    pieces = [data[i:i + step] for i in range(0, nbytes, step)]
+    seconds = []
+    for _ in range(repeats + 1):
+        began = time.monotonic()
+        for i, piece in enumerate(pieces):
+            client.set(f"plain:{i}", piece)
+        for i in range(len(pieces)):
+            client.get(f"plain:{i}")
+        seconds.append(time.monotonic() - began)
+    client.delete(*(f"plain:{i}" for i in range(len(pieces))))
+    client.close()
+    return seconds[1:]
+
+
+def measure(size: Size | None = None) -> list[Row]:
+    """Row ``publish.seconds`` (and ``publish.seconds.bfloat16``): from the call to publish until the version plays.
+    The reference is SET and GET of the bytes by the plain Redis client."""
+    size = size or Size()
+    prepare()
+    rows = []
+    for name, dtype in (("publish.seconds", "float32"), ("publish.seconds.bfloat16", "bfloat16")):
+        with (tempfile.TemporaryDirectory() as folder,
+              EmbeddedRedis(Path(folder) / "state", append_only=True).start() as state,
+              EmbeddedRedis(Path(folder) / "params", append_only=False).start() as params):
+            config = load(size.preset, [*size.overrides, f"store.state_url={state.url}",
+                                        f"store.params_url={params.url}", f"store.publish_dtype={dtype}",
+                                        "store.keep_versions=1", "store.grace_seconds=1"])
+            seconds, nbytes = publish_seconds(config, size.repeats)
+            plain = redis_seconds(config, nbytes, size.repeats)
+        conditions = machine(preset=size.preset, torch=torch.__version__, megabytes=round(nbytes / 1e6, 1),
+                             chunk_mebibytes=StoreConfig().chunk_mebibytes, dtype=dtype,
+                             device=config.services.inference.device)
+        rows.append(row(name, statistics.median(seconds), "s", statistics.median(plain), conditions))
+    return rows
