@@ -206,7 +206,10 @@ class Supervisor:
         while not self._stopped.is_set():
             with self._lock:
                 for process in self._processes.values():
-                    self._look_at(process)
+                    try:
+                        self._look_at(process)
+                    except Exception:  # with this thread every child would end
+                        log.exception("looking after %s failed", process.spec.name)
             self._wake.wait(_TICK)
             self._wake.clear()
 
