@@ -115,7 +115,8 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     group = Group(
         Wiring(environment, client, matchmaker, sink, Steps(servers[0]),  # type: ignore[arg-type]
                lambda version, std: Rates(0.5, 20.0)),
-        ring, Streams(3, UNROLL, SAMPLES, SPECS, rng), Segments(LAYOUT, LEARNING, RewardConfig(), ring), UNROLL, SAMPLES)
+        ring, Streams(3, UNROLL, SAMPLES, SPECS, rng), Segments(LAYOUT, LEARNING, RewardConfig(), ring), UNROLL,
+        SAMPLES)
     try:
         await asyncio.wait_for(group.play(), 60)
     finally:
