@@ -160,13 +160,13 @@ def test_masks_with_felled_trees_equal_a_map_that_never_had_them(core: Any, tabl
     bare["map"]["grids"]["tree_count"] = [v for c in count.ravel().tolist() for v in (c, 1)]
     without = core.Ground(core.load_tables(*(bare[f] for f in FILES)))
     felled = core.Ground(tables)
-    for i in down:
-        felled.cut_tree(i)
-    spots = rng.uniform(-7000, 7000, (25, 2))
-    for s in spots:
-        p = (float(s[0]), float(s[1]))
+    for s in rng.uniform(-7000, 7000, (25, 2)):
         for g in (without, felled):
-            g.add(HERO, 0, p)
+            g.add(HERO, 0, (float(s[0]), float(s[1])))
+    for half in (down[::2], down[1::2]):  # what was cast with half of them down must not serve for all
+        for i in half:
+            felled.cut_tree(i)
+        felled.update_vision()
     for day in (True, False):
         for _again in range(2):  # the second time from the cache
             for g in (without, felled):
@@ -237,3 +237,12 @@ def test_vision_at_the_edges_of_the_map(ground: Any) -> None:
     assert not seen[30:100, :].any() and not seen[:, 30:100].any()
     corners = (seen[:20, :20], seen[:20, -20:], seen[-20:, :20], seen[-20:, -20:])
     assert seen.sum() == sum(c.sum() for c in corners)
+
+
+@pytest.mark.parametrize(("x", "y"), [(-8300.0, 0.0), (8300.0, 0.0), (0.0, -8300.0), (0.0, 8300.0)])
+def test_sight_over_one_edge_does_not_come_back_at_the_other(ground: Any, x: float, y: float) -> None:
+    ground.set_status(ground.add(HERO, 0, (x, y)), FLYING)
+    ground.update_vision()
+    rows, columns = np.nonzero(fog(ground, 0))
+    assert len(rows) > 100
+    assert np.hypot(LOW + (columns + 0.5) * 128 - x, LOW + (rows + 0.5) * 128 - y).max() < 1900
