@@ -1,4 +1,4 @@
-// Games, layouts and packing as Python sees them. Shapes are checked in dota.vec_game; sizes again here.
+// Games as Python sees them. Shapes are checked in dota.vec_game; sizes again here.
 #include <stdexcept>
 
 #include <nanobind/nanobind.h>
@@ -9,63 +9,14 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/data.hpp"
+#include "bindings/vec.hpp"
 #include "vec/vec_game.hpp"
-#include "view/half.hpp"
-#include "view/pack.hpp"
 
 namespace nb = nanobind;
 
 namespace dota {
 
 namespace {
-
-template <class T>
-using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
-
-int integer(const Node& n, const char* key) { return static_cast<int>(n.num(key)); }
-
-LayoutTable layout_table(nb::handle described) {
-  static constexpr const char* kArrays[kObsArrays] = {"shared", "private", "shared_ids", "private_ids", "model"};
-  const Node n = node_from_python(described);
-  LayoutTable t;
-  t.heroes = integer(n, "heroes");
-  t.units = integer(n, "units");
-  t.mirror_dire = integer(n, "mirror_dire") != 0;
-  t.hero_modifiers = integer(n, "hero_modifiers");
-  t.unit_modifiers = integer(n, "unit_modifiers");
-  t.minimap = integer(n, "minimap");
-  t.nearby_map = integer(n, "nearby_map");
-  t.passability = integer(n, "passability");
-  if (t.minimap > kMaxMinimapSide || t.nearby_map > kMaxGridSide || t.passability > kMaxGridSide)
-    throw std::runtime_error("observation layout: a grid is larger than the core holds");
-  if (t.hero_modifiers > kHeroModifiers || t.unit_modifiers > kUnitModifiers)
-    throw std::runtime_error("observation layout: more modifier slots than the core holds");
-  const auto array_of = [&](const std::string& name) {
-    for (int a = 0; a < kObsArrays; ++a)
-      if (name == kArrays[a]) return static_cast<ObsArray>(a);
-    throw std::runtime_error("observation layout: no array is called '" + name + "'");
-  };
-  for (int a = 0; a < kObsArrays; ++a)
-    t.widths[static_cast<std::size_t>(a)] = static_cast<int>(n.at("widths").num(kArrays[a], 0));
-  for (const Node& b : n.at("blocks").list) {
-    LayoutTable::Block block;
-    block.name = b.str("name");
-    block.instances = integer(b, "instances");
-    for (int a = 0; a < kObsArrays; ++a) {
-      block.offset[static_cast<std::size_t>(a)] = static_cast<int>(b.at("offset").num(kArrays[a], 0));
-      block.stride[static_cast<std::size_t>(a)] = static_cast<int>(b.at("stride").num(kArrays[a], 0));
-    }
-    for (const Node& f : b.at("fields").list)
-      block.fields.push_back({f.str("name"), integer(f, "count"), array_of(f.str("array")), integer(f, "offset")});
-    t.blocks.push_back(std::move(block));
-  }
-  for (const Node& g : n.at("groups").list)
-    t.groups.push_back({g.str("name"), integer(g, "start"), integer(g, "count")});
-  for (const Node& a : n.at("actions").list)
-    t.actions.push_back({a.str("name"), integer(a, "target"), integer(a, "mask")});
-  return t;
-}
-
 GameSettings game_settings(nb::handle described) {
   const Node n = node_from_python(described);
   GameSettings s;
@@ -183,145 +134,16 @@ Lineup lineup_of(const std::int16_t* row, int heroes) {
 }
 
 constexpr int kCommandNumbers = 8;  // action, delay, target slot and generation, teleport the same, dx, dy
-
-const char* kind_name(UnitKind k) {
-  static constexpr const char* kNames[] = {"none", "hero",   "creep",  "neutral",  "roshan",  "tower", "barracks",
-                                           "fort", "filler", "shrine", "fountain", "courier", "ward",  "summon"};
-  return kNames[static_cast<std::size_t>(k)];
-}
-
-nb::dict spectate(PyVecGame& self, int i) {
-  const Game& game = self.vec.game(self.check(i));
-  const World& w = game.state().world;
-  const Tables& t = *self.vec.setup().tables;
-  nb::list units, projectiles, areas;
-  for (int k = 0; k < w.units_end; ++k) {
-    const Unit& u = w.units[static_cast<std::size_t>(k)];
-    if (u.kind == UnitKind::None) continue;
-    nb::dict d;
-    d["slot"] = k;
-    d["generation"] = u.generation;
-    d["kind"] = kind_name(u.kind);
-    d["name"] = t.units[u.type].name;
-    d["team"] = u.team;
-    d["hero"] = u.hero;
-    d["alive"] = u.alive;
-    d["x"] = u.pos.x;
-    d["y"] = u.pos.y;
-    d["facing"] = u.facing;
-    d["hp"] = u.hp;
-    d["max_hp"] = u.max_hp;
-    d["mana"] = u.mana;
-    d["max_mana"] = u.max_mana;
-    d["act"] = static_cast<int>(u.act);
-    d["order"] = static_cast<int>(u.order.type);
-    d["seen_by"] = nb::make_tuple(u.team == kRadiant || unit_visible(w, kRadiant, u),
-                                  u.team == kDire || unit_visible(w, kDire, u));
-    if (u.hero >= 0) {
-      const HeroState& h = w.heroes[static_cast<std::size_t>(u.hero)];
-      d["level"] = h.level;
-      d["gold"] = h.gold + h.reliable;
-      nb::list items;
-      for (const ItemState& s : h.items)
-        items.append(s.id < 0 ? std::string() : t.items[static_cast<std::size_t>(s.id)].name);
-      d["items"] = items;
-      nb::list abilities;
-      for (const AbilityState& s : h.abilities)
-        abilities.append(
-            nb::make_tuple(s.id < 0 ? std::string() : t.abilities[static_cast<std::size_t>(s.id)].name,
-                           static_cast<int>(s.level), std::max(s.ready - w.time, 0.0f)));
-      d["abilities"] = abilities;
-    }
-    units.append(d);
-  }
-  for (int k = 0; k < w.projectiles_end; ++k) {
-    const Projectile& p = w.projectiles[static_cast<std::size_t>(k)];
-    if (p.kind != Projectile::Kind::None) projectiles.append(nb::make_tuple(p.pos.x, p.pos.y, p.team));
-  }
-  for (const Area& a : w.areas)
-    if (a.active) areas.append(nb::make_tuple(a.pos.x, a.pos.y, a.radius, a.team));
-  nb::dict out;
-  out["time"] = w.time;
-  out["frame"] = w.frame;
-  out["winner"] = static_cast<int>(w.winner);
-  out["day"] = w.is_day;
-  out["kills"] = nb::make_tuple(w.teams[0].kills, w.teams[1].kills);
-  out["units"] = units;
-  out["projectiles"] = projectiles;
-  out["areas"] = areas;
-  return out;
-}
-
 Unit& unit_at(PyVecGame& self, int game, int slot) {
   World& w = self.vec.game(self.check(game)).world();
   if (slot < 0 || slot >= w.units_end || w.units[static_cast<std::size_t>(slot)].kind == UnitKind::None)
     throw nb::index_error(("unit slot " + std::to_string(slot) + " is empty").c_str());
   return w.units[static_cast<std::size_t>(slot)];
 }
-
-void bind_layout(nb::module_& m) {
-  nb::class_<Layout>(m, "Layout", "The observation layout as the core resolved it from dota.spaces.Layout.")
-      .def(
-          "__init__",
-          [](Layout* self, nb::handle described) {
-            try {
-              new (self) Layout(layout_table(described));
-            } catch (const std::runtime_error& e) {
-              throw nb::value_error(e.what());
-            }
-          },
-          nb::arg("described"))
-      .def_prop_ro("unwritten_fields", &Layout::unwritten_fields)
-      .def(
-          "trace",
-          [](const Layout& l, int array) {
-            if (array < 0 || array >= kObsArrays) throw nb::value_error("there is no such array");
-            std::vector<int> field, row;
-            l.trace(static_cast<ObsArray>(array), field, row);
-            return std::make_pair(field, row);
-          },
-          nb::arg("array"), "Per cell of an array: index of the field written there plus one, and its row.");
-}
-
-void bind_packing(nb::module_& m) {
-  m.def(
-      "pack16",
-      [](Array<const std::uint16_t> values) {
-        std::vector<std::uint8_t> out(pack_bound(values.size()));
-        std::size_t size = 0;
-        {
-          nb::gil_scoped_release release;
-          size = pack16(values.data(), values.size(), out.data());
-        }
-        return nb::bytes(out.data(), size);
-      },
-      nb::arg("values").noconvert());
-  m.def(
-      "unpack16",
-      [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {
-        bool fits = false;
-        {
-          nb::gil_scoped_release release;
-          fits = unpack16(packed.data(), packed.size(), out.data(), out.size());
-        }
-        return fits;
-      },
-      nb::arg("packed").noconvert(), nb::arg("out").noconvert());
-  m.def(
-      "to_half",
-      [](Array<const float> in, Array<std::uint16_t> out, bool portable) {
-        if (in.size() != out.size()) throw nb::value_error("to_half: arrays of different sizes");
-        (portable ? to_half_portable : static_cast<void (*)(const float*, std::uint16_t*, std::size_t)>(to_half))(
-            in.data(), out.data(), in.size());
-      },
-      nb::arg("values").noconvert(), nb::arg("out").noconvert(), nb::arg("portable") = false);
-}
-
 }  // namespace
 
 void bind_vec(nb::module_& m) {
   bind_layout(m);
-  bind_packing(m);
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;
   nb::class_<PyVecGame>(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.")
@@ -452,7 +274,12 @@ void bind_vec(nb::module_& m) {
           "hash", [](PyVecGame& self, int i) { return self.vec.game(self.check(i)).hash(); }, nb::arg("game"))
       .def(
           "seed", [](PyVecGame& self, int i) { return self.vec.episode_seed(self.check(i)); }, nb::arg("game"))
-      .def("spectate", &spectate, nb::arg("game"))
+      .def(
+          "spectate",
+          [](PyVecGame& self, int i) {
+            return spectator_frame(self.vec.game(self.check(i)).state(), *self.vec.setup().tables);
+          },
+          nb::arg("game"))
       .def(
           "place",
           [](PyVecGame& self, int i, int slot, float x, float y) {

@@ -1,0 +1,121 @@
+// The observation layout and the packing of observations as Python sees them.
+#include "bindings/vec.hpp"
+
+#include <stdexcept>
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/data.hpp"
+#include "view/half.hpp"
+#include "view/pack.hpp"
+
+namespace nb = nanobind;
+
+namespace dota {
+
+LayoutTable layout_table(nb::handle described) {
+  static constexpr const char* kArrays[kObsArrays] = {"shared", "private", "shared_ids", "private_ids", "model"};
+  const Node n = node_from_python(described);
+  LayoutTable t;
+  t.heroes = integer(n, "heroes");
+  t.units = integer(n, "units");
+  t.mirror_dire = integer(n, "mirror_dire") != 0;
+  t.hero_modifiers = integer(n, "hero_modifiers");
+  t.unit_modifiers = integer(n, "unit_modifiers");
+  t.minimap = integer(n, "minimap");
+  t.nearby_map = integer(n, "nearby_map");
+  t.passability = integer(n, "passability");
+  if (t.minimap > kMaxMinimapSide || t.nearby_map > kMaxGridSide || t.passability > kMaxGridSide)
+    throw std::runtime_error("observation layout: a grid is larger than the core holds");
+  if (t.hero_modifiers > kHeroModifiers || t.unit_modifiers > kUnitModifiers)
+    throw std::runtime_error("observation layout: more modifier slots than the core holds");
+  const auto array_of = [&](const std::string& name) {
+    for (int a = 0; a < kObsArrays; ++a)
+      if (name == kArrays[a]) return static_cast<ObsArray>(a);
+    throw std::runtime_error("observation layout: no array is called '" + name + "'");
+  };
+  for (int a = 0; a < kObsArrays; ++a)
+    t.widths[static_cast<std::size_t>(a)] = static_cast<int>(n.at("widths").num(kArrays[a], 0));
+  for (const Node& b : n.at("blocks").list) {
+    LayoutTable::Block block;
+    block.name = b.str("name");
+    block.instances = integer(b, "instances");
+    for (int a = 0; a < kObsArrays; ++a) {
+      block.offset[static_cast<std::size_t>(a)] = static_cast<int>(b.at("offset").num(kArrays[a], 0));
+      block.stride[static_cast<std::size_t>(a)] = static_cast<int>(b.at("stride").num(kArrays[a], 0));
+    }
+    for (const Node& f : b.at("fields").list)
+      block.fields.push_back({f.str("name"), integer(f, "count"), array_of(f.str("array")), integer(f, "offset")});
+    t.blocks.push_back(std::move(block));
+  }
+  for (const Node& g : n.at("groups").list)
+    t.groups.push_back({g.str("name"), integer(g, "start"), integer(g, "count")});
+  for (const Node& a : n.at("actions").list)
+    t.actions.push_back({a.str("name"), integer(a, "target"), integer(a, "mask")});
+  return t;
+}
+namespace {
+
+void bind_packing(nb::module_& m) {
+  m.def(
+      "pack16",
+      [](Array<const std::uint16_t> values) {
+        std::vector<std::uint8_t> out(pack_bound(values.size()));
+        std::size_t size = 0;
+        {
+          nb::gil_scoped_release release;
+          size = pack16(values.data(), values.size(), out.data());
+        }
+        return nb::bytes(out.data(), size);
+      },
+      nb::arg("values").noconvert());
+  m.def(
+      "unpack16",
+      [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {
+        bool fits = false;
+        {
+          nb::gil_scoped_release release;
+          fits = unpack16(packed.data(), packed.size(), out.data(), out.size());
+        }
+        return fits;
+      },
+      nb::arg("packed").noconvert(), nb::arg("out").noconvert());
+  m.def(
+      "to_half",
+      [](Array<const float> in, Array<std::uint16_t> out, bool portable) {
+        if (in.size() != out.size()) throw nb::value_error("to_half: arrays of different sizes");
+        (portable ? to_half_portable : static_cast<void (*)(const float*, std::uint16_t*, std::size_t)>(to_half))(
+            in.data(), out.data(), in.size());
+      },
+      nb::arg("values").noconvert(), nb::arg("out").noconvert(), nb::arg("portable") = false);
+}
+}  // namespace
+
+void bind_layout(nb::module_& m) {
+  nb::class_<Layout>(m, "Layout", "The observation layout as the core resolved it from dota.spaces.Layout.")
+      .def(
+          "__init__",
+          [](Layout* self, nb::handle described) {
+            try {
+              new (self) Layout(layout_table(described));
+            } catch (const std::runtime_error& e) {
+              throw nb::value_error(e.what());
+            }
+          },
+          nb::arg("described"))
+      .def_prop_ro("unwritten_fields", &Layout::unwritten_fields)
+      .def(
+          "trace",
+          [](const Layout& l, int array) {
+            if (array < 0 || array >= kObsArrays) throw nb::value_error("there is no such array");
+            std::vector<int> field, row;
+            l.trace(static_cast<ObsArray>(array), field, row);
+            return std::make_pair(field, row);
+          },
+          nb::arg("array"), "Per cell of an array: index of the field written there plus one, and its row.");
+  bind_packing(m);
+}
+
+}  // namespace dota

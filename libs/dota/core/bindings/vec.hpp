@@ -1,0 +1,23 @@
+// What the bindings of layouts, games and spectators share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "data/node.hpp"
+#include "vec/game.hpp"
+
+namespace dota {
+
+template <class T>
+using Array = nanobind::ndarray<T, nanobind::c_contig, nanobind::device::cpu>;
+
+inline int integer(const Node& n, const char* key) { return static_cast<int>(n.num(key)); }
+
+// dota.tables.core_layout()'s dict. Throws std::runtime_error naming what is wrong.
+LayoutTable layout_table(nanobind::handle described);
+// Everything of a game, without fog.
+nanobind::dict spectator_frame(const GameState& state, const Tables& tables);
+void bind_layout(nanobind::module_& m);  // Layout and packing
+
+}  // namespace dota

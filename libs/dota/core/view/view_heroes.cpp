@@ -1,0 +1,174 @@
+// Heroes as one team sees them: its own in full, enemies as they are or were last seen.
+#include <algorithm>
+#include <bit>
+
+#include "map/map_data.hpp"
+#include "view/fill.hpp"
+
+namespace dota {
+
+namespace {
+
+// What only a seen hero shows.
+void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool own, SeenHero& s) {
+  const World& w = c.world;
+  s.mana = u.mana;
+  s.max_mana = u.max_mana;
+  s.mana_regen = u.mana_regen;
+  s.hp_regen = u.hp_regen;
+  s.magic_resistance = u.magic_resist;
+  s.attributes = {u.str, u.agi, u.intellect};
+  s.invisible = (u.status & kInvisible) != 0;
+  const bool casting = u.act == Act::CastWindup || u.act == Act::CastBackswing || u.act == Act::Channel;
+  s.using_ability = u.alive && casting;
+  s.modifier_count = fill_modifiers(w, u, s.modifiers);
+  s.teleporting = false;
+  s.teleport_target = {};
+  s.teleport_time = 0;
+  if (u.alive && u.act == Act::Channel) {
+    const AbilityDef* a = slot_ability(c, u, u.order.slot, nullptr);
+    if (a && a->target == TargetType::Teleport) {
+      s.teleporting = true;
+      s.teleport_target = u.order.point;
+      s.teleport_time = left(u.act_until, w.time);
+    }
+  }
+  for (int i = 0; i < kAbilitySlots; ++i) {
+    const AbilityState& a = h.abilities[static_cast<std::size_t>(i)];
+    SeenAbility& o = s.abilities[static_cast<std::size_t>(i)];
+    o = {a.id,
+         a.level,
+         a.charges,
+         a.id >= 0 && u.alive && castable(c, u, i),
+         false,
+         a.toggled,
+         left(a.ready, w.time)};
+    o.in_use = a.toggled || (s.using_ability && u.order.slot == i);
+  }
+  for (int i = 0; i < kItemSlots; ++i) {
+    SeenItem& o = s.items[static_cast<std::size_t>(i)];
+    o = SeenItem{};
+    // Backpack and stash are shown to no one but the owner's team.
+    if (!own && i >= kInventory && i != kTpSlot) continue;
+    const ItemState& it = h.items[static_cast<std::size_t>(i)];
+    if (it.id < 0) continue;
+    const bool usable = i < kInventory || i == kTpSlot;
+    o = {it.id,
+         it.charges,
+         it.toggle,
+         usable && u.alive && castable(c, u, 16 + i),
+         left(it.ready, w.time),
+         left(it.enabled_at, w.time)};
+  }
+}
+
+void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, const Unit& u, SeenHero& s) {
+  const World& w = c.world;
+  const GameSettings& g = c.settings;
+  s.gold = h.gold + h.reliable;
+  s.can_buyback = can_buyback(c, h);
+  s.buyback_cost = buyback_cost(c, h);
+  s.buyback_cooldown = left(h.buyback_ready, w.time);
+  s.lanes_allowed = w.time < h.lanes_until ? h.lanes_allowed : 7;
+  s.build_id = h.build_id;
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  const auto next = static_cast<std::size_t>(std::max<int>(h.build_next, 0));
+  s.next_item = static_cast<std::int16_t>(next < def.item_order.size() ? def.item_order[next] : -1);
+  const float order = static_cast<float>(std::max<std::size_t>(def.item_order.size(), 1));
+  s.purchase = {static_cast<float>(g.keep_tango),
+                static_cast<float>(g.keep_salve),
+                static_cast<float>(g.keep_clarity),
+                static_cast<float>(g.keep_teleport),
+                left(g.consumables_until_s, std::max(w.time, 0.0f)) / kForever,
+                static_cast<float>(std::popcount(h.build_skip)) / order,
+                h.build_insert >= 0 ? 1.0f : 0.0f};
+  s.previous = h.previous;
+  s.previous_slot = h.previous_target_slot;
+  const std::int8_t turn = v.mirrored ? -1 : 1;
+  s.previous_offset = {static_cast<std::int8_t>(h.previous.dx * turn),
+                       static_cast<std::int8_t>(h.previous.dy * turn)};
+  s.tree_near = false;
+  s.rune_near = -1;
+  if (!u.alive) return;
+  for (int i = 0; i < kInventory; ++i) {
+    if (!s.items[static_cast<std::size_t>(i)].castable) continue;
+    const AbilityDef* a = slot_ability(c, u, 16 + i, nullptr);
+    if (a && a->target_tree)
+      s.tree_near = s.tree_near || tree_at(w, *c.tables.map, u.pos, a->at(a->cast_range, 1) + kWalkMargin) >= 0;
+  }
+  float nearest = kWalkMargin;
+  for (int i = 0; i < kMaxPickups; ++i) {
+    const SeenPickup& p = v.pickups[static_cast<std::size_t>(i)];
+    if (p.status != 1 || distance(p.pos, u.pos) > nearest) continue;
+    nearest = distance(p.pos, u.pos);
+    s.rune_near = static_cast<std::int8_t>(i);
+  }
+}
+}  // namespace
+
+void fill_heroes(const Context& c, TeamView& v) {
+  const World& w = c.world;
+  const int n = v.heroes_per_team;
+  for (int i = 0; i < 2 * n; ++i) {
+    const bool own = i < n;
+    const int team = own ? v.team : 1 - v.team;
+    const HeroState& h = w.heroes[static_cast<std::size_t>(team * 5 + i % n)];
+    SeenHero& s = v.heroes[static_cast<std::size_t>(i)];
+    s.present = h.in_game;
+    s.unit = -1;
+    if (!h.in_game) continue;
+    const Unit* u = w.get(h.unit);
+    s.def = h.def;
+    s.deaths = h.deaths;
+    s.level = h.level;
+    s.alive = u && u->alive;
+    s.respawn_time = s.alive ? 0 : left(h.respawn_at, w.time);
+    const int index = v.find(h.unit);
+    s.in_sight = s.alive && index >= 0;
+    if (own) {
+      s.unit = static_cast<std::int16_t>(index);
+      s.since_seen = 0;
+      if (u) {
+        fill_hero_body(c, h, *u, true, s);
+        fill_own_hero(c, v, h, *u, s);
+      }
+      continue;
+    }
+    const auto e = static_cast<std::size_t>(i - n);
+    if (s.in_sight) {
+      fill_hero_body(c, h, *u, false, s);
+      v.remembered[e] = v.units[static_cast<std::size_t>(index)];
+      v.enemy_seen_at[e] = w.time;
+      s.unit = static_cast<std::int16_t>(index);
+      s.since_seen = 0;
+      continue;
+    }
+    s.since_seen = std::min(w.time - v.enemy_seen_at[e], kForever);
+    s.teleporting = s.using_ability = false;
+    SeenUnit& body = v.remembered[e];
+    if (body.kind == UnitKind::None) {  // never seen: it began at its fountain, as everyone knows
+      const UnitDef& def =
+          c.tables.units[static_cast<std::size_t>(c.tables.heroes[static_cast<std::size_t>(h.def)].unit)];
+      body.kind = UnitKind::Hero;
+      body.side = Side::Enemy;
+      body.type = static_cast<std::uint16_t>(c.tables.heroes[static_cast<std::size_t>(h.def)].unit);
+      body.pos = c.tables.map->hero_spawn[static_cast<std::size_t>(team)];
+      body.hp = body.max_hp = def.hp;
+      body.hp_history.fill(def.hp);
+      body.move_speed = def.move_speed;
+      body.radius = def.hull_radius;
+    }
+    body.hero = static_cast<std::int8_t>(i);
+    body.visible = body.attacking = false;
+    body.attack_target = {};
+    body.act = Act::Idle;
+    body.velocity = {};
+    body.tower_eta = body.ranged_creep_eta = 0;
+    body.melee_creeps_attacking = 0;
+    if (!s.alive) body.hp = 0;
+    s.unit = v.unit_count;
+    v.units[static_cast<std::size_t>(v.unit_count++)] = body;
+  }
+}
+
+}  // namespace dota

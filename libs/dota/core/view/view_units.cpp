@@ -1,0 +1,169 @@
+// Units, what flies and what lies on the ground, as one team sees them.
+#include "map/map_data.hpp"
+#include "view/fill.hpp"
+
+namespace dota {
+
+namespace {
+
+float physical_resistance(const Rules& r, float armor) {
+  return r.armor_a * armor / (r.armor_b + r.armor_c * std::fabs(armor));
+}
+
+int seen_hero_index(const TeamView& v, int world_hero) {
+  const int team = world_hero / 5, place = world_hero % 5;
+  return team == v.team ? place : v.heroes_per_team + place;
+}
+void fill_unit(const Context& c, const TeamView& v, const Unit& u, SeenUnit& s) {
+  const World& w = c.world;
+  const UnitDef& def = c.tables.units[u.type];
+  s.handle = w.handle(u);
+  s.kind = u.kind;
+  s.side = u.team == v.team ? Side::Own : (u.team == kNeutralTeam ? Side::Neutral : Side::Enemy);
+  s.hero = static_cast<std::int8_t>(u.hero < 0 ? -1 : seen_hero_index(v, u.hero));
+  s.lane = u.lane;
+  s.tier = u.tier;
+  s.building = u.building;
+  s.visible = true;
+  s.melee = def.projectile_speed <= 0;
+  s.act = u.act;
+  s.type = u.type;
+  s.status = u.status;
+  s.pos = u.pos;
+  s.velocity = u.velocity;
+  s.level = static_cast<std::int8_t>(elevation(*c.tables.map, u.pos));
+  s.facing = u.facing;
+  s.radius = u.radius;
+  s.hp = u.alive ? u.hp : 0;
+  s.max_hp = u.max_hp;
+  s.damage = 0.5f * (u.dmg_min + u.dmg_max) + u.dmg_bonus;
+  s.attack_speed = u.attack_speed;
+  s.attack_range = u.attack_range;
+  s.attack_interval = u.attack_interval;
+  s.physical_resistance = physical_resistance(c.tables.rules, u.armor);
+  s.move_speed = u.move_speed;
+  s.since_attack = std::clamp(w.time - u.last_attack, 0.0f, kForever);
+  const bool timed = u.act != Act::Idle && u.act != Act::Walk && u.act != Act::Dead;
+  s.act_left = timed ? left(u.act_until, w.time) : 0;
+  s.shrine_cooldown = u.kind == UnitKind::Shrine ? left(u.shrine_ready, w.time) : 0;
+  const bool fortified = u.team < kTeams && (u.building > 0 || u.kind == UnitKind::LaneCreep);
+  s.glyph_left = fortified ? left(w.teams[u.team].glyph_until, w.time) : 0;
+  if (s.glyph_left > 0) s.status |= kGlyphed;
+  const bool swinging = u.act == Act::AttackWindup || u.act == Act::AttackBackswing;
+  s.attacking = u.alive && (swinging || (s.since_attack < u.attack_interval && w.get(u.attack_target)));
+  s.attack_target = s.attacking ? u.attack_target : Handle{};
+  s.invulnerable = (u.status & kInvulnerable) || (u.building > 0 && building_protected(c, u));
+  s.tower_eta = s.ranged_creep_eta = 0;
+  s.melee_creeps_attacking = 0;
+  s.modifier_count = u.hero >= 0 ? 0 : fill_modifiers(w, u, s.modifiers);
+}
+
+void fill_history(const World& w, const Unit& u, std::uint16_t seen, SeenUnit& s) {
+  float last = s.hp;
+  for (int k = 0; k < kHistory; ++k) {
+    if ((seen >> k) & 1u)
+      last = k == 0 ? s.hp : u.hp_history[static_cast<std::size_t>((w.step_index - k + kHistory * 2) % kHistory)];
+    s.hp_history[static_cast<std::size_t>(k)] = last;
+  }
+}
+}  // namespace
+
+void fill_units(Context& c, TeamView& v) {
+  const World& w = c.world;
+  v.unit_count = 0;
+  v.index_of.fill(-1);
+  for (int i = 0; i < w.units_end; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Unit& u = w.units[at];
+    if (u.kind == UnitKind::None) {
+      v.seen_bits[at] = 0;
+      continue;
+    }
+    if (v.seen_generation[at] != u.generation) {
+      v.seen_generation[at] = u.generation;
+      v.seen_bits[at] = 0;
+    }
+    v.seen_bits[at] = static_cast<std::uint16_t>(v.seen_bits[at] << 1);
+    const bool own = u.team == v.team;
+    if (!own && (!u.alive || !unit_visible(w, v.team, u))) continue;
+    if (!u.alive && u.hero < 0) continue;
+    v.seen_bits[at] |= 1u;
+    SeenUnit& s = v.units[static_cast<std::size_t>(v.unit_count)];
+    fill_unit(c, v, u, s);
+    fill_history(w, u, v.seen_bits[at], s);
+    v.index_of[at] = v.unit_count++;
+    if (!own && u.kind == UnitKind::Courier) v.courier_seen_at = w.time;
+  }
+}
+
+void fill_projectiles(const Context& c, TeamView& v) {
+  const World& w = c.world;
+  v.projectile_count = 0;
+  for (int i = 0; i < w.projectiles_end && v.projectile_count < kViewProjectiles; ++i) {
+    const Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    if (p.kind == Projectile::Kind::None) continue;
+    if (p.team != v.team && !cell_visible(w, v.team, p.pos)) continue;
+    SeenProjectile& s = v.projectiles[static_cast<std::size_t>(v.projectile_count++)];
+    s = SeenProjectile{};
+    s.source = p.source;
+    s.target = p.target;
+    s.kind = p.kind;
+    s.side = p.team == v.team ? Side::Own : (p.team == kNeutralTeam ? Side::Neutral : Side::Enemy);
+    s.pos = p.pos;
+    s.direction = p.direction;
+    s.speed = p.speed;
+    s.ability = p.ability;
+    const int target = p.disjointed ? -1 : v.find(p.target);
+    if (target < 0 || p.speed <= 0) continue;
+    SeenUnit& hit = v.units[static_cast<std::size_t>(target)];
+    s.eta = std::max(distance(p.pos, hit.pos) / p.speed, kDt);
+    const Unit* source = w.get(p.source);
+    if (!source || p.kind != Projectile::Kind::Attack) continue;
+    s.source_tower = source->kind == UnitKind::Tower;
+    s.source_ranged_creep = source->kind == UnitKind::LaneCreep;
+    float* soonest = s.source_tower ? &hit.tower_eta : (s.source_ranged_creep ? &hit.ranged_creep_eta : nullptr);
+    if (soonest && (*soonest <= 0 || s.eta < *soonest)) *soonest = s.eta;
+  }
+  for (int i = 0; i < v.unit_count; ++i) {
+    const SeenUnit& s = v.units[static_cast<std::size_t>(i)];
+    if (s.kind != UnitKind::LaneCreep || !s.melee || !s.attacking) continue;
+    const int target = v.find(s.attack_target);
+    if (target >= 0) ++v.units[static_cast<std::size_t>(target)].melee_creeps_attacking;
+  }
+}
+
+void fill_areas(const Context& c, TeamView& v) {
+  const World& w = c.world;
+  v.area_count = 0;
+  for (const Area& a : w.areas) {
+    if (!a.active || v.area_count >= kViewAreas) continue;
+    if (a.team != v.team && !cell_visible(w, v.team, a.pos)) continue;
+    SeenArea& s = v.areas[static_cast<std::size_t>(v.area_count++)];
+    s.side = a.team == v.team ? Side::Own : (a.team == kNeutralTeam ? Side::Neutral : Side::Enemy);
+    s.pos = a.pos;
+    s.radius = a.radius;
+    s.starts_in = left(a.start, w.time);
+    s.remaining = left(a.until, w.time);
+    s.ability = a.ability;
+  }
+}
+
+void fill_pickups(const Context& c, TeamView& v) {
+  const World& w = c.world;
+  for (int i = 0; i < kMaxPickups; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Pickup& p = w.pickups[at];
+    SeenPickup& s = v.pickups[at];
+    const bool seen = cell_visible(w, v.team, p.pos);
+    s.pos = p.pos;
+    s.status = p.known[v.team];
+    if (i < static_cast<int>(c.tables.map->bounty_runes.size()))
+      s.kind = static_cast<std::int8_t>(PickupKind::Bounty);
+    else if (s.status != 1)
+      s.kind = -1;
+    else if (seen && p.present)
+      s.kind = p.kind;
+  }
+}
+
+}  // namespace dota
