@@ -21,27 +21,22 @@ bool spends_all_charges(const Program& p) {
 }
 
 void end_invisibility(Context& c, Unit& u) {
-  for (int i = u.modifiers; i >= 0;) {
-    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
-    const int next = m.next;
-    if (m.node >= 0 && node_of(c, m.ability, m.node).prim == Prim::Invis && !(m.flags & kModPassive)) remove_modifier(c, i);
-    i = next;
-  }
+  each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int i) {
+    if (n.prim == Prim::Invis && !(m.flags & kModPassive)) remove_modifier(c, i);
+  });
 }
 
 // Linken's Sphere and the like take the spell; true when it was blocked.
 bool blocked(Context& c, const Invocation& inv) {
   Unit* target = c.world.get(inv.target);
   if (!target || target->team == inv.team) return false;
-  for (int i = target->modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next) {
-    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
-    if (m.node < 0 || m.ready > c.world.time || !active(*target, m)) continue;
-    const EffectNode& n = node_of(c, m.ability, m.node);
-    if (n.prim != Prim::SpellBlock) continue;
+  bool taken = false;
+  each_modifier(c, *target, [&](Modifier& m, const EffectNode& n, int) {
+    if (taken || n.prim != Prim::SpellBlock || m.ready > c.world.time) return;
     m.ready = c.world.time + number(c, invocation_of(c, m), n, Role::Icd);
-    return true;
-  }
-  return false;
+    taken = true;
+  });
+  return taken;
 }
 
 // Switches an ability or item on or off; its "toggle" nodes last while it is on.
@@ -52,12 +47,9 @@ void toggle(Context& c, Unit& u, Invocation& inv, int slot) {
   if (a) a->toggled = on;
   if (item) item->toggle = on ? 1 : 0;
   if (on) return run_trigger(c, inv, Trigger::Toggle);
-  for (int i = u.modifiers; i >= 0;) {
-    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
-    const int next = m.next;
-    if (m.ability == inv.ability && node_of(c, m.ability, m.node).on == Trigger::Toggle) remove_modifier(c, i);
-    i = next;
-  }
+  each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int i) {
+    if (m.ability == inv.ability && n.on == Trigger::Toggle) remove_modifier(c, i);
+  });
 }
 
 void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
@@ -121,7 +113,10 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (s.ready > now || s.enabled_at > now || s.on_courier) return false;
   const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) || spends_charge(p) ||
                        spends_all_charges(p);
-  if (counted && s.charges <= 0) return false;
+  const bool stored = s.toggle > 0 && std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
+    return p.nodes[r].prim == Prim::RuneStore;
+  });
+  if (counted && s.charges <= 0 && !stored) return false;
   for (const std::uint16_t r : p.roots) {
     const Value* v = p.nodes[r].value(Role::DisabledAfterDamageByPlayer);
     if (v && u.last_damaged_by_hero + v->base.at(level) > c.world.time) return false;
@@ -175,6 +170,7 @@ void cast_effect(Context& c, Unit& caster, int slot, const Order& o) {
     return;
   }
   if (a->toggle) return toggle(c, caster, inv, slot);
+  if (use_stored_rune(c, caster, slot)) return;
   if (o.type == OrderType::CastUnit && blocked(c, inv)) return;
   // A tango on an ally hands one over instead of being eaten.
   for (const std::uint16_t r : a->program.roots)
@@ -231,18 +227,11 @@ void break_channel(Context& c, Unit& caster) {
 void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a) {
   if (a.is_item >= 0 || !caster.alive) return;
   World& w = c.world;
-  for (int i = caster.modifiers; i >= 0;) {
-    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
-    const int next = m.next;
-    if (m.node >= 0 && active(caster, m)) {
-      const EffectNode& n = node_of(c, m.ability, m.node);
-      if (n.prim == Prim::Proc && n.on == Trigger::OwnAbilityCast) {
-        Invocation inv = invocation_of(c, caster, m.ability, m.level);
-        run_range(c, inv, n.then_first, n.then_count);
-      }
-    }
-    i = next;
-  }
+  each_modifier(c, caster, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::Proc || n.on != Trigger::OwnAbilityCast) return;
+    Invocation inv = invocation_of(c, caster, m.ability, m.level);
+    run_range(c, inv, n.then_first, n.then_count);
+  });
   if (caster.team >= kTeams) return;
   for (HeroState& h : w.heroes) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;

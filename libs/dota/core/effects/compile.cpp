@@ -256,6 +256,8 @@ void ProgramCompiler::fill(std::uint16_t index, const Node& node, bool root) {
     }
     key(n, k, v, node);
   }
+  // What is carried by whoever learned or holds it has no meaning inside another effect.
+  if (!root && passive_at_root(n, true)) missing(p + " within another effect");
   if (n.given(Role::RevealsTargetWhileCasting)) n.status |= kRevealed;
   if (n.prim == Prim::StackGain && n.stack < 0) n.stack = intern_modifier(tables_, "stack_" + stack_);
   if (leaves_modifier(n))

@@ -33,6 +33,7 @@ int rank_of(const Context& c, const Unit& u, int ability) {
 void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
   if (ability < 0 || level <= 0) return;
   const Program& p = program_of(c, ability);
+  if (u.hero < 0 && !p.missing.empty()) return;  // a creep's ability works whole or not at all
   const Invocation inv = invocation_of(c, u, ability, level);
   for (const std::uint16_t root : p.roots) {
     const EffectNode& n = p.nodes[root];

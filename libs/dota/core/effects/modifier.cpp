@@ -69,14 +69,20 @@ void as_learned(Context& c, Invocation& inv, const EffectNode& n, int node) { ad
 }  // namespace
 
 void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNode& n, int node, int amount) {
-  Modifier* m = find_modifier(c.world, bearer, n.modifier);
-  const int before = m && m->source == inv.caster ? m->stacks : 0;
-  m = add_modifier(c, bearer, inv, n, node, n.given(Role::Dur) ? number(c, inv, n, Role::Dur) : kForever);
+  // Stacks that run out sit beside the passive that gains them; lasting ones are counted on it. Each gain renews the
+  // time of all of them.
+  const bool timed = n.given(Role::Dur);
+  const bool beside = timed && n.passive;
+  int before = 0;
+  each_modifier(c, bearer, [&](Modifier& m, const EffectNode&, int) {
+    if (m.name == n.modifier && m.source == inv.caster && ((m.flags & kModAura) != 0) == beside) before = m.stacks;
+  });
+  Modifier* m = add_modifier(c, bearer, inv, n, node, timed ? number(c, inv, n, Role::Dur) : kForever, beside);
   if (!m) return;
   int limit = 255;
   if (n.given(Role::Max)) limit = std::min(limit, static_cast<int>(number(c, inv, n, Role::Max)));
   m->stacks = static_cast<std::uint8_t>(std::clamp(before + amount, 0, limit));
-  if (!n.given(Role::Dur)) {
+  if (!timed) {
     m->flags |= kModKept;
     if (AbilityState* a = ability_state(c.world, bearer, slot_of(c, bearer, inv.ability)))
       a->stacks = static_cast<std::int8_t>(std::min<int>(m->stacks, 127));

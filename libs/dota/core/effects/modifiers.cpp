@@ -26,15 +26,13 @@ std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode&
   std::uint8_t f = 0;
   const bool hostile = target.team != inv.team;
   if (hostile) f |= kModDebuff;
-  if (n.given(Role::PiercesImmunity)) f |= kModPierces;
   if (inv.ability >= 0) {
     const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(inv.ability)];
-    switch (a.program.dispellable) {
+    switch (n.prim == Prim::SpellImmune ? Dispellable::No : a.program.dispellable) {
       case Dispellable::Yes: f |= kModDispellable; break;
       case Dispellable::Strong: f |= kModStrong; break;
       case Dispellable::No: break;
     }
-    if (a.pierces_immunity || a.program.pierces_immunity) f |= kModPierces;
     if (n.passive && c.world.handle(target) == inv.caster) {
       f = static_cast<std::uint8_t>((f & ~(kModDispellable | kModStrong)) | kModPassive);
       if (a.is_item < 0 && a.max_level > 0 && a.owner_unit >= 0) f |= kModBreakable;

@@ -11,20 +11,33 @@ enum ModifierFlag : std::uint8_t {
   kModDebuff = 4,        // put on by an enemy
   kModPassive = 8,       // there while the ability is learned or the item is held
   kModAura = 16,         // put on by an aura
-  kModPierces = 32,      // stays when its bearer becomes spell immune
   kModBreakable = 64,    // a passive of an ability: does nothing while its bearer is broken
   kModKept = 128         // survives death
 };
 
+bool active(const Unit& u, const Modifier& m);  // false: a passive that Break has switched off
 // Puts the node's modifier on the target for `duration` seconds (kForever: no end), or refreshes it when the same
 // source already has it there. nullptr: the pool is full.
-// `aura`: what an aura puts on the units near its carrier.
+// `aura`: it comes from a carrier that may have the same name, as what an aura puts on the units near.
 Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const EffectNode& n, int node, float duration,
                        bool aura = false);
 // The same on every unit the node acts on, for the node's own duration.
 void add_to_targets(Context& c, const Invocation& inv, const EffectNode& n, int node);
 // How long the node's modifier lasts on that unit: creep and ranged variants, status resistance of enemies.
 float duration_on(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);
+// Runs f(modifier, node, index) for the unit's modifiers that work now, first come first. f may remove modifiers, and
+// the unit may die of it: what is freed on the way is not gone into.
+template <class F>
+void each_modifier(Context& c, Unit& u, F&& f) {
+  const std::int16_t owner = c.world.handle(u).index;
+  for (int i = u.modifiers; i >= 0;) {
+    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    if (m.owner != owner) return;
+    const int next = m.next;
+    if (m.node >= 0 && active(u, m)) f(m, node_of(c, m.ability, m.node), i);
+    i = next;
+  }
+}
 // Recomputes the stats a modifier gives from its node. Returns whether anything changed.
 bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target, Modifier& m);
 void remove_modifier(Context& c, int index);
@@ -36,12 +49,13 @@ void refresh_status(const Context& c, Unit& u);
 void mark_dirty(const Context& c, Unit& u);  // stats and status follow its modifiers anew
 // The run a modifier's own effects belong to.
 Invocation invocation_of(const Context& c, const Modifier& m);
-bool active(const Unit& u, const Modifier& m);  // false: a passive that Break has switched off
 // Adds to the named stack of a stack_gain node that the unit bears, up to its maximum.
 void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNode& n, int node, int amount);
 // Seconds that something renewed once a timestep lasts, so that it does not lapse between two renewals.
 constexpr float kRenewed = (kFramesPerStep + 1) * kDt;
 void aura_frame(Context& c, Modifier& carrier, const EffectNode& n);  // auras.cpp, once a timestep
+bool use_stored_rune(Context& c, Unit& hero, int slot);  // runes.cpp: true when the slot's bottle held one
+void bottles_frame(Context& c, Unit& hero);              // runes.cpp: refilling, runes that are kept no longer
 void finish_teleport(Context& c, Unit& u, Vec2 goal);  // motion.cpp
 void break_channel(Context& c, Unit& caster);                         // casting.cpp: the channel ends unfinished
 

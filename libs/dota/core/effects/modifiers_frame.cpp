@@ -138,6 +138,7 @@ void modifiers_frame(Context& c) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive) continue;
     reveal_aimed_at(c, *u);
+    bottles_frame(c, *u);
     const bool enabled = std::any_of(h.items.begin(), h.items.begin() + kInventory, [&](const ItemState& i) {
       return i.id >= 0 && i.enabled_at <= w.time && i.enabled_at > w.time - kFramesPerStep * kDt - kTimeSlack;
     });

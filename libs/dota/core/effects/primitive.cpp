@@ -107,6 +107,7 @@ constexpr PrimitiveSpec kSpecs[] = {
     {Prim::ToggleStat, "stats amount", ""},
     {Prim::PlaceWard, "unit life", "vision: the ward's row of units.json; true_sight: the ward's row of units.json"},
     {Prim::Transmute, "gold xp_mult", ""},
+    {Prim::RuneStore, "", ""},
     {Prim::ItemTransferCharge, "gives", ""},
 };
 

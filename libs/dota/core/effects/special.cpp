@@ -49,7 +49,7 @@ Execute execute_special(Prim p) {
     case Prim::Transmute: return transmute;
     case Prim::ItemTransferCharge: return transfer;
     case Prim::ChargeOnNearbyCast: case Prim::ChargeOnNearbyDeath: case Prim::ToggleStat: case Prim::SpellBlock:
-    case Prim::Reincarnate: case Prim::Deliver:
+    case Prim::Reincarnate: case Prim::RuneStore:
       return carried;
     default: return nullptr;
   }

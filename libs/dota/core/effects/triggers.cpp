@@ -8,18 +8,6 @@ namespace dota {
 
 namespace {
 
-// Runs f(modifier, node, index) for the unit's modifiers that work now. f may remove the one it is given.
-template <class F>
-void each_modifier(Context& c, Unit& u, F&& f) {
-  for (int i = u.modifiers; i >= 0;) {
-    Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
-    if (m.owner < 0) return;
-    const int next = m.next;
-    if (m.node >= 0 && active(u, m)) f(m, node_of(c, m.ability, m.node), i);
-    i = next;
-  }
-}
-
 bool of_player(const World& w, const Unit& u) {
   if (u.kind == UnitKind::Hero) return true;
   const Unit* owner = w.get(u.owner);
