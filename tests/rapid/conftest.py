@@ -2,16 +2,37 @@
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import redis
 
+from rapid.blobs import BlobStore
 from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.rpc.server import RpcServer, serve
+from rapid.store.parameters import ParameterStore
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
+
+
+def at(server: Any) -> str:
+    return f"127.0.0.1:{server.port}"
+
+
+def tensors(seed: int, size: int = 50_000) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {"w": rng.standard_normal((size // 10, 10)).astype(np.float32), "bias": rng.standard_normal(7).astype(
+        np.float32), "steps": np.array(seed, np.int64), "ids": rng.integers(0, 9, 3).astype(np.uint16)}
+
+
+def same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        assert left[name].dtype == right[name].dtype
+        np.testing.assert_array_equal(left[name], right[name])
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +63,16 @@ def database(redis_server: RunningRedis) -> Iterator[redis.Redis]:
 @pytest.fixture
 def store_config() -> StoreConfig:
     return StoreConfig(chunk_mebibytes=0.0625, keep_versions=2, grace_seconds=30, archive_every=1)
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> BlobStore:
+    return BlobStore(str(tmp_path / "blobs"))
+
+
+@pytest.fixture
+def store(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> ParameterStore:
+    return ParameterStore(database, database, "r", store_config, blobs)
 
 
 @pytest.fixture

@@ -23,32 +23,10 @@ from rapid.embedded_redis import EmbeddedRedis
 from rapid.store import bulk
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.parameters import MAX_VALUE_BYTES, ParameterStore
+from tests.rapid.conftest import same, tensors
 from tests.rapid.processes_of_tests import eventually
 
 ROOT = Path(__file__).parents[2]
-
-
-def tensors(seed: int, size: int = 50_000) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return {"w": rng.standard_normal((size // 10, 10)).astype(np.float32), "bias": rng.standard_normal(7).astype(
-        np.float32), "steps": np.array(seed, np.int64), "ids": rng.integers(0, 9, 3).astype(np.uint16)}
-
-
-def same(left: dict[str, np.ndarray], right: dict[str, np.ndarray]) -> None:
-    assert left.keys() == right.keys()
-    for name in left:
-        assert left[name].dtype == right[name].dtype
-        np.testing.assert_array_equal(left[name], right[name])
-
-
-@pytest.fixture
-def blobs(tmp_path: Path) -> BlobStore:
-    return BlobStore(str(tmp_path / "blobs"))
-
-
-@pytest.fixture
-def store(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> ParameterStore:
-    return ParameterStore(database, database, "r", store_config, blobs)
 
 
 def test_a_version_comes_back_whole(store: ParameterStore) -> None:
@@ -170,62 +148,6 @@ def test_a_version_gone_everywhere_says_so(database: redis.Redis, store_config: 
         store.fetch(-1)
 
 
-def test_an_empty_params_redis_is_no_loss(database: redis.Redis, store: ParameterStore) -> None:
-    """The params Redis has no persistence: after its restart the head comes from the blob store."""
-    store.publish(0, tensors(0), {"v": 0})
-    for key in database.scan_iter("five:r:params*"):
-        database.delete(key)
-    assert store.head() == 0
-    same(store.fetch(0)[0], tensors(0))
-    store.publish(1, tensors(1), {"v": 1})
-    same(store.fetch(1)[0], tensors(1))
-
-
-def test_only_some_versions_are_archived_for_ever(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,
-                                                  tmp_path: Path) -> None:
-    """The newest always are, so that a params Redis that died empty is no loss."""
-    config = store_config.model_copy(update={"archive_every": 4, "keep_archived": 2})
-    store = ParameterStore(database, database, "r", config, blobs)
-    store.publish(0, tensors(0), {})
-    store.publish(1, tensors(0), {})  # the same contents, kept apart
-    store.pin(1, "a reference")
-    for version in range(2, 12):
-        store.publish(version, tensors(version), {"v": version})
-    kept = [0, 1, 4, 8, 10, 11]
-    assert [r.version for r in store.records() if r.blob] == kept
-    assert blobs.refs("r/versions") == [f"r/versions/{v:010d}" for v in kept]
-    assert len([p for p in (tmp_path / "blobs" / "objects").rglob("*") if p.is_file()]) == len(kept)
-    assert store.pins() == {1: "a reference"}
-    database.delete(*database.scan_iter("five:r:params*"))
-    for version in kept[2:]:
-        same(store.fetch(version)[0], tensors(version))
-    same(store.fetch(1)[0], tensors(0))
-    with pytest.raises(VersionMissing):
-        store.fetch(5)
-    with pytest.raises(VersionMissing, match="version 5 .* cannot be kept"):
-        store.pin(5, "too late")
-    assert store.pins() == {1: "a reference"}
-
-
-def test_nothing_is_archived_where_that_is_off(database: redis.Redis, store_config: StoreConfig,
-                                               blobs: BlobStore) -> None:
-    store = ParameterStore(database, database, "r", store_config.model_copy(update={"archive_every": 0}), blobs)
-    for version in range(4):
-        store.publish(version, tensors(version), {})
-    assert blobs.refs() == []
-
-
-def test_an_archive_that_a_dead_publisher_owed_is_made_up_for(database: redis.Redis, store_config: StoreConfig,
-                                                             blobs: BlobStore) -> None:
-    ParameterStore(database, database, "r", store_config).publish(0, tensors(0), {"v": 0})
-    store = ParameterStore(database, database, "r", store_config, blobs)
-    store.publish(1, tensors(1), {"v": 1})
-    record = store.record(0)
-    assert record is not None and record.blob is not None
-    database.delete(*database.scan_iter("five:r:params:0:*"))
-    same(store.fetch(0)[0], tensors(0))
-
-
 def test_damaged_chunks_are_noticed(store: ParameterStore, database: redis.Redis) -> None:
     store.publish(0, tensors(0), {})
     chunk = next(database.scan_iter("five:r:params:0:*:1"))
@@ -253,15 +175,6 @@ def test_bfloat16_carried_and_converted(store: ParameterStore, database: redis.R
     np.testing.assert_array_equal(arrays["bias"], values["bias"])  # vectors stay exact
     record = half.record(0)
     assert record is not None and record.bytes < values["w"].nbytes
-
-
-def test_archived_bfloat16_comes_back_alike(store: ParameterStore, database: redis.Redis) -> None:
-    bits = to_bfloat16(tensors(0)["w"])
-    store.publish(0, {"w": bits}, {}, bfloat16=("w",))
-    database.delete(*database.scan_iter("five:r:params:0:*"))
-    arrays, meta = store.fetch(0, keep_bfloat16=True)
-    np.testing.assert_array_equal(arrays["w"], bits)
-    assert meta["bfloat16"] == ["w"]
 
 
 PUBLISHER = """

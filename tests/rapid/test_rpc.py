@@ -2,10 +2,7 @@
 
 import asyncio
 import logging
-import ssl
-import subprocess
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -16,8 +13,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from protos.five.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
 from rapid import wire
-from rapid.config import RpcConfig, TlsConfig
-from rapid.rpc import security
+from rapid.config import RpcConfig
 from rapid.rpc.channel import aio_channel, backoff, call_with_retry, channel
 from rapid.rpc.errors import (
     CallFailed,
@@ -27,6 +23,7 @@ from rapid.rpc.errors import (
     NotFound,
     Unavailable,
     check_size,
+    failure_from,
     failure_of,
     status_of,
 )
@@ -327,6 +324,12 @@ async def test_the_blocking_channel_carries_the_token(start_server: Any, service
         await asyncio.to_thread(call, "wrong")
 
 
+def test_a_call_that_broke_off_while_sending_may_be_tried_again() -> None:
+    assert failure_from(CODE.INTERNAL, "Internal error from Core", "t", "m").may_retry
+    assert not failure_from(CODE.INTERNAL, "internal error (KeyError); the server's log has the details", "t",
+                            "m").may_retry
+
+
 def test_pauses_double_to_their_maximum_with_jitter() -> None:
     config = RpcConfig(backoff_seconds=0.1, max_backoff_seconds=1.0)
     pauses = backoff(config)
@@ -339,87 +342,3 @@ def test_status_of_redis_being_away() -> None:
     assert status_of(redis.ConnectionError("refused"))[0] is CODE.UNAVAILABLE
     assert status_of(redis.TimeoutError("slow"))[0] is CODE.UNAVAILABLE
     assert status_of(redis.ResponseError("WRONGTYPE"))[0] is CODE.INTERNAL
-
-
-# Tokens.
-
-def test_tokens_come_from_the_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FIVE_TOKEN", raising=False)
-    assert security.load_token(RpcConfig()) is None
-    monkeypatch.setenv("FIVE_TOKEN", " from-env \n")
-    assert security.load_token(RpcConfig()) == "from-env"
-    path = tmp_path / "deep" / "token"
-    token = security.write_token(path)
-    assert path.stat().st_mode & 0o777 == 0o600 and len(token) > 30
-    assert security.write_token(path) == token
-    assert security.load_token(RpcConfig(token_file=str(path))) == token
-    with pytest.raises(ValueError, match="rpc.token_file.*No such file"):
-        security.load_token(RpcConfig(token_file=str(tmp_path / "none")))
-    path.write_text("\n")
-    with pytest.raises(ValueError, match="is empty"):
-        security.load_token(RpcConfig(token_file=str(path)))
-    assert security.write_token(path) not in ("", token)
-
-
-def test_tokens_are_compared_whole() -> None:
-    assert security.is_authorised(None, None)
-    assert security.is_authorised("t", "Bearer t")
-    for presented in (None, "", "t", "bearer t", "Bearer ", "Bearer tt", "Basic t", "Bearer é"):
-        assert not security.is_authorised("t", presented)
-
-
-# TLS.
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-
-    def openssl(*arguments: str) -> None:
-        try:
-            subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=folder)
-        except FileNotFoundError:
-            pytest.skip("openssl is not installed")
-
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "ca.key",
-            "-out", "ca.pem", "-days", "2", "-subj", "/CN=test authority")
-    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "server.key",
-            "-out", "server.csr", "-subj", "/CN=five", "-addext", "subjectAltName=DNS:five.test")
-    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out",
-            "server.pem", "-days", "2", "-copy_extensions", "copy")
-    assert ssl.OPENSSL_VERSION
-    return folder
-
-
-async def test_tls_switch(certificates: Path, rpc_config: RpcConfig, servicer: Inference) -> None:
-    tls = TlsConfig(authority=str(certificates / "ca.pem"), certificate=str(certificates / "server.pem"),
-                    key=str(certificates / "server.key"), require_client_certificate=True)
-    server = await serve("127.0.0.1:0", [(ADD, servicer)], rpc_config.model_copy(update={"tls": tls}), TOKEN)
-
-    async def newest(client: TlsConfig | None) -> int:
-        config = rpc_config.model_copy(update={"tls": client, "retries": 0})
-        connection, stub, metadata = stub_of(server.port, config)
-        try:
-            answer = await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
-            return int(answer.newest_version)
-        finally:
-            await connection.close()
-
-    trusted = tls.model_copy(update={"server_name": "five.test"})
-    assert await newest(trusted) == 7
-    for wrong in (None, trusted.model_copy(update={"server_name": "other.test"}),
-                  TlsConfig(authority=trusted.authority, server_name="five.test")):
-        with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await newest(wrong)
-        assert caught.value.code() is CODE.UNAVAILABLE
-    await server.stop(0)
-
-
-def test_tls_files_are_named_when_missing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="certificate and key are given together"):
-        TlsConfig(certificate="x")
-    with pytest.raises(ValueError, match=r"rpc.tls.authority /nowhere: No such file"):
-        security.channel_credentials(TlsConfig(authority="/nowhere"))
-    with pytest.raises(ValueError, match="a server needs certificate and key"):
-        security.server_credentials(TlsConfig(authority="/nowhere"))
-
-

@@ -16,7 +16,7 @@ from rapid import wire
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller, require_addresses
 from rapid.rpc.channel import Channel, aio_channel, backoff
-from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
+from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_from, failure_of
 
 Array = npt.NDArray[Any]
 SERVICE = "five.v1.InferenceService"
@@ -116,8 +116,7 @@ class _Stream:
                 if answer is grpc.aio.EOF:  # type: ignore[attr-defined]
                     code = await self._call.code()
                     if code is not StatusCode.OK:
-                        details = await self._call.details()
-                        reason = CallFailed(code, self.target, METHOD, details or "no reason given")
+                        reason = failure_from(code, await self._call.details(), self.target, METHOD)
                     break
                 future = self._pending.get(answer.request_id)
                 if future is not None and not future.done():

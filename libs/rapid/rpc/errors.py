@@ -115,10 +115,20 @@ _TOO_LARGE = re.compile(r"(Sent|Received) message larger than max \((\d+) vs\. (
 _OWN_LIMIT = re.compile(r"CLIENT: ", re.IGNORECASE)
 
 
+# What grpc.aio answers a write with when the connection or the call ended under it.
+_BROKE_OFF = "Internal error from Core"
+
+
 def failure_of(error: grpc.aio.AioRpcError, target: str, method: str) -> CallFailed:
     """A gRPC error as one that says where it happened and, where it is known, what to do."""
-    code = error.code()
-    details = error.details() or "no reason given"
+    return failure_from(error.code(), error.details() or "", target, method)
+
+
+def failure_from(code: StatusCode, details: str, target: str, method: str) -> CallFailed:
+    """The same from a status code and its details."""
+    details = details or "no reason given"
+    if code is StatusCode.INTERNAL and _BROKE_OFF in details:
+        return CallFailed(StatusCode.UNAVAILABLE, target, method, "the call ended while a message was being sent")
     too_large = _TOO_LARGE.search(details)
     if too_large:
         size, limit = int(too_large[2]), int(too_large[3])

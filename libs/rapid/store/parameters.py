@@ -11,7 +11,6 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,9 +20,10 @@ import xxhash
 
 from rapid import tensorfile
 from rapid.bfloat16 import from_bfloat16, to_bfloat16
-from rapid.blobs import BlobMissing, BlobStore, Ref
+from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store import bulk
+from rapid.store.archive import Contents, VersionArchive, VersionRecord, parse_record
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.keys import Keys
 
@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Array = npt.NDArray[Any]
-Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, which are bfloat16
 
 MAX_VALUE_BYTES = 512 << 20  # of a Redis value; one byte more and the server drops the connection
 
@@ -48,29 +47,6 @@ redis.call('PUBLISH', ARGV[4], ARGV[1])
 return 1
 """
 
-# Adds the blob's address to a version's record.
-_ARCHIVED = """
-local known = redis.call('HGET', KEYS[1], ARGV[1])
-if not known then return 0 end
-local record = cjson.decode(known)
-record['blob'] = ARGV[2]
-record['blob_bytes'] = tonumber(ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(record))
-return 1
-"""
-
-
-@dataclass(frozen=True)
-class VersionRecord:
-    """What the run remembers of a version for ever. ``blob`` is set once it is archived."""
-
-    version: int
-    digest: str
-    bytes: int
-    created_at: float
-    blob: Ref | None
-
-
 def _check(version: int) -> None:
     if version < 0:
         raise ValueError(f"version {version}: versions count from 0")
@@ -85,7 +61,7 @@ class ParameterStore:
         self._state = state
         self._keys = Keys(run)
         self._config = config
-        self._blobs = blobs
+        self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
         if config.chunk_bytes > MAX_VALUE_BYTES:
             raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
 
@@ -199,59 +175,38 @@ class ParameterStore:
                 self.archive(version, contents if version == published else None)
         for version, digest in kept[:-self._config.keep_versions]:
             self._remove(version, digest, self._config.grace_seconds)
-        self._forget()
-
-    def _forget(self) -> None:
-        """Deletes archived versions that were not to stay and are no longer among the newest."""
-        if self._blobs is None:
-            return
-        passed: Any = self._state.zrange(self._keys.passing, 0, -1 - self._config.keep_archived)
-        for version in map(int, passed):
-            if not self._state.hexists(self._keys.pins, str(version)):
-                self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), "", "0")
-                self._blobs.remove_ref(self._blob_name(version))
-            self._state.zrem(self._keys.passing, str(version))
-
-    def pin(self, version: int, why: str) -> None:
-        """Keeps an archived version for ever, whatever ``store.archive_every`` says (a rated reference, say).
-
-        Raises VersionMissing when it is not, or no longer, archived.
-        """
-        self._state.hset(self._keys.pins, str(version), why)
-        record = self.record(version)
-        if record is None or record.blob is None:
-            self._state.hdel(self._keys.pins, str(version))
-            raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be kept")
-
-    def pins(self) -> dict[int, str]:
-        """Versions that are kept, and why."""
-        rows: Any = self._state.hgetall(self._keys.pins)
-        return {int(version): why.decode() for version, why in sorted(rows.items(), key=lambda row: int(row[0]))}
+        if self._archive is not None:
+            self._archive.forget()
 
     def _archive_due(self, version: int) -> bool:
-        if self._blobs is None or self._config.archive_every == 0:
+        if self._archive is None or self._config.archive_every == 0:
             return False
         record = self.record(version)
         return record is not None and record.blob is None
 
     def archive(self, version: int, contents: Contents | None = None) -> Ref:
         """Copies a version to the blob store. Raises ValueError without one, VersionMissing."""
-        if self._blobs is None:
+        if self._archive is None:
             raise ValueError("there is no blob store to archive to (blobs.url)")
         if contents is None:
             found = self._from_redis(version, None)
             if found is None:
                 raise VersionMissing(f"version {version} of run {self._keys.run} is no longer in Redis")
             contents = found[0], found[1].meta, found[1].bfloat16
-        name = self._blob_name(version)
-        if self._config.archive_every == 0 or version % self._config.archive_every:
-            self._state.zadd(self._keys.passing, {str(version): version})
-        ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
-        self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest, str(ref.size))
-        return ref
+        return self._archive.put(version, contents)
 
-    def _blob_name(self, version: int) -> str:
-        return f"{self._keys.run}/versions/{version:010d}"
+    def pin(self, version: int, why: str) -> None:
+        """Keeps an archived version for ever, whatever ``store.archive_every`` says (a rated reference, say).
+
+        Raises VersionMissing when it is not, or no longer, archived.
+        """
+        if self._archive is None:
+            raise VersionMissing("there is no blob store, so no version is kept for ever (blobs.url)")
+        self._archive.pin(version, why)
+
+    def pins(self) -> dict[int, str]:
+        """Versions that are kept for ever, and why."""
+        return {} if self._archive is None else self._archive.pins()
 
     # Reading.
 
@@ -263,12 +218,12 @@ class ParameterStore:
     def record(self, version: int) -> VersionRecord | None:
         """What is remembered of a version; None for one that was never published."""
         text: Any = self._state.hget(self._keys.versions, str(version))
-        return None if text is None else _record(version, text)
+        return None if text is None else parse_record(version, text)
 
     def records(self) -> list[VersionRecord]:
         """All versions ever published, in order."""
         rows: Any = self._state.hgetall(self._keys.versions)
-        return sorted((_record(int(v), text) for v, text in rows.items()), key=lambda r: r.version)
+        return sorted((parse_record(int(v), text) for v, text in rows.items()), key=lambda r: r.version)
 
     def stored(self) -> list[int]:
         """Versions that are in Redis now, in order."""
@@ -339,14 +294,7 @@ class ParameterStore:
         return index.arrays(data), index
 
     def _from_blobs(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
-        if self._blobs is None:
-            return None
-        record = self.record(version)
-        try:
-            ref = record.blob if record and record.blob else self._blobs.ref(self._blob_name(version))
-            return tensorfile.parse(self._blobs.get_array(ref))
-        except BlobMissing:
-            return None
+        return None if self._archive is None else self._archive.get(version)
 
     # Watching.
 
@@ -404,12 +352,6 @@ def _checksum(pieces: Sequence[memoryview]) -> str:
     for piece in pieces:
         state.update(piece)
     return state.hexdigest()
-
-
-def _record(version: int, text: bytes) -> VersionRecord:
-    row = json.loads(text)
-    blob = Ref(row["blob"], int(row["blob_bytes"])) if row.get("blob") else None
-    return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob)
 
 
 def _listed(versions: Sequence[int]) -> str:

@@ -1,0 +1,113 @@
+"""Archived versions of a run's parameters: safetensors in the blob store.
+
+Versions that are multiples of ``store.archive_every`` stay for ever, and so do pinned ones; the others go once they
+are no longer among the newest ``store.keep_archived``.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+import redis
+
+from rapid import tensorfile
+from rapid.blobs import BlobMissing, BlobStore, Ref
+from rapid.config import StoreConfig
+from rapid.store.errors import VersionMissing
+from rapid.store.keys import Keys
+
+Array = npt.NDArray[Any]
+Contents = tuple[Mapping[str, Array], Mapping[str, Any], Collection[str]]  # arrays, metadata, which are bfloat16
+
+# Adds the blob's address to a version's record.
+_ARCHIVED = """
+local known = redis.call('HGET', KEYS[1], ARGV[1])
+if not known then return 0 end
+local record = cjson.decode(known)
+record['blob'] = ARGV[2]
+record['blob_bytes'] = tonumber(ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], cjson.encode(record))
+return 1
+"""
+
+
+@dataclass(frozen=True)
+class VersionRecord:
+    """What the run remembers of a version for ever. ``blob`` is set once it is archived."""
+
+    version: int
+    digest: str
+    bytes: int
+    created_at: float
+    blob: Ref | None
+
+
+def parse_record(version: int, text: bytes) -> VersionRecord:
+    """A version's record from its JSON."""
+    row = json.loads(text)
+    blob = Ref(row["blob"], int(row["blob_bytes"])) if row.get("blob") else None
+    return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob)
+
+
+class VersionArchive:
+    """Versions of one run in a blob store, and what the run's state knows of them."""
+
+    def __init__(self, state: redis.Redis, run: str, config: StoreConfig, blobs: BlobStore) -> None:
+        self._state = state
+        self._keys = Keys(run)
+        self._config = config
+        self._blobs = blobs
+
+    def _name(self, version: int) -> str:
+        return f"{self._keys.run}/versions/{version:010d}"
+
+    def _record(self, version: int) -> VersionRecord | None:
+        text: Any = self._state.hget(self._keys.versions, str(version))
+        return None if text is None else parse_record(version, text)
+
+    def put(self, version: int, contents: Contents) -> Ref:
+        """Stores a version and notes where it is."""
+        name = self._name(version)
+        if self._config.archive_every == 0 or version % self._config.archive_every:
+            self._state.zadd(self._keys.passing, {str(version): version})
+        ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
+        self._note(version, ref)
+        return ref
+
+    def _note(self, version: int, ref: Ref | None) -> None:
+        self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest if ref else "",
+                         str(ref.size if ref else 0))
+
+    def get(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
+        """Arrays and index of a version; None when it is not archived. Raises Corrupt."""
+        record = self._record(version)
+        try:
+            ref = record.blob if record and record.blob else self._blobs.ref(self._name(version))
+            return tensorfile.parse(self._blobs.get_array(ref))
+        except BlobMissing:
+            return None
+
+    def forget(self) -> None:
+        """Deletes versions that were not to stay and are no longer among the newest."""
+        passed: Any = self._state.zrange(self._keys.passing, 0, -1 - self._config.keep_archived)
+        for version in map(int, passed):
+            if not self._state.hexists(self._keys.pins, str(version)):
+                self._note(version, None)
+                self._blobs.remove_ref(self._name(version))
+            self._state.zrem(self._keys.passing, str(version))
+
+    def pin(self, version: int, why: str) -> None:
+        """Keeps an archived version for ever. Raises VersionMissing when it is not archived."""
+        # First the pin, then the look: a deletion in between is seen.
+        self._state.hset(self._keys.pins, str(version), why)
+        record = self._record(version)
+        if record is None or record.blob is None:
+            self._state.hdel(self._keys.pins, str(version))
+            raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be kept")
+
+    def pins(self) -> dict[int, str]:
+        """Pinned versions, and why."""
+        rows: Any = self._state.hgetall(self._keys.pins)
+        return {int(version): why.decode() for version, why in sorted(rows.items(), key=lambda row: int(row[0]))}

@@ -1,0 +1,136 @@
+"""The experience client against real loopback servers that break off, stay away and push back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protos.five.v1 import experience_pb2, experience_pb2_grpc
+from rapid import wire
+from rapid.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient, Segment
+from rapid.config import RpcConfig
+from rapid.rpc.errors import CallFailed, MessageTooLarge, Unavailable
+from tests.rapid.conftest import TOKEN, at
+
+LAYOUT = "0011223344556677"
+
+
+class Buffer(experience_pb2_grpc.ExperienceServiceServicer):
+    """Counts each segment once; acknowledges while its gate is open."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.arrived: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.break_after: int | None = None
+
+    async def Push(self, request_iterator: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
+        async for request in request_iterator:
+            wire.decode_set(request.tensors, LAYOUT)
+            self.arrived.append(request.segment_id)
+            verdict = DUPLICATE if request.segment_id in self.seen else ACCEPTED
+            if verdict == ACCEPTED:
+                self.seen.append(request.segment_id)
+            if self.break_after is not None and len(self.arrived) >= self.break_after:
+                self.break_after = None
+                raise Unavailable("breaking off before the acknowledgement")
+            await self.gate.wait()
+            yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=verdict)
+
+
+ADD_EXPERIENCE = experience_pb2_grpc.add_ExperienceServiceServicer_to_server
+
+
+def segment(i: int, size: int = 10) -> Segment:
+    return Segment(1, {"x": np.full(size, i, np.float16), "y": np.full(2, i, np.float32)}, 1.0, 2.0, 3, 4, 5,
+                   created_at=6.0, segment_id=f"{i:032x}")
+
+
+async def test_segments_arrive_once_and_in_order(start_server: Any, rpc_config: RpcConfig) -> None:
+    buffer = Buffer()
+    server = await start_server(ADD_EXPERIENCE, buffer)
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "rollout-0", TOKEN, in_flight=3,
+                                sparse=("x",)) as client:
+        for i in range(20):
+            await client.push(segment(i))
+            assert client.unacknowledged <= 3
+        assert await client.flush(5)
+        assert buffer.seen == [f"{i:032x}" for i in range(20)] == buffer.arrived
+        assert client.verdicts == {ACCEPTED: 20} and client.resent == 0
+
+
+async def test_a_full_window_sets_the_pace(start_server: Any, rpc_config: RpcConfig) -> None:
+    buffer = Buffer()
+    buffer.gate.clear()
+    server = await start_server(ADD_EXPERIENCE, buffer)
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=2) as client:
+        await client.push(segment(0))
+        await client.push(segment(1))
+        third = asyncio.create_task(client.push(segment(2)))
+        await asyncio.sleep(0.3)
+        assert not third.done() and client.unacknowledged == 2
+        assert not await client.flush(0.1)
+        buffer.gate.set()
+        await asyncio.wait_for(third, 5)
+        assert await client.flush(5)
+
+
+async def test_what_was_not_acknowledged_is_sent_again_and_counts_once(start_server: Any,
+                                                                       rpc_config: RpcConfig) -> None:
+    buffer = Buffer()
+    buffer.break_after = 5
+    server = await start_server(ADD_EXPERIENCE, buffer)
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=4) as client:
+        for i in range(12):
+            await client.push(segment(i))
+        assert await client.flush(5)
+        assert sorted(buffer.seen) == [f"{i:032x}" for i in range(12)]
+        assert len(buffer.arrived) > 12 and client.resent >= 1
+        assert client.verdicts[DUPLICATE] >= 1 and client.verdicts.total() == 12
+
+
+async def test_segments_wait_for_an_optimizer_that_comes_later(start_server: Any, rpc_config: RpcConfig) -> None:
+    placeholder = await start_server(ADD_EXPERIENCE, Buffer())
+    await placeholder.stop(0)
+    async with ExperienceClient([at(placeholder)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=8) as client:
+        for i in range(5):
+            await client.push(segment(i))
+        await asyncio.sleep(0.3)
+        buffer = Buffer()
+        await start_server(ADD_EXPERIENCE, buffer, port=placeholder.port)
+        assert await client.flush(5)
+        assert buffer.seen == [f"{i:032x}" for i in range(5)]
+
+
+async def test_another_optimizer_is_taken_when_the_own_one_stays_away(start_server: Any,
+                                                                      rpc_config: RpcConfig) -> None:
+    buffer = Buffer()
+    server = await start_server(ADD_EXPERIENCE, buffer)
+    config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
+    async with ExperienceClient(["127.0.0.1:1", at(server)], config, LAYOUT, "r", "0", TOKEN,
+                                failover_seconds=0.5) as client:
+        await client.push(segment(0))
+        assert await client.flush(5)
+        assert buffer.seen == [f"{0:032x}"]
+
+
+async def test_a_refusal_reaches_the_pusher(start_server: Any, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD_EXPERIENCE, Buffer())
+    async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", TOKEN, in_flight=1) as client:
+        await client.push(segment(0))
+        with pytest.raises(CallFailed, match=f"ffffffffffffffff.*{LAYOUT}"):
+            await asyncio.wait_for(client.push(segment(1)), 5)
+        with pytest.raises(CallFailed):
+            await client.flush(5)
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", "wrong") as client:
+        await client.push(segment(0))
+        with pytest.raises(CallFailed, match="UNAUTHENTICATED"):
+            await client.flush(5)
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN) as client:
+        with pytest.raises(MessageTooLarge, match="the segment has"):
+            await client.push(segment(0, 1_000_000))
+        await client.push(segment(1))
+        assert await client.close(timeout=5)
