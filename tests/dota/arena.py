@@ -1,5 +1,6 @@
 """A duel ground for tests of effects: heroes that stand still, no regeneration, no attacks of their own accord."""
 
+import copy
 import math
 from typing import Any
 
@@ -86,3 +87,78 @@ class Arena:
     def amp(self, unit: int) -> float:
         share: float = 1 + self.world.unit(unit)["spell_amp"]
         return share
+
+
+HEX = "lion_voodoo"
+FILES = ("heroes", "abilities", "items", "units", "rules", "map")
+
+
+def programmed(core: Any, data: dict[str, Any], *effects: dict[str, Any], behavior: tuple[str, ...] = ("unit_target",),
+               enemy: str = "nevermore", **more: Any) -> Arena:
+    """An arena in which Lion's Hex (rank 1, no cast point) runs the given effects; Sniper is at Lion's side."""
+    changed = dict(data)
+    changed["abilities"] = copy.deepcopy(data["abilities"])
+    changed["abilities"]["abilities"][HEX] |= {
+        "behavior": list(behavior), "effects": list(effects), "target_team": ["both"], "cast_range": [2000],
+        "specials": {}, "mana_cost": [0], "cooldown": [0.1]} | more
+    tables = core.load_tables(*(changed[f] for f in FILES))
+    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False, False, False],
+             "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
+    arena = Arena(core.World(tables, quiet, ["lion", "sniper"], [enemy, "viper"], 1), changed)
+    arena.place(arena.unit(0), 0, 0, 0.0)
+    arena.place(arena.unit(1), -300, 0, 0.0)
+    arena.place(arena.unit(5), 400, 0, math.pi)
+    arena.place(arena.unit(6), 2500, 0, math.pi)
+    arena.teach(0, HEX, 1)
+    arena.seconds(0.2)
+    return arena
+
+
+def cast(arena: Arena, target: int | None = None, wait: float = 0.2) -> None:
+    """Lion casts Hex, on a unit or without a target."""
+    slot = arena.world.ability(0, HEX)["slot"]
+    a = arena.unit(0)
+    if target is None:
+        arena.world.order(a, "cast", slot=slot)
+    else:
+        arena.world.order(a, "cast_unit", target=target, slot=slot)
+    arena.seconds(wait)
+
+
+def cast_at(arena: Arena, x: float, y: float, wait: float = 0.2) -> None:
+    """Lion casts Hex on a place."""
+    slot = arena.world.ability(0, HEX)["slot"]
+    arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + x, y=CENTRE[1] + y, slot=slot)
+    arena.seconds(wait)
+
+
+def circle(r: float) -> dict[str, Any]:
+    return {"t": "circle", "r": r}
+
+
+def give(arena: Arena, item: str, hero: int = 0, charges: int = 0) -> int:
+    """Puts an item into the hero's hands, fills its mana, and gives the item's slot."""
+    assert arena.world.give_item(hero, "item_" + item, charges)
+    arena.seconds(0.2)
+    unit = arena.unit(hero)
+    arena.still(unit)
+    arena.world.set_unit(unit, mana=arena.world.unit(unit)["max_mana"])
+    slot: int = arena.world.ability(hero, "item_" + item)["slot"]
+    return slot
+
+
+def use(arena: Arena, slot: int, target: int | None = None, hero: int = 0) -> None:
+    """Uses an item, on a unit or without a target."""
+    unit = arena.unit(hero)
+    if target is None:
+        arena.world.order(unit, "cast", slot=slot)
+    else:
+        arena.world.order(unit, "cast_unit", target=target, slot=slot)
+    arena.seconds(0.25)
+
+
+def wounded(arena: Arena, hp: float, hero: int = 0) -> int:
+    """Sets a hero's health and gives its unit."""
+    unit = arena.unit(hero)
+    arena.world.set_unit(unit, hp=hp)
+    return unit

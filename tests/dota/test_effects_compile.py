@@ -94,8 +94,11 @@ def test_talents_that_are_plain_stats_have_programs(core: Any, tables: Any) -> N
 
 
 def test_items_the_six_heroes_use_can_be_used(core: Any, tables: Any) -> None:
-    for item in ("tango", "flask", "clarity", "magic_wand", "ward_observer", "ward_sentry", "tpscroll", "power_treads",
-                 "faerie_fire", "arcane_boots", "blink", "force_staff", "black_king_bar", "glimmer_cape",
-                 "hurricane_pike", "invis_sword", "silver_edge", "satanic", "mjollnir", "maelstrom", "mask_of_madness",
-                 "echo_sabre", "assault", "greater_crit", "monkey_king_bar", "stout_shield", "quelling_blade", "tranquil_boots"):
+    items = """
+        tango flask clarity magic_wand ward_observer ward_sentry tpscroll power_treads faerie_fire
+        arcane_boots blink force_staff black_king_bar glimmer_cape hurricane_pike invis_sword silver_edge
+        satanic mjollnir maelstrom mask_of_madness echo_sabre assault greater_crit monkey_king_bar
+        stout_shield quelling_blade tranquil_boots
+    """
+    for item in items.split():
         assert core.ability_program(tables, "item_" + item)["missing"] == [], item

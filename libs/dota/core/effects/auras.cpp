@@ -1,4 +1,6 @@
 // Auras: a carrier modifier sits on the source, and renews what its bearers have once a timestep.
+#include <algorithm>
+
 #include "effects/modifiers.hpp"
 
 namespace dota {
@@ -27,12 +29,13 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   if (n.then_count == 0) return;
   const EffectNode& first = node_of(c, inv.ability, n.then_first);
   const float every = number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));
-  if (w.time + kTimeSlack < carrier.next_tick) return;
-  carrier.next_tick = std::max(carrier.next_tick, w.time) + every;
-  for (int i = 0; i < near.n; ++i) {
-    Unit& target = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
-    if (target.alive) run_on(c, inv, n.then_first, n.then_count, target);
-  }
+  // A carrier that was dead or switched off does not make up for what it missed.
+  if (carrier.next_tick < w.time - 2 * std::max(every, kRenewed)) carrier.next_tick = w.time;
+  for (; w.time + kTimeSlack >= carrier.next_tick; carrier.next_tick += every)
+    for (int i = 0; i < near.n; ++i) {
+      Unit& target = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+      if (target.alive) run_on(c, inv, n.then_first, n.then_count, target);
+    }
 }
 
 }  // namespace dota
