@@ -85,6 +85,28 @@ def test_step_order_of_groups_does_not_matter() -> None:
     assert [a.hash(i) for i in range(4)] == [b.hash(i) for i in range(4)]
 
 
+def test_threads_of_the_caller_may_step_groups_at_once() -> None:
+    """Two Python threads, each with its half of the games, get what one thread gets."""
+    import threading
+
+    a, b = VecGame(brawl(), 4, seed=1, threads=2), VecGame(brawl(), 4, seed=1)
+    for vec in (a, b):
+        vec.controllers[:] = Controller.SCRIPTED
+
+    def run(which: list[int]) -> None:
+        for _ in range(60):
+            a.step(which=which)
+
+    threads = [threading.Thread(target=run, args=(which,)) for which in ([0, 1], [2, 3])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for _ in range(60):
+        b.step()
+    assert [a.hash(i) for i in range(4)] == [b.hash(i) for i in range(4)]
+
+
 def test_lineups_are_drawn_from_the_pool_per_team() -> None:
     vec = VecGame(brawl(), 64, seed=3)
     pool = set(hero_ids(vec.config))
