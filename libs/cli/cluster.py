@@ -36,8 +36,20 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+def is_free(host: str, port: int) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
 def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
-    """The configuration with every address filled in that was left to the local cluster."""
+    """The configuration with every address filled in that was left to the local cluster. A controller's port that is
+    taken gives way to a free one: `five status` reads it from the run's folder."""
     services = config.services
     wanted: dict[str, str] = {}
     inference = max(len(services.inference.addresses), 1)
@@ -58,7 +70,8 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
                        ("services.optimizer.rendezvous", services.optimizer.rendezvous)):
         if not given:
             wanted[key] = f"{HOST}:{next(ports)}"
-    if services.controller.port == 0:
+    controller = services.controller
+    if controller.port == 0 or not is_free(controller.host, controller.port):  # another run on this machine has it
         wanted["services.controller.port"] = str(next(ports))
     for key, given in (("store.state_url", config.store.state_url), ("store.params_url", config.store.params_url)):
         if not given:

@@ -81,6 +81,7 @@ def main() -> None:
         training.start()
         service.stats = lambda: {
             "version": training.version, "resting": not desk.active(), "buffer": len(training.intake.buffer),
+            "hero_steps": training.intake.hero_steps,
             "reuse": round(training.intake.pacer.consumed / max(training.intake.pacer.received, 1), 3),
             "busy": round(desk.last.get("busy_share", 0.0), 3),
             "versions/min": round(60 / desk.last["seconds"], 2) if desk.last else 0.0,
