@@ -45,6 +45,12 @@ class StepRing:
         row = self.row(step)
         return {name: array[row] for name, array in self.observations.items()}
 
+    def team(self, game: int, side: int) -> Arrays:
+        """All rows of one team, [capacity, ...], as views under the names that samples have."""
+        at = (slice(None), game, side)
+        return {**{name: array[at] for name, array in self.observations.items()}, "actions": self.actions[at],
+                "behaviour_logp": self.logp[at], "behaviour_values": self.values[at], "versions": self.versions[at]}
+
     def span(self, start: int, steps: int) -> npt.NDArray[np.intp]:
         """Rows of ``steps`` steps from ``start`` on, in order. Raises ValueError when some are overwritten already."""
         if steps > self.capacity:

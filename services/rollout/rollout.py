@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,12 +13,14 @@ import numpy.typing as npt
 from dota.rewards import SIGNALS
 from dota.vec_game import Controller
 from five.learning.auxiliary import Outcome as GameOutcome
+from five.learning.auxiliary import net_worth_ranks
+from five.learning.segments import Following
 from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
 from services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
 from services.rollout.environment import Environment, Outcome
 from services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
-from services.rollout.ring import SIDES, Arrays, StepRing
-from services.rollout.segments import Following, Rates, Segments, net_worth_ranks
+from services.rollout.ring import SIDES, StepRing
+from services.rollout.segments import Rates, Segments
 from services.rollout.sender import Sender
 from services.rollout.streams import Bools, Streams
 
@@ -177,7 +179,7 @@ class Group:
         if len(full):
             place = {int(at): i for i, at in enumerate(wanted)}
             for game in full.tolist():
-                self._cut(game, step, Following(ring.values[row, game], self._predictions(game, place, answer)), None)
+                self._cut(game, step, self._following(game, row, place, answer))
             streams.next_segment(full, step)
         if len(wanted):
             streams.keep_states(step, wanted, answer.states)
@@ -186,12 +188,13 @@ class Group:
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
 
-    def _predictions(self, game: int, place: dict[int, int], answer: ActResult) -> Arrays:
-        """Both sides' predictions [2, ...] at a sample's start; a side that a bot plays repeats the other."""
+    def _following(self, game: int, row: int, place: dict[int, int], answer: ActResult) -> list[Following]:
+        """What both sides' segments are bootstrapped from; a side that a bot plays repeats the other's predictions."""
         at = [place.get(game * SIDES + side) for side in range(SIDES)]
         known = [i for i in at if i is not None]
-        index = [known[0] if i is None else i for i in at]
-        return {name: array[index] for name, array in answer.auxiliary.items()}
+        return [Following(self.ring.values[row, game, side], {
+            name: array[known[0] if i is None else i] for name, array in answer.auxiliary.items()})
+            for side, i in enumerate(at)]
 
     # ------------------------------------------------------------------------------------------- after the step
 
@@ -211,7 +214,7 @@ class Group:
         """A game ended with ``step``; the observation of the step after is its last."""
         won = (0.5, 0.5) if winner == DRAW else (float(winner == 1), float(winner == 2))
         ranks = [net_worth_ranks(statistics[side, :, self._net_worth]) for side in range(SIDES)]
-        self._cut(game, step + 1, None, (GameOutcome(won[0], ranks[0]), GameOutcome(won[1], ranks[1])))
+        self._cut(game, step + 1, [GameOutcome(won[side], ranks[side]) for side in range(SIDES)])
         record = self._records[game]
         match = record.match
         learner = int(np.argmax(match.seats.trains))
@@ -220,14 +223,12 @@ class Group:
                                           self.wiring.environment.statistic_names))
         self.progress.games += 1
 
-    def _cut(self, game: int, end: int, following: Following | None,
-             ends: tuple[GameOutcome, GameOutcome] | None) -> None:
-        """Make segments of the game's steps up to ``end`` (exclusive) and have them sent."""
+    def _cut(self, game: int, end: int, ends: Sequence[Following] | Sequence[GameOutcome]) -> None:
+        """Make segments of the game's steps up to ``end`` (exclusive) and have them sent; ``ends`` by side."""
         start = int(self.streams.start[game])
         train = tuple(np.flatnonzero(self.streams.trains[game]).tolist())
         rates = self.wiring.rates(self.progress.newest_version, self._reward_std)
-        made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, following,
-                                         ends)
+        made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, ends)
         self._records[game].earned += earned
         for segment in made:
             self.wiring.sender.put(segment)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from five.learning import samples
+from five.learning import segments
 from rapid.clients.experience import ExperienceClient, Segment
 from rapid.rpc.errors import MessageTooLarge
 
@@ -18,7 +18,7 @@ SPARSE = ("shared", "private")
 
 @dataclass(frozen=True)
 class _Made:
-    segment: samples.Segment
+    segment: segments.Segment
     at: float
 
 
@@ -58,7 +58,7 @@ class Sender:
                 continue
         self._raise_failure()
 
-    def put(self, segment: samples.Segment) -> None:
+    def put(self, segment: segments.Segment) -> None:
         """Have a segment sent. Never blocks: ``room`` does."""
         self._queue.put_nowait(_Made(segment, time.time()))
         if self._queue.qsize() >= self._max_unsent:

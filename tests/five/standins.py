@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from five.learning.auxiliary import Outcome
-from five.learning.samples import SegmentBuilder, Step
+from five.learning.segments import Following, TeamSteps, cut_segment
 from five.model.normaliser import RewardStatistics, RunningStatistics
 from five.schedules import Hyperparameters
 
@@ -91,12 +91,13 @@ class TinyPolicy(nn.Module):
 
 
 class MemoryGame:
-    """A bit is shown in the first step and asked for in the third: only a hero that remembers it is right.
+    """A bit is shown in the first step and asked for in the third and the fifth: only a hero that remembers is right.
 
     ``x``: [bit shown, whether it is shown, whether it is asked for]. Right is +1, wrong -1, by hero.
     """
 
-    length = 3
+    length = 5
+    asked = (2, 4)
 
     def __init__(self, rng):
         self.rng = rng
@@ -106,12 +107,12 @@ class MemoryGame:
         x = np.zeros(3, np.float16)
         if self.t == 0:
             x[0], x[1] = 2 * self.bit - 1, 1
-        x[2] = self.t == 2
+        x[2] = self.t in self.asked
         return {"x": x}
 
     def step(self, choice):
         """Rewards [H] and, at the end, the outcome."""
-        rewards = np.where(choice == self.bit, 1.0, -1.0) if self.t == 2 else np.zeros(len(choice))
+        rewards = np.where(choice == self.bit, 1.0, -1.0) if self.t in self.asked else np.zeros(len(choice))
         self.t += 1
         if self.t < self.length:
             return rewards, None
@@ -120,13 +121,48 @@ class MemoryGame:
         return rewards, Outcome(won, np.arange(len(choice)))
 
 
+class Recorder:
+    """One team's steps, cut as a rollout cuts them: when a segment is full and the step after it is known, and when
+    the game ends."""
+
+    def __init__(self, config, horizon=180.0, reward_std=1.0):
+        self.config, self.horizon, self.reward_std = config, horizon, reward_std
+        self.length = config.lstm_unroll_length * config.samples_per_segment
+        self.running, self.begins, self.steps = None, True, []
+
+    def add(self, observation, state, actions, logp, values, predictions, version, rewards, outcome=None, fallen=None):
+        """Takes a step; returns the segments that it completes, none to two. ``state`` is the one before the step."""
+        done = [self._cut(Following(values, predictions))] if len(self.steps) == self.length else []
+        if fallen is None:
+            fallen = np.zeros(np.shape(predictions["building_events"])[-1])
+        arrays = {**observation, "actions": actions, "behaviour_logp": logp, "behaviour_values": values,
+                  "versions": np.int32(version)}
+        self.steps.append(({k: np.array(v) for k, v in arrays.items()}, {k: np.array(v) for k, v in state.items()},
+                           np.array(rewards, np.float64), fallen))
+        if outcome is not None:
+            done.append(self._cut(outcome))
+            self.begins, self.running = True, None
+        return done
+
+    def _cut(self, end):
+        arrays, states, rewards, fallen = zip(*self.steps, strict=True)
+        if self.running is None:
+            self.running = np.zeros_like(rewards[0])
+        steps = TeamSteps(
+            {k: np.stack([a[k] for a in arrays]) for k in arrays[0]}, np.arange(len(arrays)),
+            {k: np.stack([s[k] for s in states[:: self.config.lstm_unroll_length]]) for k in states[0]},
+            np.stack(rewards), np.stack(fallen), self.begins)
+        self.begins, self.steps = False, []
+        return cut_segment(steps, end, self.config, self.horizon, self.reward_std, self.running)
+
+
 class Rollout:
-    """Plays games with a policy, all of them in one batch, and builds segments."""
+    """Plays games with a policy, all of them in one batch, and cuts segments."""
 
     def __init__(self, policy, config, games, seed, horizon=180.0):
         rng = np.random.default_rng(seed)
         self.policy, self.games = policy, [MemoryGame(rng) for _ in range(games)]
-        self.builders = [SegmentBuilder(config, horizon) for _ in range(games)]
+        self.recorders = [Recorder(config, horizon) for _ in range(games)]
         self.state = policy.initial_state(games)
         self.fresh = np.ones(games, bool)
         self.generator = torch.Generator().manual_seed(seed)
@@ -144,13 +180,11 @@ class Rollout:
             for i, game in enumerate(self.games):
                 rewards, outcome = game.step(actions[i, :, 0].numpy())
                 collected.append(rewards)
-                self.builders[i].reward_std = self.policy.rewards.std()
-                done = self.builders[i].add(Step(
+                self.recorders[i].reward_std = self.policy.rewards.std()
+                segments += self.recorders[i].add(
                     observations[i], {k: v[i].numpy() for k, v in self.state.items()}, actions[i].numpy(),
-                    logp[i].numpy(), values[i].numpy(), {k: v[i].numpy() for k, v in aux.items()}, version,
-                    bool(self.fresh[i]), rewards, outcome is not None, outcome, np.zeros(BUILDINGS)))
-                if done:
-                    segments.append(done)
+                    logp[i].numpy(), values[i].numpy(), {k: v[i].numpy() for k, v in aux.items()}, version, rewards,
+                    outcome)
                 self.fresh[i] = outcome is not None
             self.state = new
         return segments, np.array(collected)

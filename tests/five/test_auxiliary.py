@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from five.config import LearnerConfig
-from five.learning.auxiliary import Outcome, auxiliary_losses, auxiliary_weights, segment_labels
+from five.learning.auxiliary import Outcome, auxiliary_losses, auxiliary_weights, net_worth_ranks, segment_labels
 
 H, N = 2, 3
 PREDICTED = {"win_probability": np.array([0.6, 0.8]),
@@ -89,3 +89,7 @@ def test_a_team_without_buildings_has_no_such_loss():
 
 def test_the_win_heads_weight_is_tiny():
     assert auxiliary_weights(LearnerConfig())["win_probability"] <= 1e-3
+
+
+def test_ranks_by_net_worth():
+    assert net_worth_ranks(np.array([600.0, 900.0, 100.0, 900.0])).tolist() == [2, 0, 3, 1]

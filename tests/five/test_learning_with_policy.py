@@ -10,37 +10,35 @@ from five.config import BufferConfig, LearnerConfig
 from five.learning.auxiliary import Outcome
 from five.learning.buffer import SampleBuffer
 from five.learning.learner import Learner
-from five.learning.samples import SegmentBuilder, Step, split_segment
+from five.learning.samples import split_segment
 from five.model.policy import Policy
 from five.schedules import Hyperparameters
 from tests.five.model_cases import SMALL, layout, random_arrays
+from tests.five.standins import Recorder
 
 CONFIG = LearnerConfig(lstm_unroll_length=8, samples_per_segment=3, batch_samples=6, initial_hold_steps=0,
                        gradient_clip_warmup_steps=2)
 HYPER = Hyperparameters(1e-3, 0.01, 0.3, 180.0)
-GAME = 11  # timesteps
 
 
-def play(policy, of, versions=lambda t: 0, teams=3, steps=50, seed=0, on_step=None):
+def play(policy, of, versions=lambda t: 0, teams=3, steps=50, seed=0, on_step=None, game=11):
     """Samples of random games, acted in by the policy, all teams in one batch."""
     rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
     arrays = random_arrays(of, steps, teams, seed=seed)
-    builders = [SegmentBuilder(CONFIG, 180.0) for _ in range(teams)]
+    recorders = [Recorder(CONFIG) for _ in range(teams)]
     state, samples = policy.initial_state(teams), []
     for t in range(steps):
         if on_step:
             on_step(t)
-        reset, last = t % GAME == 0, t % GAME == GAME - 1
-        if reset:
+        if t % game == 0:
             state = policy.initial_state(teams)
         acted = policy.act({k: torch.from_numpy(v[t]) for k, v in arrays.items()}, state, generator=generator)
         for i in range(teams):
-            done = builders[i].add(Step(
-                {k: v[t, i] for k, v in arrays.items()}, {k: v[i].numpy() for k, v in state.items()},
-                acted.actions[i].numpy(), acted.logp[i].numpy(), acted.values[i].numpy(),
-                {k: v[i].numpy() for k, v in acted.aux.items()}, versions(t), reset, rng.normal(size=of.heroes), last,
-                Outcome(float(rng.integers(2)), np.arange(of.heroes)) if last else None))
-            if done:
+            ended = Outcome(float(rng.integers(2)), np.arange(of.heroes)) if t % game == game - 1 else None
+            for done in recorders[i].add(
+                    {k: v[t, i] for k, v in arrays.items()}, {k: v[i].numpy() for k, v in state.items()},
+                    acted.actions[i].numpy(), acted.logp[i].numpy(), acted.values[i].numpy(),
+                    {k: v[i].numpy() for k, v in acted.aux.items()}, versions(t), rng.normal(size=of.heroes), ended):
                 samples += split_segment(done.arrays, done.samples)
         state = acted.state
     return samples
@@ -59,7 +57,7 @@ def test_the_ratio_is_1_for_data_of_the_current_version(heroes):
     torch.manual_seed(0)
     learner = Learner(Policy(of, SMALL), CONFIG)
     samples = play(learner.policy, of)
-    assert len(samples) == 3 * 2 * 3
+    assert len(samples) == 3 * 4 * 2
     drawn = batch(samples)
     metrics = learner.step(drawn.arrays, HYPER)
     assert drawn.staleness.max() == 0
@@ -84,7 +82,7 @@ def test_state_crosses_a_parameter_swap():
                 for p in policy.parameters():
                     p.mul_(1.3)
 
-    samples = play(policy, of, versions=lambda t: 3 + (t >= 12), teams=1, steps=25, on_step=swap)
+    samples = play(policy, of, versions=lambda t: 3 + (t >= 12), teams=1, steps=25, on_step=swap, game=100)
     drawn = batch(samples, version=4)
     order = np.argsort([s["versions"].sum() for s in samples], kind="stable")
     assert [samples[i]["versions"].tolist() for i in order] == [[3] * 8, [3] * 4 + [4] * 4, [4] * 8]
@@ -109,11 +107,11 @@ def test_a_step_moves_parameters_and_statistics():
     learner = Learner(Policy(of, SMALL), CONFIG)
     drawn = batch(play(learner.policy, of))
     before = {name: t.clone() for name, t in learner.policy.state_dict().items()}
-    learner.add_rewards(100, 0.0, 400.0)
+    learner.add_rewards(1e9, 0.0, 4e9)
     metrics = learner.step(drawn.arrays, HYPER)
     changed = {name for name, t in learner.policy.state_dict().items() if not torch.equal(before[name], t)}
     assert {"normaliser.count", "normaliser.mean", "rewards.squares", "value.weight"} <= changed
-    assert metrics["reward_std"] == pytest.approx(2.0)
+    assert metrics["reward_std"] == pytest.approx(2.0, rel=1e-3)
     assert metrics["skipped"] == 0
     assert np.isfinite(list(metrics.values())).all()
 

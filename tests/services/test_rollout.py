@@ -12,7 +12,7 @@ from dota.config import RewardConfig
 from dota.rewards import SIGNALS
 from five.config import LearnerConfig
 from five.learning.auxiliary import Outcome
-from five.learning.samples import Segment, SegmentBuilder, Step
+from five.learning.segments import Following, Segment, TeamSteps, cut_segment
 from rapid.clients.inference import InferenceClient
 from rapid.clients.opponents import Opponent
 from services.rollout.games import Matchmaker
@@ -248,39 +248,36 @@ async def test_a_broken_batch_changes_no_number() -> None:
 
 
 @pytest.mark.parametrize("scale", ["reward", "return"])
-async def test_segments_are_those_of_the_step_by_step_builder(scale: str) -> None:
-    """Advantages, returns, labels and sums equal those of five's builder, which takes one step of one team."""
+async def test_rewards_buildings_and_predictions_reach_the_segments(scale: str) -> None:
+    """Signals become the two sides' rewards, a building that is gone a label, the step after a cut its bootstrap: each
+    segment equals one cut from what the game and the server are known to have given."""
     learning = LEARNING.model_copy(update={"reward_scale": scale})
-    lengths = [[100], [21, 12]]
     async with InferenceServer(Versions(0)) as server:
-        done = await play(CountingGames(lengths), 40, [server], learning=learning)
+        done = await play(CountingGames([[100], [21, 12]]), 40, [server], learning=learning)
     predicted = {"win_probability": np.full(1, 0.5), "net_worth_rank": np.full((1, 5), 0.2),
                  "building_events": np.full((1, 1), 0.1)}
     for side in (0, 1):
-        expected = []
-        builder = SegmentBuilder(learning, RATES.gae_horizon_seconds, RATES.reward_std)
         episodes = [parts for (place, _), parts in sorted(of_games(done.segments).items()) if place == 2 + side]
-        assert [sum(s.steps for s in parts) for parts in episodes][:2] == [21, 12]
+        assert [[s.steps for s in parts] for parts in episodes[:2]] == [[8, 8, 5], [8, 4]]
         for episode, parts in enumerate(episodes[:2]):
-            played = [(s.arrays, t) for s in parts for t in range(s.steps)]
-            for age, (a, t) in enumerate(played):
-                earned = age * 0.006 * 0.6 ** ((age + 1) / 600)  # Radiant's gold; Dire loses as much
-                ends = age == len(played) - 1
-                won = float(episode == side)
-                expected.append(builder.add(Step(
-                    {"shared": a["shared"][t]}, {}, a["actions"][t], a["behaviour_logp"][t], a["behaviour_values"][t],
-                    predicted, 0, age == 0, np.array([earned if side == 0 else -earned]), ends,
-                    Outcome(won, np.array([0])) if ends else None, np.array([float(side == 0 and age == 4)]))))
-            expected.append(builder.flush())
-        wanted = [s for s in expected if s is not None]
-        got_all = [s for parts in episodes[:2] for s in parts]
-        assert [s.steps for s in got_all] == [s.steps for s in wanted] == [8, 8, 5, 8, 4]
-        for got, want in zip(got_all, wanted, strict=True):
-            for name in want.arrays.keys() - {"shared"}:
-                np.testing.assert_allclose(got.arrays[name], want.arrays[name], rtol=1e-4, atol=1e-5, err_msg=name)
-            assert got.reward_sum == pytest.approx(want.reward_sum, rel=1e-4)
-            assert got.reward_square_sum == pytest.approx(want.reward_square_sum, rel=1e-4)
-            assert (got.reward_count, got.games_ended) == (want.reward_count, want.games_ended)
+            age, running = 0, np.zeros(1)
+            for i, got in enumerate(parts):
+                ages = np.arange(age, age + got.steps)
+                earned = ages * 0.006 * 0.6 ** ((ages + 1) / 600)  # Radiant's gold; Dire loses as much
+                steps = TeamSteps(
+                    {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},
+                    np.arange(got.steps), {}, (earned if side == 0 else -earned)[:, None],
+                    ((ages == 4) & (side == 0)).astype(np.float32)[:, None], age == 0)
+                ends = i == len(parts) - 1
+                end = Outcome(float(episode == side), np.array([0])) if ends else Following(
+                    parts[i + 1].arrays["behaviour_values"][0], predicted)
+                want = cut_segment(steps, end, learning, RATES.gae_horizon_seconds, RATES.reward_std, running)
+                for name, array in want.arrays.items():
+                    np.testing.assert_allclose(got.arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
+                assert got.reward_sum == pytest.approx(want.reward_sum, rel=1e-4)
+                assert got.reward_square_sum == pytest.approx(want.reward_square_sum, rel=1e-4)
+                assert (got.reward_count, got.games_ended) == (want.reward_count, int(ends))
+                age += got.steps
 
 
 async def test_against_a_past_version_only_the_newest_learns_and_the_result_is_reported() -> None:

@@ -9,7 +9,6 @@ import pytest
 from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
 from services.rollout import games
 from services.rollout.games import Match, Matchmaker, outcomes
-from services.rollout.segments import net_worth_ranks
 
 
 class Service:
@@ -51,10 +50,6 @@ def test_seats() -> None:
 
 def test_outcomes_by_side() -> None:
     assert [outcomes(w) for w in (1, 2, 3)] == [("won", "lost"), ("lost", "won"), ("drawn", "drawn")]
-
-
-def test_ranks_by_net_worth() -> None:
-    assert net_worth_ranks(np.array([600.0, 900.0, 100.0, 900.0])).tolist() == [2, 0, 3, 1]
 
 
 async def test_each_game_has_the_opponent_that_was_assigned_to_its_id() -> None:

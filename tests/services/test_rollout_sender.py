@@ -8,7 +8,7 @@ import grpc
 import numpy as np
 import pytest
 
-from five.learning.samples import Segment
+from five.learning.segments import Segment
 from protos.five.v1 import experience_pb2, experience_pb2_grpc
 from rapid.clients.experience import ExperienceClient
 from rapid.config import RpcConfig

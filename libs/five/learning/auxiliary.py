@@ -29,6 +29,14 @@ class Outcome:
     ranks: npt.NDArray[np.integer[Any]]
 
 
+def net_worth_ranks(net_worth: Floats) -> npt.NDArray[np.int64]:
+    """int64 [H]: 0 for the richest hero; equals in the order of their slots. ``net_worth`` [H], gold."""
+    order = np.argsort(-net_worth, kind="stable")
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
 @dataclass(frozen=True)
 class Labels:
     """Targets of T steps: ``win`` f32 [T]; ``rank`` f32 [T, H, 5], probabilities; ``building`` f32 [T, n]."""
