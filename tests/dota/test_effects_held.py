@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import Arena, give, use, wounded
+from tests.dota.arena import CENTRE, Arena, give, use, wounded
 
 STUNNED, SILENCED, INVISIBLE, SPELL_IMMUNE, BROKEN = 1, 4, 64, 128, 1 << 12
 
@@ -212,3 +212,79 @@ def test_tranquil_boots_break_and_mend(arena: Arena) -> None:
     assert broken["move_speed"] < whole["move_speed"]
     arena.seconds(14)
     assert arena.world.unit(a)["hp_regen"] == pytest.approx(whole["hp_regen"], abs=0.01)
+
+
+def test_echo_sabre_strikes_twice_and_slows(arena: Arena) -> None:
+    a = arena.unit(0)
+    give(arena, "echo_sabre")
+    target = arena.dummy(120, 0, hp=20000)
+    arena.world.set_unit(a, attack_ready=0)
+    arena.world.order(a, "attack", target)
+    hp, times = arena.hp(target), []
+    for _ in range(30):
+        arena.world.step()
+        if arena.hp(target) < hp - 1:
+            times.append(arena.world.time)
+            hp = arena.hp(target)
+            assert len(times) > 2 or arena.modifiers(target, "item_echo_sabre")
+    u = arena.world.unit(a)
+    assert times[1] - times[0] < 0.75 * u["attack_interval"]
+    assert times[2] - times[1] == pytest.approx(u["attack_interval"], abs=0.3)
+
+
+def test_monkey_king_bar_never_misses_when_it_procs(arena: Arena) -> None:
+    a, b = arena.unit(0), arena.unit(5)
+    give(arena, "butterfly", hero=5)
+    give(arena, "monkey_king_bar")
+    arena.place(b, 120, 0, math.pi)
+    arena.world.set_unit(b, extra_hp=100000)
+    arena.seconds(0.2)
+    arena.world.set_unit(b, hp=90000)
+    arena.world.set_unit(a, attack_ready=0)
+    arena.world.order(a, "attack", b)
+    proc = arena.data["items"]["items"]["item_monkey_king_bar"]["specials"]["bonus_chance_damage"]["v"][0]
+    magic = proc * arena.amp(a) * arena.magic(b)
+    hp, hits, procs = arena.hp(b), 0, 0
+    least = None
+    for _ in range(1500):
+        arena.world.step()
+        lost = hp - arena.hp(b)
+        if lost > 1:
+            hits += 1
+            least = lost if least is None else min(least, lost)
+            procs += lost > magic + (least or 0) * 0.5
+            hp = arena.hp(b)
+    attacks = 1500 * 4 / 30 / arena.world.unit(a)["attack_interval"]
+    chance = arena.data["items"]["items"]["item_monkey_king_bar"]["specials"]["bonus_chance"]["v"][0] / 100
+    # Butterfly's 35 % evasion only where the bar did not proc.
+    assert hits / attacks == pytest.approx(chance + (1 - chance) * 0.65, abs=0.07)
+
+
+def test_mjollnir_charge_strikes_who_hits_its_bearer(arena: Arena) -> None:
+    mate, b = arena.unit(1), arena.unit(5)
+    slot = give(arena, "mjollnir")
+    use(arena, slot, mate)
+    assert arena.modifiers(mate, "item_mjollnir")
+    arena.world.set_unit(mate, extra_hp=10000)
+    arena.seconds(0.2)
+    arena.world.set_unit(mate, hp=9000)
+    hp = arena.hp(b)
+    struck = 0
+    for _ in range(16):
+        arena.world.set_unit(b, hp=hp)
+        arena.world.damage(b, mate, 10, "pure")
+        struck += arena.hp(b) < hp
+        arena.seconds(1.05)
+    assert 0 < struck < 16
+
+
+def test_neutral_creeps_have_their_passives(arena: Arena) -> None:
+    """An alpha wolf lends the other wolves a share of damage."""
+    wolf = arena.dummy(200, 0, kind="npc_dota_neutral_giant_wolf")
+    arena.seconds(0.2)
+    plain = arena.world.unit(wolf)["dmg_min"]
+    alpha = arena.world.spawn("npc_dota_neutral_alpha_wolf", 2, CENTRE[0] + 300, CENTRE[1])
+    assert alpha >= 0
+    arena.seconds(0.3)
+    share = arena.special("alpha_wolf_command_aura", "bonus_damage_pct")[0] / 100
+    assert arena.world.unit(wolf)["dmg_min"] == pytest.approx(plain * (1 + share), rel=1e-4)

@@ -261,3 +261,140 @@ def test_regeneration_rune_fills_and_ends(arena: Arena) -> None:
     arena.world.damage(arena.unit(5), a, 1, "pure")
     arena.seconds(0.2)
     assert not arena.modifiers(a, "rune_")
+
+
+def test_bottle_heals_and_is_filled_by_runes(arena: Arena) -> None:
+    slot = give(arena, "bottle", charges=3)
+    a = wounded(arena, 100)
+    arena.world.set_unit(a, mana=10)
+    use(arena, slot)
+    arena.seconds(2.6)
+    assert arena.hp(a) == pytest.approx(225, abs=1)
+    assert arena.world.unit(a)["mana"] == pytest.approx(85, abs=1)
+    assert arena.world.ability(0, "item_bottle")["charges"] == 2
+    assert arena.world.store_rune(a, 2)
+    assert arena.world.ability(0, "item_bottle")["charges"] == 3
+    assert not arena.world.store_rune(a, 1)  # it holds one
+    use(arena, slot)
+    assert arena.world.unit(a)["move_speed"] == pytest.approx(550)
+    assert arena.world.ability(0, "item_bottle")["charges"] == 3
+    assert arena.world.store_rune(a, 1)
+    damage = arena.world.unit(a)["dmg_min"]
+    arena.seconds(90.3)  # a stored rune is used when its time is up
+    assert arena.world.unit(a)["dmg_min"] == pytest.approx(2 * damage, rel=1e-4)
+
+
+def test_hurricane_pike_parts_the_two(arena: Arena) -> None:
+    slot = give(arena, "hurricane_pike", hero=6)
+    a, b = arena.unit(6), arena.unit(0)
+    arena.place(a, 100, 58, math.radians(210))
+    arena.place(b, 0, 0)
+    plain = arena.world.unit(a)["attack_speed"], arena.world.unit(a)["attack_range"]
+    use(arena, slot, b, hero=6)
+    arena.seconds(0.5)
+    apart = math.dist(*[(arena.world.unit(u)["x"], arena.world.unit(u)["y"]) for u in (a, b)])
+    assert apart == pytest.approx(math.hypot(100, 58) + 2 * 450, abs=80)
+    assert arena.world.unit(a)["attack_speed"] - plain[0] == pytest.approx(100)
+    arena.world.set_unit(a, attack_ready=0)
+    hp = arena.hp(b)
+    arena.world.order(a, "attack", b)
+    for _ in range(40):
+        arena.world.step()
+        if arena.hp(b) < hp:
+            break
+    apart = math.dist(*[(arena.world.unit(u)["x"], arena.world.unit(u)["y"]) for u in (a, b)])
+    assert arena.hp(b) < hp
+    assert apart > plain[1] + 100  # from beyond its own range
+    arena.seconds(5)
+    assert arena.world.unit(a)["attack_speed"] == pytest.approx(plain[0])
+
+
+def test_armlet_is_switched_on_and_off(arena: Arena) -> None:
+    a = arena.unit(0)
+    slot = give(arena, "armlet")
+    before = arena.world.unit(a)
+    use(arena, slot)
+    on = arena.world.unit(a)
+    assert on["str"] - before["str"] == pytest.approx(25)
+    assert on["dmg_bonus"] - before["dmg_bonus"] == pytest.approx(31)
+    arena.still(a)
+    hp = arena.hp(a)
+    start = arena.world.time
+    arena.seconds(3)
+    assert (hp - arena.hp(a)) / (arena.world.time - start) == pytest.approx(54, rel=0.02)
+    arena.world.set_unit(a, hp=20)
+    arena.seconds(2)
+    assert arena.world.unit(a)["alive"]
+    use(arena, slot)
+    assert arena.world.unit(a)["str"] == pytest.approx(before["str"])
+
+
+def test_meteor_hammer_falls_after_a_whole_channel(arena: Arena) -> None:
+    a, b = arena.unit(0), arena.unit(5)
+    slot = give(arena, "meteor_hammer")
+    hammer = arena.data["items"]["items"]["item_meteor_hammer"]
+    channel, land = hammer["channel_time"][0], hammer["specials"]["land_time"]["v"][0]
+    impact = hammer["specials"]["impact_damage_units"]["v"][0]
+    hp = arena.hp(b)
+    arena.world.order(a, "cast_point", x=CENTRE[0] + 500, y=CENTRE[1], slot=slot)
+    arena.seconds(channel + 0.2)
+    assert arena.hp(b) == hp
+    arena.seconds(land + 0.2)
+    assert hp - arena.hp(b) == pytest.approx(impact * arena.amp(a) * arena.magic(b), rel=1e-3)
+    assert arena.world.unit(b)["status"] & STUNNED
+    arena.seconds(30)
+    arena.world.set_unit(a, mana=500)
+    arena.world.set_unit(b, hp=arena.world.unit(b)["max_hp"])
+    hp = arena.hp(b)
+    arena.world.order(a, "cast_point", x=CENTRE[0] + 500, y=CENTRE[1], slot=slot)
+    arena.seconds(channel / 2)
+    arena.world.order(a, "stop")
+    arena.seconds(3)
+    assert arena.hp(b) == pytest.approx(hp)
+
+
+@pytest.mark.parametrize(("hero", "special"), [(5, "disarm_range"), (0, "disarm_melee")])
+def test_halberd_disarms_ranged_heroes_longer(arena: Arena, hero: int, special: str) -> None:
+    user, target = (0, arena.unit(5)) if hero == 5 else (6, arena.unit(0))
+    arena.place(arena.unit(6), 500, 200, math.pi)
+    slot = give(arena, "heavens_halberd", hero=user)
+    use(arena, slot, target, hero=user)
+    seconds = arena.data["items"]["items"]["item_heavens_halberd"]["specials"][special]["v"][0]
+    left = [m["left"] for m in arena.modifiers(target, "item_heavens_halberd") if m["status"]]
+    assert left[0] == pytest.approx(seconds, abs=0.5)
+
+
+def test_midas_takes_a_creep(arena: Arena) -> None:
+    slot = give(arena, "hand_of_midas")
+    creep = arena.dummy(200, 0)
+    gold, xp = arena.world.hero(0)["reliable"], arena.world.hero(0)["xp"]
+    use(arena, slot, creep)
+    midas = arena.data["items"]["items"]["item_hand_of_midas"]["specials"]
+    body = arena.data["units"]["units"]["npc_dota_neutral_centaur_khan"]
+    assert arena.world.hero(0)["reliable"] - gold == pytest.approx(midas["bonus_gold"]["v"][0])
+    assert arena.world.hero(0)["xp"] - xp == pytest.approx(midas["xp_multiplier"]["v"][0] * body["xp"], rel=1e-3)
+    assert not arena.world.units("neutral")
+
+
+def test_urn_gathers_charges_and_releases_them(arena: Arena) -> None:
+    slot = give(arena, "urn_of_shadows")
+    assert not arena.world.ability(0, "item_urn_of_shadows")["castable"]
+    arena.world.kill(arena.unit(5), arena.unit(0))
+    assert arena.world.ability(0, "item_urn_of_shadows")["charges"] == 2
+    mate = wounded(arena, 100, hero=1)
+    use(arena, slot, mate)
+    arena.seconds(8.2)
+    assert arena.hp(mate) == pytest.approx(100 + 8 * 30, abs=2)
+
+
+def test_refresher_readies_everything_but_itself(arena: Arena) -> None:
+    slot = give(arena, "refresher")
+    bolt = arena.teach(0, "sven_storm_bolt", 1)
+    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=bolt)
+    arena.seconds(0.6)
+    assert not arena.world.ability(0, "sven_storm_bolt")["castable"]
+    arena.world.set_unit(arena.unit(0), mana=5000)
+    use(arena, slot)
+    arena.world.set_unit(arena.unit(0), mana=5000)
+    assert arena.world.ability(0, "sven_storm_bolt")["castable"]
+    assert not arena.world.ability(0, "item_refresher")["castable"]

@@ -547,6 +547,12 @@ void bind_world(nb::module_& m) {
              for (const Projectile& q : p.world().projectiles) n += q.kind != Projectile::Kind::None;
              return n;
            })
+      .def("store_rune",
+           [](PyWorld& p, int unit, int kind) {
+             Context c = p.context();
+             return store_rune(c, p.unit(unit), kind);
+           },
+           nb::arg("unit"), nb::arg("kind"), "Whether a bottle of the hero took the rune.")
       .def("rune",
            [](PyWorld& p, int unit, int kind) {
              Context c = p.context();
