@@ -260,3 +260,50 @@ def test_layout_and_observation_shapes_agree() -> None:
     game = VecGame(duel(), 3, seed=0)
     for name, (shape, dtype) in Layout(duel()).array_specs().items():
         assert game.obs[name].shape == (3, 2, *shape) and game.obs[name].dtype == dtype
+
+
+def test_what_is_not_seen_changes_no_number() -> None:
+    """Moving and hurting everything that a team does not see leaves its whole observation as it was."""
+    config = GameConfig(heroes_per_team=3, start_seconds=0, observation=ObservationConfig(allied_creeps=20))
+    game = VecGame(config, 1, seed=12)
+    game.controllers[:] = Controller.SCRIPTED
+    hidden_units = 0
+    for _ in range(4):
+        for _ in range(150):
+            game.step()
+        game._core.observe(0)
+        before = {name: array[0, 0].copy() for name, array in game.obs.items()}
+        start = game.snapshot(0)
+        hidden = [u for u in game.spectate(0)["units"]
+                  if not u["seen_by"][0] and u["alive"] and u["kind"] in ("hero", "creep", "neutral", "courier")]
+        hidden_units += len(hidden)
+        for unit in hidden:
+            game._core.set_hp(0, unit["slot"], 0.5 * unit["hp"])
+            place(game, unit, 7100, 6500)  # behind the enemy's fountain
+        game._core.observe(0)
+        for name, array in before.items():
+            np.testing.assert_array_equal(game.obs[name][0, 0], array, err_msg=name)
+        game.restore(0, start)
+    assert hidden_units > 20
+
+
+def test_slots_show_only_what_is_seen() -> None:
+    game = VecGame(GameConfig(start_seconds=0), 1, seed=13)
+    game.controllers[:] = Controller.SCRIPTED
+    rows = 0
+    for _ in range(6):
+        for _ in range(100):
+            game.step()
+        seen = game.spectate(0)["units"]
+        for team in (0, 1):
+            positions = field(game, "units", "position", team=team)[:, :2].astype(np.float64) * 8192
+            ids = field(game, "units", "unit", team=team)[:, 0]
+            for name in ("enemy_creeps", "neutral_creeps", "enemy_wards", "enemy_courier", "enemy_buildings"):
+                group = game.layout.groups[name]
+                for row in range(group.start, group.start + group.count):
+                    if not ids[row]:
+                        continue
+                    rows += 1
+                    assert any(np.hypot(u["x"] - positions[row, 0], u["y"] - positions[row, 1]) < 8
+                               and u["seen_by"][team] for u in seen), (name, row)
+    assert rows > 50
