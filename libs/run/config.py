@@ -57,6 +57,10 @@ class RunConfig(_Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "RunConfig":
+        archive = self.store.archive_every
+        if archive == 0 or self.league.add_every_versions % archive:
+            raise ValueError(f"league.add_every_versions {self.league.add_every_versions} is no multiple of "
+                             f"store.archive_every {archive}: past opponents are loaded from the archive")
         segment = self.learning.samples_per_segment
         if self.buffer.capacity_samples < segment:
             raise ValueError(f"buffer.capacity_samples {self.buffer.capacity_samples} does not hold one segment "

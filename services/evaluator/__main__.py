@@ -14,6 +14,7 @@ from rapid.clients.inference import InferenceClient
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import serve
 from rapid.service import Service, start
+from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from run.config import RunConfig
 from run.load import load
@@ -31,6 +32,11 @@ SEED_OFFSET = 7_919_000  # apart from the seeds of training games
 def evaluation_game(game: GameConfig) -> GameConfig:
     """The game as it is evaluated: nothing is randomised (Berner et al. 2019, appendix O.2)."""
     return game.model_copy(update={"randomisation": RandomisationConfig()})
+
+
+def newest_kept(parameters: ParameterStore, every: int) -> int | None:
+    """The newest version that stays in the archive: it can be played for as long as its rating takes."""
+    return next((r.version for r in reversed(parameters.records()) if r.blob and r.version % every == 0), None)
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, client: InferenceClient, game: GameConfig) -> None:
@@ -71,11 +77,16 @@ async def evaluate(service: Service[RunConfig]) -> None:
     def client() -> InferenceClient:
         return InferenceClient(config.services.inference.addresses, config.rpc, layout_hash, service.token, SPARSE)
 
+    def newest() -> int | None:
+        return newest_kept(service.parameters, config.store.archive_every)
+
     loop = RatingLoop(config.rating, service.state.table("ratings"), Series(service.state.redis, config.name),
                       {name: BOTS[name] for name in RATED_BOTS}, STATS, settings.share_scripted,
-                      service.parameters.head, np.random.default_rng(config.seed))
-    face = EvaluatorService(config.name, game, settings.threads, service.parameters.head, client, loop,
-                            service.folder / "replays")
+                      newest,
+                      lambda version: service.parameters.pin(version, "rating reference"),
+                      np.random.default_rng(config.seed))
+    face = EvaluatorService(config.name, game, settings.threads, newest, client,
+                            loop, service.folder / "replays")
     address = settings.address or "127.0.0.1:0"
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, face)], config.rpc,
                          service.token)

@@ -32,6 +32,7 @@ class RatingLoop:
     """Gives out pairings and takes results in, until the rating of the version under test is final.
 
     Besides rated games, a share of the games is against bots, for win rates that mean something to a person.
+    ``newest`` is the version to rate next; ``keep`` is told of a version that has become a reference.
     """
 
     config: RatingConfig
@@ -41,6 +42,7 @@ class RatingLoop:
     statistic_names: tuple[str, ...]
     share_bots: float
     newest: Callable[[], int | None]
+    keep: Callable[[int], None]
     rng: np.random.Generator
     ratings: RatingTable = field(init=False)
     version: int = field(default=-1, init=False)
@@ -105,6 +107,8 @@ class RatingLoop:
 
     def _finish(self) -> None:
         rating = self.ratings.finish()
+        if rating.player in self.ratings.references:
+            self.keep(self.version)
         means = np.mean(self._statistics, axis=0) if self._statistics else None
         record: dict[str, Any] = {
             "version": self.version, "mu": rating.skill.mu, "sigma": rating.skill.sigma, "games": rating.games,

@@ -18,13 +18,19 @@ log = logging.getLogger("services.opponents")
 
 
 async def follow(service: Service[RunConfig], pool: Pool) -> None:
-    """Adds versions to the pool as they come out, also those that came out while this service was away."""
-    last: int | None = None
+    """Adds archived versions to the pool as they come out, also those that came out while this service was away.
+
+    Only what stays in the archive can be loaded for as long as a past opponent may be drawn.
+    """
+    last = -1
+    keep_every = service.config.store.archive_every
     while not service.lifecycle.draining:
         try:
-            async for version in service.parameters.watch(last):
-                last = version
-                await asyncio.to_thread(pool.on_version, version)
+            async for _ in service.parameters.watch():
+                for record in await asyncio.to_thread(service.parameters.records):
+                    if record.blob and record.version > last and record.version % keep_every == 0:
+                        last = record.version
+                        await asyncio.to_thread(pool.on_version, last)
                 POOL_SIZE.set(len((await asyncio.to_thread(pool.league)).opponents))
         except redis.RedisError as error:
             log.warning("the pool could not be brought up to date: %s", error)

@@ -34,6 +34,7 @@ def test_overrides_leave_the_tree_they_are_given_alone() -> None:
     ("services.optimizer.addresses=[a:1, b:2]", ["services.optimizer", "2 for 1 optimizers"]),
     ("buffer.capacity_samples=4", ["buffer"]),
     ("game.heroes_per_team=3", ["hero_pool has 1 heroes, a team needs 3"]),
+    ("store.archive_every=3", ["league.add_every_versions 10", "store.archive_every 3"]),
     ("name=Not A Name", ["name"]),
 ])
 def test_a_bad_value_is_refused_with_its_path(override: str, words: list[str]) -> None:

@@ -94,11 +94,14 @@ def test_opponents_are_bots_or_versions() -> None:
         player("human")
 
 
+KEPT: list[int] = []
+
+
 def loop(client: redis.Redis, newest: int = 3, share: float = 0.5) -> RatingLoop:
     config = RatingConfig(games_per_rating=8)
     return RatingLoop(config, RunState(client, "trial").table("ratings"), Series(client, "trial"),
                       {n: BOTS[n] for n in ("random", "scripted")}, STATS, share, lambda: newest,
-                      np.random.default_rng(0))
+                      KEPT.append, np.random.default_rng(0))
 
 
 def won(pairing: Pairing) -> Result:
@@ -107,6 +110,7 @@ def won(pairing: Pairing) -> Result:
 
 
 def test_a_rating_is_recorded_after_its_games(redis_client: redis.Redis) -> None:
+    KEPT.clear()
     rating = loop(redis_client)
     played = 0
     while rating.series.last("ratings") is None:
@@ -119,6 +123,7 @@ def test_a_rating_is_recorded_after_its_games(redis_client: redis.Redis) -> None
     assert record.values["version"] == 3 and record.values["games"] == 8 and played > 8
     assert record.values["mu"] > 5 and record.values["win_rates"]["random"] == 1.0
     assert record.values["statistics"]["denies"] == 1.0 and record.values["game_seconds"] == 120.0
+    assert KEPT == [3]  # far above random play: a reference now
     assert rating.next_pairing() is None  # nothing newer to rate
 
 
