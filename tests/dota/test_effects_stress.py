@@ -12,7 +12,8 @@ RADIANT = ("nevermore", "lion", "viper", "queenofpain", "sniper")
 DIRE = ("sven", "crystal_maiden", "sniper", "necrolyte", "lion")
 ITEMS = ("black_king_bar", "blink", "mjollnir", "hurricane_pike", "silver_edge", "satanic", "glimmer_cape", "armlet",
          "mask_of_madness", "diffusal_blade", "cyclone", "sheepstick", "shivas_guard", "guardian_greaves",
-         "rod_of_atos", "ethereal_blade", "bloodthorn", "meteor_hammer", "radiance", "assault", "echo_sabre", "abyssal_blade")
+         "rod_of_atos", "ethereal_blade", "bloodthorn", "meteor_hammer", "radiance", "assault", "echo_sabre",
+         "abyssal_blade")
 
 
 def brawl(new_world: Any, data: dict[str, Any], seed: int, steps: int) -> tuple[list[int], int]:
