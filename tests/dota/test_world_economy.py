@@ -138,6 +138,18 @@ def test_stacking_and_slots(new_world: Any) -> None:
     assert not world.give_item(0, "reaver")
 
 
+def test_the_aegis_stays_in_the_inventory(new_world: Any) -> None:
+    """It costs nothing and works nowhere else: six dear items do not push it into the backpack."""
+    world = new_world(keep_teleport=0)
+    world.clear_items(0)
+    for _ in range(6):
+        world.give_item(0, "reaver")
+    world.give_item(0, "aegis")
+    world.set_gold(0, 0)
+    world.step(12)
+    assert "item_aegis" in [i[0] for i in world.hero(0)["items"][:6] if i is not None]
+
+
 def test_courier_deaths_cost_the_team(new_world: Any) -> None:
     """125 gold for each enemy hero, a walking one; the team's own CourierDeath; back after 180 s."""
     world = new_world()

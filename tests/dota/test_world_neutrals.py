@@ -1,5 +1,6 @@
 """Camps, Roshan and runes."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -124,7 +125,7 @@ def test_power_runes_change_kind(new_world: Any) -> None:
         on = [p for p in world.pickups()[4:] if p[0]]
         assert len(on) == 1
         kinds.append(on[0][1])
-    assert all(a != b for a, b in zip(kinds, kinds[1:], strict=False))
+    assert all(a != b for a, b in pairwise(kinds))
     assert all(1 <= k <= 5 for k in kinds)
 
 

@@ -15,6 +15,11 @@ void changed(Context& c, HeroState& h) {
   if (u->alive) apply_learned(c, *u);
 }
 
+// What an item is worth a place in the inventory for; the Aegis works nowhere else.
+float place_value(const Context& c, const ItemState& s) {
+  return s.id >= 0 && s.id == c.tables.game->aegis_item ? 1e9f : item_value(c, s);
+}
+
 bool usable_slot(int slot) { return slot < kInventory; }
 
 // Moves an item that comes into the inventory from the backpack: it works only after the swap delay.
@@ -121,13 +126,13 @@ void arrange_items(Context& c, HeroState& h) {
     const ItemState& s = h.items[static_cast<std::size_t>(slot)];
     if (s.id < 0) continue;
     int& best = usable_slot(slot) ? cheap : dear;
-    const float value = item_value(c, s);
-    if (best < 0 || (usable_slot(slot) ? value < item_value(c, h.items[static_cast<std::size_t>(best)])
-                                       : value > item_value(c, h.items[static_cast<std::size_t>(best)])))
+    const float value = place_value(c, s);
+    if (best < 0 || (usable_slot(slot) ? value < place_value(c, h.items[static_cast<std::size_t>(best)])
+                                       : value > place_value(c, h.items[static_cast<std::size_t>(best)])))
       best = slot;
   }
   if (cheap >= 0 && dear >= 0 &&
-      item_value(c, h.items[static_cast<std::size_t>(dear)]) > item_value(c, h.items[static_cast<std::size_t>(cheap)])) {
+      place_value(c, h.items[static_cast<std::size_t>(dear)]) > place_value(c, h.items[static_cast<std::size_t>(cheap)])) {
     swap_slots(c, h, cheap, dear);
     changed(c, h);
   }

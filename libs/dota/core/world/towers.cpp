@@ -31,7 +31,7 @@ Unit* choose(Context& c, Unit& tower, Handle avoid) {
   float best_distance = 1e9f;
   for (int k = 0; k < near.n; ++k) {
     Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
-    if (!is_enemy(tower, u) || u.team == kNeutralTeam || !valid_target(c, tower, &u)) continue;
+    if (!is_enemy(tower, u) || u.team == kNeutralTeam || u.kind == UnitKind::Ward || !valid_target(c, tower, &u)) continue;
     int rank = 4;
     if (attacks_allied_hero(c, tower, u))
       rank = u.kind == UnitKind::Hero ? 1 : 2;
