@@ -71,6 +71,7 @@ def test_winning_is_told_once(new_world: Any) -> None:
     for _ in range(6):
         world.give_item(5, "relic")  # enough to pass the backdoor protection
     world.set_unit(hero, x=fort["x"] + 500, y=fort["y"] + 300)
+    world.step()  # to see it
     world.order(hero, "attack", fort["index"])
     for _ in range(200):
         world.set_unit(fort["index"], hp=5)
