@@ -60,6 +60,9 @@ class GameConfig(_Section):
     roshan: bool = Field(True, description="Whether Roshan spawns.")
     runes: bool = Field(True, description="Whether runes spawn.")
     buyback: bool = Field(True, description="Whether heroes may buy back.")
+    commit_windups: bool = Field(
+        False, description="A policy that has chosen an attack or a cast is offered nothing else until it is out, so "
+        "that a random one does not cancel almost all of its own attacks. Not in the paper; bots are not bound by it.")
     offset_cell: float = Field(100.0, gt=0, description="World units that one step of an offset is worth.")
     scripted_actions: list[Literal["buyback", "glyph", "shrine"]] = Field(
         [], description="Actions that stay with the script and are not offered to the policy.")

@@ -116,7 +116,7 @@ void Game::observe() {
   for (std::size_t t = 0; t < kTeams; ++t) {
     fill_view(c, setup_.layout, s.views[t]);
     assign_slots(setup_.layout, s.views[t], s.slots[t]);
-    find_choices(s.views[t], s.slots[t], s.choices[t]);
+    find_choices(s.views[t], s.slots[t], setup_.settings.commit_windups, s.choices[t]);
   }
 }
 
@@ -136,7 +136,10 @@ void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& 
       continue;
     }
     std::array<Command, 5> out{};
-    bot_command(controllers[t], s.views[t], s.slots[t], s.choices[t], s.memory[t], s.bot_rng[t], out);
+    Choices free;
+    if (setup_.settings.commit_windups) find_choices(s.views[t], s.slots[t], false, free);
+    const Choices& choices = setup_.settings.commit_windups ? free : s.choices[t];
+    bot_command(controllers[t], s.views[t], s.slots[t], choices, s.memory[t], s.bot_rng[t], out);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       commands[t * 5 + i] = out[i];
   }

@@ -237,7 +237,20 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
 
 }  // namespace
 
-void find_choices(const TeamView& v, const SlotTable& slots, Choices& out) {
+namespace {
+
+// Whether the hero's last choice is an attack or a cast that is on its way: chosen in the step before, so that it
+// starts only now, or winding up, or being channelled.
+bool committed(const TeamView& v, const SeenHero& h) {
+  const SeenUnit& body = v.units[static_cast<std::size_t>(h.unit)];
+  if (body.act == Act::AttackWindup || body.act == Act::CastWindup || body.act == Act::Channel) return true;
+  const std::int16_t last = h.previous.action;
+  return last == kAttack || (last >= kBuiltIns && !h.using_ability);
+}
+
+}  // namespace
+
+void find_choices(const TeamView& v, const SlotTable& slots, bool commit, Choices& out) {
   Reach reach;
   for (int s = 0; s < slots.count; ++s)
     if (slots.unit[static_cast<std::size_t>(s)] >= 0) {
@@ -258,6 +271,7 @@ void find_choices(const TeamView& v, const SlotTable& slots, Choices& out) {
       choose_dead(v, h, c);
       continue;
     }
+    if (commit && committed(v, h)) continue;
     for (std::size_t k = 0; k < static_cast<std::size_t>(reach.n); ++k)
       reach.gap[k] = c.gap(v.units[static_cast<std::size_t>(reach.unit[k])]);
     choose_living(v, h, c);

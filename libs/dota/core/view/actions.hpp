@@ -64,7 +64,8 @@ struct Choices {
 };
 // Fills both from what the team sees. An action that takes a unit is offered only if its class has a valid unit in
 // a slot. `slots` maps unit slots to units of the view.
-void find_choices(const TeamView& view, const SlotTable& slots, Choices& out);
+// `commit`: a hero that has just chosen an attack or a cast, or winds one up, is offered noop only.
+void find_choices(const TeamView& view, const SlotTable& slots, bool commit, Choices& out);
 
 // Whether the ability may be aimed at the unit, as far as the team can tell; the rules decide again when it is
 // cast.
