@@ -25,6 +25,20 @@ std::uint32_t even_bits(std::uint64_t v) {
   return static_cast<std::uint32_t>(v | v >> 16);
 }
 
+// Slopes of a cell's left and right border as seen from the viewer, by steps along and across its octant.
+struct Slopes {
+  double left, right;
+};
+constexpr int kFar = 2 * kSightReach + 1;
+constexpr auto kSlopes = [] {
+  std::array<std::array<Slopes, kFar>, kFar> s{};
+  for (int along = 1; along < kFar; ++along)
+    for (int across = 0; across <= along; ++across)
+      s[static_cast<std::size_t>(along)][static_cast<std::size_t>(across)] = {(across + 0.5) / (along - 0.5),
+                                                                              (across - 0.5) / (along + 0.5)};
+  return s;
+}();
+
 struct Cast {
   const MapData& map;
   const std::vector<std::int8_t>& block;
@@ -32,11 +46,14 @@ struct Cast {
   int level, reach;
   std::array<std::uint64_t, kLitSide> lit{};  // one bit a navigation cell
 
-  bool blocks(Cell c) const { return !c.inside() || block[static_cast<std::size_t>(c.index())] >= level; }
-  void light(Cell c) {
-    if (!c.inside() || map.elevation[static_cast<std::size_t>(c.index())] > level) return;
+  // Lights the cell, unless it lies higher than the viewer, and says whether it stops sight.
+  bool light(Cell c) {
+    if (!c.inside()) return true;
+    const auto i = static_cast<std::size_t>(c.index());
     const int x = c.x - corner.x, y = c.y - corner.y;
-    if (x >= 0 && y >= 0 && x < kLitSide && y < kLitSide) lit[static_cast<std::size_t>(y)] |= 1ull << x;
+    if (map.elevation[i] <= level && x >= 0 && y >= 0 && x < kLitSide && y < kLitSide)
+      lit[static_cast<std::size_t>(y)] |= 1ull << x;
+    return block[i] >= level;
   }
 
   // Recursive shadow casting over one octant, between two slopes, from a row outwards.
@@ -46,12 +63,11 @@ struct Cast {
       bool shadow = false;
       double next_start = start;
       for (int across = along; across >= 0; --across) {
-        const double left = (across + 0.5) / (along - 0.5), right = (across - 0.5) / (along + 0.5);
+        const auto [left, right] = kSlopes[static_cast<std::size_t>(along)][static_cast<std::size_t>(across)];
         if (right > start) continue;
         if (left < end) break;
         const Cell c{viewer.x + along * o[0] + across * o[1], viewer.y + along * o[2] + across * o[3]};
-        light(c);
-        const bool wall = blocks(c);
+        const bool wall = light(c);
         if (shadow) {
           if (wall) {
             next_start = right;
@@ -85,8 +101,8 @@ std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*
   return static_cast<std::int8_t>(level);
 }
 
-void cast_sight(const MapData& map, const std::vector<std::int8_t>& block, Cell viewer, int reach,
-                SightMask& out) {
+void cast_sight(const MapData& map, const std::vector<std::int8_t>& block, Cell viewer, int reach, SightMask& seen,
+                SightMask* touched) {
   const Cell corner{2 * (viewer.x / 2 - kSightReach), 2 * (viewer.y / 2 - kSightReach)};
   Cast cast{map,
             block,
@@ -102,20 +118,21 @@ void cast_sight(const MapData& map, const std::vector<std::int8_t>& block, Cell 
     const std::uint64_t low = cast.lit[static_cast<std::size_t>(2 * y)],
                         high = cast.lit[static_cast<std::size_t>(2 * y + 1)];
     const std::uint64_t both = (low & low >> 1) | (high & high >> 1), any = (low | low >> 1) & (high | high >> 1);
-    out.rows[static_cast<std::size_t>(y)] = even_bits(both | any);  // two of a fog cell's four
+    seen.rows[static_cast<std::size_t>(y)] = even_bits(both | any);  // two of a fog cell's four
+    if (touched) touched->rows[static_cast<std::size_t>(y)] = even_bits(low | low >> 1 | high | high >> 1);
   }
 }
 
-const SightMask& Sight::standing(const MapData& map, Cell viewer, SightMask& spare) const {
+const StandingMask& Sight::standing(const MapData& map, Cell viewer, StandingMask& spare) const {
   const auto i = static_cast<std::size_t>(viewer.index());
   if (made[i].load(std::memory_order_acquire) == 2) return masks[i];
   std::uint8_t not_yet = 0;
   if (made[i].compare_exchange_strong(not_yet, 1, std::memory_order_acq_rel)) {
-    cast_sight(map, block_level, viewer, 2 * kSightReach, masks[i]);
+    cast_sight(map, block_level, viewer, 2 * kSightReach, masks[i].seen, &masks[i].touched);
     made[i].store(2, std::memory_order_release);
     return masks[i];
   }
-  cast_sight(map, block_level, viewer, 2 * kSightReach, spare);
+  cast_sight(map, block_level, viewer, 2 * kSightReach, spare.seen, &spare.touched);
   return spare;
 }
 
@@ -147,7 +164,7 @@ std::unique_ptr<Sight> make_sight(const MapData& map) {
             m.rows[static_cast<std::size_t>(y + kSightReach)] |= 1u << (x + kSightReach);
         }
     }
-  s->masks.reset(new SightMask[kCells]);  // left untouched until a cell is asked for
+  s->masks.reset(new StandingMask[kCells]);  // left untouched until a cell is asked for
   s->made = std::make_unique<std::atomic<std::uint8_t>[]>(kCells);
   return s;
 }

@@ -21,6 +21,11 @@ struct SightMask {
   std::array<std::uint32_t, kSightRows> rows;
 };
 
+// `touched` marks fog cells any part of which sight comes to: what stands elsewhere does not matter to `seen`.
+struct StandingMask {
+  SightMask seen, touched;
+};
+
 // Masks of the standing map, made when first asked for. A mask depends on the map and the cell alone, so that it
 // does not matter which world asked first.
 struct Sight {
@@ -28,11 +33,11 @@ struct Sight {
   std::vector<std::int8_t>
       block_level;  // per navigation cell: blocks the sight of viewers of this level and below
   std::array<std::array<SightMask, 4>, kSightRadii> circles;  // [radius / kSightStep][odd row * 2 + odd column]
-  std::unique_ptr<SightMask[]> masks;                         // per navigation cell
+  std::unique_ptr<StandingMask[]> masks;                      // per navigation cell
   std::unique_ptr<std::atomic<std::uint8_t>[]> made;          // 0 not yet, 1 being made, 2 ready
 
   // Thread-safe. `spare` is written and returned while another thread makes the cell's mask.
-  const SightMask& standing(const MapData& map, Cell viewer, SightMask& spare) const;
+  const StandingMask& standing(const MapData& map, Cell viewer, StandingMask& spare) const;
   const SightMask& circle(Cell viewer, float radius) const;
 };
 
@@ -44,6 +49,6 @@ std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*
 // Casts sight from a cell over navigation cells up to `reach` away. A fog cell is seen when at least half of its
 // navigation cells are.
 void cast_sight(const MapData& map, const std::vector<std::int8_t>& block_level, Cell viewer, int reach,
-                SightMask& out);
+                SightMask& seen, SightMask* touched = nullptr);
 
 }  // namespace dota

@@ -63,21 +63,33 @@ void restore_block_levels(FelledSight& s, const MapData& map, const Felled& fell
   }
 }
 
-// The mask from a cell: the standing map's, or, where trees that matter are down within reach, one cast without
-// them.
+bool comes_to(const SightMask& touched, Cell viewer, Cell c) {
+  const int x = c.x / 2 - viewer.x / 2 + kSightReach, y = c.y / 2 - viewer.y / 2 + kSightReach;
+  return x >= 0 && y >= 0 && x < kSightRows && y < kSightRows &&
+         ((touched.rows[static_cast<std::size_t>(y)] >> x) & 1u);
+}
+
+// The mask from a cell: the standing map's, or, where sight comes to a tree that is down, one cast without those
+// down.
 const SightMask& sight_from(const MapData& map, Cell viewer, float radius, const Felled& felled,
-                            SightMask& spare) {
+                            StandingMask& spare) {
+  const StandingMask& standing = map.sight->standing(map, viewer, spare);
   const int reach = std::min(static_cast<int>(std::ceil(radius / kCell)) + 1, 2 * kSightReach);
   const int level = map.elevation[static_cast<std::size_t>(viewer.index())];
   std::uint64_t key = 0;
+  bool matters = false;
   for (int k = 0; k < felled.n; ++k) {
     const auto id = felled.trees[static_cast<std::size_t>(k)];
     const MapTree& t = map.trees[static_cast<std::size_t>(id)];
     const Cell c = cell_of(t.pos);
     if (t.level < level || std::abs(c.x - viewer.x) > reach + 1 || std::abs(c.y - viewer.y) > reach + 1) continue;
     key = mix(key, static_cast<std::uint64_t>(id) + 1);
+    matters = matters || comes_to(standing.touched, viewer, c) ||
+              comes_to(standing.touched, viewer, {c.x - 1, c.y}) ||
+              comes_to(standing.touched, viewer, {c.x, c.y - 1}) ||
+              comes_to(standing.touched, viewer, {c.x - 1, c.y - 1});
   }
-  if (key == 0) return map.sight->standing(map, viewer, spare);
+  if (!matters) return standing.seen;
   FelledSight& s = felled_sight();
   CachedMask& slot = s.cache[mix(key, static_cast<std::uint64_t>(viewer.index() * 64 + reach)) % kCached];
   if (slot.map != map.sight->id || slot.viewer != viewer.index() || slot.reach != reach || slot.felled != key) {
@@ -147,7 +159,7 @@ void see(FogBits& fog, const MapData& map, Vec2 p, float radius, bool flying, co
   if (radius < kSightStep || !viewer.inside()) return;
   const SightMask& circle = map.sight->circle(viewer, radius);
   if (flying) return add_rows(fog, viewer, radius, circle, circle);
-  SightMask spare;
+  StandingMask spare;
   add_rows(fog, viewer, radius, sight_from(map, viewer, radius, felled, spare), circle);
 }
 
