@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,60 +14,26 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from protos.five.v1 import inference_pb2
 from rapid.rpc.errors import Unavailable
 from services.inference.models import Models, Served, VersionUnavailable
+from services.inference.requests import (
+    CLOSE,
+    GREEDY,
+    NEWEST,
+    REPLAY,
+    RESET,
+    RESTORE,
+    WANT_STATE,
+    Array,
+    Arrays,
+    Reply,
+    Request,
+    unknown_reply,
+)
+from services.inference.rows import groups, joined, merge, to_numpy
 from services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
 
 log = logging.getLogger(__name__)
-
-RESET = int(inference_pb2.SESSION_FLAG_RESET)
-RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)
-WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
-GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
-CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
-REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
-NEWEST = -1
-
-Array = npt.NDArray[Any]
-Arrays = dict[str, Array]
-
-
-@dataclass
-class Request:
-    """One client message, decoded: n team-steps of n different sessions.
-
-    ``observations`` lead with n; ``states`` with the number of RESTORE rows, ``replayed`` int16 [m, H, 6] with the
-    number of REPLAY rows.
-    """
-
-    sessions: list[int]
-    policies: npt.NDArray[np.int64]
-    flags: npt.NDArray[np.uint8]
-    observations: Arrays
-    states: Arrays | None = None
-    replayed: npt.NDArray[np.int16] | None = None
-    stream: int = 0
-
-
-@dataclass(frozen=True)
-class Reply:
-    """The answer: rows in the request's order. With ``unknown`` sessions nothing was evaluated and the rest is empty.
-
-    ``states`` and ``auxiliary`` lead with the number of WANT_STATE rows, in their order.
-    """
-
-    unknown: list[int]
-    actions: npt.NDArray[np.int16]
-    log_probabilities: npt.NDArray[np.float32]
-    values: npt.NDArray[np.float32]
-    versions: npt.NDArray[np.int64]
-    states: Arrays
-    auxiliary: Arrays
-    queue_us: int
-    forward_us: int
-    reward_std: float
-
 
 @dataclass(frozen=True)
 class BatcherOptions:
@@ -301,7 +267,7 @@ class Batcher:
         if unknown.any():
             self._observer.dropped("unknown_sessions", 1)
             self._release(pending)
-            _set_result(pending.future, _unknown([s for s, u in zip(request.sessions, unknown, strict=True) if u]))
+            _set_result(pending.future, unknown_reply([s for s, u in zip(request.sessions, unknown, strict=True) if u]))
             return False
         try:
             self._table.open(request.sessions, slots)
@@ -322,13 +288,13 @@ class Batcher:
         return True
 
     def _evaluate(self, live: list[_Pending], newest: Served, now: float) -> list[Reply]:
-        slots = _joined([p.slots for p in live])
-        flags = _joined([p.request.flags for p in live])
-        policies = _joined([p.request.policies for p in live])
+        slots = joined([p.slots for p in live])
+        flags = joined([p.request.flags for p in live])
+        policies = joined([p.request.policies for p in live])
         versions = np.where(policies == NEWEST, newest.version, policies)
         greedy = flags & GREEDY != 0
         want = flags & WANT_STATE != 0
-        observations = {name: _joined([p.request.observations[name] for p in live])
+        observations = {name: joined([p.request.observations[name] for p in live])
                         for name in live[0].request.observations}
         replayed = self._replayed(live, flags)
         served = {newest.version: newest}
@@ -336,12 +302,12 @@ class Batcher:
             served.update(pending.served)
 
         began = time.perf_counter()
-        rows_of = _groups(versions, greedy)
+        rows_of = groups(versions, greedy)
         outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]] = []
         for (version, is_greedy), rows in rows_of:
             outputs.append((rows, self._forward(
                 served[version].policy, slots, observations, replayed, want, is_greedy, rows)))
-        merged = _merge(outputs, len(slots), want)
+        merged = merge(outputs, len(slots), want)
         forward = time.perf_counter() - began
         self._observer.batch(len(slots), forward)
 
@@ -366,14 +332,14 @@ class Batcher:
                                generator=self._generator, greedy=greedy,
                                replay=None if replayed is None else self._tensor(replayed))
             self._table.scatter(slots, acted.state)
-            out = {"actions": _numpy(acted.actions, np.int16), "logp": _numpy(acted.logp, np.float32),
-                   "values": _numpy(acted.values, np.float32)}
+            out = {"actions": to_numpy(acted.actions, np.int16), "logp": to_numpy(acted.logp, np.float32),
+                   "values": to_numpy(acted.values, np.float32)}
             if want.any():
                 wanted = torch.from_numpy(np.flatnonzero(want)).to(self._device)
                 for name, state in before.items():
-                    out[f"state/{name}"] = _numpy(state[wanted], np.float32)
+                    out[f"state/{name}"] = to_numpy(state[wanted], np.float32)
                 for name, head in acted.aux.items():
-                    out[f"aux/{name}"] = _numpy(head[wanted], np.float32)
+                    out[f"aux/{name}"] = to_numpy(head[wanted], np.float32)
         return out
 
     def _tensor(self, array: Array) -> torch.Tensor:
@@ -389,7 +355,7 @@ class Batcher:
         replay = flags & REPLAY != 0
         if not replay.any():
             return None
-        given = _joined([p.request.replayed for p in live if p.request.replayed is not None])
+        given = joined([p.request.replayed for p in live if p.request.replayed is not None])
         out = np.full((len(flags), *given.shape[1:]), -1, np.int16)
         out[replay] = given
         return out
@@ -418,47 +384,6 @@ class Batcher:
         for served in pending.served.values():
             self._models.release(served)
         pending.served.clear()
-
-
-def _groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
-            ) -> list[tuple[tuple[int, bool], npt.NDArray[np.int64] | None]]:
-    """Rows of each (version, greedy); None for all rows when there is one group."""
-    keys = versions * 2 + greedy
-    unique = np.unique(keys)
-    if len(unique) == 1:
-        return [((int(unique[0]) >> 1, bool(unique[0] & 1)), None)]
-    return [((int(key) >> 1, bool(key & 1)), np.flatnonzero(keys == key)) for key in unique]
-
-
-def _merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], rows: int,
-           want: npt.NDArray[np.bool_]) -> dict[str, Array]:
-    """Puts the groups' rows back in order."""
-    if len(outputs) == 1:
-        return outputs[0][1]
-    place = np.cumsum(want) - 1  # row -> its place among those that want their state
-    merged: dict[str, Array] = {}
-    for group, arrays in outputs:
-        assert group is not None
-        kept = place[group[want[group]]]
-        for name, array in arrays.items():
-            of_wanted = "/" in name
-            if name not in merged:
-                merged[name] = np.empty((int(want.sum()) if of_wanted else rows, *array.shape[1:]), array.dtype)
-            merged[name][kept if of_wanted else group] = array
-    return merged
-
-
-def _joined(arrays: Sequence[Array]) -> Array:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-
-
-def _numpy(tensor: torch.Tensor, dtype: Any) -> Array:
-    return np.asarray(tensor.detach().cpu().numpy(), dtype)
-
-
-def _unknown(sessions: list[int]) -> Reply:
-    none = np.zeros(0, np.float32)
-    return Reply(sessions, none.astype(np.int16), none, none, none.astype(np.int64), {}, {}, 0, 0, 1.0)
 
 
 def _set_result(future: "Future[Reply]", reply: Reply) -> None:

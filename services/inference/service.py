@@ -11,8 +11,9 @@ import numpy.typing as npt
 from protos.five.v1 import inference_pb2, inference_pb2_grpc
 from rapid import wire
 from rapid.rpc.errors import Unavailable
-from services.inference.batcher import REPLAY, RESTORE, Batcher, Reply, Request
+from services.inference.batcher import Batcher
 from services.inference.models import Models
+from services.inference.requests import REPLAY, RESTORE, Reply, Request
 from services.inference.sessions import StateSpecs
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]

@@ -14,7 +14,9 @@ from services.inference.service import InferenceService
 from services.inference.sessions import SessionTable
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingBuilder, Versions
 
-RPC = RpcConfig(require_token=False, deadline_seconds=1, backoff_seconds=0.02, max_backoff_seconds=0.1)
+RPC = RpcConfig(require_token=False, deadline_seconds=20, backoff_seconds=0.02, max_backoff_seconds=0.1)
+# For clients whose server dies: it is not dialled for long.
+QUICK = RPC.model_copy(update={"deadline_seconds": 1.0})
 
 
 class InferenceServer:

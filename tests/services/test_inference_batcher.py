@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from services.inference.batcher import (
+from services.inference.batcher import Batcher, BatcherOptions, Observer, RequestTimeout
+from services.inference.models import Models, VersionNotFound, VersionUnavailable
+from services.inference.requests import (
     CLOSE,
     GREEDY,
     NEWEST,
@@ -14,14 +16,9 @@ from services.inference.batcher import (
     RESET,
     RESTORE,
     WANT_STATE,
-    Batcher,
-    BatcherOptions,
-    Observer,
     Reply,
     Request,
-    RequestTimeout,
 )
-from services.inference.models import Models, VersionNotFound, VersionUnavailable
 from services.inference.sessions import SessionTable
 from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, observations
 

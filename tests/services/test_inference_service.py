@@ -12,7 +12,7 @@ from rapid.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, Inferenc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from tests.services.counting import LAYOUT, STATE_SPECS, Versions, observations
-from tests.services.inference_server import RPC, InferenceServer
+from tests.services.inference_server import QUICK, RPC, InferenceServer
 
 
 @pytest.fixture
@@ -149,7 +149,8 @@ async def test_a_past_version_that_does_not_exist_is_not_found(server: Inference
 
 async def test_when_its_server_dies_a_session_goes_on_at_another() -> None:
     versions = Versions(0)
-    async with InferenceServer(versions) as first, InferenceServer(versions) as second, client(first, second) as c:
+    async with (InferenceServer(versions) as first, InferenceServer(versions) as second,
+                client(first, second, config=QUICK) as c):
         await one(c, 1, 4.0, RESET)
         handed = await one(c, 1, 1.0, WANT_STATE)
         await first.stop()

@@ -21,7 +21,7 @@ from services.rollout.rollout import Group, Wiring, ring_capacity, spread
 from services.rollout.segments import Rates, Segments
 from services.rollout.streams import Streams
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingGames, Versions
-from tests.services.inference_server import RPC, InferenceServer
+from tests.services.inference_server import QUICK, RPC, InferenceServer
 
 UNROLL, SAMPLES = 4, 2
 LEARNING = LearnerConfig(lstm_unroll_length=UNROLL, samples_per_segment=SAMPLES)
@@ -100,7 +100,8 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     segments = Segments(LAYOUT, learning, RewardConfig(), ring)
     matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
     matchmaker.start()
-    client = InferenceClient([s.address for s in servers], RPC, LAYOUT.hash, sparse=("shared", "private"))
+    config = RPC if len(servers) == 1 else QUICK
+    client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"))
     group = Group(Wiring(games, client, matchmaker, sink, Until(games, steps, at),  # type: ignore[arg-type]
                          lambda version, std: RATES, records.append), ring, streams, segments, UNROLL, SAMPLES)
     try:

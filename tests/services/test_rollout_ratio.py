@@ -27,7 +27,7 @@ from services.rollout.ring import StepRing
 from services.rollout.rollout import Group, Wiring, ring_capacity
 from services.rollout.segments import Rates, Segments
 from services.rollout.streams import Streams
-from tests.services.inference_server import RPC
+from tests.services.inference_server import QUICK
 from tests.services.test_rollout import Collected, Opponents
 
 GAME = GameConfig(
@@ -75,7 +75,7 @@ class Server:
         self.models.refresh()
         self.batcher.start()
         self.rpc = await serve("127.0.0.1:0", [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, self.face)],
-                               RPC)
+                               QUICK)
         return f"127.0.0.1:{self.rpc.port}"
 
     async def stop(self) -> None:
@@ -110,7 +110,7 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
     matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
     matchmaker.start()
-    client = InferenceClient(addresses, RPC, LAYOUT.hash, sparse=("shared", "private"))
+    client = InferenceClient(addresses, QUICK, LAYOUT.hash, sparse=("shared", "private"))
     environment = LocalEnvironment(VecGame(GAME, 3, 4))
     group = Group(
         Wiring(environment, client, matchmaker, sink, Steps(servers[0]),  # type: ignore[arg-type]

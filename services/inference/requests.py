@@ -1,0 +1,62 @@
+"""A client's message and its answer, as arrays."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from protos.five.v1 import inference_pb2
+
+RESET = int(inference_pb2.SESSION_FLAG_RESET)
+RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)
+WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
+GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
+CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
+REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
+NEWEST = -1
+
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
+
+
+@dataclass
+class Request:
+    """One client message, decoded: n team-steps of n different sessions.
+
+    ``observations`` lead with n; ``states`` with the number of RESTORE rows, ``replayed`` int16 [m, H, 6] with the
+    number of REPLAY rows.
+    """
+
+    sessions: list[int]
+    policies: npt.NDArray[np.int64]
+    flags: npt.NDArray[np.uint8]
+    observations: Arrays
+    states: Arrays | None = None
+    replayed: npt.NDArray[np.int16] | None = None
+    stream: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer: rows in the request's order. With ``unknown`` sessions nothing was evaluated and the rest is empty.
+
+    ``states`` and ``auxiliary`` lead with the number of WANT_STATE rows, in their order.
+    """
+
+    unknown: list[int]
+    actions: npt.NDArray[np.int16]
+    log_probabilities: npt.NDArray[np.float32]
+    values: npt.NDArray[np.float32]
+    versions: npt.NDArray[np.int64]
+    states: Arrays
+    auxiliary: Arrays
+    queue_us: int
+    forward_us: int
+    reward_std: float
+
+
+def unknown_reply(sessions: list[int]) -> Reply:
+    """The answer to a request whose sessions are not all known: nothing of it was evaluated."""
+    none = np.zeros(0, np.float32)
+    return Reply(sessions, none.astype(np.int16), none, none, none.astype(np.int64), {}, {}, 0, 0, 1.0)
