@@ -160,13 +160,14 @@ class LocalCluster:
         specs += [spec("inference", i, SERVERS, a) for i, a in enumerate(services.inference.addresses)]
         if services.rollout.environment == "remote":
             specs += [spec("dota_env", i, SERVERS, a) for i, a in enumerate(services.dota_env.addresses)]
-        optimizer = spec("optimizer", 0, SERVERS)
         if services.optimizer.optimizers > 1:
             group = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
                      str(services.optimizer.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d",
-                     "--rdzv-endpoint", services.optimizer.rendezvous, "-m", *optimizer.argv[2:]]
-            optimizer = ProcessSpec("optimizer-0", group, env, None, SERVERS)
-        specs.append(optimizer)
+                     "--rdzv-endpoint", services.optimizer.rendezvous, "--local-addr", HOST,
+                     "-m", "services.optimizer", "--config", path]
+            specs.append(ProcessSpec("optimizers", group, env, None, SERVERS))
+        else:
+            specs.append(spec("optimizer", 0, SERVERS))
         specs += [spec("rollout", i, PLAYERS) for i in range(services.rollout.processes)]
         if services.evaluator.enabled:
             specs.append(spec("evaluator", 0, PLAYERS))

@@ -69,7 +69,8 @@ def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--config", required=True, help="the run's configuration, a YAML file or a preset's name")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                         help="changes a value of it; may be given several times")
-    parser.add_argument("--id", default="0", help="which instance of the service this is (default 0)")
+    parser.add_argument("--id", default=os.environ.get("RANK", "0"),
+                        help="which instance of the service this is (default: torchrun's rank, or 0)")
     parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's")
     parser.add_argument("--metrics-port", type=int, help="port of the metrics page; 0: any free one")
     found = parser.parse_args(argv)

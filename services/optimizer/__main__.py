@@ -23,7 +23,7 @@ from run.load import load
 from services.optimizer import metrics
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.desk import StateDesk
-from services.optimizer.group import Group, join
+from services.optimizer.group import Group, device_of, join, leave
 from services.optimizer.intake import Intake, unpack
 from services.optimizer.service import ExperienceService
 from services.optimizer.training import Training
@@ -31,20 +31,20 @@ from services.optimizer.training import Training
 log = logging.getLogger("services.optimizer")
 
 
-def build(service: Service[RunConfig], group: Group, layout: Layout) -> tuple[Training, StateDesk]:
+def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout
+          ) -> tuple[Training, StateDesk]:
     """Everything that learns, wired up."""
     config = service.config
     torch.manual_seed(config.seed)
     policy = Policy(layout, config.model)
-    learner = Learner(policy, config.learning, config.services.optimizer.device, group.reduce)
+    learner = Learner(policy, config.learning, device, group.reduce)
     buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     desk = StateDesk(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}")
     settings = config.services.optimizer
     training = Training(
         learner, intake, config.learning, service.parameters, Checkpoints(service.blobs, settings.checkpoints_kept),
-        desk, {"schema": Schema.of(policy).id, "layout": layout.hash}, group.rank, settings.checkpoint_every_versions,
-        group.agree)
+        desk, {"schema": Schema.of(policy).id, "layout": layout.hash}, settings.checkpoint_every_versions, group)
     return training, desk
 
 
@@ -75,9 +75,10 @@ def main() -> None:
         settings = config.services.optimizer
         torch.set_num_threads(settings.threads)
         wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
-        group = join(torch.device(settings.device))
+        device = device_of(settings.device)
+        group = join(device)
         layout = Layout(config.game)
-        training, desk = build(service, group, layout)
+        training, desk = build(service, group, device, layout)
         training.start()
         service.stats = lambda: {
             "version": training.version, "resting": not desk.active(), "buffer": len(training.intake.buffer),
@@ -102,6 +103,7 @@ def main() -> None:
         thread.join()
         if failure:
             raise SystemExit(1)
+        leave()
 
 
 if __name__ == "__main__":

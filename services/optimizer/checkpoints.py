@@ -1,5 +1,6 @@
 """Checkpoints of the learner: safetensors in the blob store, named by version, whole or not at all."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,8 +8,10 @@ import torch
 from torch import Tensor
 
 from rapid import tensorfile
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobMissing, BlobStore
+from rapid.store.errors import Corrupt
 
+log = logging.getLogger(__name__)
 PREFIX = "checkpoints/"
 
 
@@ -30,6 +33,23 @@ class Checkpoints:
         self._blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], f"{PREFIX}{version:012d}")
         for old in self.versions()[: -self._keep]:
             self._blobs.remove_ref(f"{PREFIX}{old:012d}")
+
+    def newest(self) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
+        """The newest checkpoint that can be read, damaged ones passed over, as version, tensors and extra values;
+        None when there is none at all.
+
+        Raises Corrupt when there are some and none can be read: going on from nothing would lose the run.
+        """
+        errors = []
+        for version in reversed(self.versions()):
+            try:
+                return version, *self.load(version)
+            except (Corrupt, BlobMissing, ValueError) as error:
+                log.warning("the checkpoint of version %d cannot be read: %s", version, error)
+                errors.append(f"version {version}: {error}")
+        if errors:
+            raise Corrupt(f"no checkpoint can be read: {'; '.join(errors)}")
+        return None
 
     def load(self, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors and extra values of a checkpoint. Raises BlobMissing, Corrupt, ValueError."""

@@ -1,7 +1,7 @@
 """Several optimizers as one: torch.distributed, started by torchrun's elastic agent."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,12 +14,50 @@ TIMEOUT = timedelta(seconds=120)  # a lost rank ends the others' wait; the agent
 
 @dataclass(frozen=True)
 class Group:
-    """This process's place. ``reduce`` averages tensors in place; ``agree`` is true where all are."""
+    """This process's place among the optimizers; alone by default. Every rank calls the same methods in the same order.
 
-    rank: int
-    size: int
-    reduce: Callable[[list[Tensor]], None] | None
-    agree: Callable[[bool], bool]
+    ``reduce`` averages tensors over the ranks in place; None: there is no other. ``restarts``: how often the group was
+    formed anew.
+    """
+
+    rank: int = 0
+    size: int = 1
+    restarts: int = 0
+    reduce: Callable[[list[Tensor]], None] | None = None
+    _words: dist.ProcessGroup | None = None
+
+    def everywhere(self, *here: bool) -> list[bool]:
+        """By condition, whether it holds on every rank."""
+        if self._words is None:
+            return list(here)
+        word = torch.tensor(here, dtype=torch.int32)
+        dist.all_reduce(word, dist.ReduceOp.MIN, group=self._words)
+        return [bool(x) for x in word.tolist()]
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        """Each value summed over the ranks."""
+        if self._words is None:
+            return [float(x) for x in values]
+        word = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(word, group=self._words)
+        return [float(x) for x in word.tolist()]
+
+    def from_first(self, values: Sequence[float]) -> list[float]:
+        """Rank 0's values; every rank gives as many."""
+        word = torch.tensor(values, dtype=torch.float64)
+        if self._words is not None:
+            dist.broadcast(word, 0, group=self._words)
+        return [float(x) for x in word.tolist()]
+
+
+ALONE = Group()
+
+
+def device_of(configured: str) -> torch.device:
+    """Where this process computes: of several ranks on a machine each has a GPU of its own."""
+    if configured == "cuda" and "LOCAL_RANK" in os.environ:
+        return torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    return torch.device(configured)
 
 
 def join(device: torch.device) -> Group:
@@ -29,18 +67,21 @@ def join(device: torch.device) -> Group:
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        return Group(0, 1, None, lambda mine: mine)
+        return ALONE
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
-    words = dist.new_group(backend="gloo", timeout=TIMEOUT)
 
     def reduce(tensors: list[Tensor]) -> None:
         for tensor in tensors:
             dist.all_reduce(tensor)
             tensor /= size
 
-    def agree(mine: bool) -> bool:
-        word = torch.tensor([int(mine)])
-        dist.all_reduce(word, dist.ReduceOp.MIN, group=words)
-        return bool(word.item())
+    return Group(dist.get_rank(), size, int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), reduce,
+                 dist.new_group(backend="gloo", timeout=TIMEOUT))
 
-    return Group(dist.get_rank(), size, reduce, agree)
+
+def leave() -> None:
+    """Leaves the group; for a process that ends as it should."""
+    if dist.is_initialized():
+        dist.destroy_process_group()

@@ -18,6 +18,7 @@ class Window:
 
     def __init__(self) -> None:
         self.steps = 0
+        self.hero_steps = 0  # learned from
         self.waited = 0.0  # seconds without a batch to learn from
         self._computed = 0.0
         self._began = time.monotonic()
@@ -25,7 +26,6 @@ class Window:
         self._staleness = np.zeros(STALENESS_BINS, np.int64)
         self._uses = 0
         self._samples = 0
-        self._hero_steps = 0
 
     def add(self, metrics: dict[str, float], staleness: npt.NDArray[np.int32], uses: npt.NDArray[np.int32],
             seconds: float, hero_steps: int) -> None:
@@ -38,7 +38,7 @@ class Window:
         self._staleness += np.bincount(np.minimum(known, STALENESS_BINS - 1), minlength=STALENESS_BINS)
         self._uses += int(uses.sum())
         self._samples += uses.size
-        self._hero_steps += hero_steps
+        self.hero_steps += hero_steps
 
     def close(self, version: int, hyper: Hyperparameters, publish_seconds: float) -> WindowRecord:
         """The record of the version that the window led to. Staleness is in versions, per timestep consumed."""
@@ -47,8 +47,7 @@ class Window:
         record: WindowRecord = {
             "version": version, "seconds": seconds, "publish_seconds": publish_seconds,
             "busy_share": self._computed / seconds, "wait_share": self.waited / seconds,
-            "consumed_per_second": self._hero_steps / seconds, "samples": self._samples,
-            "mean_uses": self._uses / max(self._samples, 1),
+            "samples": self._samples, "mean_uses": self._uses / max(self._samples, 1),
             "staleness_histogram": np.trim_zeros(self._staleness, "b").tolist(),
         }
         if total:

@@ -13,8 +13,10 @@ from five.config import LearnerConfig, SchedulesConfig
 from five.learning.learner import Learner
 from five.learning.pacing import ReuseMeter
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
+from rapid.blobs import BlobMissing
 from services.optimizer import metrics as page
 from services.optimizer.checkpoints import Checkpoints
+from services.optimizer.group import ALONE, Group
 from services.optimizer.intake import Intake
 from services.optimizer.records import Window, WindowRecord
 
@@ -47,8 +49,7 @@ class Desk(Protocol):
 class Training:
     """One optimizer's part of the run. Rank 0 publishes, writes checkpoints and keeps the records.
 
-    ``meta`` goes with every version (schema, layout). ``agree`` makes a decision of rank 0's the decision of all; alone
-    it is the identity.
+    ``meta`` goes with every version (schema, layout).
     """
 
     learner: Learner
@@ -58,53 +59,71 @@ class Training:
     checkpoints: Checkpoints
     desk: Desk
     meta: Mapping[str, Any]
-    rank: int = 0
     checkpoint_every: int = 10
-    agree: Callable[[bool], bool] = lambda mine: mine
+    group: Group = ALONE
     version: int = 0
     window: Window = field(default_factory=Window)
     reuse: ReuseMeter = field(default_factory=ReuseMeter)
     _received: int = 0
-    _hero_steps: int = 0
+    _hero_steps: float = 0.0
 
     def start(self) -> None:
-        """Resumes from the newest checkpoint, or publishes version 0."""
+        """Resumes from the newest checkpoint, or publishes version 0. All ranks go on from rank 0's checkpoint, with
+        the same parameters to the bit."""
+        checkpoint = self._resume_or_begin() if self.group.rank == 0 else -1
+        checkpoint, self.version = map(int, self.group.from_first([checkpoint, self.version]))
+        if self.group.rank != 0:
+            try:
+                tensors, extra = self.checkpoints.load(checkpoint)
+            except BlobMissing as error:
+                raise RuntimeError(f"optimizer {self.group.rank} does not see the checkpoint that optimizer 0 wrote "
+                                   f"({error}): blobs.url must be a place that all of them share") from None
+            self.learner.load_state_dict(tensors, extra["learner"])
+            self.intake.pacer.load_state_dict(extra["pacer"])
+        self.intake.version = self.version
+        self._received = self.intake.pacer.received
+        (self._hero_steps,) = self.group.total([self.intake.hero_steps])
+
+    def _resume_or_begin(self) -> int:
+        """Rank 0's start; returns the version of the checkpoint that all go on from."""
         head = self.publisher.head()
-        found = self.checkpoints.versions()
-        if found:
-            tensors, extra = self.checkpoints.load(found[-1])
+        found = self.checkpoints.newest()
+        if found is not None:
+            checkpoint, tensors, extra = found
             self.learner.load_state_dict(tensors, extra["learner"])
             self.intake.pacer.load_state_dict(extra["pacer"])
             self.intake.buffer.load_state_dict(extra["buffer"])
             self.intake.hero_steps = int(extra["hero_steps"])
             # Versions after the checkpoint exist and never change: numbering goes on behind them.
-            self.version = max(found[-1], head if head is not None else -1)
-            self._note("optimizer.resumed", {"checkpoint": found[-1], "version": self.version})
-            if head is None or head < found[-1]:
+            self.version = max(checkpoint, head if head is not None else -1)
+            self.desk.event("optimizer.resumed", {
+                "checkpoint": checkpoint, "version": self.version, "optimizers": self.group.size,
+                "restarts": self.group.restarts})
+            if head is None or head < checkpoint:
                 self._publish()
-        elif head is not None:
+            return checkpoint
+        if head is not None:
             raise RuntimeError(
                 f"the run has version {head} but no checkpoint: the blob store (blobs.url) is not the one it was "
                 "started with. Point it there, or start a run with another name")
-        else:
-            self._save()
-            self._publish()
-        self.intake.version = self.version
-        self._received = self.intake.pacer.received
-        self._hero_steps = self.intake.hero_steps
+        self._save(0)
+        self._publish()
+        return 0
 
     def run(self, stopping: Callable[[], bool]) -> None:
-        """Learns until ``stopping``."""
-        schedules = self.desk.schedules()
-        hyper = hyperparameters_at(schedules, self.version)
+        """Learns until ``stopping``, on any of the ranks."""
+        hyper = self._hyperparameters()
         idle_since = time.monotonic()
         drawn = None
-        while not self.agree(stopping()):
+        while True:
             # A batch that was drawn is kept until the others have one too.
             if drawn is None and self.desk.active():
                 drawn = self.intake.draw(self.config.batch_samples)
             self._count_intake()
-            if not self.agree(drawn is not None):
+            go_on, ready = self.group.everywhere(not stopping(), drawn is not None)
+            if not go_on:
+                break
+            if not ready:
                 time.sleep(IDLE_SECONDS)
                 continue
             began = time.monotonic()
@@ -122,9 +141,15 @@ class Training:
             drawn = None
             if self.window.steps == self.config.gradient_steps_per_iteration:
                 self._next_version(hyper)
-                schedules = self.desk.schedules()
-                hyper = hyperparameters_at(schedules, self.version)
-        self._save()
+                hyper = self._hyperparameters()
+        (hero_steps,) = self.group.total([self.intake.hero_steps])
+        if self.group.rank == 0:
+            self._save(int(hero_steps))
+
+    def _hyperparameters(self) -> Hyperparameters:
+        """Those of the present version, as rank 0 reads the schedules: the same for all."""
+        read = hyperparameters_at(self.desk.schedules(), self.version).as_dict()
+        return Hyperparameters(**dict(zip(read, self.group.from_first(list(read.values())), strict=True)))
 
     def _show(self, metrics: Mapping[str, float], staleness: npt.NDArray[np.int32], seconds: float) -> None:
         page.STEPS.inc()
@@ -140,51 +165,46 @@ class Training:
             self._received = received
 
     def _next_version(self, hyper: Hyperparameters) -> None:
+        """The parameters become a version. ``hyper`` are those of the steps that led to it."""
         began = time.monotonic()
         self.version += 1
-        if self.version % self.checkpoint_every == 0:
-            self._save()
-        self._publish()
+        pacer = self.intake.pacer
+        hero_steps, consumed_hero_steps, received, consumed = self.group.total(
+            [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed])
+        if self.group.rank == 0:
+            if self.version % self.checkpoint_every == 0:
+                self._save(int(hero_steps))
+            self._publish()
         self.intake.version = self.version
         now = time.monotonic()
         record = self.window.close(self.version, hyper, publish_seconds=now - began)
         statistics = self.intake.buffer.statistics()
         record |= {
-            "reuse": self.intake.pacer.consumed / max(self.intake.pacer.received, 1),
-            "reuse_recent": self.reuse.value(now), "hero_steps": self.intake.hero_steps,
-            "hero_steps_per_second": (self.intake.hero_steps - self._hero_steps) / record["seconds"],
+            "reuse": consumed / max(received, 1), "reuse_recent": self.reuse.value(now), "hero_steps": int(hero_steps),
+            "hero_steps_per_second": (hero_steps - self._hero_steps) / record["seconds"],
+            "consumed_per_second": consumed_hero_steps / record["seconds"],
             "buffer_samples": statistics.samples, "buffer_bytes": statistics.nbytes,
             "dropped": {str(k): v for k, v in statistics.dropped.items()},
         }
-        self._hero_steps = self.intake.hero_steps
+        self._hero_steps = hero_steps
         page.PUBLISH_SECONDS.observe(now - began)
         page.WAIT_SECONDS.inc(self.window.waited)
         page.show_version(record)
-        if self.rank == 0:
+        if self.group.rank == 0:
             self.desk.record(record)
         self.window = Window()
 
-    def _save(self) -> None:
-        if self.rank != 0:
-            return
+    def _save(self, hero_steps: int) -> None:
         extra = {
             "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(),
-            "buffer": self.intake.buffer.state_dict(), "hero_steps": self.intake.hero_steps,
+            "buffer": self.intake.buffer.state_dict(), "hero_steps": hero_steps,
             "schedules": dump_schedules(self.desk.schedules()),
         }
         self.checkpoints.save(self.version, self.learner.state_dict(), extra)
 
     def _publish(self) -> None:
-        if self.rank != 0:
-            return
         hyper = hyperparameters_at(self.desk.schedules(), self.version)
         tensors = {n: t.detach().cpu().numpy() for n, t in self.learner.policy.state_dict().items()}
         self.publisher.publish(self.version, tensors, {
             **self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),
             "gradient_steps": self.learner.gradient_steps})
-
-    def _note(self, what: str, details: dict[str, Any]) -> None:
-        if self.rank == 0:
-            self.desk.event(what, details)
-
-

@@ -1,5 +1,8 @@
 """Segments in, samples in the buffer, versions out: the optimizer without a network between."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from five.schedules import Hyperparameters, hyperparameters_at
 from protos.five.v1 import experience_pb2
 from rapid import wire
 from rapid.blobs import BlobStore
+from rapid.store.errors import Corrupt
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.intake import Intake, Offer, PackedSample, unpack
 from services.optimizer.records import Window, quantile
@@ -283,6 +287,97 @@ def test_old_checkpoints_go(tmp_path: Path) -> None:
     assert store.versions() == [2, 3]
     tensors, extra = store.load(3)
     assert tensors["w"].tolist() == [3.0] * 3 and extra == {"v": 3}
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
+    tensors = {"w": torch.randn(5, 3).T, "half": torch.randn(3).half(), "count": torch.tensor([2.5]).double(),
+               "step": torch.tensor(3.0), "seen": torch.tensor([True, False]), "n": torch.arange(4)}
+    extra = {"schedule": [[0, 1e-4]], "big": 2**60, "name": "x"}
+    store = Checkpoints(BlobStore(str(tmp_path)), 2)
+    store.save(7, tensors, extra)
+    back, found = store.load(7)
+    assert found == extra and back.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert back[name].dtype == tensor.dtype and torch.equal(back[name], tensor), name
+
+
+def damage(folder: Path, store: BlobStore, version: int) -> None:
+    digest = store.ref(f"checkpoints/{version:012d}").digest
+    path = folder / "objects" / digest[:2] / digest
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over_but_not_all(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    store = Checkpoints(blobs, 2)
+    assert store.newest() is None
+    for v in (1, 2):
+        store.save(v, {"w": torch.full((3,), float(v))}, {})
+    damage(tmp_path, blobs, 2)
+    found = store.newest()
+    assert found is not None and found[0] == 1
+    damage(tmp_path, blobs, 1)
+    with pytest.raises(Corrupt, match=r"no checkpoint can be read: version 2.*version 1"):
+        store.newest()
+
+
+def test_a_run_goes_on_from_the_last_whole_checkpoint_behind_all_versions(tmp_path: Path) -> None:
+    versions = Versions()
+    run = training(tmp_path, versions)
+    run.start()
+    feed(run, 8)
+    until(run, 2)
+    damage(tmp_path, BlobStore(str(tmp_path)), 2)
+    again = training(tmp_path, versions)
+    again.start()
+    assert again.version == 2 and again.learner.gradient_steps == 2  # version 2's number, version 1's learner
+
+
+def test_a_save_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blobs = BlobStore(str(tmp_path))
+    store = Checkpoints(blobs, 2)
+    store.save(1, {"w": torch.ones(3)}, {})
+    write, calls = blobs._write, 0
+
+    def full(path: str, pieces: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:  # the contents are there, their name is not
+            raise OSError("disk full")
+        write(path, pieces)
+
+    monkeypatch.setattr(blobs, "_write", full)
+    with pytest.raises(OSError, match="disk full"):
+        store.save(2, {"w": torch.zeros(3)}, {})
+    found = store.newest()
+    assert found is not None and found[0] == 1
+
+
+KILLED = """
+import sys, torch
+from rapid.blobs import BlobStore
+from rapid.store.errors import Corrupt
+from services.optimizer.checkpoints import Checkpoints
+store = Checkpoints(BlobStore(sys.argv[1]), 2)
+for version in range(100000):
+    store.save(version, {"w": torch.full((300_000,), float(version))}, {"version": version})
+    print(version, flush=True)
+"""
+
+
+def test_a_process_killed_while_saving_leaves_whole_checkpoints(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE,
+                               cwd=Path(__file__).parents[2], env={**os.environ, "PYTHONPATH": "libs:."})
+    assert process.stdout is not None
+    for _ in range(5):
+        process.stdout.readline()
+    process.kill()
+    process.wait()
+    store = Checkpoints(BlobStore(str(tmp_path)), 2)
+    for version in store.versions():
+        tensors, extra = store.load(version)
+        assert extra == {"version": version} and (tensors["w"] == version).all()
+    assert store.versions()[-1] >= 4
 
 
 def test_staleness_is_counted_by_timestep_and_padding_is_not() -> None:
