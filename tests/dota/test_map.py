@@ -139,3 +139,10 @@ def test_units_near_is_a_plain_search_in_index_order(ground: Any) -> None:
         ground.place(i, (7000.0, -7000.0))
         at[i] = (7000, -7000)
     assert ground.units_near((7000, -7000), 1) == list(range(0, 300, 3))
+    for _round in range(6):
+        for i in rng.permutation(300)[:120]:
+            p = rng.uniform(-700, 700, 2).astype(np.float32)
+            ground.place(int(i), (float(p[0]), float(p[1])))
+            at[i] = p
+        d = np.linalg.norm(at - np.array((100, -100), np.float32), axis=1)
+        assert ground.units_near((100, -100), 500) == list(np.flatnonzero(d <= 500))
