@@ -1,0 +1,207 @@
+"""A real `five train` on this machine, as small as it goes, watched and harmed from outside."""
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import psutil
+import redis
+
+from cli.rundir import RunFolder
+from rapid.blobs import BlobStore
+from rapid.store.connection import connect
+from rapid.store.parameters import ParameterStore
+from rapid.store.state import RunState
+from run.config import RunConfig
+from run.load import ConfigError, load
+
+ROOT = Path(__file__).resolve().parents[2]
+T = TypeVar("T")
+
+TINY = [
+    "model.lstm=16", "model.lstm_input=16", "model.key=8", "model.unit_hidden=8", "model.unit=8", "model.set_hidden=4",
+    "model.set=4", "model.conv_filters=2", "model.auxiliary_hidden=8",
+    "learning.batch_samples=8", "learning.samples_per_segment=2", "learning.gradient_steps_per_iteration=2",
+    "buffer.minimum_samples=8", "buffer.capacity_samples=64", "game.max_game_seconds=30", "game.start_seconds=-5",
+    "services.rollout.games=4", "services.evaluator.games=2", "services.evaluator.idle_seconds=0.5",
+    "services.optimizer.checkpoint_every_versions=2", "services.controller.port=0", "rating.games_per_rating=2",
+    "league.add_every_versions=2", "store.archive_every=1", "lifecycle.heartbeat_seconds=0.5", "lifecycle.lease_seconds=3",
+    "lifecycle.poll_seconds=0.2", "lifecycle.grace_seconds=10"]
+
+# What is killed: the name of its log, and what its command line holds.
+KINDS = {
+    "optimizer-0": "services.optimizer", "inference-0": "services.inference", "rollout-0": "services.rollout",
+    "controller-0": "services.controller", "opponents-0": "services.opponents", "evaluator-0": "services.evaluator",
+    "redis-state": "redis/state", "redis-params": "redis/params"}
+
+
+def eventually(condition: Callable[[], T], seconds: float, what: str) -> T:
+    """The first true value of ``condition``. What is away for a moment (a store, a server) is asked again."""
+    end = time.monotonic() + seconds
+    last: Any = None
+    while time.monotonic() < end:
+        try:
+            last = condition()
+            if last:
+                return last
+        except (redis.RedisError, httpx.HTTPError, LookupError, OSError, ConfigError) as error:
+            last = error
+        time.sleep(0.1)
+    raise AssertionError(f"not within {seconds:g} s: {what} (last seen: {last!r})")
+
+
+class Run:
+    """One run's folder below ``place``, and the process of `five train` while it goes on."""
+
+    def __init__(self, place: Path, name: str = "tiny") -> None:
+        self.place = place
+        self.folder = RunFolder(place / "runs" / name)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def five(self, *arguments: str) -> list[str]:
+        """The command."""
+        return [sys.executable, "-m", "cli.main", *arguments]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """With this source tree on the path, one thread, and no token of the caller's."""
+        env = {k: v for k, v in os.environ.items() if k != "FIVE_TOKEN"}
+        return env | {"PYTHONPATH": f"{ROOT / 'libs'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+
+    def start(self, *arguments: str) -> None:
+        """`five train` with ``arguments`` in the background; its output is in train.log."""
+        with (self.place / "train.log").open("ab") as log:
+            self.process = subprocess.Popen(self.five("train", *arguments), cwd=self.place, env=self.environment,
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+                                            start_new_session=True)
+
+    def start_new(self, *overrides: str) -> None:
+        """A new tiny run."""
+        sets = [part for override in (*TINY, *overrides) for part in ("--set", override)]
+        self.start("--preset", "laptop-1v1", "--name", self.folder.name, "--seed", "1", *sets)
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Another `five` command to its end."""
+        return subprocess.run(self.five(*arguments), cwd=self.place, env=self.environment, capture_output=True,
+                              text=True, timeout=60, check=False)
+
+    @functools.cached_property
+    def config(self) -> RunConfig:
+        """With the addresses of the local cluster; the same each time that it is started."""
+        return load(self.folder.path / "cluster.yaml")
+
+    @functools.cached_property
+    def store(self) -> ParameterStore:
+        """The run's versions, through connections of its own."""
+        config = self.config
+        return ParameterStore(connect(config.store.params_url, config.store),
+                              connect(config.store.state_url, config.store), config.name, config.store,
+                              BlobStore(config.blobs.url))
+
+    def state(self) -> RunState:
+        """The run's state."""
+        config = self.config
+        return RunState(connect(config.store.state_url, config.store), config.name)
+
+    def head(self) -> int:
+        """The newest version, -1 before the first."""
+        head = self.store.head()
+        return -1 if head is None else head
+
+    def wait_version(self, version: int, seconds: float = 90.0) -> int:
+        """Until a version of at least that number is out."""
+        def reached() -> bool:
+            self.check()
+            return self.head() >= version
+
+        try:
+            eventually(reached, seconds, f"version {version} is out")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
+        return self.head()
+
+    def check(self) -> None:
+        """Fails when `five train` has ended."""
+        assert self.process is not None
+        assert self.process.poll() is None, f"five train ended with {self.process.returncode}\n{self.logs()}"
+
+    def logs(self) -> str:
+        """The ends of all logs."""
+        paths = [self.place / "train.log", *sorted((self.folder.path / "logs").glob("*.log"))]
+        return "\n".join(f"--- {p.name}\n" + "\n".join(p.read_text(errors="replace").splitlines()[-8:])
+                         for p in paths if p.exists())
+
+    def pids(self, name: str) -> list[int]:
+        """Processes of a kind, by the command line."""
+        assert self.process is not None
+        found = []
+        for child in psutil.Process(self.process.pid).children(recursive=True):
+            try:
+                line = " ".join(child.cmdline())
+            except psutil.Error:
+                continue
+            if KINDS[name] in line and child.status() != psutil.STATUS_ZOMBIE:
+                found.append(child.pid)
+        return found
+
+    def kill(self, name: str) -> None:
+        """kill -9 of a process; waits until another is in its place."""
+        before = eventually(lambda: self.pids(name), 30, f"{name} runs")
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        eventually(lambda: set(self.pids(name)) - set(before), 30, f"{name} is started again")
+
+    def everything(self) -> list[psutil.Process]:
+        """`five train` and all below it."""
+        assert self.process is not None
+        top = psutil.Process(self.process.pid)
+        return [top, *top.children(recursive=True)]
+
+    def rest(self, method: str, path: str, token: str | None = None, **arguments: Any) -> httpx.Response:
+        """A request to the controller; by default with the run's token."""
+        given = self.folder.token() if token is None else token
+        headers = {"Authorization": f"Bearer {given}"} if given else {}
+        return httpx.request(method, f"{self.folder.cluster().rest}/v1/{path}", headers=headers, timeout=10,
+                             **arguments)
+
+    def status(self) -> str:
+        """The run's status as the controller tells it."""
+        answer = self.rest("GET", "status")
+        answer.raise_for_status()
+        return str(answer.json()["status"])
+
+    def check_versions(self) -> list[int]:
+        """Every version from 0 to the head is there, and can be fetched whole. Returns their numbers."""
+        store = self.store
+        versions = [record.version for record in store.records()]
+        names = None
+        for version in versions:
+            tensors, meta = store.fetch(version)
+            assert names is None or tensors.keys() == names, f"version {version} has other tensors"
+            names = tensors.keys()
+            assert meta["layout"]
+        assert versions == list(range(len(versions))), f"versions are missing: {versions}"
+        return versions
+
+    def end(self, seconds: float = 60.0) -> int:
+        """Ctrl-C, and the exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(seconds)
+
+    def destroy(self) -> None:
+        """Whatever is left of it, at the end of a test."""
+        if self.process is not None and self.process.poll() is None:
+            for process in self.everything():
+                try:
+                    process.kill()
+                except psutil.Error:
+                    pass
+            self.process.wait(10)

@@ -1,0 +1,117 @@
+"""The whole system as `five train` starts it: it learns, obeys, survives every death, and goes on where it was."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.running import KINDS, Run, eventually
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    run = Run(tmp_path)
+    yield run
+    run.destroy()
+
+
+def all_gone(processes: list[psutil.Process], seconds: float = 10.0) -> None:
+    """Fails when one is still there: no orphan is left."""
+    _, alive = psutil.wait_procs(processes, seconds)
+    left = [p.cmdline() for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    assert not left
+
+
+@pytest.mark.timeout(240)
+def test_a_run_learns_obeys_and_ends(run: Run) -> None:
+    run.start_new()
+    run.wait_version(2)
+
+    # Only with the token.
+    assert run.rest("GET", "status", token="").status_code == 401
+    assert run.rest("POST", "stop", token="wrong").status_code == 401
+    answer = run.rest("GET", "status").json()
+    assert answer["status"] == "running"
+    assert answer["version"] >= 2
+    assert {"inference", "optimizer", "rollout", "controller", "opponents"} <= answer["services"].keys()
+
+    # Paused, nothing new comes out; resumed, it does.
+    assert run.rest("POST", "pause", json={"reason": "a test"}).status_code == 200
+    eventually(lambda: run.status() == "paused", 30, "the run is paused")
+    rested = run.head()
+    assert run.command("status").returncode == 0
+    assert run.head() == rested
+    resumed = run.command("resume", "--reason", "the test goes on")
+    assert resumed.returncode == 0, resumed.stderr
+    run.wait_version(rested + 2)
+
+    # The two that hold what is learned die at once.
+    run.kill("optimizer-0")
+    run.kill("inference-0")
+    run.wait_version(run.head() + 2)
+    reported = run.command("report")
+    assert reported.returncode == 0, reported.stderr
+
+    # Ended over REST it ends by itself, with a report and without an orphan.
+    processes = run.everything()
+    run.check_versions()
+    assert run.rest("POST", "stop").status_code == 200
+    assert run.process is not None
+    assert run.process.wait(60) == 0, run.logs()
+    all_gone(processes)
+    page = run.folder.report.read_text()
+    assert "Staleness" in page
+    assert "optimizer.resumed" in page
+    assert list((run.folder.path / "tensorboard").glob("events*"))
+    assert run.command("status").returncode == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_process_may_die_and_a_killed_run_goes_on(run: Run) -> None:
+    run.start_new()
+    run.wait_version(2)
+    for name in KINDS:
+        run.kill(name)
+        # One more than is under way: it was learned from what was played after the death.
+        run.wait_version(run.head() + 3, 120)
+        run.check_versions()
+    assert run.status() == "running"
+    assert not [name for name in KINDS if not run.pids(name)]
+
+    # Everything at once, the supervisor too, as a power cut would.
+    processes = run.everything()
+    before = run.head()
+    for process in processes:
+        try:
+            os.kill(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it died with its parent
+    all_gone(processes)
+    assert "has ended without a word" in run.command("status").stderr
+
+    run.start("--resume", run.folder.name)
+    # The last second of an append-only file may be lost, and with it the newest version's record.
+    after = run.wait_version(before + 3, 120)
+    assert after >= before + 3
+    run.check_versions()
+    resumed = [e.details for e in run.state().events.last(500) if e.what == "optimizer.resumed"]
+    assert len(resumed) >= 2  # after its own death, and after the end of all
+    assert any(e.what == "run.resumed" for e in run.state().events.last(500))
+    assert run.end() == 0
+    assert "run.resumed" in run.folder.report.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_no_process_outlives_a_killed_supervisor(run: Run) -> None:
+    run.start_new()
+    run.wait_version(1)
+    processes = run.everything()
+    assert run.process is not None
+    run.process.kill()
+    run.process.wait()
+    all_gone(processes)
