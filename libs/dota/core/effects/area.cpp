@@ -41,6 +41,7 @@ Invocation invocation_of(const Area& a) {
   inv.level = a.level;
   inv.target = a.follow;
   inv.point = inv.centre = a.pos;
+  inv.until = a.until;
   return inv;
 }
 
@@ -63,10 +64,11 @@ void explode(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
   hit_around(c, inv, n, at, number(c, inv, n, Role::R), number(c, inv, n, Role::Amount));
 }
 
-// One enemy in reach: any, or the one with the least health.
-void strike_one(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
+}  // namespace
+
+void strike_one(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r) {
   UnitList near;
-  select_around(c, inv, n, Who::Enemies, a.pos, a.radius, near);
+  select_around(c, inv, n, Who::Enemies, p, r, near);
   if (near.n == 0) return;
   int pick = 0;
   if (n.prim == Prim::PeriodicStrike) {
@@ -81,6 +83,8 @@ void strike_one(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
   ability_damage(c, inv, u, number(c, inv, n, Role::Amount), n.type);
   if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
 }
+
+namespace {
 
 void pulse(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
   UnitList near;
@@ -110,6 +114,45 @@ bool draw(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
   return true;
 }
 
+// A summon that attacks by itself: enemy heroes in its reach, the nearest first.
+void shoot(Context& c, const Area& a) {
+  Unit* u = c.world.get(a.follow);
+  if (!u || !u->alive) return;
+  UnitList near;
+  units_near(c, u->pos, u->attack_range, near);
+  const Unit* best = nullptr;
+  for (int i = 0; i < near.n; ++i) {
+    const Unit& t = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (t.kind != UnitKind::Hero || !t.alive || t.team == u->team || !can_attack(c, *u, t)) continue;
+    if (distance(t.pos, u->pos) > u->attack_range + t.radius) continue;
+    if (!best || distance(t.pos, u->pos) < distance(best->pos, u->pos)) best = &t;
+  }
+  if (!best) return;
+  Invocation inv = invocation_of(a);
+  inv.caster = a.follow;
+  inv.target = c.world.handle(*best);
+  Projectile* p = new_projectile(c, inv, -1, Projectile::Kind::Attack, u->pos);
+  if (!p) return;
+  p->ability = -1;
+  p->goal = best->pos;
+  p->speed = c.tables.units[u->type].projectile_speed;
+  p->damage = u->dmg_min + u->dmg_bonus;
+}
+
+// Stats drawn along a link: each tick adds to what both bear, and gives it new time to last.
+bool draw_stat(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
+  Unit* target = c.world.get(a.follow);
+  Unit* caster = c.world.get(a.owner);
+  if (!target || !target->alive || !caster || !caster->alive || !affects(c, inv, n, *target)) return false;
+  if (distance(target->pos, caster->pos) > number(c, inv, n, Role::BreakDist, nullptr, kGlobal)) return false;
+  for (Unit* u : {target, caster})
+    if (Modifier* m = add_modifier(c, *u, inv, n, a.node, number(c, inv, n, Role::Hold))) {
+      m->mana_per_tick += number(c, inv, n, Role::PerSec) * a.interval;
+      if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
+    }
+  return true;
+}
+
 void tick(Context& c, Area& a, const EffectNode& n) {
   Invocation inv = invocation_of(a);
   switch (n.prim) {
@@ -117,8 +160,12 @@ void tick(Context& c, Area& a, const EffectNode& n) {
       if (n.given(Role::Dps)) hit_around(c, inv, n, a.pos, a.radius, number(c, inv, n, Role::Dps) * a.interval);
       break;
     case Prim::RandomExplosions: explode(c, inv, n, a); break;
-    case Prim::RandomTargetHits: case Prim::PeriodicStrike: strike_one(c, inv, n, a); break;
+    case Prim::RandomTargetHits: case Prim::PeriodicStrike: strike_one(c, inv, n, a.pos, a.radius); break;
     case Prim::DelayedAoe: pulse(c, inv, n, a); break;
+    case Prim::Summon: shoot(c, a); break;
+    case Prim::StatDrain:
+      if (!draw_stat(c, inv, n, a)) a.active = false;
+      break;
     case Prim::ManaDrain: case Prim::Drain:
       if (!draw(c, inv, n, a)) {
         a.active = false;
@@ -140,6 +187,16 @@ void renew(Context& c, const Area& a, const EffectNode& n, int node) {
   for (int i = 0; i < near.n; ++i)
     add_modifier(c, c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node, lasts);
 }
+
+}  // namespace
+
+void end_area(Context& c, Area& a) {
+  a.active = false;
+  if (node_of(c, a.ability, a.node).prim != Prim::Summon) return;
+  if (Unit* u = c.world.get(a.follow); u && u->kind == UnitKind::Summon) remove_unit(c, *u);
+}
+
+namespace {
 
 void delayed_frame(Context& c) {
   for (Delayed& d : c.world.delayed) {
@@ -172,7 +229,8 @@ void areas_frame(Context& c) {
     if (a.follow.index >= 0) {
       const Unit* u = w.get(a.follow);
       if (u) a.pos = u->pos;
-      if ((!u || !u->alive) && n.prim != Prim::Vision && n.prim != Prim::ManaDrain && n.prim != Prim::Drain) {
+      if ((!u || !u->alive) && n.prim != Prim::Vision && n.prim != Prim::ManaDrain && n.prim != Prim::Drain &&
+          n.prim != Prim::StatDrain) {
         a.active = false;
         continue;
       }
@@ -183,7 +241,7 @@ void areas_frame(Context& c) {
     }
     if (!a.active) continue;
     if (w.time + kTimeSlack >= a.until) {
-      a.active = false;
+      end_area(c, a);
       continue;
     }
     if (slow) renew(c, a, n, a.node);

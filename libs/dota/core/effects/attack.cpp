@@ -16,7 +16,7 @@ float rolled(Context& c, const Unit& u) {
 void attack_modifier(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
   Unit* target = c.world.get(inv.target);
-  if (n.name == "instant_attack" && u && target && target->team != u->team) land_attack(c, u, *target, rolled(c, *u), false);
+  if (n.instant_attack && u && target && target->team != u->team) land_attack(c, u, *target, rolled(c, *u), false);
 }
 
 void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
@@ -30,6 +30,11 @@ void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
   }
 }
 
+// A proc that goes with a timed modifier; passive ones are put on when they are learned.
+void attach(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (!n.passive) add_to_targets(c, inv, n, node);
+}
+
 // Switched on by being learned or held; the triggers read it there.
 void carried(Context&, Invocation&, const EffectNode&, int) {}
 
@@ -39,8 +44,9 @@ Execute execute_attack(Prim p) {
   switch (p) {
     case Prim::AttackModifier: return attack_modifier;
     case Prim::AttackAllInRadius: return attack_all;
-    case Prim::Proc: case Prim::Crit: case Prim::Cleave: case Prim::Splash: case Prim::Bash: case Prim::Lifesteal:
-    case Prim::SpellLifesteal: case Prim::DoubleAttack: case Prim::TrueStrikeProc: case Prim::OrbCorruption:
+    case Prim::Proc: return attach;
+    case Prim::Crit: case Prim::Cleave: case Prim::Splash: case Prim::Bash: case Prim::Lifesteal:
+    case Prim::DoubleAttack: case Prim::TrueStrikeProc: case Prim::OrbCorruption:
     case Prim::Quelling:
       return carried;
     default: return nullptr;

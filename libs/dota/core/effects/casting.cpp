@@ -178,7 +178,8 @@ void cast_effect(Context& c, Unit& caster, int slot, const Order& o) {
       return run_node(c, inv, r);
   for (const std::uint16_t r : a->program.roots) {
     const EffectNode& n = a->program.nodes[r];
-    if (!n.passive && n.on == Trigger::Cast && n.prim != Prim::ItemTransferCharge) run_node(c, inv, r);
+    const bool now = n.on == Trigger::Cast || n.prim == Prim::Proc;  // a proc's trigger is what sets it off later
+    if (!n.passive && now && n.prim != Prim::ItemTransferCharge) run_node(c, inv, r);
   }
   if (a->channelled) run_trigger(c, inv, Trigger::Channel);
   Unit* after = c.world.get(self);
@@ -196,14 +197,18 @@ void channel_end(Context& c, Unit& caster, bool finished) {
       if (!destination) destination = &a;
       a.active = false;
     } else if (n.on == Trigger::Channel) {
-      a.active = false;
+      end_area(c, a);
     }
   }
   for (int i = 0; i < w.modifiers_end; ++i) {
     const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
     if (m.owner >= 0 && m.node >= 0 && m.source == self && !(m.flags & kModAura) &&
-        node_of(c, m.ability, m.node).on == Trigger::Channel)
+        node_of(c, m.ability, m.node).on == Trigger::Channel) {
+      Unit& bearer = w.units[static_cast<std::size_t>(m.owner)];
+      const bool moved = m.motion.x != 0 || m.motion.y != 0;
       remove_modifier(c, i);
+      if (moved && bearer.alive) settle(c, bearer);
+    }
   }
   if (!finished) return;
   if (destination) finish_teleport(c, caster, destination->pos);

@@ -84,7 +84,7 @@ bool leaves_modifier(const EffectNode& n) {
     case Prim::Teleport: case Prim::Projectile: case Prim::ProjectilePoint: case Prim::LinearWave:
     case Prim::LineStrike: case Prim::Bounce: case Prim::RingProjectiles: case Prim::ExpandingRing:
     case Prim::RadialLines: case Prim::Echo: case Prim::Chain: case Prim::Vision: case Prim::TreeCut:
-    case Prim::PlantTree: case Prim::Summon: case Prim::PlaceWard: case Prim::RuneStore: case Prim::Transmute:
+    case Prim::PlantTree: case Prim::PlaceWard: case Prim::RuneStore: case Prim::Transmute:
     case Prim::Deliver: case Prim::ItemTransferCharge: case Prim::RespawnAdd:
       return false;
     case Prim::GroundArea: return !n.stats.empty() || n.status != 0;
@@ -135,7 +135,7 @@ std::uint32_t inherent_bits(Prim p) {
     case Prim::Phase: return kPhased;
     case Prim::Cyclone: return kStunned | kInvulnerable | kUntargetable;
     case Prim::Knockback: case Prim::ForcePush: case Prim::Leap: return kForcedMotion;
-    case Prim::PullToCaster: return kStunned;
+    case Prim::PullToCaster: return kStunned | kForcedMotion;
     case Prim::TrueSight: return kTrueSighted;
     case Prim::EvadeVision: return kInvisible;
     default: return 0;
@@ -206,7 +206,15 @@ Program ProgramCompiler::compile() {
     EffectNode& n = out_.nodes[static_cast<std::size_t>(first + i)];
     n.passive = passive_at_root(n, passive_behavior_);
     root_ = static_cast<std::size_t>(first + i);
-    if (n.prim == Prim::Proc && !n.passive) missing("proc of a timed modifier");
+    if (n.prim == Prim::Proc && !n.passive) {
+      // It goes with the modifier before it, for as long.
+      const EffectNode* before = i > 0 ? &out_.nodes[static_cast<std::size_t>(first + i - 1)] : nullptr;
+      const Value* dur = before ? before->value(Role::Dur) : nullptr;
+      if (dur)
+        set(n, Role::Dur, *dur);
+      else
+        missing("proc of a timed modifier");
+    }
     if (n.passive && incomplete_.count(root_)) out_.passive_missing = true;
     if (n.passive && n.on == Trigger::Cast) n.on = Trigger::Passive;
     out_.triggers |= 1u << static_cast<int>(n.on);
@@ -359,15 +367,36 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
   if (key == "per_charge" && v.is(Node::Type::Object)) return stats(n, v, StatSet::PerCharge);
   if ((key == "then" || key == "enemies" || key == "allies") && v.is(Node::Type::List)) return;
   if (key == "then") return set(n, Role::Count, value(key, v));  // charge_on_nearby_death: charges of later deaths
+  const auto only = [&](const char* word) {
+    if (v.string != word) missing(std::string(primitive_name(n.prim)) + "." + key + " " + v.string);
+  };
   if (key == "stack") {
-    if (n.prim == Prim::StackGain) n.stack = intern_modifier(tables_, "stack_" + v.string);
+    if (n.prim == Prim::StackGain)
+      n.stack = intern_modifier(tables_, "stack_" + v.string);
+    else if (v.is(Node::Type::Number))
+      n.stacking = true;
+    else
+      n.apart = true, only("per_affected_target");
     return;
   }
-  if (key == "unit" || key == "gives" || key == "what" || key == "pattern" || key == "pick" || key == "hits") {
+  if (key == "unit" || key == "gives") {
     n.name = v.string;
     return;
   }
-  if (key == "breaks_on" || key == "reappears_on") return;
+  if (key == "what") {
+    n.own_only = v.string == "self_ability";
+    n.instant_attack = v.string == "instant_attack";
+    if (!n.own_only && !n.instant_attack) only("all_but_refresher");
+    return;
+  }
+  if (key == "pattern") return only("cycle_4_quadrants");
+  if (key == "pick") return only("lowest_hp_enemy");
+  if (key == "targets") return only("enemy_heroes");
+  if (key == "counts") return only("player_owned_damage");
+  if (key == "until") {
+    n.until_ability_end = true;
+    return only("ability_end");
+  }
   if (key == "stat") {
     NodeStat s;
     float sign = 1;
@@ -413,16 +442,16 @@ void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
       missing(std::string(primitive_name(n.prim)) + ".stats." + k);
       continue;
     }
-    if (v.is(Node::Type::List)) {  // [near, far], by distance
-      missing(std::string(primitive_name(n.prim)) + ".stats." + k + " by distance");
-      continue;
-    }
     s.set = set;
-    s.value = value(k, v);
-    if (sign < 0) {
-      for (float& x : s.value.base.v) x = -x;
-      for (auto& [talent, f] : s.value.unlinked) f = -f;
-    }
+    const bool pair = v.is(Node::Type::List);  // [near, far]
+    if (pair && v.list.size() != 2) fail("stat '" + k + "' by distance needs two numbers");
+    s.value = value(k, pair ? v.list[0] : v);
+    if (pair) s.far = value(k, v.list[1]);
+    if (sign < 0)
+      for (Value* x : {&s.value, &s.far}) {
+        for (float& number : x->base.v) number = -number;
+        for (auto& [talent, f] : x->unlinked) f = -f;
+      }
     n.stats.push_back(std::move(s));
   }
 }

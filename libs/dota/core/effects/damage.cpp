@@ -42,6 +42,10 @@ void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
     float amount = number(c, inv, n, r, &u) + number(c, inv, n, Role::Plus, &u) + number(c, inv, n, Role::Base, &u);
     if (n.given(Role::PrimaryAttrFactor))
       amount += number(c, inv, n, Role::PrimaryAttrFactor) * primary_attribute(c, c.world.get(inv.caster));
+    if (n.by_distance) {
+      const float near = number(c, inv, n, Role::Min, &u), far = number(c, inv, n, Role::Max, &u);
+      amount += near + (far - near) * inv.share;
+    }
     // A total is shared by the pulses of the area that carries the node.
     if (n.given(Role::Total)) amount += number(c, inv, n, Role::Total) / static_cast<float>(std::max<int>(inv.step, 1));
     mark_for_kill(c, inv, u);
@@ -150,8 +154,6 @@ void mana_burn(Context& c, Invocation& inv, const EffectNode& n, int) {
   }
 }
 
-void damage_return(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
-
 // Every few seconds the target takes a share of what it has lost since it was cursed.
 void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
   UnitList list;
@@ -180,7 +182,6 @@ Execute execute_damage(Prim p) {
     case Prim::DelayedAoe: return delayed_aoe;
     case Prim::RandomExplosions: case Prim::RandomTargetHits: case Prim::PeriodicStrike: return field;
     case Prim::ManaBurn: return mana_burn;
-    case Prim::DamageReturn: return damage_return;
     case Prim::HpLostBurst: return hp_lost_burst;
     default: return nullptr;
   }

@@ -20,6 +20,8 @@ struct Invocation {
   bool child = false;            // run by another node: "to" unsaid means the unit that was hit
   bool late = false;             // its delay is over
   std::uint8_t step = 0;         // number of the jump, pulse or burst
+  float share = 0;               // of the way from the centre to the edge, where strength goes by distance
+  float until = 0;               // game time at which the ability itself ends, for what lasts as long
   bool killed = false, killed_hero = false;
   std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // units its damage reached so far
 };
@@ -56,6 +58,10 @@ void run_on(Context& c, const Invocation& inv, int first, int count, Unit& targe
 
 // Damage of an ability: immunity to magic and the caster's spell amplification count. Marks inv.hit and inv.killed.
 float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type);
+// Hits one enemy within r of p: any, or for periodic_strike the one with the least health.
+void strike_one(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);
+// Ends an area and what lives by it.
+void end_area(Context& c, Area& a);
 // One draw of the rising-counter distribution for a chance in percent; the counter is the caller's.
 bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter);
 

@@ -35,7 +35,10 @@ void link_value(const HeroDef* hero, Value& v) {
 
 void link_node(const Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, EffectNode& n) {
   for (Value& v : n.values) link_value(hero, v);
-  for (NodeStat& s : n.stats) link_value(hero, s.value);
+  for (NodeStat& s : n.stats) {
+    link_value(hero, s.value);
+    link_value(hero, s.far);
+  }
   if (n.name.empty()) return;
   const auto find = [&](const std::unordered_map<std::string, int>& index) {
     const auto it = index.find(n.name);
@@ -44,8 +47,9 @@ void link_node(const Tables& t, const AbilityDef& a, Program& p, const HeroDef* 
   };
   if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
   if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon) return;
-  if (n.name == "either")
-    p.missing.push_back("place_ward.either");
+  // A summon of which the data has no row is a part that is not there; wards always have one.
+  if (n.name == "either" || (n.prim == Prim::Summon && !t.unit_index.count(n.name)))
+    p.missing.push_back(std::string(primitive_name(n.prim)) + "." + n.name);
   else
     n.unit = find(t.unit_index);
 }

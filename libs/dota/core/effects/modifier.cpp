@@ -12,7 +12,13 @@ void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
   select_targets(c, inv, n, list);
   for (int i = 0; i < list.n; ++i) {
     Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
+    const float lasts = n.until_ability_end ? inv.until - c.world.time : duration_on(c, inv, n, u);
+    Modifier* m = add_modifier(c, u, inv, n, node, lasts);
+    if (m && (n.stacking || n.by_distance)) {
+      if (n.stacking && m->stacks < 255) ++m->stacks;
+      m->per_tick = inv.share;  // of the way to the far value
+      if (fill_stats(c, inv, n, u, *m)) u.stats_dirty = true;
+    }
     if (m && n.unlimited_range) m->aim = inv.target;
     if (m && n.given(Role::Attacks)) m->counter = static_cast<std::uint8_t>(number(c, inv, n, Role::Attacks));
   }
@@ -64,6 +70,26 @@ void respawn_add(Context& c, Invocation& inv, const EffectNode& n, int) {
   if (HeroState* h = u ? hero_of(c.world, *u) : nullptr) h->respawn_at += number(c, inv, n, Role::Amount);
 }
 
+// Draws a stat from the target to the caster: so much at once, or more with each second of a link.
+void stat_drain(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* target = c.world.get(inv.target);
+  Unit* caster = c.world.get(inv.caster);
+  if (!target || !caster || !affects(c, inv, n, *target)) return;
+  if (n.given(Role::PerSec)) {
+    if (Area* a = new_area(c, inv, node, target->pos, 0, number(c, inv, n, Role::Dur))) {
+      a->follow = inv.target;
+      a->interval = kFramesPerStep * kDt;
+      a->next_tick = c.world.time + a->interval;
+    }
+    return;
+  }
+  for (Unit* u : {target, caster})
+    if (Modifier* m = add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dur))) {
+      m->mana_per_tick = number(c, inv, n, Role::Amount);
+      if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
+    }
+}
+
 void as_learned(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
 
 }  // namespace
@@ -96,7 +122,8 @@ Execute execute_modifier(Prim p) {
     case Prim::Aura: return aura;
     case Prim::StackGain: return stack_gain;
     case Prim::NextAttackMod: return next_attack_mod;
-    case Prim::PassiveStats: case Prim::DamageBlock: return as_learned;
+    case Prim::PassiveStats: case Prim::DamageBlock: case Prim::DispelOnDamage: return as_learned;
+    case Prim::StatDrain: return stat_drain;
     case Prim::ReductionShield: return reduction_shield;
     case Prim::Dispel: return dispel_now;
     case Prim::RespawnAdd: return respawn_add;

@@ -91,7 +91,7 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
   };
   const bool carrier = n.prim == Prim::Aura && !(m.flags & kModAura);
   for (const NodeStat& s : n.stats) {
-    if (carrier) break;
+    if (carrier || n.prim == Prim::StatDrain) break;
     bool meant = false;
     switch (s.set) {
       case StatSet::Main: meant = true; break;
@@ -111,6 +111,8 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     if (n.cond == Cond::NoDamageForCooldown && m.ready > c.world.time) meant = false;
     if (!meant) continue;
     float v = evaluate(c, inv, s.value, &target);
+    if (s.far.base.given()) v += (evaluate(c, inv, s.far, &target) - v) * m.per_tick;
+    if (n.stacking) v *= m.stacks;
     if (s.set == StatSet::PerStack) v *= m.stacks;
     if (s.set == StatSet::PerCharge) v *= m.counter;
     if (n.decay == Decay::LinearToZero && m.until < kForever)
@@ -119,7 +121,8 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
   }
   if (n.prim == Prim::Hex) put(Stat::MsSet, number(c, inv, n, Role::MsSet));
   if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
-  if (n.prim == Prim::SpellLifesteal) put(Stat::SpellLifestealPct, number(c, inv, n, Role::HeroPct));
+  // What was drawn from one is the other's.
+  if (n.prim == Prim::StatDrain && !n.stats.empty()) put(n.stats[0].stat, self ? m.mana_per_tick : -m.mana_per_tick);
   if (n.prim == Prim::ToggleStat) {
     constexpr Stat kCycle[] = {Stat::Str, Stat::Agi, Stat::Int};
     put(kCycle[m.counter % 3], number(c, inv, n, Role::Amount));
@@ -166,7 +169,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   for (int i = target.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
     Modifier& x = w.modifiers[static_cast<std::size_t>(i)];
     // One aura gives its stats once, however many carry it.
-    if (x.name == n.modifier && aura == ((x.flags & kModAura) != 0) && (aura || x.source == inv.caster)) {
+    if (!n.apart && x.name == n.modifier && aura == ((x.flags & kModAura) != 0) && (aura || x.source == inv.caster)) {
       m = &x;
       break;
     }
@@ -240,9 +243,12 @@ bool active(const Unit& u, const Modifier& m) {
 }
 
 void refresh_status(const Context& c, Unit& u) {
-  std::uint32_t bits = inherent_status(c, u);
-  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next)
-    bits |= c.world.modifiers[static_cast<std::size_t>(i)].status;
+  std::uint32_t bits = inherent_status(c, u), breakable = 0;
+  for (int i = u.modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next) {
+    const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
+    (m.flags & kModBreakable ? breakable : bits) |= m.status;
+  }
+  if (!(bits & kBroken)) bits |= breakable;
   u.status = u.alive ? bits : 0;
 }
 

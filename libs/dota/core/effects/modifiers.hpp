@@ -56,6 +56,7 @@ constexpr float kRenewed = (kFramesPerStep + 1) * kDt;
 void aura_frame(Context& c, Modifier& carrier, const EffectNode& n);  // auras.cpp, once a timestep
 bool use_stored_rune(Context& c, Unit& hero, int slot);  // runes.cpp: true when the slot's bottle held one
 void bottles_frame(Context& c, Unit& hero);              // runes.cpp: refilling, runes that are kept no longer
+void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
 void finish_teleport(Context& c, Unit& u, Vec2 goal);  // motion.cpp
 void break_channel(Context& c, Unit& caster);                         // casting.cpp: the channel ends unfinished
 

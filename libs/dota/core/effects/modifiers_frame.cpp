@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
-#include "map/map_data.hpp"
 
 namespace dota {
 
@@ -40,12 +39,6 @@ void flow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
 
 bool full(const Unit& u) { return u.hp >= u.max_hp && u.mana >= u.max_mana; }
 
-// Settles a unit whose forced motion is over on the nearest place it can stand.
-void settle(Context& c, Unit& u) {
-  unlist_unit(c.world, u);  // it does not stand in its own way
-  place_unit(c.world, u, free_place(c.world, *c.tables.map, u.pos, u.radius));
-}
-
 void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
   Unit& u = c.world.units[static_cast<std::size_t>(m.owner)];
   const Handle h = c.world.handle(u);
@@ -71,6 +64,14 @@ void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
     if (const ItemState* item = item_state(c.world, u, slot_of(c, u, m.ability)))
       m.counter = static_cast<std::uint8_t>(std::max<int>(item->charges, 0));
   if (fill_stats(c, invocation_of(c, m), n, u, m)) u.stats_dirty = true;
+}
+
+// What a passive does by itself every so often.
+void act_by_interval(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
+  if (n.on != Trigger::Interval || !u.alive || !active(u, m) || c.world.time + kTimeSlack < m.ready) return;
+  Invocation inv = invocation_of(c, u, m.ability, m.level);
+  m.ready = c.world.time + number(c, inv, n, Role::Interval);
+  if (n.prim == Prim::RandomTargetHits) strike_one(c, inv, n, u.pos, number(c, inv, n, Role::R));
 }
 
 // While a hero takes aim with such an ability, everyone sees whom he aims at.
@@ -130,6 +131,8 @@ void modifiers_frame(Context& c) {
       if (n.prim == Prim::Aura && !(m.flags & kModAura)) aura_frame(c, m, n);
       if (m.owner < 0) continue;
       follow(c, m, n, u);
+      act_by_interval(c, m, n, u);
+      if (m.owner < 0) continue;
     }
     if (over) expire(c, i, m, n);
   }

@@ -59,6 +59,19 @@ void knockback(Context& c, Invocation& inv, const EffectNode& n, int node) {
   }
 }
 
+// Walks the target towards the caster, by a share of the way in the time it lasts.
+void pull(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; caster && i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    const float dur = number(c, inv, n, Role::Dur);
+    if (Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u)))
+      m->motion = (caster->pos - u.pos) * (number(c, inv, n, Role::MovesToPctOfDistance) / 100 / dur);
+  }
+}
+
 void force_push(Context& c, Invocation& inv, const EffectNode& n, int node) {
   UnitList list;
   select_targets(c, inv, n, list);
@@ -111,6 +124,11 @@ void teleport(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 }  // namespace
 
+void settle(Context& c, Unit& u) {
+  unlist_unit(c.world, u);  // it does not stand in its own way
+  place_unit(c.world, u, free_place(c.world, *c.tables.map, u.pos, u.radius));
+}
+
 void finish_teleport(Context& c, Unit& u, Vec2 goal) {
   disjoint(c, u);
   jump(c, u, goal);
@@ -121,6 +139,7 @@ Execute execute_motion(Prim p) {
     case Prim::Blink: return blink;
     case Prim::Knockback: return knockback;
     case Prim::ForcePush: return force_push;
+    case Prim::PullToCaster: return pull;
     case Prim::Teleport: return teleport;
     default: return nullptr;
   }

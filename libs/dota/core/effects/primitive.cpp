@@ -10,7 +10,7 @@ namespace {
 // that nothing in the data is dropped without being seen.
 constexpr PrimitiveSpec kSpecs[] = {
     // damage
-    {Prim::Damage, "amount amount_creep amount_building plus base primary_attr_factor total dist delay", ""},
+    {Prim::Damage, "amount amount_creep amount_building plus base primary_attr_factor total min max dist delay", ""},
     {Prim::Dot,
      "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total total_creep interval dur "
      "dur_creep", ""},
@@ -19,7 +19,8 @@ constexpr PrimitiveSpec kSpecs[] = {
     {Prim::Execute, "hp_below else_damage", ""},
     {Prim::DelayedAoe, "delay pulses pulse_interval then", ""},
     {Prim::RandomExplosions, "interval dur min_dist max_dist r amount pattern", ""},
-    {Prim::RandomTargetHits, "dur rate amount", ""},
+    {Prim::RandomTargetHits, "dur rate amount interval then", "count: one at a time is the only number"},
+    {Prim::PeriodicStrike, "dur interval amount pick then", "hits_buildings: enemies are units, not buildings"},
     {Prim::ManaBurn, "amount damage_factor", ""},
     {Prim::HpLostBurst, "bursts interval pct", ""},
     // resource
@@ -37,11 +38,12 @@ constexpr PrimitiveSpec kSpecs[] = {
     // modifier
     {Prim::Mod,
      "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks uses_charge "
-     "proc_on_damaged",
+     "proc_on_damaged stack until",
      "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
     {Prim::Aura,
      "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval then mana_per_sec", ""},
     {Prim::StackGain, "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac", ""},
+    {Prim::StatDrain, "stat amount per_sec dur hold break_dist", ""},
     {Prim::NextAttackMod, "stats expires", ""},
     {Prim::PassiveStats, "stats else_stats per_charge broken_for",
      "breaks_on: attacks made on heroes and attacks suffered are the only words"},
@@ -50,6 +52,7 @@ constexpr PrimitiveSpec kSpecs[] = {
     {Prim::DamageBlock, "amount chance_pct melee ranged", ""},
     {Prim::RespawnAdd, "amount", ""},
     {Prim::Dispel, "delay", ""},
+    {Prim::DispelOnDamage, "threshold reset_after counts", ""},
     // status
     {Prim::Stun, "dur dur_creep pierces_immunity", ""},
     {Prim::Silence, "dur end_damage_pct_of_taken attackers_crit_pct true_strike", ""},
@@ -65,6 +68,7 @@ constexpr PrimitiveSpec kSpecs[] = {
     {Prim::Phase, "dur", ""},
     {Prim::Cyclone, "dur land_damage", ""},
     {Prim::Banish, "dur can_move", ""},
+    {Prim::PullToCaster, "dur moves_to_pct_of_distance", ""},
     // motion
     {Prim::Blink, "max min overshoot_to disabled_after_damage_by_player", "disjoint: every blink does"},
     {Prim::Knockback, "dist dur", ""},
@@ -76,7 +80,7 @@ constexpr PrimitiveSpec kSpecs[] = {
     {Prim::LinearWave, "len w0 w1 speed then", ""},
     {Prim::LineStrike, "len w then", ""},
     {Prim::RingProjectiles, "speed enemies allies", ""},
-    {Prim::ExpandingRing, "r speed then", ""},
+    {Prim::ExpandingRing, "r speed then returns", ""},
     {Prim::RadialLines, "count len w0 w1 speed then on_death_souls_frac", ""},
     {Prim::Bounce, "count range speed delay then", "can_repeat: every bounce may come back"},
     {Prim::Echo, "search_r r per_unit per_hero amount", ""},
@@ -87,9 +91,11 @@ constexpr PrimitiveSpec kSpecs[] = {
     {Prim::TrueSight, "dur", ""},
     {Prim::TreeCut, "", ""},
     // unit
+    {Prim::Summon, "unit dur count attack_damage targets", ""},
     // attack
     {Prim::Proc, "chance_pct icd max_range then", ""},
     {Prim::AttackModifier, "autocast then what", "mana: the ability's own cost, which casting it takes"},
+    {Prim::AttackAllInRadius, "bonus_damage", "once: one attack on each"},
     {Prim::Crit, "chance_pct mult_pct", ""},
     {Prim::Cleave, "pct w0 w1 len melee_only", ""},
     {Prim::Splash, "r pct", ""},

@@ -36,8 +36,7 @@ enum class StatSet : std::uint8_t { Main, Self, Creep, Ranged, Ally, Enemy, Else
 struct NodeStat {
   Stat stat = Stat::Count;
   StatSet set = StatSet::Main;
-  bool by_distance = false;
-  Value value;
+  Value value, far;  // far: the value at the far end, for a node whose strength goes by distance
 };
 
 enum class Shape : std::uint8_t { None, Circle, Line };
@@ -60,8 +59,10 @@ struct EffectNode {
   Decay decay = Decay::None;
   Against against = Against::Any;
   DamageType type = DamageType::Magical;
-  bool global_radius = false, until_action = false, by_distance = false, strong = false, dispels = false,
-       unlimited_range = false;
+  bool global_radius = false, until_action = false, until_ability_end = false, by_distance = false, strong = false,
+       dispels = false, unlimited_range = false;
+  bool stacking = false, apart = false;  // mod: applied again it counts higher; or stands beside itself
+  bool own_only = false, instant_attack = false;
   bool passive = false;         // there whenever the ability is learned or the item is held
   std::uint32_t status = 0;     // bits its modifier sets
   std::int16_t modifier = -1;   // Tables::modifiers

@@ -256,16 +256,18 @@ void fly_to_point(Context& c, Projectile& p) {
 void fly_line(Context& c, Projectile& p) {
   const EffectNode& n = node_of(c, p.ability, p.node);
   const bool grows = n.prim == Prim::ExpandingRing;
+  const bool back = p.disjointed;  // a ring on its way back
   const float before = p.travelled;
-  p.travelled = std::min(p.length, p.travelled + p.speed * kDt);
+  p.travelled = back ? std::max(0.0f, before - p.speed * kDt) : std::min(p.length, before + p.speed * kDt);
   const Vec2 last = p.pos;
   if (!grows) p.pos = p.origin + p.direction * p.travelled;
   const float share = p.length > 0 ? p.travelled / p.length : 1;
-  const float width = grows ? p.travelled : p.w0 + (p.w1 - p.w0) * share;
-  const Invocation inv = invocation_of(p);
+  const float width = grows ? std::max(before, p.travelled) : p.w0 + (p.w1 - p.w0) * share;
+  Invocation inv = invocation_of(p);
+  const float length = std::max(p.length, 1.0f), inner = back ? p.travelled : 0;
   UnitList near;
   select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, grows ? p.origin : (last + p.pos) * 0.5f,
-                width + (p.travelled - before) / 2, near);
+                width + std::fabs(p.travelled - before) / 2, near);
   const Vec2 origin = p.origin, along = p.direction;
   for (int i = 0; i < near.n; ++i) {
     const int id = near.ids[static_cast<std::size_t>(i)];
@@ -275,11 +277,18 @@ void fly_line(Context& c, Projectile& p) {
     if (!u.alive) continue;
     const Vec2 d = u.pos - origin;
     const float t = grows ? 0 : std::clamp(d.dot(along), before, p.travelled);
-    if (distance(d, along * t) > width) continue;
+    const float off = distance(d, along * t);
+    if (off > width || off < inner) continue;
+    inv.share = std::min(1.0f, d.length() / length);
     word |= 1ull << (id % 64);
     run_on(c, inv, n.then_first, n.then_count, u);
   }
-  if (p.travelled >= p.length) p.kind = Projectile::Kind::None;
+  if (grows && !back && p.travelled >= p.length && n.given(Role::Returns)) {
+    p.disjointed = true;
+    std::fill(std::begin(p.hit), std::end(p.hit), 0);
+  } else if (back ? p.travelled <= 0 : p.travelled >= p.length) {
+    p.kind = Projectile::Kind::None;
+  }
 }
 
 }  // namespace

@@ -111,14 +111,19 @@ void refresh_cooldown(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
   HeroState* h = u ? hero_of(c.world, *u) : nullptr;
   if (!h) return;
-  const bool own = n.name == "self_ability";
+  const bool own = n.own_only;
   for (AbilityState& a : h->abilities)
     if (a.id >= 0 && (!own || a.id == inv.ability)) a.ready = c.world.time;
   if (own) return;
   for (ItemState& i : h->items) {
     if (i.id < 0) continue;
-    const std::string& name = c.tables.items[static_cast<std::size_t>(i.id)].name;
-    if (name != "item_refresher" && name != "item_refresher_shard") i.ready = c.world.time;
+    const int ability = c.tables.items[static_cast<std::size_t>(i.id)].ability;
+    if (ability < 0) continue;
+    const Program& p = program_of(c, ability);
+    const bool refresher = std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
+      return p.nodes[r].prim == Prim::RefreshCooldown;
+    });
+    if (!refresher) i.ready = c.world.time;
   }
 }
 

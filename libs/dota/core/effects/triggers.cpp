@@ -247,6 +247,16 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount) {
       const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(m.ability)];
       m.ready = w.time + a.at(a.cooldown, m.level);
     }
+    if (n.prim == Prim::DispelOnDamage && player) {
+      const Invocation inv = invocation_of(c, m);
+      if (w.time > m.ready + number(c, inv, n, Role::ResetAfter)) m.per_tick = 0;
+      m.ready = w.time;
+      m.per_tick += amount;
+      if (m.per_tick >= number(c, inv, n, Role::Threshold)) {
+        m.per_tick = 0;
+        return dispel(c, target, true, n.strong);
+      }
+    }
     if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken)) m.per_tick += amount;
     if (!enemy || !source->alive || !target.alive) return;
     if (n.prim == Prim::Proc && n.on == Trigger::DamagedByEnemy && !is_structure(*source)) {
