@@ -8,6 +8,7 @@ namespace dota {
 static_assert(std::endian::native == std::endian::little, "the packed form is little-endian");
 
 std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out) {
+  if (n == 0) return 0;  // both pointers may be null then
   const std::size_t head = (n + 7) / 8;
   std::memset(out, 0, head);
   std::uint8_t* values = out + head;
@@ -39,6 +40,7 @@ std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out) {
 }
 
 bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n) {
+  if (n == 0) return size == 0;
   const std::size_t head = (n + 7) / 8;
   if (size < head) return false;
   std::size_t set = 0;
