@@ -164,7 +164,8 @@ def measure(size: Size | None = None) -> list[Row]:
             bare_latency = percentiles(milliseconds(bare, size.requests))
             rate, latency = runner.run(_through_service(config, size, address, layout, seen, batch))
             rows.append(row(f"inference.team_steps.batch{batch}", rate, "team-steps/s", bare_rate, conditions))
-            rows += [row(f"inference.latency.batch{batch}.{q}", ms, "ms", bare_latency[q], {**conditions, "in_flight": 1})
+            alone = {**conditions, "in_flight": 1}
+            rows += [row(f"inference.latency.batch{batch}.{q}", ms, "ms", bare_latency[q], alone)
                      for q, ms in percentiles(latency).items()]
     return rows
 

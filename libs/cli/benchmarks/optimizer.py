@@ -30,7 +30,7 @@ class Size:
 
 def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> Callable[[], float]:
     """Square products of about ``flops`` operations in all; a call does them and returns how many they were."""
-    side = max(min(int(round((flops / 2) ** (1 / 3))), SIDE), 1)
+    side = max(min(round((flops / 2) ** (1 / 3)), SIDE), 1)
     times = max(round(flops / (2 * side**3)), 1)
     a, b = (torch.randn(side, side, dtype=dtype, device=device) for _ in range(2))
     out = torch.empty_like(a)

@@ -101,7 +101,8 @@ def stages(config: RunConfig, size: Size) -> dict[str, float]:
     device = torch.device(services.inference.device)
     acting = forward(recorded.policy_of(config).to(device).eval(), seen, TEAMS * group, device)
     torch.set_num_threads(services.inference.threads)
-    inference = median_rate(acting, size.alone_seconds, size.repeats) * heroes * len(services.inference.addresses or "1")
+    servers = max(len(services.inference.addresses), 1)
+    inference = median_rate(acting, size.alone_seconds, size.repeats) * heroes * servers
 
     games = VecGame(config.game, group, seed=1, threads=services.rollout.game_threads, auto_reset=True)
     rng = np.random.default_rng(1)

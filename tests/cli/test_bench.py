@@ -1,0 +1,162 @@
+"""Every benchmark at a size that says nothing about speed: its rows are there, and are numbers."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from cli import bench
+from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, table, train
+from cli.main import parser
+from dota.config import GameConfig
+from dota.vec_game import VecGame
+from run.load import load
+from tests.e2e.running import TINY
+
+SMALL = (*TINY, "game.start_seconds=-30")
+STRETCH = game.Size(load("laptop-1v1", SMALL).game, from_seconds=-25.0, games=2, steps=20, seconds=0.05, repeats=2)
+
+FIXED = {
+    "game": ("game.frames", "game.hero_steps", "game.hero_steps_observed"),
+    "env": ("env.hero_steps",),
+    "inference": ("inference.team_steps.batch1", "inference.team_steps.batch8", "inference.team_steps.batch60"),
+    "experience": ("experience.bytes", "experience.segments"),
+    "optimizer": ("optimizer.flops", "optimizer.samples"),
+    "publish": ("publish.seconds",),
+    "train": ("train.hero_steps",),
+}
+
+
+def check(rows, what):
+    """The fixed rows are among them, each a finite number beside a reference, under stated conditions."""
+    by_name = {r.name: r for r in rows}
+    assert len(by_name) == len(rows)
+    for name in FIXED[what]:
+        assert by_name[name].reference is not None
+    for r in rows:
+        assert r.unit and math.isfinite(r.value) and r.value >= 0
+        assert {"cpu", "cores", "load"} <= r.conditions.keys()
+        if r.reference is not None:
+            assert r.reference > 0
+            assert r.ratio == pytest.approx(r.value / r.reference)
+    told = json.loads(table.as_json(rows))
+    assert [set(one) for one in told] == [{"name", "value", "unit", "reference", "ratio", "conditions"}] * len(rows)
+    assert [one["value"] for one in told] == [r.value for r in rows]
+    assert all(r.name in table.as_text(rows) for r in rows)
+
+
+def test_game():
+    rows = game.measure(STRETCH)
+    check(rows, "game")
+    frames, steps, _ = rows
+    assert steps.value == pytest.approx(frames.value / 4 * 2)  # a timestep is 4 frames of 2 heroes
+    assert rows[0].conditions["observation_bytes"] == sum(a.nbytes for a in VecGame(STRETCH.game, 1).obs.values())
+
+
+def test_the_game_is_measured_at_the_papers_size_from_minute_10():
+    size = game.Size()
+    assert size.game == GameConfig() and size.game.heroes_per_team == 5
+    assert size.from_seconds == 600
+
+
+def test_games_are_set_back_before_they_end():
+    saved = game.snapshots(STRETCH.game, 2, -25.0)
+    stretch = game.Stretch(STRETCH, saved, False)
+    times = []
+    for _ in range(45):
+        stretch.step()
+        times.append(float(stretch.games.game_time[0]))
+    assert times[0] == pytest.approx(times[20]) == pytest.approx(times[40])
+    assert times[0] > -25.0
+    assert max(times) == pytest.approx(times[19]) and times[19] < -25.0 + 21 * 4 / 30 + 0.2
+
+
+def test_env():
+    rows = env.measure(env.Size(STRETCH))
+    check(rows, "env")
+
+
+def test_inference():
+    rows = inference.measure(inference.Size("laptop-1v1", SMALL, (1, 8, 60), -25.0, seconds=0.1, repeats=2,
+                                            requests=10))
+    check(rows, "inference")
+    latency = {r.name: r.value for r in rows if r.unit == "ms"}
+    for batch in (1, 8, 60):
+        p50, p95, p99 = (latency[f"inference.latency.batch{batch}.{q}"] for q in ("p50", "p95", "p99"))
+        assert 0 < p50 <= p95 <= p99
+
+
+def test_experience():
+    rows = experience.measure(experience.Size("laptop-1v1", SMALL, 2, -25.0, seconds=0.1, repeats=2))
+    check(rows, "experience")
+    megabytes, segments = rows
+    assert megabytes.value == pytest.approx(segments.value * segments.conditions["segment_bytes"] / 1e6)
+
+
+def test_optimizer():
+    rows = optimizer.measure(optimizer.Size("laptop-1v1", SMALL, -25.0, seconds=0.1, repeats=2))
+    check(rows, "optimizer")
+    flops, samples = rows
+    assert flops.value / samples.value == pytest.approx(1e9 * samples.conditions["gflop_a_sample"], rel=0.1)
+
+
+def test_publish():
+    rows = publish.measure(publish.Size("laptop-1v1", SMALL, 2))
+    check(rows, "publish")
+    assert [r.conditions["dtype"] for r in rows] == ["float32", "bfloat16"]
+    assert rows[0].conditions["megabytes"] > rows[1].conditions["megabytes"]
+
+
+@pytest.mark.timeout(240)
+def test_train(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    size = train.Size("laptop-1v1", (*SMALL, "services.evaluator.enabled=false"), seconds=3.0, alone_seconds=0.05,
+                      repeats=2, from_seconds=-25.0)
+    rows = train.measure(size)
+    check(rows, "train")
+    by_name = {r.name: r for r in rows}
+    assert by_name["train.hero_steps"].reference == min(r.value for r in rows if r.name.startswith("train.alone."))
+    assert {"train.share.optimizer", "train.share.inference", "train.share.game"} <= by_name.keys()
+
+
+def test_the_recorded_experience_is_what_services_exchange():
+    config = load("laptop-1v1", SMALL)
+    parts = recorded.samples(config, 20, -25.0)
+    assert len(parts) == 20
+    batch, segment = recorded.batch_of(parts[:3]), recorded.segment_of(parts[:2])
+    assert batch["actions"].shape == (16, 3, 1, 6) and batch["state/h"].shape == (3, 1, 16)
+    assert segment["shared"].shape[0] == 32 and segment["state/h"].shape[0] == 2
+    assert np.array_equal(batch["shared"][:, 1], parts[1]["shared"])
+    assert (batch["behaviour_logp"] < 0).any()
+
+
+def test_json_of_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(game, "Size", lambda: STRETCH)
+    assert bench.bench("game", True) == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)] == list(FIXED["game"])
+    assert bench.bench("game", False) == 0
+    assert "game.frames" in capsys.readouterr().out
+
+
+def test_the_command_knows_every_benchmark():
+    for what in (*bench.BENCHMARKS, "all"):
+        assert parser().parse_args(["bench", what, "--json"]).what == what
+    assert set(bench.BENCHMARKS) == set(FIXED)
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(ValueError, match=r"a\.b: nan"):
+        table.row("a.b", float("nan"), "s", 1.0, {})
+    assert table.row("a.b", 1.0, "s", None, {}).ratio is None
+
+
+def test_the_median_ignores_a_slow_stretch():
+    pace = iter([0.001, 0.001, 0.05, 0.05, *[0.001] * 1000])
+
+    def work():
+        import time
+        time.sleep(next(pace))
+        return 1.0
+
+    assert table.median_rate(work, 0.02, 5) > 200

@@ -1,0 +1,138 @@
+"""Players that are not learned."""
+
+import numpy as np
+import pytest
+
+from dota.config import GameConfig, ObservationConfig
+from dota.spaces import Layout, MaskClass, TargetType
+from dota.vec_game import STATS, Controller, VecGame, Winner
+
+MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30, max_game_seconds=600,
+                 neutrals=False, roshan=False, runes=False,
+                 observation=ObservationConfig(neutral_creeps=0, buildings=3, wards=0, couriers=0))
+TEAM = GameConfig(start_seconds=-5, observation=ObservationConfig(buildings=11, wards=4))
+ACTION, DELAY, TARGET, DX, DY = 0, 1, 2, 6, 7  # columns of a recorded command
+
+
+def match(one, other, games, seed, config=MID):
+    """Plays ``one`` against ``other``, half of the games on each side of the map, to their ends.
+
+    Returns who won (1, 2, 3 a draw) and the totals by name, [games, 2], ``one`` first.
+    """
+    vec = VecGame(config, games, seed=seed, observations=False)
+    half = games // 2
+    vec.controllers[:half] = (one, other)
+    vec.controllers[half:] = (other, one)
+    while (running := np.flatnonzero(vec.winner == Winner.RUNNING)).size:
+        vec.step(which=running)
+    winner = vec.winner.copy()
+    winner[half:] = np.where(winner[half:] == Winner.DRAW, Winner.DRAW, 3 - winner[half:])
+    totals = vec.stats.mean(2)
+    totals[half:] = totals[half:, ::-1]
+    return winner, {name: totals[:, :, i] for i, name in enumerate(STATS)}
+
+
+@pytest.fixture(scope="module")
+def random_play():
+    """A random bot's game: what was offered to each hero and the command that came, [steps, heroes, ...]."""
+    vec = VecGame(TEAM, 1, seed=2)
+    vec.controllers[:] = Controller.RANDOM
+    replay = vec.record(0)
+    offered, masks = [], []
+    for _ in range(900):
+        offered.append(vec.obs["available"][0].reshape(10, -1).copy())
+        masks.append(vec.obs["target_mask"][0].reshape(10, len(MaskClass), -1).copy())
+        vec.step()
+    return Layout(TEAM), np.array(offered), np.array(masks), replay.orders
+
+
+def uniform(shares, drawn):
+    """Whether counts come from as many equal chances: Pearson's statistic within five of its deviations."""
+    expected = drawn / len(shares)
+    statistic = ((shares - expected) ** 2 / expected).sum()
+    return statistic < len(shares) - 1 + 5 * np.sqrt(2 * (len(shares) - 1))
+
+
+def test_random_takes_what_is_offered_each_as_often(random_play):
+    _, offered, _, orders = random_play
+    taken = orders[:, :, ACTION]
+    assert (offered == taken[:, :, None]).any(-1).all()
+    counts = (offered > 0).sum(-1)
+    for many in np.unique(counts):
+        rows = counts == many
+        if rows.sum() < 50 * many:
+            continue
+        slots = (offered[rows] == taken[rows][:, None]).argmax(-1)
+        assert uniform(np.bincount(slots, minlength=many), rows.sum()), f"{many} offered"
+    assert (counts >= 3).any()
+
+
+def test_random_delays_and_offsets_are_uniform(random_play):
+    _, offered, _, orders = random_play
+    chose = (offered > 0).any(-1)
+    drawn = chose.sum()
+    assert uniform(np.bincount(orders[:, :, DELAY][chose], minlength=4), drawn)
+    for column in (DX, DY):
+        assert uniform(np.bincount(orders[:, :, column][chose] + 4, minlength=9), drawn)
+
+
+def test_random_aims_at_valid_targets_only(random_play):
+    layout, _, masks, orders = random_play
+    aimed = empty = 0
+    for t, hero in np.ndindex(orders.shape[:2]):
+        action = layout.actions[orders[t, hero, ACTION]]
+        if action.target not in (TargetType.UNIT, TargetType.UNIT_OFFSET):
+            continue
+        valid = masks[t, hero, action.mask].sum()
+        aimed += valid > 0
+        empty += valid == 0
+        assert (orders[t, hero, TARGET] >= 0) == (valid > 0)
+    assert aimed > 200
+
+
+def test_scripted_beats_random():
+    winner, totals = match(Controller.SCRIPTED, Controller.RANDOM, 16, seed=1)
+    assert (winner == Winner.RADIANT).sum() >= 15
+    assert totals["kills"][:, 0].mean() > 1
+    assert totals["last_hits"][:, 0].mean() > 5 * totals["last_hits"][:, 1].mean()
+
+
+def test_scripted_takes_last_hits_and_denies():
+    """A quarter of the enemy's creeps at the least when nobody fights for them, and some of its own."""
+    vec = VecGame(MID, 4, seed=3, observations=False)
+    vec.controllers[:2] = (Controller.SCRIPTED, Controller.POLICY)  # a policy that is not told anything stands still
+    vec.controllers[2:] = (Controller.POLICY, Controller.SCRIPTED)
+    seen = np.zeros((4, len(STATS)))
+    while vec.game_time.max() < 200:
+        vec.step()
+        for i in range(4):
+            if vec.winner[i] == Winner.RUNNING:
+                seen[i] = vec.stats[i, i // 2, 0]
+    waves = 200 // 30
+    assert seen[:, STATS.index("last_hits")].mean() > 0.25 * 4 * waves
+    assert seen[:, STATS.index("denies")].mean() >= 2
+
+
+def test_stronger_bots_win_more():
+    for stronger, weaker in ((Controller.HARD, Controller.EASY), (Controller.SCRIPTED, Controller.EASY),
+                             (Controller.EASY, Controller.RANDOM)):
+        winner, totals = match(stronger, weaker, 10, seed=5)
+        won, lost = (winner == Winner.RADIANT).sum(), (winner == Winner.DIRE).sum()
+        assert won >= 6 and lost <= 2, f"{stronger.name} against {weaker.name}: {won} to {lost}"
+        assert totals["last_hits"][:, 0].mean() > totals["last_hits"][:, 1].mean()
+
+
+def test_scripted_teams_play_all_lanes():
+    """Five against five: everybody gains experience, someone is on each lane, both sides take last hits."""
+    vec = VecGame(TEAM, 1, seed=4, observations=False)
+    vec.controllers[:] = Controller.SCRIPTED
+    while vec.game_time[0] < 150:
+        vec.step()
+    totals = vec.stats[0]
+    assert (totals[:, :, STATS.index("xp")] > 0).all()
+    assert (totals[:, :, STATS.index("last_hits")].sum(-1) >= 5).all()
+    # Lanes lie near the two outer corners and the middle: the projection across the diagonal tells them apart.
+    heroes = [u for u in vec.spectate(0)["units"] if u["kind"] == "hero"]
+    for team in (0, 1):
+        across = sorted(u["y"] - u["x"] for u in heroes if u["team"] == team and u["alive"])
+        assert across[-1] - across[0] > 6000
