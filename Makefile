@@ -78,7 +78,7 @@ test-asan: $(STAMP)
 	@cp -r libs/dota/*.py libs/dota/data $(ASAN_DIR)/libs/dota/
 	@$(MAKE) --no-print-directory build CORE_BUILD=$(ASAN_DIR)/core CORE_DEST=$(ASAN_DIR)/libs/dota SANITIZE=ON
 	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 $(PY) -m pytest tests/dota -o "pythonpath=$(ASAN_DIR)/libs libs ." --timeout 600
+	  ASAN_OPTIONS=detect_leaks=0 FIVE_LIBS=$(abspath $(ASAN_DIR)/libs) $(PY) -m pytest tests/dota --timeout 600
 
 lint: build
 	@$(VENV)/bin/ruff check .

@@ -1,10 +1,19 @@
 """The compiled core and the tables of both patches, loaded once for all tests of the game."""
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+# `make test-asan` tests another build of the core: an editable install must not be found before it.
+if other := os.environ.get("FIVE_LIBS"):
+    sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
+    sys.path.insert(0, other)
+    for name in [m for m in sys.modules if m == "dota" or m.startswith("dota.")]:
+        del sys.modules[name]
 
 DATA = Path(__file__).parents[2] / "libs" / "dota" / "data"
 FILES = ("heroes", "abilities", "items", "units", "rules", "map")
@@ -17,7 +26,9 @@ def read_data(version: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def core() -> Any:
-    return pytest.importorskip("dota._core", reason="the core is not built: run `make build`", exc_type=ImportError)
+    core = pytest.importorskip("dota._core", reason="the core is not built: run `make build`", exc_type=ImportError)
+    assert not other or core.__file__.startswith(other), f"the core tested is {core.__file__}, not that of {other}"
+    return core
 
 
 @pytest.fixture(scope="session")
