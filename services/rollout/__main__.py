@@ -109,7 +109,11 @@ class Rollout:
         self.games = GameLog(Series(service.state.redis, config.name))
         self.meter = Meter()
         identity = zlib.crc32(service.id.encode())
-        self._seeds = np.random.SeedSequence([config.seed, settings.seed, identity])
+        # A process that is started again plays other games than it has played before.
+        starts = f"rollout-{service.id}-starts"
+        service.state.add(**{starts: 1})
+        count = int(service.state.counters()[starts])
+        self._seeds = np.random.SeedSequence([config.seed, settings.seed, identity, count])
         # Every optimizer has a window of its own; rollouts begin at different ones.
         optimizer = config.services.optimizer
         targets = [optimizer.address(rank) for rank in range(optimizer.optimizers)]
