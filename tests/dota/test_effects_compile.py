@@ -91,6 +91,8 @@ def test_talents_that_are_plain_stats_have_programs(core: Any, tables: Any) -> N
     assert [n["primitive"] for n in program["nodes"]] == ["passive_stats"]
     assert not program["inert"]
     assert core.ability_program(tables, "special_bonus_unique_sven_3")["inert"]  # the data does not say what it does
+    assert core.ability_program(tables, "special_bonus_unique_sniper_4")["inert"]  # of a number that no effect reads
+    assert not core.ability_program(tables, "special_bonus_unique_sniper_3")["inert"]
 
 
 def test_items_the_six_heroes_use_can_be_used(core: Any, tables: Any) -> None:

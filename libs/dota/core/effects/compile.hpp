@@ -27,7 +27,6 @@ class ProgramCompiler {
   Value atom(const std::string& key, const std::string& text);
   void add(Value& sum, const Value& term) const;
   void set(EffectNode& n, Role r, Value v);
-  std::string stack_of_program() const;
 
   const Node& ability_;
   std::string name_;

@@ -117,12 +117,14 @@ bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const
 
 void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r, UnitList& out) {
   UnitList near;
-  units_near(c, p, r, near);
+  const bool everywhere = r >= kGlobal;
+  if (!everywhere) units_near(c, p, r, near);
+  const int count = everywhere ? c.world.units_end : near.n;
   out.n = 0;
-  for (int i = 0; i < near.n; ++i) {
-    const std::int16_t id = near.ids[static_cast<std::size_t>(i)];
+  for (int i = 0; i < count; ++i) {
+    const std::int16_t id = everywhere ? static_cast<std::int16_t>(i) : near.ids[static_cast<std::size_t>(i)];
     const Unit& u = c.world.units[static_cast<std::size_t>(id)];
-    if (!u.alive || distance(u.pos, p) > r) continue;
+    if (!u.alive || (!everywhere && distance(u.pos, p) > r)) continue;
     const bool ally = u.team == inv.team;
     const bool hero = u.kind == UnitKind::Hero;
     bool meant = false;

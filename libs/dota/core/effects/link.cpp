@@ -21,23 +21,25 @@ const HeroDef* owner_of(const Tables& t, const Program& p) {
 }
 
 // A special may name a talent that its hero does not have in this patch; such a talent never counts.
-void link_value(const HeroDef* hero, Value& v) {
+void link_value(Tables& t, const HeroDef* hero, Value& v) {
   for (const auto& [name, sign] : v.unlinked) {
     if (!hero) continue;
     for (std::size_t i = 0; i < hero->talents.size(); ++i) {
       if (hero->talents[i].name != name) continue;
       if (v.talents >= v.talent.size()) throw std::runtime_error("more than two talents change one number");
       v.talent[v.talents++] = {static_cast<std::int8_t>(i), sign * talent_value(hero->talents[i])};
+      if (const int ability = hero->talents[i].ability; ability >= 0)
+        t.abilities[static_cast<std::size_t>(ability)].program.inert = false;
     }
   }
   v.unlinked.clear();
 }
 
-void link_node(const Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, EffectNode& n) {
-  for (Value& v : n.values) link_value(hero, v);
+void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, EffectNode& n) {
+  for (Value& v : n.values) link_value(t, hero, v);
   for (NodeStat& s : n.stats) {
-    link_value(hero, s.value);
-    link_value(hero, s.far);
+    link_value(t, hero, s.value);
+    link_value(t, hero, s.far);
   }
   if (n.name.empty()) return;
   const auto find = [&](const std::unordered_map<std::string, int>& index) {
@@ -118,8 +120,7 @@ Program talent_program(const TalentDef& talent, Tables& t) {
     return compile_program(program_node({object_node({{"p", text_node("passive_stats")}, {"stats", stats}})}), talent.name, t);
   }
   Program p;
-  // The data says neither what it changes nor by a plain name what it gives.
-  p.inert = talent.affects.empty();
+  p.inert = true;  // until a number that it changes is found
   return p;
 }
 
