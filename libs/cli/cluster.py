@@ -87,6 +87,15 @@ def _embedded(folder: Path, key: str) -> EmbeddedRedis:
     return EmbeddedRedis(folder / "redis" / role, append_only=role == "state")
 
 
+def optimizer_group(config: RunConfig, path: str) -> list[str]:
+    """The command of all optimizers, ranks of one group, under torchrun's elastic agent: when one is lost it starts
+    all of them again."""
+    settings = config.services.optimizer
+    return [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
+            str(settings.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+            settings.rendezvous, "--local-addr", HOST, "-m", "services.optimizer", "--config", path]
+
+
 @dataclass
 class LocalCluster:
     """A started cluster. Use as a context; leaving it ends every process.
@@ -161,11 +170,7 @@ class LocalCluster:
         if services.rollout.environment == "remote":
             specs += [spec("dota_env", i, SERVERS, a) for i, a in enumerate(services.dota_env.addresses)]
         if services.optimizer.optimizers > 1:
-            group = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
-                     str(services.optimizer.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d",
-                     "--rdzv-endpoint", services.optimizer.rendezvous, "--local-addr", HOST,
-                     "-m", "services.optimizer", "--config", path]
-            specs.append(ProcessSpec("optimizers", group, env, None, SERVERS))
+            specs.append(ProcessSpec("optimizers", optimizer_group(self.config, path), env, None, SERVERS))
         else:
             specs.append(spec("optimizer", 0, SERVERS))
         specs += [spec("rollout", i, PLAYERS) for i in range(services.rollout.processes)]

@@ -66,7 +66,7 @@ async def take_in(service: Service[RunConfig], training: Training, layout: Layou
     while learning.is_alive():
         metrics.show_buffer(training.intake.buffer.statistics())
         await asyncio.sleep(0.5)
-    await server.stop(2.0)
+    await server.stop(0.5)
 
 
 def main() -> None:
@@ -86,6 +86,7 @@ def main() -> None:
             "reuse": round(training.intake.pacer.consumed / max(training.intake.pacer.received, 1), 3),
             "busy": round(desk.last.get("busy_share", 0.0), 3),
             "versions/min": round(60 / desk.last["seconds"], 2) if desk.last else 0.0,
+            **({"fingerprint": f"{training.fingerprint:012x}"} if group.size > 1 else {}),
         }
         failure: list[BaseException] = []
 

@@ -64,6 +64,7 @@ class Training:
     version: int = 0
     window: Window = field(default_factory=Window)
     reuse: ReuseMeter = field(default_factory=ReuseMeter)
+    fingerprint: int = 0  # of the newest version's parameters, where there are others to compare it with
     _received: int = 0
     _hero_steps: float = 0.0
 
@@ -168,6 +169,7 @@ class Training:
         """The parameters become a version. ``hyper`` are those of the steps that led to it."""
         began = time.monotonic()
         self.version += 1
+        self._compare()
         pacer = self.intake.pacer
         hero_steps, consumed_hero_steps, received, consumed = self.group.total(
             [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed])
@@ -193,6 +195,17 @@ class Training:
         if self.group.rank == 0:
             self.desk.record(record)
         self.window = Window()
+
+    def _compare(self) -> None:
+        """Raises RuntimeError when the ranks' parameters are not the same to the bit: averaged gradients would no
+        longer be those of any of them."""
+        if self.group.size == 1:
+            return
+        self.fingerprint = self.learner.fingerprint()
+        first = int(self.group.from_first([self.fingerprint])[0])
+        if not all(self.group.everywhere(first == self.fingerprint)):
+            raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({self.fingerprint:x} here, "
+                               f"{first:x} on optimizer 0); the group starts again from the last checkpoint")
 
     def _save(self, hero_steps: int) -> None:
         extra = {

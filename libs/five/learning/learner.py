@@ -186,6 +186,14 @@ class Learner:
                     out[f"{_ADAM}{ours}/{name}"] = self._adam.state[parameter][theirs].detach().clone()
         return out
 
+    def fingerprint(self) -> int:
+        """A number of 48 bits made of all bits of the policy's tensors: equal on optimizers that stayed together."""
+        total = 0
+        for tensor in self.policy.state_dict().values():
+            bits = tensor.detach().contiguous().view(-1).view(torch.uint8 if tensor.element_size() % 4 else torch.int32)
+            total += int(bits.sum(dtype=torch.int64))
+        return total & (1 << 48) - 1
+
     def extra(self) -> dict[str, Any]:
         """The counters and the random state that go with `state_dict`, as JSON values."""
         return {

@@ -1,0 +1,204 @@
+"""Two optimizers as one, under torchrun as a local cluster starts them: real processes, real gRPC, real Redis."""
+
+import asyncio
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import redis
+
+from cli.cluster import free_ports, optimizer_group
+from five.config import BufferConfig, LearnerConfig
+from five.learning.segments import Segment
+from rapid.blobs import BlobStore
+from rapid.clients.experience import ACCEPTED, ExperienceClient
+from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
+from rapid.store.leases import Instance
+from rapid.store.parameters import ParameterStore
+from rapid.store.series import Series
+from rapid.store.state import RunState, Status
+from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
+from run.config import RunConfig, ServicesConfig
+from run.load import save
+from services.optimizer.checkpoints import Checkpoints
+from services.optimizer.config import OptimizerConfig
+from services.rollout.sender import Sender
+from tests.services.test_optimizer import GAME, LAYOUT, MODEL, UNROLL, segment
+
+TOKEN = "a-token-of-the-tests"  # noqa: S105
+RANKS = ("0", "1")
+GRACE = 20.0
+
+
+class Cluster:
+    """Two optimizers and a rollout's sender that feeds both as fast as they take segments."""
+
+    def __init__(self, folder: Path, redis_url: str, client: redis.Redis) -> None:
+        ports = free_ports(3)
+        self.config = RunConfig(
+            name="trial", seed=3, game=GAME, model=MODEL,
+            learning=LearnerConfig(lstm_unroll_length=UNROLL, samples_per_segment=2, batch_samples=4,
+                                   gradient_steps_per_iteration=2, initial_hold_steps=0),
+            buffer=BufferConfig(capacity_samples=32, minimum_samples=4),
+            store=StoreConfig(state_url=redis_url, params_url=redis_url),
+            blobs=BlobConfig(url=str(folder / "blobs")),
+            lifecycle=LifecycleConfig(heartbeat_seconds=0.1, lease_seconds=2, grace_seconds=GRACE, poll_seconds=0.1),
+            services=ServicesConfig(optimizer=OptimizerConfig(
+                optimizers=2, addresses=[f"127.0.0.1:{p}" for p in ports[:2]], checkpoint_every_versions=5,
+                rendezvous=f"127.0.0.1:{ports[2]}")))
+        path = folder / "cluster.yaml"
+        save(self.config, path)
+        self.state = RunState(client, "trial")
+        self.state.create({}, "test")
+        self.state.transition(Status.RUNNING, "test")
+        self.series = Series(client, "trial")
+        self.versions = ParameterStore(client, client, "trial", self.config.store, BlobStore(self.config.blobs.url))
+        self.checkpoints = Checkpoints(BlobStore(self.config.blobs.url), 3)
+        self.supervisor = Supervisor(folder / "logs", None)
+        self.supervisor.start(ProcessSpec("optimizers", optimizer_group(self.config, str(path)),
+                                          {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"},
+                                          grace_seconds=GRACE))
+        self.accepted = [0, 0]
+        self._ending = threading.Event()
+        self._feeder = threading.Thread(target=lambda: asyncio.run(self._feed()))
+        self._feeder.start()
+
+    async def _feed(self) -> None:
+        optimizer = self.config.services.optimizer
+        doors = [ExperienceClient([optimizer.address(rank)], self.config.rpc, LAYOUT.hash, "trial", "rollout-0", TOKEN,
+                                  2, ("shared", "private")) for rank in range(2)]
+        sender = Sender(doors, 2)
+        sender.start()
+        feeding = asyncio.create_task(self._put(sender))
+        while not self._ending.is_set():
+            assert not feeding.done(), feeding.exception()
+            self.accepted = [door.verdicts[ACCEPTED] for door in doors]
+            await asyncio.sleep(0.05)
+        feeding.cancel()
+        await sender.drain(0.0)
+
+    async def _put(self, sender: Sender) -> None:
+        for seed in itertools.count():
+            version = max(await asyncio.to_thread(self.head), 0)
+            sender.put(Segment(segment(2, version, seed), 2, 2 * UNROLL, 1.0, 2.0, 2 * UNROLL, version, version))
+            await sender.room()
+
+    def wait(self, condition: Callable[[], Any], seconds: float = 100.0) -> Any:
+        """The first true value of ``condition``; shows the optimizers' log when there is none."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if value := condition():
+                return value
+            time.sleep(0.05)
+        raise AssertionError(f"not within {seconds} s:\n{self.supervisor.log_tail('optimizers', 60)}")
+
+    def head(self) -> int:
+        found = self.versions.head()
+        return -1 if found is None else found
+
+    def reached(self, version: int) -> Callable[[], bool]:
+        return lambda: self.head() >= version
+
+    def ranks(self) -> list[Instance]:
+        return self.state.services("optimizer")
+
+    def compared(self) -> tuple[int, str] | None:
+        """The version and fingerprint that both ranks show, once they show the same version."""
+        shown = [(i.stats["version"], i.stats["fingerprint"]) for i in self.ranks() if i.stats.get("version", 0) > 0]
+        if len(shown) == 2 and shown[0][0] == shown[1][0]:
+            assert shown[0][1] == shown[1][1]
+            return int(shown[0][0]), str(shown[0][1])
+        return None
+
+    def processes(self) -> dict[str, psutil.Process]:
+        """The ranks' processes below the agent."""
+        (agent,) = self.supervisor.status()
+        assert agent.pid is not None
+        return {p.environ()["RANK"]: p for p in psutil.Process(agent.pid).children()
+                if "services.optimizer" in p.cmdline()}
+
+    def records(self) -> list[dict[str, Any]]:
+        return [r.values for r in self.series.read("versions")]
+
+    def close(self) -> None:
+        self._ending.set()
+        self._feeder.join()
+        self.supervisor.stop()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, redis_url: str, redis_client: redis.Redis) -> Iterator[Cluster]:
+    running = Cluster(tmp_path, redis_url, redis_client)
+    yield running
+    running.close()
+
+
+@pytest.mark.timeout(200)
+def test_two_optimizers_learn_as_one_and_drain(cluster: Cluster) -> None:
+    cluster.wait(cluster.reached(3))
+    version, fingerprint = cluster.wait(cluster.compared)
+    assert version >= 1 and int(fingerprint, 16) > 0
+    ranks = cluster.ranks()
+    assert [i.id for i in ranks] == list(RANKS)
+    assert [i.address for i in ranks] == cluster.config.services.optimizer.addresses
+    cluster.wait(lambda: min(cluster.accepted) >= 4)  # both take segments in, and acknowledge them
+
+    cluster.wait(cluster.reached(6))
+    records = cluster.records()
+    assert [r["version"] for r in records[:5]] == [1, 2, 3, 4, 5]  # written once, by rank 0
+    newest = records[-1]
+    # Totals are of both: each takes 2 steps of 4 samples of 4 hero-steps a version.
+    assert newest["hero_steps"] > 4 * UNROLL * 2 * newest["version"]
+    assert 0.5 < newest["reuse"] <= 1.5
+
+    # SIGTERM to the agent: the ranks drain, rank 0 stores where they were.
+    pids = [p.pid for p in cluster.processes().values()]
+    assert len(pids) == 2
+    began = time.monotonic()
+    cluster.supervisor.remove("optimizers")
+    assert time.monotonic() - began < GRACE
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert cluster.ranks() == []
+    assert cluster.checkpoints.versions()[-1] == cluster.head()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("rank", RANKS)
+def test_a_lost_rank_starts_the_group_again_from_the_last_checkpoint(cluster: Cluster, rank: str) -> None:
+    cluster.wait(cluster.reached(7))
+    before = cluster.processes()
+    os.kill(before[rank].pid, 9)
+    killed_at = cluster.head()
+    # The other rank does not wait for the lost one, nor live on without it.
+    cluster.wait(lambda: not any(psutil.pid_exists(p.pid) and p.is_running() for p in before.values()), 30)
+    cluster.wait(cluster.reached(killed_at + 5))
+    assert cluster.wait(cluster.compared)[0] > killed_at
+    resumed = [e for e in cluster.state.events.last(100) if e.what == "optimizer.resumed"]
+    assert [(e.details["optimizers"], e.details["restarts"]) for e in resumed] == [(2, 1)]
+    assert 0 <= resumed[0].details["version"] - resumed[0].details["checkpoint"] < 5
+    (agent,) = cluster.supervisor.status()
+    assert agent.restarts == 0 and agent.state is ProcessState.READY
+    versions = [r["version"] for r in cluster.records()]
+    assert versions == sorted(set(versions))  # numbers go on, none is made twice
+    cluster.wait(lambda: [i.id for i in cluster.ranks()] == list(RANKS))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_lost_agent_leaves_no_rank_behind(cluster: Cluster) -> None:
+    cluster.wait(cluster.reached(2))
+    before = cluster.processes()
+    (agent,) = cluster.supervisor.status()
+    assert agent.pid is not None
+    os.kill(agent.pid, 9)
+    killed_at = cluster.head()
+    cluster.wait(lambda: not any(psutil.pid_exists(p.pid) and p.is_running() for p in before.values()), 10)
+    cluster.wait(cluster.reached(killed_at + 2))
+    cluster.wait(cluster.compared)
