@@ -14,9 +14,12 @@ bool can_deny(const Context& c, const Unit& target) {
   const Rules& r = c.tables.rules;
   const float share = target.hp / std::max(1.0f, target.max_hp);
   switch (target.kind) {
-    case UnitKind::LaneCreep: return share < r.deny_creep_frac;
-    case UnitKind::Tower: return share < r.deny_tower_frac;
-    default: return false;  // heroes: only under a few damage-over-time spells, none of which is built yet
+    case UnitKind::LaneCreep:
+      return share < r.deny_creep_frac;
+    case UnitKind::Tower:
+      return share < r.deny_tower_frac;
+    default:
+      return false;  // heroes: only under a few damage-over-time spells, none of which is built yet
   }
 }
 
@@ -93,7 +96,8 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
   if (u.act == Act::AttackWindup) {
     // The swing is lost when the target leaves the reach by more than the buffer, or the attacker is stopped.
     const float reach = u.attack_range + u.radius + target.radius + c.tables.game->attack_range_buffer;
-    if (!can_attack(c, u, target) || (u.status & (kStunned | kDisarmed | kHexed)) || distance(u.pos, target.pos) > reach) {
+    if (!can_attack(c, u, target) || (u.status & (kStunned | kDisarmed | kHexed)) ||
+        distance(u.pos, target.pos) > reach) {
       u.act = Act::Idle;
       return;
     }
@@ -128,8 +132,8 @@ void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit
   (void)crit;
   if (damage < 0 || !target.alive) return;
   if (target.status & (kInvulnerable | kBanished | kEthereal | kAttackImmune)) return;
-  const float dealt =
-      deal_damage(c, {.source = source, .target = &target, .amount = damage, .type = DamageType::Physical, .attack = true});
+  const float dealt = deal_damage(
+      c, {.source = source, .target = &target, .amount = damage, .type = DamageType::Physical, .attack = true});
   if (!source || !source->alive) return;
   if (source->lifesteal > 0 && dealt > 0 && !target.building) heal(c, *source, dealt * source->lifesteal);
   on_attack_landed(c, *source, target, dealt, damage);

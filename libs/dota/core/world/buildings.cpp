@@ -9,10 +9,12 @@ namespace {
 
 constexpr int kBackdoorFrames = 15;
 
-bool guarded(const GameRules& g, const Unit& b) { return (g.needs_all[b.building - 1u] | g.needs_any[b.building - 1u]) != 0; }
+bool guarded(const GameRules& g, const Unit& b) {
+  return (g.needs_all[b.building - 1u] | g.needs_any[b.building - 1u]) != 0;
+}
 
-// Lifts the backdoor protection of what enemy lane creeps have reached: a second tower by creeps near it, everything
-// of the base (and the shrines, which have the base's protection) by creeps inside the base.
+// Lifts the backdoor protection of what enemy lane creeps have reached: a second tower by creeps near it,
+// everything of the base (and the shrines, which have the base's protection) by creeps inside the base.
 void backdoor_scan(Context& c) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
@@ -55,8 +57,7 @@ void fountains_and_shrines(Context& c) {
     for (const MapBuilding& b : c.tables.map->buildings)
       if (b.kind == UnitKind::Fountain && b.team == u->team && distance(b.pos, u->pos) <= g.fountain_radius)
         h.fountain_until = w.time + g.fountain_linger;
-    if (w.time < h.fountain_until)
-      heal_share(c, *u, g.fountain_hp_pct, 0, g.fountain_mana_pct, g.fountain_mana);
+    if (w.time < h.fountain_until) heal_share(c, *u, g.fountain_hp_pct, 0, g.fountain_mana_pct, g.fountain_mana);
     if (w.time < h.shrine_until) heal_share(c, *u, g.shrine_hp_pct, g.shrine_hp, g.shrine_mana_pct, g.shrine_mana);
   }
 }
@@ -91,7 +92,8 @@ bool use_shrine(Context& c, Unit& hero) {
     b.shrine_until = w.time + g.shrine_duration;
     for (HeroState& h : w.heroes) {
       const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
-      if (u && u->alive && u->team == b.team && distance(u->pos, b.pos) <= g.shrine_radius) h.shrine_until = b.shrine_until;
+      if (u && u->alive && u->team == b.team && distance(u->pos, b.pos) <= g.shrine_radius)
+        h.shrine_until = b.shrine_until;
     }
     return true;
   }

@@ -18,7 +18,8 @@ bool has_stash(const HeroState& h) {
 }
 
 void put_back(HeroState& h) {
-  for (ItemState& s : h.items) s.on_courier = false;
+  for (ItemState& s : h.items)
+    s.on_courier = false;
 }
 
 void hand_over(Context& c, HeroState& h) {
@@ -78,7 +79,8 @@ void fly(Context& c, int team, Unit& courier) {
     if (customer < 0) return;
     HeroState& h = w.heroes[static_cast<std::size_t>(customer)];
     for (int slot = kStashFirst; slot < kTpSlot; ++slot)
-      if (h.items[static_cast<std::size_t>(slot)].id >= 0) h.items[static_cast<std::size_t>(slot)].on_courier = true;
+      if (h.items[static_cast<std::size_t>(slot)].id >= 0)
+        h.items[static_cast<std::size_t>(slot)].on_courier = true;
     t.courier_for = h.unit;
     t.courier_state = kDelivering;
     return;
@@ -117,7 +119,8 @@ void courier_frame(Context& c) {
     if (!courier) {
       if (w.time < t.courier_respawn) continue;
       // What the lost courier carried is back in the stash.
-      for (int i = team * 5; i < team * 5 + 5; ++i) put_back(w.heroes[static_cast<std::size_t>(i)]);
+      for (int i = team * 5; i < team * 5 + 5; ++i)
+        put_back(w.heroes[static_cast<std::size_t>(i)]);
       courier = spawn_unit(c, flies ? g.flying_courier_unit : g.courier_unit, team,
                            c.tables.map->hero_spawn[static_cast<std::size_t>(team)], 0);
       if (!courier) continue;

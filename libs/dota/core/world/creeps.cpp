@@ -7,8 +7,8 @@
 namespace dota {
 namespace {
 
-constexpr int kThinkFrames = 5;          // a creep looks around on every fifth frame, creeps on frames of their own
-constexpr float kWaypointReached = 200;  // then it walks on to the next one
+constexpr int kThinkFrames = 5;  // a creep looks around on every fifth frame, creeps on frames of their own
+constexpr float kWaypointReached = 200;       // then it walks on to the next one
 constexpr float kRowGap = 70, kFileGap = 50;  // distances in a wave's formation
 
 Vec2 unit_vector(Vec2 v) {
@@ -16,8 +16,9 @@ Vec2 unit_vector(Vec2 v) {
   return n > 1e-3f ? v * (1 / n) : Vec2{1, 0};
 }
 
-// The waypoint a new creep walks to first. Some of the map's spawners stand past their lane's first corner, towards
-// the enemy: that corner is passed already, else one side's wave would first walk back and lose seconds on the other.
+// The waypoint a new creep walks to first. Some of the map's spawners stand past their lane's first corner,
+// towards the enemy: that corner is passed already, else one side's wave would first walk back and lose seconds on
+// the other.
 std::int16_t first_waypoint(const MapLane& path) {
   const auto& points = path.waypoints;
   const bool past = points.size() > 1 && distance(path.spawn, points[1]) < distance(points[0], points[1]);
@@ -32,12 +33,13 @@ void spawn_creep(Context& c, int team, int lane, CreepKind kind, int stage, Vec2
   if (!u) return;
   u->lane = static_cast<std::int8_t>(lane);
   u->order.type = OrderType::FollowLane;
-  u->waypoint = first_waypoint(c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)]);
+  u->waypoint =
+      first_waypoint(c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)]);
   u->first_wave = first && lane != static_cast<int>(Lane::Mid) && g.side_lanes_peaceful;
   if (stage < 2) {  // mega creeps already hold every upgrade
     const CreepGrowth& grow = (stage == 0 ? g.growth : g.super_growth)[k];
-    const float upgrades =
-        static_cast<float>(std::clamp(static_cast<int>(std::max(0.0f, w.time) / g.upgrade_every), 0, g.max_upgrades));
+    const float upgrades = static_cast<float>(
+        std::clamp(static_cast<int>(std::max(0.0f, w.time) / g.upgrade_every), 0, g.max_upgrades));
     u->extra_hp = grow.hp * upgrades;
     u->extra_dmg = grow.dmg * upgrades;
     u->extra_gold = grow.gold * upgrades;
@@ -52,10 +54,12 @@ void spawn_wave(Context& c, int team, int lane) {
   const GameRules& g = *c.tables.game;
   const TeamState& t = w.teams[static_cast<std::size_t>(team)];
   const MapLane& path = c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)];
-  const Vec2 ahead = unit_vector(path.waypoints[static_cast<std::size_t>(first_waypoint(path))] - path.spawn), side{-ahead.y, ahead.x};
+  const Vec2 ahead = unit_vector(path.waypoints[static_cast<std::size_t>(first_waypoint(path))] - path.spawn),
+             side{-ahead.y, ahead.x};
   const float facing = std::atan2(ahead.y, ahead.x);
   const bool siege = w.time >= g.siege_first && w.waves % g.siege_nth == 0;
-  const int counts[3] = {g.melee_count.value(w.time), g.ranged_count.value(w.time), siege ? g.siege_count.value(w.time) : 0};
+  const int counts[3] = {g.melee_count.value(w.time), g.ranged_count.value(w.time),
+                         siege ? g.siege_count.value(w.time) : 0};
   const bool super[3] = {(t.super_melee >> lane & 1) != 0, (t.super_ranged >> lane & 1) != 0,
                          (t.super_ranged >> lane & 1) != 0};
   for (int kind = 0; kind < 3; ++kind)
@@ -81,7 +85,8 @@ Unit* look_around(Context& c, Unit& u) {
 void walk_lane(Context& c, Unit& u) {
   const auto& points = c.tables.map->lanes[u.team][static_cast<std::size_t>(u.lane)].waypoints;
   const int last = static_cast<int>(points.size()) - 1;
-  while (u.waypoint < last && distance(u.pos, points[static_cast<std::size_t>(u.waypoint)]) < kWaypointReached) ++u.waypoint;
+  while (u.waypoint < last && distance(u.pos, points[static_cast<std::size_t>(u.waypoint)]) < kWaypointReached)
+    ++u.waypoint;
   if (u.status & kRooted) {
     u.act = Act::Idle;
     u.velocity = Vec2{};
@@ -127,7 +132,8 @@ void creeps_frame(Context& c) {
   if (w.time < w.next_wave) return;
   for (int lane = 0; lane < 3; ++lane)
     if (c.settings.lane_enabled[lane])
-      for (int team = 0; team < kTeams; ++team) spawn_wave(c, team, lane);
+      for (int team = 0; team < kTeams; ++team)
+        spawn_wave(c, team, lane);
   ++w.waves;
   w.next_wave += c.tables.game->wave_every;
 }

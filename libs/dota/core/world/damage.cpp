@@ -18,7 +18,8 @@ bool is_building(const Unit& u) {
 
 // Creeps and buildings of a team whose glyph is up take nothing (rules.json glyph.protects).
 bool glyph_protects(const World& w, const Unit& u) {
-  return u.team < kTeams && w.teams[u.team].glyph_until > w.time && (is_building(u) || u.kind == UnitKind::LaneCreep);
+  return u.team < kTeams && w.teams[u.team].glyph_until > w.time &&
+         (is_building(u) || u.kind == UnitKind::LaneCreep);
 }
 
 void remember_attacker(Context& c, Unit& target, Unit& source) {
@@ -74,11 +75,13 @@ float deal_damage(Context& c, const DamageInfo& d) {
     case DamageType::Pure:
       if (d.source && d.ability >= 0) amount *= 1 + d.source->spell_amp;
       break;
-    case DamageType::HpLoss: break;
+    case DamageType::HpLoss:
+      break;
   }
   if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
   if (is_building(*target) && target->backdoor_until <= w.time && target->team < kTeams && d.source &&
-      d.source->team != target->team && (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)
+      d.source->team != target->team &&
+      (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)
     amount *= 1 - c.tables.game->backdoor_reduction;
   if (d.type != DamageType::HpLoss) amount = absorb_damage(c, *target, amount, d.type, d.attack);
   if (amount <= 0 || !target->alive) return 0;

@@ -7,7 +7,8 @@
 namespace dota {
 namespace {
 
-// Seconds for which having hurt a hero counts as having taken part in his death. Not in the data; the game's value.
+// Seconds for which having hurt a hero counts as having taken part in his death. Not in the data; the game's
+// value.
 constexpr float kAssistWindow = 20;
 
 // The hero behind a unit: itself or its summon's or ward's owner.
@@ -35,18 +36,21 @@ void share_xp(Context& c, int team, Vec2 p, float xp) {
   std::array<int, 5> near;
   const int n = heroes_near(c.world, team, p, c.tables.rules.xp_radius, near);
   for (int k = 0; k < n; ++k)
-    give_xp(c, c.world.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])], xp / static_cast<float>(n));
+    give_xp(c, c.world.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])],
+            xp / static_cast<float>(n));
 }
 
 void team_gold(Context& c, int team, float gold) {
   for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (c.world.heroes[static_cast<std::size_t>(i)].in_game) give_gold(c, c.world.heroes[static_cast<std::size_t>(i)], gold, true);
+    if (c.world.heroes[static_cast<std::size_t>(i)].in_game)
+      give_gold(c, c.world.heroes[static_cast<std::size_t>(i)], gold, true);
 }
 
 float team_net_worth(const Context& c, int team) {
   float sum = 0;
   for (int i = team * 5; i < team * 5 + 5; ++i)
-    if (c.world.heroes[static_cast<std::size_t>(i)].in_game) sum += net_worth(c, c.world.heroes[static_cast<std::size_t>(i)]);
+    if (c.world.heroes[static_cast<std::size_t>(i)].in_game)
+      sum += net_worth(c, c.world.heroes[static_cast<std::size_t>(i)]);
   return sum;
 }
 
@@ -86,7 +90,8 @@ void reward_area(Context& c, const HeroState& victim, const Unit& body, int team
   int count = 0;
   for (int i = own_team * 5; i < own_team * 5 + 5; ++i)
     if (w.heroes[static_cast<std::size_t>(i)].in_game) mates[static_cast<std::size_t>(count++)] = i;
-  const float victim_factor = g.victim_rank[static_cast<std::size_t>(richness(c, mates.data(), count, index_of(w, victim)))];
+  const float victim_factor =
+      g.victim_rank[static_cast<std::size_t>(richness(c, mates.data(), count, index_of(w, victim)))];
   const bool behind = team_net_worth(c, team) < team_net_worth(c, own_team);
   const float comeback =
       behind ? (g.comeback_frac * net_worth(c, victim) + g.comeback_base) / static_cast<float>(n) : 0;
@@ -95,12 +100,13 @@ void reward_area(Context& c, const HeroState& victim, const Unit& body, int team
   std::array<float, 5> gold{};
   for (int k = 0; k < n; ++k) {
     const int poorness = n - 1 - richness(c, near.data(), n, near[static_cast<std::size_t>(k)]);
-    gold[static_cast<std::size_t>(k)] = victim_factor *
-                                        g.killer_rank[static_cast<std::size_t>(n) - 1][static_cast<std::size_t>(poorness)] *
-                                        (base + per_level * level + comeback);
+    gold[static_cast<std::size_t>(k)] =
+        victim_factor * g.killer_rank[static_cast<std::size_t>(n) - 1][static_cast<std::size_t>(poorness)] *
+        (base + per_level * level + comeback);
   }
   for (int k = 0; k < n; ++k)
-    give_gold(c, w.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])], gold[static_cast<std::size_t>(k)], true);
+    give_gold(c, w.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])],
+              gold[static_cast<std::size_t>(k)], true);
 
   const int sharers = heroes_near(w, team, body.pos, c.tables.rules.xp_radius, near);
   if (sharers == 0) return;
@@ -113,7 +119,8 @@ void reward_area(Context& c, const HeroState& victim, const Unit& body, int team
     const auto k = static_cast<std::size_t>(sharers) - 1;
     each = g.hero_xp_c1[k] * level + g.hero_xp_c2[k] * std::max(0.0f, behind_xp);
   } else {
-    each = (g.hero_xp_base + g.hero_xp_frac * victim.xp + streak_xp(g, victim.streak)) / static_cast<float>(sharers);
+    each =
+        (g.hero_xp_base + g.hero_xp_frac * victim.xp + streak_xp(g, victim.streak)) / static_cast<float>(sharers);
   }
   for (int k = 0; k < sharers; ++k)
     give_xp(c, w.heroes[static_cast<std::size_t>(near[static_cast<std::size_t>(k)])], each);
@@ -162,13 +169,15 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
   }
   for (int i = enemy * 5; i < enemy * 5 + 5; ++i) {
     HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
-    if (&mate != k && mate.in_game && h.hurt_by[static_cast<std::size_t>(i)] > w.time - kAssistWindow) ++mate.assists;
+    if (&mate != k && mate.in_game && h.hurt_by[static_cast<std::size_t>(i)] > w.time - kAssistWindow)
+      ++mate.assists;
   }
   h.gold = std::max(0.0f, h.gold - loss);
   h.streak = 0;
   h.hurt_by.fill(-99);
   const float reduction = stat_sum(w, body, Stat::RespawnRed);
-  h.respawn_at = w.time + c.tables.rules.respawn_s[static_cast<std::size_t>(h.level) - 1] + h.death_penalty - reduction;
+  h.respawn_at =
+      w.time + c.tables.rules.respawn_s[static_cast<std::size_t>(h.level) - 1] + h.death_penalty - reduction;
   h.death_penalty = 0;
 }
 
@@ -178,7 +187,8 @@ void creep_death(Context& c, Unit& victim, Unit* killer) {
   const UnitDef& def = c.tables.units[victim.type];
   HeroState* k = hero_of(w, killer);
   const bool denied = killer && killer->team == victim.team;
-  const float bounty = def.gold_min + static_cast<float>(w.rng.below(static_cast<int>(def.gold_max - def.gold_min) + 1)) +
+  const float bounty = def.gold_min +
+                       static_cast<float>(w.rng.below(static_cast<int>(def.gold_max - def.gold_min) + 1)) +
                        victim.extra_gold;
   float xp = def.xp;
   if (victim.kind == UnitKind::Roshan) xp += g.roshan_xp_min * std::max(0.0f, w.time) / 60;
@@ -252,9 +262,14 @@ void building_death(Context& c, Unit& b, Unit* killer) {
     case UnitKind::Filler:
       if (k) give_gold(c, *k, g.filler_gold, true);
       break;
-    case UnitKind::Shrine: team_gold(c, enemy, g.shrine_gold); break;
-    case UnitKind::Fort: w.winner = enemy == kRadiant ? Winner::Radiant : Winner::Dire; break;
-    default: break;
+    case UnitKind::Shrine:
+      team_gold(c, enemy, g.shrine_gold);
+      break;
+    case UnitKind::Fort:
+      w.winner = enemy == kRadiant ? Winner::Radiant : Winner::Dire;
+      break;
+    default:
+      break;
   }
 }
 
@@ -272,18 +287,29 @@ void kill(Context& c, Unit& victim, Unit* killer) {
   victim.act = Act::Dead;
   victim.attack_target = victim.aggro_target = Handle{};
   switch (victim.kind) {
-    case UnitKind::Hero: hero_death(c, victim, killer); break;
+    case UnitKind::Hero:
+      hero_death(c, victim, killer);
+      break;
     case UnitKind::LaneCreep:
     case UnitKind::Neutral:
-    case UnitKind::Summon: creep_death(c, victim, killer); break;
+    case UnitKind::Summon:
+      creep_death(c, victim, killer);
+      break;
     case UnitKind::Roshan:
       creep_death(c, victim, killer);
       roshan_died(c, victim, killer);
       break;
-    case UnitKind::Ward: ward_death(c, victim, killer); break;
-    case UnitKind::Courier: courier_death(c, victim); break;
-    case UnitKind::None: break;
-    default: building_death(c, victim, killer); break;
+    case UnitKind::Ward:
+      ward_death(c, victim, killer);
+      break;
+    case UnitKind::Courier:
+      courier_death(c, victim);
+      break;
+    case UnitKind::None:
+      break;
+    default:
+      building_death(c, victim, killer);
+      break;
   }
   if (killer && killer->alive) on_kill(c, *killer, victim);
   on_death(c, victim);

@@ -7,7 +7,8 @@
 namespace dota {
 namespace {
 
-// Have: it is there; Bought: a part of it was bought or assembled; Done: it itself was; Wait: not enough gold or room.
+// Have: it is there; Bought: a part of it was bought or assembled; Done: it itself was; Wait: not enough gold or
+// room.
 enum class Step { Have, Bought, Done, Wait };
 
 bool afford(const HeroState& h, float cost) { return h.gold + h.reliable >= cost; }
@@ -26,7 +27,8 @@ void spend(Context& c, HeroState& h, float cost) {
 
 int free_slots(const HeroState& h, bool stash) {
   int n = 0;
-  for (int slot = stash ? kStashFirst : 0; slot < kTpSlot; ++slot) n += h.items[static_cast<std::size_t>(slot)].id < 0;
+  for (int slot = stash ? kStashFirst : 0; slot < kTpSlot; ++slot)
+    n += h.items[static_cast<std::size_t>(slot)].id < 0;
   return n;
 }
 
@@ -47,7 +49,8 @@ bool sell_cheapest(Context& c, HeroState& h) {
     bool needed = false;
     for (std::size_t k = static_cast<std::size_t>(h.build_next); k < def.item_order.size() && !needed; ++k)
       needed = is_part_of(c.tables, s.id, def.item_order[k]);
-    if (!needed && (worst < 0 || item_value(c, s) < item_value(c, h.items[static_cast<std::size_t>(worst)]))) worst = slot;
+    if (!needed && (worst < 0 || item_value(c, s) < item_value(c, h.items[static_cast<std::size_t>(worst)])))
+      worst = slot;
   }
   if (worst < 0) return false;
   h.gold += item_value(c, h.items[static_cast<std::size_t>(worst)]) * c.tables.game->sell_fraction;
@@ -75,7 +78,8 @@ const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
   for (const auto& recipe : def.recipes) {
     int have = 0;
     for (int component : recipe)
-      for (const ItemState& s : h.items) have += s.id == component;
+      for (const ItemState& s : h.items)
+        have += s.id == component;
     if (have > most) {
       most = have;
       best = &recipe;
@@ -84,7 +88,8 @@ const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
   return *best;
 }
 
-// Takes the next step towards owning `item`: finds it among the slots not yet `used`, or buys or assembles one thing.
+// Takes the next step towards owning `item`: finds it among the slots not yet `used`, or buys or assembles one
+// thing.
 Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh, int* at) {
   if (!fresh)
     for (int slot = 0; slot < kItemSlots; ++slot)
@@ -120,9 +125,10 @@ Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh
   int charges = 0;
   for (int slot = 0; slot < kItemSlots; ++slot) {
     if (!(parts >> slot & 1u)) continue;
-    charges += c.tables.items[static_cast<std::size_t>(h.items[static_cast<std::size_t>(slot)].id)].requires_charges
-                   ? h.items[static_cast<std::size_t>(slot)].charges
-                   : 0;
+    charges +=
+        c.tables.items[static_cast<std::size_t>(h.items[static_cast<std::size_t>(slot)].id)].requires_charges
+            ? h.items[static_cast<std::size_t>(slot)].charges
+            : 0;
     h.items[static_cast<std::size_t>(slot)] = ItemState{};
   }
   place_item(c, h, item, std::max(charges, def.initial_charges), any_stash && all_stash && !reach);
@@ -139,7 +145,9 @@ int wanted_item(const Context& c, HeroState& h) {
     ++h.build_next;
   }
   if (h.build_insert >= 0 && h.build_next > 0) return h.build_insert;
-  return h.build_next < static_cast<int>(def.item_order.size()) ? def.item_order[static_cast<std::size_t>(h.build_next)] : -1;
+  return h.build_next < static_cast<int>(def.item_order.size())
+             ? def.item_order[static_cast<std::size_t>(h.build_next)]
+             : -1;
 }
 
 bool keep_stocked(Context& c, HeroState& h, int item, int target) {
@@ -152,7 +160,8 @@ bool buy_wards(Context& c, HeroState& h) {
   World& w = c.world;
   const int item = c.tables.game->observer_item, index = static_cast<int>(&h - w.heroes.data()), team = index / 5;
   TeamState& t = w.teams[static_cast<std::size_t>(team)];
-  if (item < 0 || w.heroes_per_team < 2 || t.stock[2] <= 0 || held_charges(h, item) > 0 || !item_supported(c.tables, item))
+  if (item < 0 || w.heroes_per_team < 2 || t.stock[2] <= 0 || held_charges(h, item) > 0 ||
+      !item_supported(c.tables, item))
     return false;
   const float own = net_worth(c, h);
   for (int i = team * 5; i < team * 5 + 5; ++i) {

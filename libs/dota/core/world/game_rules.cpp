@@ -47,7 +47,8 @@ float item_num(const Node& list, std::size_t i) {
 
 Steps steps(const Node& list) {
   Steps s;
-  for (const Node& pair : list.list) s.at.emplace_back(item_num(pair, 0), static_cast<int>(item_num(pair, 1)));
+  for (const Node& pair : list.list)
+    s.at.emplace_back(item_num(pair, 0), static_cast<int>(item_num(pair, 1)));
   return s;
 }
 
@@ -107,7 +108,8 @@ void read_heroes_part(GameRules& g, const Rules& r) {
   g.kill_base = kill[0];
   g.kill_per_level = kill[1];
   for (const auto& [key, value] : gold.at("streak_bonus").object)
-    if (const int n = std::stoi(key); n >= 0 && n < 11) g.streak_gold[static_cast<std::size_t>(n)] = static_cast<float>(value.number);
+    if (const int n = std::stoi(key); n >= 0 && n < 11)
+      g.streak_gold[static_cast<std::size_t>(n)] = static_cast<float>(value.number);
   g.first_blood = gold.num("first_blood_bonus");
   const Node& area = gold.at("hero_kill_area");
   g.area_radius = area.num("radius");
@@ -115,7 +117,8 @@ void read_heroes_part(GameRules& g, const Rules& r) {
     g.area[n] = {item_num(area.at("by_n").list.at(n), 0), item_num(area.at("by_n").list.at(n), 1)};
     g.victim_rank[n] = item_num(area.at("victim_rank_factor"), n);
     const Node& ranks = area.at("killer_rank_factor").at(std::to_string(n + 1));
-    for (std::size_t k = 0; k <= n; ++k) g.killer_rank[n][k] = item_num(ranks, k);
+    for (std::size_t k = 0; k <= n; ++k)
+      g.killer_rank[n][k] = item_num(ranks, k);
   }
   const auto comeback = formula(area, "comeback_factor", 2);
   g.comeback_frac = comeback[0];
@@ -154,8 +157,10 @@ void read_creeps_part(GameRules& g, const Rules& r, const Tables& t) {
   for (int team = 0; team < kTeams; ++team)
     for (int stage = 0; stage < 3; ++stage) {
       const std::string side = kSides[team], suffix = kStages[stage];
-      g.creep_unit[team][0][stage] = need(t.unit_index, "npc_dota_creep_" + side + "_melee" + suffix, "units.json");
-      g.creep_unit[team][1][stage] = need(t.unit_index, "npc_dota_creep_" + side + "_ranged" + suffix, "units.json");
+      g.creep_unit[team][0][stage] =
+          need(t.unit_index, "npc_dota_creep_" + side + "_melee" + suffix, "units.json");
+      g.creep_unit[team][1][stage] =
+          need(t.unit_index, "npc_dota_creep_" + side + "_ranged" + suffix, "units.json");
       g.creep_unit[team][2][stage] = need(t.unit_index, "npc_dota_" + side + "_siege" + suffix, "units.json");
     }
   const Node& ai = block(r, "creep_ai");
@@ -174,7 +179,8 @@ void read_buildings_part(GameRules& g, const Rules& r) {
   g.aura_tier2 = aura.num("tier2_plus");
   g.armor_per_enemy_hero = tower.num("extra_armor_per_enemy_hero");
   const Node& b = block(r, "buildings");
-  for (std::size_t tier = 1; tier < 5; ++tier) g.tower_team_gold[tier] = item_num(b.at("tower_team_gold_by_tier"), tier - 1);
+  for (std::size_t tier = 1; tier < 5; ++tier)
+    g.tower_team_gold[tier] = item_num(b.at("tower_team_gold_by_tier"), tier - 1);
   g.tower_last_hit = b.num("tower_last_hit_gold_avg");
   g.rax_team_gold[0] = b.at("barracks_team_gold").num("melee");
   g.rax_team_gold[1] = b.at("barracks_team_gold").num("ranged");
@@ -222,8 +228,13 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   static const char* const kRunes[] = {"", "double_damage", "haste", "invisibility", "regeneration", "arcane"};
   for (std::size_t k = 1; k < static_cast<std::size_t>(PickupKind::Count); ++k) {
     const Node& e = runes.at("effects").at(kRunes[k]);
-    g.rune_effects[k] = {e.num("dur"), e.num("base_dmg_pct", 0), e.num("ms", 0), e.num("fade", 0),
-                         e.num("hp_pct_per_s", 0), e.num("mana_pct_per_s", 0), e.num("cooldown_red_pct", 0),
+    g.rune_effects[k] = {e.num("dur"),
+                         e.num("base_dmg_pct", 0),
+                         e.num("ms", 0),
+                         e.num("fade", 0),
+                         e.num("hp_pct_per_s", 0),
+                         e.num("mana_pct_per_s", 0),
+                         e.num("cooldown_red_pct", 0),
                          e.num("mana_cost_red_pct", 0)};
   }
   const Node& neutrals = block(r, "neutrals");
@@ -276,16 +287,17 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
                    find(t.item_index, "item_infused_raindrop")};
 }
 
-// Which buildings guard which: tier n before tier n + 1 of a lane, a lane's third tower before its barracks, any third
-// tower before the fourth ones and the base's small buildings, both fourth towers before the fort, any second tower
-// before the shrines (rules.json buildings.order, shrine.vulnerable_after).
+// Which buildings guard which: tier n before tier n + 1 of a lane, a lane's third tower before its barracks, any
+// third tower before the fourth ones and the base's small buildings, both fourth towers before the fort, any
+// second tower before the shrines (rules.json buildings.order, shrine.vulnerable_after).
 void derive_protection(GameRules& g, const MapData& map) {
   if (map.buildings.size() > 64) throw std::runtime_error("map.json: more than 64 buildings");
   auto mask = [&](int team, UnitKind kind, int tier, int lane) {
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < map.buildings.size(); ++i) {
       const MapBuilding& b = map.buildings[i];
-      if (b.team == team && b.kind == kind && (tier == 0 || b.tier == tier) && (lane < 0 || static_cast<int>(b.lane) == lane))
+      if (b.team == team && b.kind == kind && (tier == 0 || b.tier == tier) &&
+          (lane < 0 || static_cast<int>(b.lane) == lane))
         bits |= 1ull << i;
     }
     return bits;
@@ -298,12 +310,23 @@ void derive_protection(GameRules& g, const MapData& map) {
         if (b.tier == 2 || b.tier == 3) g.needs_all[i] = mask(team, UnitKind::Tower, b.tier - 1, lane);
         if (b.tier == 4) g.needs_any[i] = mask(team, UnitKind::Tower, 3, -1);
         break;
-      case UnitKind::Barracks: g.needs_all[i] = mask(team, UnitKind::Tower, 3, lane); break;
-      case UnitKind::Filler: g.needs_any[i] = mask(team, UnitKind::Tower, 3, -1); break;
-      case UnitKind::Shrine: g.needs_any[i] = mask(team, UnitKind::Tower, 2, -1); break;
-      case UnitKind::Fort: g.needs_all[i] = mask(team, UnitKind::Tower, 4, -1); break;
-      case UnitKind::Fountain: g.needs_all[i] = ~0ull; break;
-      default: break;
+      case UnitKind::Barracks:
+        g.needs_all[i] = mask(team, UnitKind::Tower, 3, lane);
+        break;
+      case UnitKind::Filler:
+        g.needs_any[i] = mask(team, UnitKind::Tower, 3, -1);
+        break;
+      case UnitKind::Shrine:
+        g.needs_any[i] = mask(team, UnitKind::Tower, 2, -1);
+        break;
+      case UnitKind::Fort:
+        g.needs_all[i] = mask(team, UnitKind::Tower, 4, -1);
+        break;
+      case UnitKind::Fountain:
+        g.needs_all[i] = ~0ull;
+        break;
+      default:
+        break;
     }
   }
   for (int team = 0; team < kTeams; ++team) {
@@ -327,7 +350,8 @@ std::shared_ptr<const GameRules> read_game_rules(const Tables& t) {
   if (t.map) {
     derive_protection(*g, *t.map);
     for (int team = 0; team < kTeams; ++team)
-      for (int lane = 0; lane < 3; ++lane) g->lane[team][lane].points = t.map->lanes[team][lane].waypoints;
+      for (int lane = 0; lane < 3; ++lane)
+        g->lane[team][lane].points = t.map->lanes[team][lane].waypoints;
   }
   return g;
 }

@@ -79,8 +79,8 @@ struct GameRules {
   float glyph_duration = 0, glyph_cooldown = 0, glyph_first = 0;
   bool glyph_on_tier1 = false;
   float fountain_radius = 0, fountain_hp_pct = 0, fountain_mana_pct = 0, fountain_mana = 0, fountain_linger = 0;
-  float shrine_radius = 0, shrine_duration = 0, shrine_hp = 0, shrine_mana = 0, shrine_hp_pct = 0, shrine_mana_pct = 0,
-        shrine_cooldown = 0, shrine_first = 0;
+  float shrine_radius = 0, shrine_duration = 0, shrine_hp = 0, shrine_mana = 0, shrine_hp_pct = 0,
+        shrine_mana_pct = 0, shrine_cooldown = 0, shrine_first = 0;
 
   // runes, neutrals, Roshan, wards, courier, inventory
   float bounty_first = 0, bounty_every = 0, bounty_base = 0, bounty_per_min = 0, power_first = 0, power_every = 0;
@@ -89,8 +89,9 @@ struct GameRules {
   int bottle_charges = 0;
   float neutral_first = 0, neutral_every = 0, neutral_chase = 0, neutral_acquire = 0;
   bool neutral_sleep = true, neutral_not_twice = true;
-  float roshan_first = 0, roshan_min = 0, roshan_max = 0, roshan_hp_min = 0, roshan_armor_min = 0, roshan_dmg_min = 0,
-        roshan_xp_min = 0, roshan_team_gold = 0, roshan_as = 0, roshan_mr = 0, roshan_status_res = 0;
+  float roshan_first = 0, roshan_min = 0, roshan_max = 0, roshan_hp_min = 0, roshan_armor_min = 0,
+        roshan_dmg_min = 0, roshan_xp_min = 0, roshan_team_gold = 0, roshan_as = 0, roshan_mr = 0,
+        roshan_status_res = 0;
   std::array<std::vector<int>, 3> roshan_drops;  // items by first, second, later kill
   int aegis_item = -1, roshan_unit = -1;
   float ward_gold = 0, ward_gold_min = 0, ward_xp = 0, ward_xp_min = 0;

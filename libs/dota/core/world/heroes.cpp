@@ -44,9 +44,11 @@ bool learn(Context& c, HeroState& h, int entry) {
     if (s.level >= a.max_level) return true;  // nothing left to learn: the entry is spent
     if (h.level < a.required_level + s.level * a.levels_between) return false;
     ++s.level;
-    if (a.program.charges >= 0 && s.level == 1) s.charges = static_cast<std::int8_t>(charge_number(a, h, 1, Role::Max));
+    if (a.program.charges >= 0 && s.level == 1)
+      s.charges = static_cast<std::int8_t>(charge_number(a, h, 1, Role::Max));
     for (AbilityState& other : h.abilities)
-      if (other.id >= 0 && other.id != entry && c.tables.abilities[static_cast<std::size_t>(other.id)].linked_skill == entry)
+      if (other.id >= 0 && other.id != entry &&
+          c.tables.abilities[static_cast<std::size_t>(other.id)].linked_skill == entry)
         other.level = s.level;
     return true;
   }
@@ -66,7 +68,8 @@ void restore_charges(Context& c, HeroState& h) {
       s.next_charge = w.time + charge_number(a, h, s.level, Role::Restore);
     } else if (w.time >= s.next_charge) {
       ++s.charges;
-      s.next_charge = static_cast<float>(s.charges) < most ? w.time + charge_number(a, h, s.level, Role::Restore) : 0;
+      s.next_charge =
+          static_cast<float>(s.charges) < most ? w.time + charge_number(a, h, s.level, Role::Restore) : 0;
     }
   }
 }

@@ -46,7 +46,8 @@ float item_value(const Context& c, const ItemState& s) {
 
 float net_worth(const Context& c, const HeroState& h) {
   float sum = h.gold + h.reliable;
-  for (const ItemState& s : h.items) sum += item_value(c, s);
+  for (const ItemState& s : h.items)
+    sum += item_value(c, s);
   return sum;
 }
 
@@ -132,7 +133,8 @@ void arrange_items(Context& c, HeroState& h) {
       best = slot;
   }
   if (cheap >= 0 && dear >= 0 &&
-      place_value(c, h.items[static_cast<std::size_t>(dear)]) > place_value(c, h.items[static_cast<std::size_t>(cheap)])) {
+      place_value(c, h.items[static_cast<std::size_t>(dear)]) >
+          place_value(c, h.items[static_cast<std::size_t>(cheap)])) {
     swap_slots(c, h, cheap, dear);
     changed(c, h);
   }

@@ -7,7 +7,8 @@ namespace {
 
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+  for (const std::string& n : names)
+    out += (out.empty() ? "" : ", ") + n;
   return out;
 }
 
@@ -29,7 +30,8 @@ bool item_supported(const Tables& t, int item) {
 std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lineup) {
   for (const int index : lineup) {
     if (index < 0) continue;
-    if (index >= static_cast<int>(t.heroes.size())) return "hero index " + std::to_string(index) + " is not in the data";
+    if (index >= static_cast<int>(t.heroes.size()))
+      return "hero index " + std::to_string(index) + " is not in the data";
     const HeroDef& hero = t.heroes[static_cast<std::size_t>(index)];
     for (const int ability : hero.abilities) {
       const AbilityDef& a = t.abilities[static_cast<std::size_t>(ability)];
@@ -51,13 +53,15 @@ std::vector<std::string> items_where(const Tables& t, const std::array<int, kMax
     const ItemDef& def = t.items[static_cast<std::size_t>(item)];
     if (wanted(item) && std::find(names.begin(), names.end(), def.name) == names.end()) names.push_back(def.name);
     for (const auto& recipe : def.recipes)
-      for (const int part : recipe) self(self, part);
+      for (const int part : recipe)
+        self(self, part);
   };
   for (const int index : lineup) {
     if (index < 0) continue;
     const HeroDef& hero = t.heroes[static_cast<std::size_t>(index)];
     for (const auto* list : {&hero.item_start, &hero.item_order})
-      for (const int item : *list) look(look, item);
+      for (const int item : *list)
+        look(look, item);
   }
   return names;
 }

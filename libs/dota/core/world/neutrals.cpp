@@ -8,14 +8,15 @@ namespace dota {
 namespace {
 
 constexpr int kThinkFrames = 6;
-constexpr float kCampRing = 90;   // members stand around the camp's spot
-constexpr float kCalmNear = 32;   // back home
+constexpr float kCampRing = 90;  // members stand around the camp's spot
+constexpr float kCalmNear = 32;  // back home
 
 bool box_is_clear(const World& w, const MapCamp& camp) {
   for (int i = 0; i < w.units_end; ++i) {
     const Unit& u = w.units[static_cast<std::size_t>(i)];
     if (!u.alive || u.building) continue;
-    if (u.pos.x >= camp.box_min.x && u.pos.x <= camp.box_max.x && u.pos.y >= camp.box_min.y && u.pos.y <= camp.box_max.y)
+    if (u.pos.x >= camp.box_min.x && u.pos.x <= camp.box_max.x && u.pos.y >= camp.box_min.y &&
+        u.pos.y <= camp.box_max.y)
       return false;
   }
   return true;
@@ -54,8 +55,8 @@ Unit* intruder(Context& c, Unit& u) {
   float best_distance = 1e9f;
   for (int k = 0; k < near.n; ++k) {
     Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
-    if (!other.alive || other.team == kNeutralTeam || (other.kind != UnitKind::Hero && other.kind != UnitKind::LaneCreep &&
-                                                       other.kind != UnitKind::Summon))
+    if (!other.alive || other.team == kNeutralTeam ||
+        (other.kind != UnitKind::Hero && other.kind != UnitKind::LaneCreep && other.kind != UnitKind::Summon))
       continue;
     const float d = distance(u.pos, other.pos);
     if (d < best_distance && can_attack(c, u, other)) {

@@ -16,8 +16,8 @@ bool is_cast(OrderType t) {
 }
 
 bool same(const Order& a, const Order& b) {
-  return a.type == b.type && a.slot == b.slot && a.target == b.target && a.tree == b.tree && a.point.x == b.point.x &&
-         a.point.y == b.point.y;
+  return a.type == b.type && a.slot == b.slot && a.target == b.target && a.tree == b.tree &&
+         a.point.x == b.point.x && a.point.y == b.point.y;
 }
 
 void stop_motion(Unit& u) {
@@ -83,7 +83,8 @@ Unit* nearest_enemy(Context& c, Unit& u, float range) {
   float best_distance = 1e9f;
   for (int k = 0; k < near.n; ++k) {
     Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
-    if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward) continue;
+    if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward)
+      continue;
     if (other.team == kNeutralTeam && u.team != kNeutralTeam) continue;  // nobody starts on neutrals by himself
     const float d = distance(u.pos, other.pos) - other.radius;
     if (d < best_distance && d <= range + u.radius && can_attack(c, u, other)) {
@@ -101,7 +102,8 @@ void issue_order(Context& c, Unit& u, const Order& o) {
     int level = 0;
     const AbilityDef* a = slot_ability(c, u, o.slot, &level);
     if (!a || !castable(c, u, o.slot)) return;
-    if (a->immediate && !a->channelled && (o.type == OrderType::CastNoTarget || cast_in_range(c, u, *a, level, o))) {
+    if (a->immediate && !a->channelled &&
+        (o.type == OrderType::CastNoTarget || cast_in_range(c, u, *a, level, o))) {
       if (o.type == OrderType::CastUnit) {
         const Unit* target = w.get(o.target);
         if (!target || !valid_cast_target(c, u, *a, *target)) return;
@@ -124,7 +126,8 @@ void issue_order(Context& c, Unit& u, const Order& o) {
     u.queued = Order{};
   }
   if (u.act == Act::CastWindup) u.act = Act::Idle;
-  if (u.act == Act::AttackWindup && !(o.type == OrderType::AttackUnit && o.target == u.attack_target)) u.act = Act::Idle;
+  if (u.act == Act::AttackWindup && !(o.type == OrderType::AttackUnit && o.target == u.attack_target))
+    u.act = Act::Idle;
   u.order = o;
   if (o.type == OrderType::Stop) {
     u.order = Order{};
@@ -153,7 +156,9 @@ void run_order(Context& c, Unit& u) {
       else
         stop_motion(u);
       break;
-    case OrderType::Hold: attack_nearby(c, u, true); break;
+    case OrderType::Hold:
+      attack_nearby(c, u, true);
+      break;
     case OrderType::MoveTo: {
       if (u.status & kRooted) {
         stop_motion(u);
@@ -187,8 +192,9 @@ void run_order(Context& c, Unit& u) {
     }
     case OrderType::AttackMove: {
       Unit* target = w.get(u.attack_target);
-      if (target && (!can_attack(c, u, *target) ||
-                     distance(u.pos, target->pos) > c.tables.units[u.type].acquisition_range + u.radius + target->radius))
+      if (target &&
+          (!can_attack(c, u, *target) ||
+           distance(u.pos, target->pos) > c.tables.units[u.type].acquisition_range + u.radius + target->radius))
         target = nullptr;
       if (!target && (w.frame + w.handle(u).index) % kSearchFrames == 0)
         target = nearest_enemy(c, u, c.tables.units[u.type].acquisition_range);
@@ -204,8 +210,12 @@ void run_order(Context& c, Unit& u) {
     }
     case OrderType::CastNoTarget:
     case OrderType::CastPoint:
-    case OrderType::CastUnit: run_cast(c, u); break;
-    case OrderType::FollowLane: follow_lane(c, u); break;
+    case OrderType::CastUnit:
+      run_cast(c, u);
+      break;
+    case OrderType::FollowLane:
+      follow_lane(c, u);
+      break;
     case OrderType::Pickup:
       if (u.status & kRooted)
         stop_motion(u);

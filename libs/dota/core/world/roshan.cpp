@@ -27,12 +27,13 @@ void grow(Context& c, Unit& u) {
 
 Unit* find_roshan(World& w) {
   for (int i = 0; i < w.units_end; ++i)
-    if (w.units[static_cast<std::size_t>(i)].kind == UnitKind::Roshan) return &w.units[static_cast<std::size_t>(i)];
+    if (w.units[static_cast<std::size_t>(i)].kind == UnitKind::Roshan)
+      return &w.units[static_cast<std::size_t>(i)];
   return nullptr;
 }
 
-// What he drops goes to the hero who killed him, or else to the nearest ally with room: dropped items do not lie on
-// the ground here.
+// What he drops goes to the hero who killed him, or else to the nearest ally with room: dropped items do not lie
+// on the ground here.
 void drop(Context& c, int item, int team, Vec2 at, HeroState* killer) {
   World& w = c.world;
   const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
@@ -66,7 +67,8 @@ void roshan_died(Context& c, Unit& roshan, Unit* killer) {
   HeroState* hero = owner && owner->hero >= 0 ? &w.heroes[static_cast<std::size_t>(owner->hero)] : nullptr;
   for (int i = killer->team * 5; i < killer->team * 5 + 5; ++i)
     give_gold(c, w.heroes[static_cast<std::size_t>(i)], g.roshan_team_gold, true);
-  for (const int item : g.roshan_drops[kind]) drop(c, item, killer->team, roshan.pos, hero);
+  for (const int item : g.roshan_drops[kind])
+    drop(c, item, killer->team, roshan.pos, hero);
 }
 
 void roshan_frame(Context& c) {
@@ -87,13 +89,15 @@ void roshan_frame(Context& c) {
   grow(c, *u);
   if (u->status & (kStunned | kForcedMotion)) return;
   Unit* target = w.get(u->aggro_target);
-  if (target && (!in_pit(map, target->pos) || !can_attack(c, *u, *target) || w.time >= u->aggro_until)) target = nullptr;
+  if (target && (!in_pit(map, target->pos) || !can_attack(c, *u, *target) || w.time >= u->aggro_until))
+    target = nullptr;
   if (!target && w.frame % 5 == 0) {
     UnitList near;
     units_near(c, u->pos, c.tables.units[u->type].acquisition_range + u->radius, near);
     for (int k = 0; k < near.n && !target; ++k) {
       Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
-      if (other.alive && other.team < kTeams && in_pit(map, other.pos) && can_attack(c, *u, other)) target = &other;
+      if (other.alive && other.team < kTeams && in_pit(map, other.pos) && can_attack(c, *u, other))
+        target = &other;
     }
     if (target) neutral_hurt(c, *u, *target);
   }

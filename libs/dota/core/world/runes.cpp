@@ -28,7 +28,8 @@ void take_pickup(Context& c, Unit& hero, int pickup) {
   if (p.kind == static_cast<std::int8_t>(PickupKind::Bounty)) {
     const GameRules& g = *c.tables.game;
     const float gold = g.bounty_base + g.bounty_per_min * std::floor(w.time / 60);
-    for (int i = hero.team * 5; i < hero.team * 5 + 5; ++i) give_gold(c, w.heroes[static_cast<std::size_t>(i)], gold, false);
+    for (int i = hero.team * 5; i < hero.team * 5 + 5; ++i)
+      give_gold(c, w.heroes[static_cast<std::size_t>(i)], gold, false);
     return;
   }
   if (!store_rune(c, hero, p.kind)) apply_rune(c, hero, p.kind);

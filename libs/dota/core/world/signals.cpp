@@ -1,7 +1,8 @@
-// Signals: what happened to a hero since its team was last observed, as quantities without weight or sign of worth.
-// Team events are told to every hero of the team that gains or suffers them: buildings, Ancient and Megas to the team
-// that attacks (a building destroyed sums to 1: two thirds with the health it loses, one third when it falls; the
-// Ancient to 1 with its health; healing takes back), CourierDeath to the courier's own team, Win to the winners.
+// Signals: what happened to a hero since its team was last observed, as quantities without weight or sign of
+// worth. Team events are told to every hero of the team that gains or suffers them: buildings, Ancient and Megas
+// to the team that attacks (a building destroyed sums to 1: two thirds with the health it loses, one third when it
+// falls; the Ancient to 1 with its health; healing takes back), CourierDeath to the courier's own team, Win to the
+// winners.
 #include <algorithm>
 
 #include "map/map_data.hpp"
@@ -47,11 +48,16 @@ int nearest_lane(const Context& c, const Unit& u) {
 
 Signal building_signal(const Unit& b) {
   switch (b.kind) {
-    case UnitKind::Tower: return static_cast<Signal>(static_cast<int>(Signal::Tower1) + b.tier - 1);
-    case UnitKind::Shrine: return Signal::Shrine;
-    case UnitKind::Barracks: return Signal::Barracks;
-    case UnitKind::Fort: return Signal::AncientHp;
-    default: return Signal::Count;
+    case UnitKind::Tower:
+      return static_cast<Signal>(static_cast<int>(Signal::Tower1) + b.tier - 1);
+    case UnitKind::Shrine:
+      return Signal::Shrine;
+    case UnitKind::Barracks:
+      return Signal::Barracks;
+    case UnitKind::Fort:
+      return Signal::AncientHp;
+    default:
+      return Signal::Count;
   }
 }
 

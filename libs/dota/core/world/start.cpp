@@ -53,7 +53,8 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
   Rng& rng = w.rng;
   if (s.random_stats > 0) {
     const float d = s.random_stats;
-    for (std::size_t k = 0; k < 3; ++k) u.extra_attr[k] = def.base[k] * (scatter(rng, d) - 1);
+    for (std::size_t k = 0; k < 3; ++k)
+      u.extra_attr[k] = def.base[k] * (scatter(rng, d) - 1);
     u.extra_armor = d * gaussian(rng);
     u.extra_ms = body.move_speed * (scatter(rng, d) - 1);
     u.extra_hp_regen = d * std::fabs(gaussian(rng));
@@ -64,21 +65,26 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
   const auto& table = c.tables.rules.xp_for_level;
   float xp = 0;
   if (s.random_xp > 0) {  // mean of an exponential, in levels
-    const float levels = std::min(static_cast<float>(c.tables.game->max_level) - 1, -s.random_xp * std::log(1 - rng.uniform()));
+    const float levels =
+        std::min(static_cast<float>(c.tables.game->max_level) - 1, -s.random_xp * std::log(1 - rng.uniform()));
     const auto whole = static_cast<std::size_t>(levels);
     const std::size_t next = std::min<std::size_t>(whole + 1, table.size() - 1);
     xp = table[whole] + (table[next] - table[whole]) * (levels - static_cast<float>(whole));
   }
   if (s.random_level > 0)
-    xp = std::max(xp, table[static_cast<std::size_t>(std::clamp(static_cast<int>(std::fabs(gaussian(rng)) * s.random_level * 10), 0,
-                                                                  c.tables.game->max_level - 1))]);
+    xp = std::max(
+        xp,
+        table[static_cast<std::size_t>(std::clamp(static_cast<int>(std::fabs(gaussian(rng)) * s.random_level * 10),
+                                                  0, c.tables.game->max_level - 1))]);
   if (xp > 0) give_xp(c, h, xp);
   for (std::size_t k = 0; k < def.item_order.size() && k < 32; ++k)
     if (s.random_item_drop > 0 && rng.uniform() < s.random_item_drop) h.build_skip |= 1u << k;
   if (s.random_item_insert > 0 && rng.uniform() < s.random_item_insert) {
-    const HeroDef& other = c.tables.heroes[static_cast<std::size_t>(rng.below(static_cast<int>(c.tables.heroes.size())))];
+    const HeroDef& other =
+        c.tables.heroes[static_cast<std::size_t>(rng.below(static_cast<int>(c.tables.heroes.size())))];
     if (!other.item_order.empty()) {
-      const int item = other.item_order[static_cast<std::size_t>(rng.below(static_cast<int>(other.item_order.size())))];
+      const int item =
+          other.item_order[static_cast<std::size_t>(rng.below(static_cast<int>(other.item_order.size())))];
       if (item_supported(c.tables, item)) h.build_insert = static_cast<std::int16_t>(item);
     }
   }
@@ -151,7 +157,8 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
   w.next_bounty = g.bounty_first;
   w.next_power_rune = g.power_first;
   w.roshan_respawn = g.roshan_first;
-  for (Camp& camp : w.camps) camp.next_spawn = g.neutral_first;
+  for (Camp& camp : w.camps)
+    camp.next_spawn = g.neutral_first;
   for (std::size_t k = 0; k < 4; ++k)
     for (TeamState& t : w.teams) {
       const int item = g.stock_items[k];
@@ -160,12 +167,15 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
       t.stock_next[k] = w.time + c.tables.items[static_cast<std::size_t>(item)].stock_time;
     }
   build_spatial(c);
-  for (TeamState& t : w.teams) t.glyph_ready = g.glyph_first;
+  for (TeamState& t : w.teams)
+    t.glyph_ready = g.glyph_first;
   if (s.random_roshan > 0) w.roshan_health_scale = std::max(0.01f, w.rng.uniform());
   for (int i = 0; i < kMaxHeroes; ++i)
-    if (lineup[static_cast<std::size_t>(i)] >= 0 && i % 5 < s.heroes_per_team) place_hero(c, i, lineup[static_cast<std::size_t>(i)]);
+    if (lineup[static_cast<std::size_t>(i)] >= 0 && i % 5 < s.heroes_per_team)
+      place_hero(c, i, lineup[static_cast<std::size_t>(i)]);
   place_buildings(c);
-  for (TeamState& t : w.teams) t.courier_respawn = w.time;  // courier_frame() sends them out
+  for (TeamState& t : w.teams)
+    t.courier_respawn = w.time;  // courier_frame() sends them out
   build_spatial(c);
   courier_frame(c);
   update_vision(c);

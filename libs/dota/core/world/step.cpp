@@ -47,7 +47,8 @@ void check_end(Context& c) {
   if (c.settings.kills_to_win > 0)
     for (int team = 0; team < kTeams; ++team) {
       int deaths = 0;
-      for (int i = team * 5; i < team * 5 + 5; ++i) deaths += w.heroes[static_cast<std::size_t>(i)].deaths;
+      for (int i = team * 5; i < team * 5 + 5; ++i)
+        deaths += w.heroes[static_cast<std::size_t>(i)].deaths;
       if (deaths >= c.settings.kills_to_win) {
         w.winner = team == kRadiant ? Winner::Dire : Winner::Radiant;
         return;

@@ -1,4 +1,5 @@
-// The seams between the systems of the game, in the order a frame runs them. Each is implemented in the file named.
+// The seams between the systems of the game, in the order a frame runs them. Each is implemented in the file
+// named.
 #pragma once
 
 #include <memory>
@@ -27,64 +28,78 @@ bool move_towards(Context& c, Unit& u, Vec2 goal, float arrive);
 bool turn_towards(Context& c, Unit& u, Vec2 p);
 // Nearest walkable place to p for a body of that radius (blink, spawn, teleport).
 Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius);
-void update_vision(Context& c);                                   // once a timestep
-// Adds to the team's fog of this timestep what is seen from p (areas that give vision); flying ignores heights, trees.
+void update_vision(Context& c);  // once a timestep
+// Adds to the team's fog of this timestep what is seen from p (areas that give vision); flying ignores heights,
+// trees.
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying);
-bool cell_visible(const World& w, int team, Vec2 p);              // fog only
-bool unit_visible(const World& w, int team, const Unit& u);       // fog, invisibility, true sight
+bool cell_visible(const World& w, int team, Vec2 p);                    // fog only
+bool unit_visible(const World& w, int team, const Unit& u);             // fog, invisibility, true sight
 int tree_at(const World& w, const MapData& map, Vec2 p, float radius);  // nearest standing tree, or -1
 void cut_tree(World& w, const Tables& t, int tree);
 // Units within `radius` (edge of their hull counts when `edge`) of p, by index order. Rebuilt once a frame.
-struct UnitList { std::array<std::int16_t, kMaxUnits> ids; int n = 0; };
-void build_spatial(Context& c);       // also brings Nav up to trees and buildings; start_game calls it first
+struct UnitList {
+  std::array<std::int16_t, kMaxUnits> ids;
+  int n = 0;
+};
+void build_spatial(Context& c);  // also brings Nav up to trees and buildings; start_game calls it first
 void place_unit(World& w, Unit& u, Vec2 p);  // sets pos and lists the unit there: every jump that is not a walk
 void unlist_unit(World& w, const Unit& u);   // takes a freed slot out of the hash
 void units_near(const Context& c, Vec2 p, float radius, UnitList& out);
 
-// ---- world/units.cpp: births, deaths, derived stats --------------------------------------------------------------
+// ---- world/units.cpp: births, deaths, derived stats
+// --------------------------------------------------------------
 Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing);  // nullptr when full
 void remove_unit(Context& c, Unit& u);
-void refresh_stats(Context& c, Unit& u);  // when stats_dirty: base, level, items, talents, modifiers, auras -> derived
+void refresh_stats(Context& c,
+                   Unit& u);  // when stats_dirty: base, level, items, talents, modifiers, auras -> derived
 bool is_enemy(const Unit& a, const Unit& b);
 // Status bits a unit has by its kind, to which its modifiers' bits are added (wards are invisible, and so on).
 std::uint32_t inherent_status(const Context& c, const Unit& u);
 // refresh_stats() itself adds ItemDef::stats; talents come through stat_sum(). A dead hero keeps its slot with
 // alive = false; every other unit's slot is freed at death.
 
-// ---- world/damage.cpp --------------------------------------------------------------------------------------------
+// ---- world/damage.cpp
+// --------------------------------------------------------------------------------------------
 struct DamageInfo {
   Unit* source = nullptr;  // may be null (its owner is gone)
   Unit* target = nullptr;
   float amount = 0;
   DamageType type = DamageType::Physical;
-  bool attack = false;      // an attack's own hit: class table and block apply
+  bool attack = false;  // an attack's own hit: class table and block apply
   std::int16_t ability = -1;
   bool no_reflect = false;
 };
-float deal_damage(Context& c, const DamageInfo& d);  // after armor, resistance, shields; handles death. Returns hp lost
+float deal_damage(Context& c,
+                  const DamageInfo& d);  // after armor, resistance, shields; handles death. Returns hp lost
 void heal(Context& c, Unit& target, float amount);
 void give_mana(Context& c, Unit& target, float amount);
-void kill(Context& c, Unit& victim, Unit* killer);   // bounties, XP, events, respawn timers, buildings' consequences
+void kill(Context& c, Unit& victim,
+          Unit* killer);  // bounties, XP, events, respawn timers, buildings' consequences
 
-// ---- world/death.cpp holds kill(); world/attack.cpp --------------------------------------------------------------------------------------------
-bool can_attack(const Context& c, const Unit& a, const Unit& b);   // allowed target (deny rules, immunity, visibility)
+// ---- world/death.cpp holds kill(); world/attack.cpp
+// --------------------------------------------------------------------------------------------
+bool can_attack(const Context& c, const Unit& a,
+                const Unit& b);  // allowed target (deny rules, immunity, visibility)
 bool in_attack_range(const Unit& a, const Unit& b);
-void attack_frame(Context& c, Unit& u, Unit& target);              // chase, turn, windup, launch
-void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit);  // miss, modifiers, procs, damage
+void attack_frame(Context& c, Unit& u, Unit& target);  // chase, turn, windup, launch
+void land_attack(Context& c, Unit* source, Unit& target, float damage,
+                 bool crit);  // miss, modifiers, procs, damage
 
-// ---- world/orders.cpp: an order's life from issue to completion, casting included ---------------------------------
+// ---- world/orders.cpp: an order's life from issue to completion, casting included
+// ---------------------------------
 void issue_order(Context& c, Unit& u, const Order& o);
 void run_order(Context& c, Unit& u);  // once a frame a living unit
 
-// ---- world/heroes.cpp, economy.cpp, items.cpp, courier.cpp --------------------------------------------------------
+// ---- world/heroes.cpp, economy.cpp, items.cpp, courier.cpp
+// --------------------------------------------------------
 void give_xp(Context& c, HeroState& h, float xp);
 void give_gold(Context& c, HeroState& h, float gold, bool reliable);
 float net_worth(const Context& c, const HeroState& h);
-void heroes_frame(Context& c);      // respawn, passive gold, skill build, purchases, item swap, charges
+void heroes_frame(Context& c);  // respawn, passive gold, skill build, purchases, item swap, charges
 bool buyback(Context& c, HeroState& h);
 bool can_buyback(const Context& c, const HeroState& h);
 float buyback_cost(const Context& c, const HeroState& h);
-bool has_talent(const HeroState& h, int talent);  // index into HeroDef::talents
+bool has_talent(const HeroState& h, int talent);     // index into HeroDef::talents
 void take_item(Context& c, HeroState& h, int slot);  // out of the slot, gone
 // Why the line-up cannot be played ("" when it can): a hero whose programs have primitives that are not built.
 std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lineup);
@@ -97,12 +112,13 @@ std::vector<std::string> items_without_use(const Tables& t, const std::array<int
 bool give_item(Context& c, HeroState& h, int item, int charges);  // combines recipes; false when no room
 void courier_frame(Context& c);
 
-// ---- world/creeps.cpp, towers.cpp, neutrals.cpp, runes.cpp ----------------------------------------------------------
-void creeps_frame(Context& c);   // waves, lane walking, aggro
+// ---- world/creeps.cpp, towers.cpp, neutrals.cpp, runes.cpp
+// ----------------------------------------------------------
+void creeps_frame(Context& c);     // waves, lane walking, aggro
 void buildings_frame(Context& c);  // buildings.cpp: backdoor protection, fountain and shrine healing
 // A hero near the tower was ordered to attack one of its side's heroes, or one of his own side.
 void tower_notices(Context& c, Unit& tower, Unit& attacker, bool on_allied_hero, bool on_own_side);
-void towers_frame(Context& c);   // targets, glyph, protection order, backdoor, fountain, shrines
+void towers_frame(Context& c);  // targets, glyph, protection order, backdoor, fountain, shrines
 bool building_protected(const Context& c, const Unit& b);
 bool use_glyph(Context& c, int team);
 bool use_shrine(Context& c, Unit& hero);
@@ -115,10 +131,12 @@ void roshan_died(Context& c, Unit& roshan, Unit* killer);
 void camp_member_died(Context& c, const Unit& neutral);
 void notify_attack_order(Context& c, Unit& attacker, Unit& target);  // creep and tower aggro
 
-// ---- effects/ -------------------------------------------------------------------------------------------------------
-Program compile_program(const Node& ability, const std::string& name, Tables& tables);  // tables: modifier names grow
-// Once, after heroes, abilities, items and units are all in the tables: talents that change specials, stacks shared
-// between abilities, unit types named by programs, programs of plain talents and of runes.
+// ---- effects/
+// -------------------------------------------------------------------------------------------------------
+Program compile_program(const Node& ability, const std::string& name,
+                        Tables& tables);  // tables: modifier names grow
+// Once, after heroes, abilities, items and units are all in the tables: talents that change specials, stacks
+// shared between abilities, unit types named by programs, programs of plain talents and of runes.
 void link_programs(Tables& tables);
 // Whether the slot (0-5 ability, 16+i item) can be cast now, apart from range and target.
 bool castable(const Context& c, const Unit& u, int slot);
@@ -126,33 +144,40 @@ const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* l
 bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a, const Unit& target);
 void cast_effect(Context& c, Unit& caster, int slot, const Order& o);  // costs are paid by orders.cpp just before
 void channel_end(Context& c, Unit& caster, bool finished);
-struct AttackRoll { float damage = 0; bool crit = false, true_strike = false; };
-void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);     // crits, next-attack modifiers
+struct AttackRoll {
+  float damage = 0;
+  bool crit = false, true_strike = false;
+};
+void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);  // crits, next-attack modifiers
 // Procs, cleave, orbs. `rolled`: the attack's damage before armor and block (cleave reads it); < 0: not known.
 void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled = -1);
-void on_damaged(Context& c, Unit& target, Unit* source, float amount);              // damaged_by_enemy, ends_on
+void on_damaged(Context& c, Unit& target, Unit* source, float amount);  // damaged_by_enemy, ends_on
 float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields, block
 void on_kill(Context& c, Unit& killer, Unit& victim);
 void on_death(Context& c, Unit& victim);
 void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a);  // magic wand charges of enemies near
-void modifiers_frame(Context& c);    // expiry, ticks, auras, status bits
+void modifiers_frame(Context& c);                                     // expiry, ticks, auras, status bits
 void projectiles_frame(Context& c);
 void areas_frame(Context& c);
-void apply_learned(Context& c, Unit& u);  // passives of abilities, items and talents -> modifiers; on level or item change
+void apply_learned(Context& c,
+                   Unit& u);  // passives of abilities, items and talents -> modifiers; on level or item change
 // Over its modifiers, talents included, the stats of ItemDef::stats not. Percentages that stack multiplicatively
-// (MrPct, EvasionPct, MissPct, StatusResPct) come back combined, 100 * (1 - prod(1 - p/100)); MsSet and BootsMsPct as
-// the greatest; the rest as the sum.
+// (MrPct, EvasionPct, MissPct, StatusResPct) come back combined, 100 * (1 - prod(1 - p/100)); MsSet and BootsMsPct
+// as the greatest; the rest as the sum.
 float stat_sum(const World& w, const Unit& u, Stat s);
 void clear_modifiers(Context& c, Unit& u);
-// The modifier of a power rune (a PickupKind), with rules.json's runes.effects; GameRules::rune_effects holds them.
+// The modifier of a power rune (a PickupKind), with rules.json's runes.effects; GameRules::rune_effects holds
+// them.
 void apply_rune(Context& c, Unit& u, int kind);
 bool store_rune(Context& c, Unit& hero, int kind);  // a bottle takes it: true
-void disjoint(Context& c, Unit& u);  // its incoming projectiles lose it
+void disjoint(Context& c, Unit& u);                 // its incoming projectiles lose it
 void reveal_effects(Context& c);  // after update_vision(): what areas and bolts let their team see
 
-// ---- world/step.cpp ---------------------------------------------------------------------------------------------------
+// ---- world/step.cpp
+// ---------------------------------------------------------------------------------------------------
 void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero
-void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands);  // one timestep: 4 frames, FS 24's offset
+void step_game(Context& c,
+               const std::array<Command, kMaxHeroes>& commands);  // one timestep: 4 frames, FS 24's offset
 std::uint64_t hash_world(const World& w);
 int mid_lane_assigned(const Context& c, const HeroState& h);
 // Adds to a hero's (or every hero of a team's) signal since the last observation.
@@ -162,7 +187,8 @@ void signal_team(World& w, int team, Signal s, float v);
 void building_destroyed_signal(Context& c, Unit& b);
 void step_signals(Context& c);  // health, mana, lanes and buildings, once a timestep
 
-// ---- view/actions.cpp -----------------------------------------------------------------------------------------------
+// ---- view/actions.cpp
+// -----------------------------------------------------------------------------------------------
 void apply_command(Context& c, HeroState& h, const Command& cmd);  // an impossible one is a no-op
 
 }  // namespace dota

@@ -31,7 +31,8 @@ Unit* choose(Context& c, Unit& tower, Handle avoid) {
   float best_distance = 1e9f;
   for (int k = 0; k < near.n; ++k) {
     Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
-    if (!is_enemy(tower, u) || u.team == kNeutralTeam || u.kind == UnitKind::Ward || !valid_target(c, tower, &u)) continue;
+    if (!is_enemy(tower, u) || u.team == kNeutralTeam || u.kind == UnitKind::Ward || !valid_target(c, tower, &u))
+      continue;
     int rank = 4;
     if (attacks_allied_hero(c, tower, u))
       rank = u.kind == UnitKind::Hero ? 1 : 2;
@@ -89,7 +90,8 @@ void tower_auras(Context& c) {
     }
   }
   for (int k = 0; k < kMaxHeroes; ++k) {
-    Unit* u = w.heroes[static_cast<std::size_t>(k)].in_game ? w.get(w.heroes[static_cast<std::size_t>(k)].unit) : nullptr;
+    Unit* u = w.heroes[static_cast<std::size_t>(k)].in_game ? w.get(w.heroes[static_cast<std::size_t>(k)].unit)
+                                                            : nullptr;
     if (!u || u->aura_armor == aura[static_cast<std::size_t>(k)]) continue;
     u->aura_armor = aura[static_cast<std::size_t>(k)];
     u->stats_dirty = true;
@@ -102,7 +104,8 @@ void tower_notices(Context& c, Unit& tower, Unit& attacker, bool on_allied_hero,
   World& w = c.world;
   if (on_allied_hero) {
     Unit* current = w.get(tower.attack_target);
-    const bool busy = valid_target(c, tower, current) && current->kind == UnitKind::Hero && attacks_allied_hero(c, tower, *current);
+    const bool busy = valid_target(c, tower, current) && current->kind == UnitKind::Hero &&
+                      attacks_allied_hero(c, tower, *current);
     if (!busy && valid_target(c, tower, &attacker) && !(tower.attack_target == w.handle(attacker))) {
       tower.attack_target = w.handle(attacker);
       if (tower.act == Act::AttackWindup) tower.act = Act::Idle;

@@ -19,11 +19,21 @@ void add_items(const Context& c, const HeroState& h, StatTotals& t) {
     if (item.id < 0 || item.enabled_at > c.world.time) continue;
     for (const auto& [stat, value] : c.tables.items[static_cast<std::size_t>(item.id)].stats) {
       switch (stat) {
-        case Stat::BootsMsPct: t[stat] = std::max(t[stat], value); break;
-        case Stat::EvasionPct: t.evasion_pass *= 1 - value / 100; break;
-        case Stat::MrPct: t.resist_pass *= 1 - value / 100; break;
-        case Stat::StatusResPct: t.status_pass *= 1 - value / 100; break;
-        default: t[stat] += value; break;
+        case Stat::BootsMsPct:
+          t[stat] = std::max(t[stat], value);
+          break;
+        case Stat::EvasionPct:
+          t.evasion_pass *= 1 - value / 100;
+          break;
+        case Stat::MrPct:
+          t.resist_pass *= 1 - value / 100;
+          break;
+        case Stat::StatusResPct:
+          t.status_pass *= 1 - value / 100;
+          break;
+        default:
+          t[stat] += value;
+          break;
       }
     }
   }
@@ -36,11 +46,21 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
     if (value == 0) continue;
     switch (s) {
       case Stat::BootsMsPct:
-      case Stat::MsSet: t[s] = std::max(t[s], value); break;
-      case Stat::EvasionPct: t.evasion_pass *= 1 - value / 100; break;
-      case Stat::MrPct: t.resist_pass *= 1 - value / 100; break;
-      case Stat::StatusResPct: t.status_pass *= 1 - value / 100; break;
-      default: t[s] += value; break;
+      case Stat::MsSet:
+        t[s] = std::max(t[s], value);
+        break;
+      case Stat::EvasionPct:
+        t.evasion_pass *= 1 - value / 100;
+        break;
+      case Stat::MrPct:
+        t.resist_pass *= 1 - value / 100;
+        break;
+      case Stat::StatusResPct:
+        t.status_pass *= 1 - value / 100;
+        break;
+      default:
+        t[s] += value;
+        break;
     }
   }
 }
@@ -57,18 +77,22 @@ bool is_enemy(const Unit& a, const Unit& b) { return a.team != b.team; }
 
 std::uint32_t inherent_status(const Context& c, const Unit& u) {
   switch (u.kind) {
-    case UnitKind::Ward: return kInvisible;
+    case UnitKind::Ward:
+      return kInvisible;
     case UnitKind::Courier:
       return c.tables.units[u.type].move_cap == MoveCap::Fly ? kFlyingVision | kPhased : 0;
-    case UnitKind::Fountain: return kInvulnerable;
-    default: return 0;
+    case UnitKind::Fountain:
+      return kInvulnerable;
+    default:
+      return 0;
   }
 }
 
 Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   World& w = c.world;
   int slot = 0;
-  while (slot < kMaxUnits && w.units[static_cast<std::size_t>(slot)].kind != UnitKind::None) ++slot;
+  while (slot < kMaxUnits && w.units[static_cast<std::size_t>(slot)].kind != UnitKind::None)
+    ++slot;
   if (slot == kMaxUnits) return nullptr;
   Unit& u = w.units[static_cast<std::size_t>(slot)];
   const std::uint16_t generation = static_cast<std::uint16_t>(u.generation + 1);
@@ -100,7 +124,8 @@ void remove_unit(Context& c, Unit& u) {
   unlist_unit(w, u);
   u.alive = false;
   u.kind = UnitKind::None;
-  while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None) --w.units_end;
+  while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None)
+    --w.units_end;
 }
 
 void refresh_stats(Context& c, Unit& u) {
@@ -167,7 +192,8 @@ void refresh_stats(Context& c, Unit& u) {
   const float base_factor = (1 + t[Stat::BaseDmgPct] / 100) * (1 + t[Stat::DmgPct] / 100);
   u.dmg_min = (base_min + u.extra_dmg) * base_factor;
   u.dmg_max = (base_max + u.extra_dmg) * base_factor;
-  u.dmg_bonus = (t[Stat::Dmg] + t[def.projectile_speed > 0 ? Stat::DmgRanged : Stat::DmgMelee]) * (1 + t[Stat::DmgPct] / 100);
+  u.dmg_bonus = (t[Stat::Dmg] + t[def.projectile_speed > 0 ? Stat::DmgRanged : Stat::DmgMelee]) *
+                (1 + t[Stat::DmgPct] / 100);
   u.turn_rate = def.turn_rate;
   u.radius = def.hull_radius;
   u.vision_day = def.vision_day + t[Stat::VisionFlat];
@@ -189,7 +215,8 @@ void refresh_stats(Context& c, Unit& u) {
   else if (t[Stat::MsSet] > 0)
     u.move_speed = t[Stat::MsSet];
   else
-    u.move_speed = std::clamp((def.move_speed + u.extra_ms + t[Stat::MsFlat]) * (1 + move_pct / 100), r.ms_min, r.ms_max);
+    u.move_speed =
+        std::clamp((def.move_speed + u.extra_ms + t[Stat::MsFlat]) * (1 + move_pct / 100), r.ms_min, r.ms_max);
 }
 
 }  // namespace dota

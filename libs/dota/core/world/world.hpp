@@ -17,9 +17,9 @@ constexpr int kMaxUnits = 384, kMaxModifiers = 1536, kMaxProjectiles = 384, kMax
 constexpr int kAbilitySlots = 6, kItemSlots = 16;  // items: 6 inventory, 3 backpack, 6 stash, 1 town portal
 constexpr int kInventory = 6, kBackpackFirst = 6, kStashFirst = 9, kTpSlot = 15;
 constexpr int kMaxTrees = 2560, kMaxCamps = 24, kMaxPickups = 6, kHistory = 16;
-constexpr int kNavCells = 260;   // navigation cells of 64 world units a side
-constexpr int kPathPoints = 6;   // corners of a planned path that a unit keeps
-constexpr int kHashCells = 66;   // spatial hash cells of 256 world units a side, with a margin
+constexpr int kNavCells = 260;  // navigation cells of 64 world units a side
+constexpr int kPathPoints = 6;  // corners of a planned path that a unit keeps
+constexpr int kHashCells = 66;  // spatial hash cells of 256 world units a side, with a margin
 constexpr int kFramesPerStep = 4;
 constexpr float kDt = 1.0f / 30.0f;
 
@@ -51,21 +51,51 @@ struct Rng {
     return (x >> r) | (x << ((32u - r) & 31u));
   }
   float uniform() { return static_cast<float>(next() >> 8) * (1.0f / 16777216.0f); }  // [0, 1)
-  int below(int n) { return static_cast<int>((static_cast<std::uint64_t>(next()) * static_cast<std::uint32_t>(n)) >> 32); }
+  int below(int n) {
+    return static_cast<int>((static_cast<std::uint64_t>(next()) * static_cast<std::uint32_t>(n)) >> 32);
+  }
   int between(int lo, int hi) { return lo + below(hi - lo + 1); }
 };
 
 // Bits a unit is under, rebuilt from its modifiers whenever these change (plus kind-inherent ones).
 enum Status : std::uint32_t {
-  kStunned = 1u << 0, kRooted = 1u << 1, kSilenced = 1u << 2, kDisarmed = 1u << 3, kHexed = 1u << 4, kMuted = 1u << 5,
-  kInvisible = 1u << 6, kSpellImmune = 1u << 7, kInvulnerable = 1u << 8, kBanished = 1u << 9, kEthereal = 1u << 10,
-  kPhased = 1u << 11, kBroken = 1u << 12, kTaunted = 1u << 13, kLeashed = 1u << 14, kFlyingVision = 1u << 15,
-  kTrueSighted = 1u << 16, kForcedMotion = 1u << 17, kGlyphed = 1u << 18, kAttackImmune = 1u << 19, kUntargetable = 1u << 20,
-  kTrueStrike = 1u << 21, kRevealed = 1u << 22
+  kStunned = 1u << 0,
+  kRooted = 1u << 1,
+  kSilenced = 1u << 2,
+  kDisarmed = 1u << 3,
+  kHexed = 1u << 4,
+  kMuted = 1u << 5,
+  kInvisible = 1u << 6,
+  kSpellImmune = 1u << 7,
+  kInvulnerable = 1u << 8,
+  kBanished = 1u << 9,
+  kEthereal = 1u << 10,
+  kPhased = 1u << 11,
+  kBroken = 1u << 12,
+  kTaunted = 1u << 13,
+  kLeashed = 1u << 14,
+  kFlyingVision = 1u << 15,
+  kTrueSighted = 1u << 16,
+  kForcedMotion = 1u << 17,
+  kGlyphed = 1u << 18,
+  kAttackImmune = 1u << 19,
+  kUntargetable = 1u << 20,
+  kTrueStrike = 1u << 21,
+  kRevealed = 1u << 22
 };
 
 enum class OrderType : std::uint8_t {
-  None, Stop, Hold, MoveTo, AttackUnit, AttackMove, CastNoTarget, CastPoint, CastUnit, FollowLane, Pickup
+  None,
+  Stop,
+  Hold,
+  MoveTo,
+  AttackUnit,
+  AttackMove,
+  CastNoTarget,
+  CastPoint,
+  CastUnit,
+  FollowLane,
+  Pickup
 };
 struct Order {
   OrderType type = OrderType::None;
@@ -75,7 +105,16 @@ struct Order {
   std::int16_t tree = -1;  // tree target (tango)
 };
 
-enum class Act : std::uint8_t { Idle, Walk, AttackWindup, AttackBackswing, CastWindup, CastBackswing, Channel, Dead };
+enum class Act : std::uint8_t {
+  Idle,
+  Walk,
+  AttackWindup,
+  AttackBackswing,
+  CastWindup,
+  CastBackswing,
+  Channel,
+  Dead
+};
 
 struct Unit {
   UnitKind kind = UnitKind::None;
@@ -95,8 +134,10 @@ struct Unit {
   // Derived by refresh_stats(); written nowhere else.
   float max_hp = 0, max_mana = 0, hp_regen = 0, mana_regen = 0, armor = 0, magic_resist = 0;  // resist: fraction
   float move_speed = 0, attack_speed = 100, attack_interval = 1, attack_point = 0, attack_range = 0;
-  float dmg_min = 0, dmg_max = 0, dmg_bonus = 0, turn_rate = 0.5f, vision_day = 0, vision_night = 0, true_sight = 0;
-  float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, phys_taken = 1, dmg_dealt = 1;
+  float dmg_min = 0, dmg_max = 0, dmg_bonus = 0, turn_rate = 0.5f, vision_day = 0, vision_night = 0,
+        true_sight = 0;
+  float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, phys_taken = 1,
+        dmg_dealt = 1;
   float str = 0, agi = 0, intellect = 0, radius = 8;
   float cooldown_red = 0, mana_cost_red = 0, cast_range = 0, gold_per_10s = 0, xp_bonus = 0, spell_lifesteal = 0;
   std::uint32_t status = 0;
@@ -110,31 +151,31 @@ struct Unit {
 
   Order order, queued;  // queued: resumed after a cast
   Act act = Act::Idle;
-  float act_until = 0;      // game time at which the windup, backswing or channel ends
+  float act_until = 0;        // game time at which the windup, backswing or channel ends
   float attack_ready = -999;  // earliest game time of the next attack start
-  float last_attack = -99;  // game time the last attack was launched
+  float last_attack = -99;    // game time the last attack was launched
   float last_damaged_by_hero = -99;
   Handle attack_target, last_attacker, aggro_target;
   float aggro_until = -99, aggro_ready = -99;
-  float expires = 0;      // wards, summons: game time; 0 = never
+  float expires = 0;  // wards, summons: game time; 0 = never
   std::int8_t hits_left = 0;
   std::int16_t waypoint = 0;  // lane creeps
   std::int8_t camp = -1;
-  Vec2 velocity;          // of this frame, set by motion; units per second
-  std::int16_t path = -1; // map/path: kind of the path it is on
-  Vec2 path_goal;         // what the path was planned for
-  Vec2 path_end;          // path_goal, or the walkable place nearest to it
+  Vec2 velocity;                                // of this frame, set by motion; units per second
+  std::int16_t path = -1;                       // map/path: kind of the path it is on
+  Vec2 path_goal;                               // what the path was planned for
+  Vec2 path_end;                                // path_goal, or the walkable place nearest to it
   std::array<Vec2, kPathPoints> path_points{};  // corners ahead, path_i the next of path_n
   std::uint8_t path_n = 0, path_i = 0;
-  std::int8_t path_side = 0;  // side it last passed another unit on
-  float path_until = 0;       // game time at which the path is planned anew
+  std::int8_t path_side = 0;    // side it last passed another unit on
+  float path_until = 0;         // game time at which the path is planned anew
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
   std::uint16_t bash_counter = 0, crit_counter = 0;
-  std::array<float, kHistory> hp_history{};  // one entry a timestep, newest at World::step_index % kHistory
-  float shrine_ready = 0, shrine_until = 0;  // shrines: usable from; healing until
+  std::array<float, kHistory> hp_history{};   // one entry a timestep, newest at World::step_index % kHistory
+  float shrine_ready = 0, shrine_until = 0;   // shrines: usable from; healing until
   float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
-  float credited = 1;         // buildings: health fraction already told as signals
-  std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
+  float credited = 1;                         // buildings: health fraction already told as signals
+  std::uint8_t first_wave = 0;                // side lanes' first wave leaves heroes alone until it meets creeps
   float died_at = 0;
 };
 
@@ -152,18 +193,18 @@ struct Modifier {
   Handle source;
   float until = 0, start = 0;  // game time; until = infinity for auras and passives
   float next_tick = 0, interval = 0;
-  float per_tick = 0;       // damage (> 0) or healing (< 0) a tick
+  float per_tick = 0;  // damage (> 0) or healing (< 0) a tick
   float mana_per_tick = 0;
-  float shield = 0;         // absorption left
+  float shield = 0;  // absorption left
   std::uint32_t status = 0;
   std::uint8_t damage_type = 0, level = 1, stacks = 0;
-  std::uint8_t flags = 0;   // kModDispellable etc., effects/modifiers.hpp
+  std::uint8_t flags = 0;  // kModDispellable etc., effects/modifiers.hpp
   std::array<StatChange, 6> stats{};
-  std::int16_t owner = -1;  // unit slot it sits on; -1: this slot of the pool is free
-  std::uint8_t counter = 0; // pseudo-random counter of a proc, attacks left of an attack-limited buff
-  float ready = -999;       // game time a proc's own cooldown ends
-  Vec2 motion;              // forced motion, units per second
-  Handle aim;               // the one target it is for (Hurricane Pike)
+  std::int16_t owner = -1;   // unit slot it sits on; -1: this slot of the pool is free
+  std::uint8_t counter = 0;  // pseudo-random counter of a proc, attacks left of an attack-limited buff
+  float ready = -999;        // game time a proc's own cooldown ends
+  Vec2 motion;               // forced motion, units per second
+  Handle aim;                // the one target it is for (Hurricane Pike)
 };
 
 struct Projectile {
@@ -174,7 +215,7 @@ struct Projectile {
   Vec2 pos, origin, direction;
   Vec2 goal;
   float speed = 0, travelled = 0, length = 0, w0 = 0, w1 = 0;
-  float damage = 0;             // attacks: rolled before armor; < 0: decided at launch to miss
+  float damage = 0;  // attacks: rolled before armor; < 0: decided at launch to miss
   std::int16_t ability = -1, node = -1;
   std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // linear: each unit once
 };
@@ -203,7 +244,7 @@ struct AbilityState {
   std::int16_t id = -1;  // Tables::abilities
   std::int8_t level = 0, charges = 0, stacks = 0;
   bool autocast = false, toggled = false;
-  float ready = -999;      // game time
+  float ready = -999;  // game time
   float next_charge = 0;
 };
 struct ItemState {
@@ -211,7 +252,7 @@ struct ItemState {
   std::int8_t charges = 0, toggle = 0;
   bool on_courier = false;  // a stash item the courier is flying; cannot be used or taken until delivered
   float ready = -999, enabled_at = -999;  // enabled_at: after a backpack swap
-  float stored_until = 0;  // a bottle's rune, whose PickupKind is `toggle`, is used by then
+  float stored_until = 0;                 // a bottle's rune, whose PickupKind is `toggle`, is used by then
 };
 
 // One primary action with its parameters, resolved against the observation it was chosen from.
@@ -225,8 +266,28 @@ struct Command {
 // What happened to a hero since its team was last observed; cleared by the encoder. The order is that of
 // dota.rewards.SIGNALS.
 enum class Signal : std::uint8_t {
-  Win, HeroDeath, CourierDeath, Xp, Gold, GoldSpent, Health, Mana, KilledHero, LastHit, Deny, Aegis, AncientHp, Megas,
-  Tower1, Tower2, Tower3, Tower4, Shrine, Barracks, LaneAssign, Count
+  Win,
+  HeroDeath,
+  CourierDeath,
+  Xp,
+  Gold,
+  GoldSpent,
+  Health,
+  Mana,
+  KilledHero,
+  LastHit,
+  Deny,
+  Aegis,
+  AncientHp,
+  Megas,
+  Tower1,
+  Tower2,
+  Tower3,
+  Tower4,
+  Shrine,
+  Barracks,
+  LaneAssign,
+  Count
 };
 constexpr int kSignals = static_cast<int>(Signal::Count);
 
@@ -259,10 +320,10 @@ struct HeroState {
   std::uint8_t courier_trips = 0;
   float fountain_until = -99, shrine_until = -99;  // healing lasts until
   float aegis_expires = 0;
-  bool rising = false;               // dead, and to rise on the spot at respawn_at (Aegis)
-  std::uint32_t skill_swaps = 0;     // randomisation: bit k = entries k and k + 1 of the skill order change places
-  bool items_changed = true;         // the inventory is to be put in order
-  std::int32_t passive_ticks = 0;    // passive gold payments so far
+  bool rising = false;             // dead, and to rise on the spot at respawn_at (Aegis)
+  std::uint32_t skill_swaps = 0;   // randomisation: bit k = entries k and k + 1 of the skill order change places
+  bool items_changed = true;       // the inventory is to be put in order
+  std::int32_t passive_ticks = 0;  // passive gold payments so far
 };
 
 // What lies on the ground. World::pickups[0-3] are the bounty spots, [4-5] the power spots, in the map's order.
@@ -281,7 +342,7 @@ struct TeamState {
   std::uint8_t kills = 0, towers_lost = 0;
   std::uint8_t super_melee = 0, super_ranged = 0;  // bit per lane
   bool megas = false;
-  std::array<std::int8_t, 4> stock{};    // gem, smoke, observer, infused raindrop
+  std::array<std::int8_t, 4> stock{};  // gem, smoke, observer, infused raindrop
   std::array<float, 4> stock_next{};
   Handle courier_for;  // hero it carries for
   std::uint8_t courier_state = 0;
@@ -302,11 +363,11 @@ struct Fog {
 // What map/ derives from trees, buildings and positions; written there only.
 struct Nav {
   std::array<std::uint64_t, (kNavCells * kNavCells + 63) / 64> blocked{};  // cells no ground unit may enter now
-  std::uint64_t buildings = 0;   // buildings_standing that `blocked` was made for
+  std::uint64_t buildings = 0;  // buildings_standing that `blocked` was made for
   bool ready = false;
   std::int16_t trees_down = 0;
-  float next_regrow = 0;         // earliest tree_regrow, when trees_down > 0
-  std::array<std::int16_t, kHashCells * kHashCells> head{};  // spatial hash: first unit of the cell, -1 none
+  float next_regrow = 0;                                       // earliest tree_regrow, when trees_down > 0
+  std::array<std::int16_t, kHashCells * kHashCells> head{};    // spatial hash: first unit of the cell, -1 none
   std::array<std::int16_t, kMaxUnits> next{}, prev{}, cell{};  // lists of a cell's units; cell -1: not listed
 };
 
@@ -333,7 +394,7 @@ struct World {
   std::array<TeamState, kTeams> teams{};
   std::array<Camp, kMaxCamps> camps{};
   std::array<Pickup, kMaxPickups> pickups{};
-  std::uint64_t buildings_standing = 0;     // bit per building of the map's list
+  std::uint64_t buildings_standing = 0;        // bit per building of the map's list
   std::array<float, kMaxTrees> tree_regrow{};  // 0: standing; else game time it regrows
   std::array<Fog, kTeams> fog{};
   Nav nav{};
@@ -351,9 +412,7 @@ struct World {
     return u.kind != UnitKind::None && u.generation == h.generation ? &u : nullptr;
   }
   const Unit* get(Handle h) const { return const_cast<World*>(this)->get(h); }
-  Handle handle(const Unit& u) const {
-    return {static_cast<std::int16_t>(&u - units.data()), u.generation};
-  }
+  Handle handle(const Unit& u) const { return {static_cast<std::int16_t>(&u - units.data()), u.generation}; }
 };
 static_assert(std::is_trivially_copyable_v<World>);
 
@@ -363,15 +422,15 @@ struct ActionVocabulary;  // view/actions.hpp
 struct GameSettings {
   int heroes_per_team = 5;
   bool mode_1v1_mid = false;
-  int kills_to_win = 0;          // 1v1: 2
-  bool tower_wins = false;       // 1v1: the first tier 1 tower of mid ends the game
+  int kills_to_win = 0;     // 1v1: 2
+  bool tower_wins = false;  // 1v1: the first tier 1 tower of mid ends the game
   bool lane_enabled[3] = {true, true, true};
   bool neutrals = true, roshan = true, runes = true, courier_scripted = false;
-  float max_game_s = 3600;       // then a draw
-  float start_s = -90;           // game time at which play begins
-  float offset_cell = 100;       // world units an offset step is worth
+  float max_game_s = 3600;  // then a draw
+  float start_s = -90;      // game time at which play begins
+  float offset_cell = 100;  // world units an offset step is worth
   bool buyback = true;
-  bool commit_windups = false;   // a policy that begins an attack or a cast is offered nothing else until it is out
+  bool commit_windups = false;  // a policy that begins an attack or a cast is offered nothing else until it is out
   // Consumables the scripted buyer keeps in stock (charges held) until the game time given.
   int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;
   float consumables_until_s = 600;
