@@ -90,7 +90,7 @@ class Run:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Another `five` command to its end."""
         return subprocess.run(self.five(*arguments), cwd=self.place, env=self.environment, capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=120, check=False)
 
     @functools.cached_property
     def config(self) -> RunConfig:
@@ -115,7 +115,7 @@ class Run:
         head = self.store.head()
         return -1 if head is None else head
 
-    def wait_version(self, version: int, seconds: float = 90.0) -> int:
+    def wait_version(self, version: int, seconds: float = 180.0) -> int:
         """Until a version of at least that number is out."""
         def reached() -> bool:
             self.check()
@@ -153,10 +153,10 @@ class Run:
 
     def kill(self, name: str) -> None:
         """kill -9 of a process; waits until another is in its place."""
-        before = eventually(lambda: self.pids(name), 30, f"{name} runs")
+        before = eventually(lambda: self.pids(name), 60, f"{name} runs")
         for pid in before:
             os.kill(pid, signal.SIGKILL)
-        eventually(lambda: set(self.pids(name)) - set(before), 30, f"{name} is started again")
+        eventually(lambda: set(self.pids(name)) - set(before), 60, f"{name} is started again")
 
     def everything(self) -> list[psutil.Process]:
         """`five train` and all below it."""
@@ -190,7 +190,7 @@ class Run:
         assert versions == list(range(len(versions))), f"versions are missing: {versions}"
         return versions
 
-    def end(self, seconds: float = 60.0) -> int:
+    def end(self, seconds: float = 120.0) -> int:
         """Ctrl-C, and the exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)
