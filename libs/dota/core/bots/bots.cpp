@@ -27,8 +27,8 @@ void assign_lanes(const TeamView& view, BotMemory& memory) {
   memory.assigned = true;
 }
 
-void bot_command(BotKind kind, const TeamView& view, const SlotTable& slots, const Choices& choices, BotMemory& memory,
-                 Rng& rng, std::array<Command, 5>& out) {
+void bot_command(BotKind kind, const TeamView& view, const SlotTable& slots, const Choices& choices,
+                 BotMemory& memory, Rng& rng, std::array<Command, 5>& out) {
   if (!memory.assigned) assign_lanes(view, memory);
   for (int i = 0; i < view.heroes_per_team; ++i) {
     const auto at = static_cast<std::size_t>(i);

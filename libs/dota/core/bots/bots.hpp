@@ -1,5 +1,5 @@
-// Players that are not learned: random, and a rule-based laner in three strengths. They see what a policy sees (the
-// team's view, its unit slots and its choices) and answer with the same commands.
+// Players that are not learned: random, and a rule-based laner in three strengths. They see what a policy sees
+// (the team's view, its unit slots and its choices) and answer with the same commands.
 #pragma once
 
 #include <array>
@@ -28,14 +28,14 @@ struct BotMemory {
 };
 
 // Commands of every hero of the view's team for this timestep, in the world's orientation.
-void bot_command(BotKind kind, const TeamView& view, const SlotTable& slots, const Choices& choices, BotMemory& memory,
-                 Rng& rng, std::array<Command, 5>& out);
+void bot_command(BotKind kind, const TeamView& view, const SlotTable& slots, const Choices& choices,
+                 BotMemory& memory, Rng& rng, std::array<Command, 5>& out);
 
 // bots/random.cpp: uniform over the offered actions, their valid units and offsets.
 Command random_command(const TeamView& view, const SlotTable& slots, const Choices& choices, int hero, Rng& rng);
 // bots/laner.cpp: walks its lane, last-hits, denies, harasses, casts, hits towers, retreats.
-Command laner_command(BotKind kind, const TeamView& view, const Choices& choices, BotMemory::Hero& memory, int hero,
-                      Rng& rng);
+Command laner_command(BotKind kind, const TeamView& view, const Choices& choices, BotMemory::Hero& memory,
+                      int hero, Rng& rng);
 // Lanes by role: mid for the middle player, the others two by two. One hero, or a map with one lane: mid.
 void assign_lanes(const TeamView& view, BotMemory& memory);
 

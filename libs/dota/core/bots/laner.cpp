@@ -1,5 +1,5 @@
-// A rule-based player: what a patient beginner does in lane. Its three strengths differ in how exactly it times last
-// hits, how often it decides, and how it fights.
+// A rule-based player: what a patient beginner does in lane. Its three strengths differ in how exactly it times
+// last hits, how often it decides, and how it fights.
 #include <algorithm>
 #include <cmath>
 
@@ -10,20 +10,24 @@
 namespace dota {
 namespace {
 
-// How a strength plays. None of it is from a source: the numbers make three opponents that a learner meets in turn.
+// How a strength plays. None of it is from a source: the numbers make three opponents that a learner meets in
+// turn.
 struct Skill {
-  float decide_every;   // seconds between two decisions
-  float last_hit_slack; // attacks a creep when its hit points are below this times the damage
-  float harass_every;   // seconds between two attacks on a hero, apart from free ones
+  float decide_every;                 // seconds between two decisions
+  float last_hit_slack;               // attacks a creep when its hit points are below this times the damage
+  float harass_every;                 // seconds between two attacks on a hero, apart from free ones
   float retreat_below, return_above;  // shares of health
   bool casts, denies, dives_tower_early;
 };
 
 constexpr Skill skill_of(BotKind kind) {
   switch (kind) {
-    case BotKind::Easy: return {0.8f, 1.6f, 12.0f, 0.35f, 0.7f, false, false, false};
-    case BotKind::Hard: return {0.1f, 1.0f, 2.0f, 0.25f, 0.6f, true, true, true};
-    default: return {0.27f, 1.15f, 5.0f, 0.3f, 0.65f, true, true, false};
+    case BotKind::Easy:
+      return {0.8f, 1.6f, 12.0f, 0.35f, 0.7f, false, false, false};
+    case BotKind::Hard:
+      return {0.1f, 1.0f, 2.0f, 0.25f, 0.6f, true, true, true};
+    default:
+      return {0.27f, 1.15f, 5.0f, 0.3f, 0.65f, true, true, false};
   }
 }
 
@@ -67,7 +71,8 @@ float progress(const MapLane& lane, Vec2 p) {
 Vec2 lane_point(const MapLane& lane, float at, float back) {
   at = std::clamp(at, 0.0f, static_cast<float>(lane.waypoints.size() - 1));
   auto segment = std::min(static_cast<std::size_t>(at), lane.waypoints.size() - 2);
-  Vec2 p = lane.waypoints[segment] + (lane.waypoints[segment + 1] - lane.waypoints[segment]) * (at - static_cast<float>(segment));
+  Vec2 p = lane.waypoints[segment] +
+           (lane.waypoints[segment + 1] - lane.waypoints[segment]) * (at - static_cast<float>(segment));
   while (back > 0) {
     const Vec2 to = lane.waypoints[segment] - p;
     const float length = to.length();
@@ -173,9 +178,8 @@ bool front_strike_hits(const Situation& s, const AbilityDef& ability, int level,
 }
 
 bool strikes_in_front(const AbilityDef& ability) {
-  return std::any_of(ability.program.roots.begin(), ability.program.roots.end(), [&](std::uint16_t root) {
-    return ability.program.nodes[root].at == Where::Front;
-  });
+  return std::any_of(ability.program.roots.begin(), ability.program.roots.end(),
+                     [&](std::uint16_t root) { return ability.program.nodes[root].at == Where::Front; });
 }
 
 // A hostile spell at the hero, when one is ready and reaches.
@@ -195,8 +199,9 @@ Command cast_at(const Situation& s, const SeenUnit& enemy) {
         if (away < range) return with(action, enemy.handle);
         break;
       case TargetType::None:
-        if (strikes_in_front(ability) ? front_strike_hits(s, ability, slot.level, enemy)
-                                      : s.view.constants.actions->defs[static_cast<std::size_t>(action)].hostile && away < 400.0f)
+        if (strikes_in_front(ability)
+                ? front_strike_hits(s, ability, slot.level, enemy)
+                : s.view.constants.actions->defs[static_cast<std::size_t>(action)].hostile && away < 400.0f)
           return with(action);
         break;
       default:
@@ -214,7 +219,9 @@ Command heal_up(const Situation& s) {
       if (action <= 0 || !s.offered(action) || (std::string_view(name) == "item_faerie_fire" && !urgent)) continue;
       bool healing = false;  // one at a time
       for (int m = 0; m < s.hero.modifier_count; ++m) {
-        const auto& modifier = s.view.constants.tables->modifiers[static_cast<std::size_t>(s.hero.modifiers[static_cast<std::size_t>(m)].name)];
+        const auto& modifier =
+            s.view.constants.tables
+                ->modifiers[static_cast<std::size_t>(s.hero.modifiers[static_cast<std::size_t>(m)].name)];
         healing |= modifier.rfind("item_tango", 0) == 0 || modifier.rfind("item_flask", 0) == 0;
       }
       if (!healing) return with(action, s.body.handle);
@@ -285,7 +292,8 @@ Command decide(const Situation& s, BotMemory::Hero& memory, Rng& rng) {
   if (s.offered(kGlyph) && s.view.glyph_cooldown[0] <= 0) {
     for (int i = 0; i < s.view.unit_count; ++i) {
       const SeenUnit& u = s.view.units[static_cast<std::size_t>(i)];
-      if (u.kind == UnitKind::Tower && u.side == Side::Own && u.hp > 0 && u.hp < 0.3f * u.max_hp) return with(kGlyph);
+      if (u.kind == UnitKind::Tower && u.side == Side::Own && u.hp > 0 && u.hp < 0.3f * u.max_hp)
+        return with(kGlyph);
     }
   }
   return move_to(s, lane_position(s));
@@ -293,8 +301,8 @@ Command decide(const Situation& s, BotMemory::Hero& memory, Rng& rng) {
 
 }  // namespace
 
-Command laner_command(BotKind kind, const TeamView& view, const Choices& choices, BotMemory::Hero& memory, int hero,
-                      Rng& rng) {
+Command laner_command(BotKind kind, const TeamView& view, const Choices& choices, BotMemory::Hero& memory,
+                      int hero, Rng& rng) {
   const SeenHero& seen = view.heroes[static_cast<std::size_t>(hero)];
   const SeenUnit* body = view.body(hero);
   if (!seen.present || body == nullptr) return with(kNoop);
@@ -302,7 +310,8 @@ Command laner_command(BotKind kind, const TeamView& view, const Choices& choices
   if (view.time < memory.next_decision) return with(kNoop);
   memory.next_decision = view.time + skill.decide_every;
   const auto lane = static_cast<std::size_t>(memory.lane < 0 ? 1 : memory.lane);
-  const Situation situation{view, choices, seen, *body, hero, view.constants.tables->map->lanes[view.team][lane], skill};
+  const Situation situation{view, choices, seen, *body, hero, view.constants.tables->map->lanes[view.team][lane],
+                            skill};
   return memory.last = decide(situation, memory, rng);
 }
 

@@ -7,7 +7,8 @@ namespace {
 Handle random_target(const Choices& choices, const SlotTable& slots, int hero, MaskClass mask, Rng& rng) {
   const auto& row = choices.mask[static_cast<std::size_t>(hero)][static_cast<std::size_t>(mask)];
   int valid = 0;
-  for (int s = 0; s < slots.count; ++s) valid += row[static_cast<std::size_t>(s)];
+  for (int s = 0; s < slots.count; ++s)
+    valid += row[static_cast<std::size_t>(s)];
   if (valid == 0) return {};
   int pick = rng.below(valid);
   for (int s = 0; s < slots.count; ++s)
@@ -20,7 +21,8 @@ Handle random_target(const Choices& choices, const SlotTable& slots, int hero, M
 Command random_command(const TeamView& view, const SlotTable& slots, const Choices& choices, int hero, Rng& rng) {
   const auto& offered = choices.available[static_cast<std::size_t>(hero)];
   int count = 0;
-  while (count < kMaxAvailable && offered[static_cast<std::size_t>(count)] != kNoAction) ++count;
+  while (count < kMaxAvailable && offered[static_cast<std::size_t>(count)] != kNoAction)
+    ++count;
   Command command;
   command.action = kNoop;
   if (count == 0) return command;

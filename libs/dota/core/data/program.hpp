@@ -12,11 +12,52 @@ namespace dota {
 
 // Stats that items, modifiers and talents change. Percentages are plain numbers (12 means 12 %).
 enum class Stat : std::uint8_t {
-  MsPct, MsFlat, MsSet, BootsMsPct, As, Armor, MrPct, Dmg, BaseDmgPct, Str, Agi, Int, All, Range, RangeRangedOnly,
-  HpRegen, ManaRegen, HpRegenPctMax, HpFlat, ManaFlat, HealAmpPct, LifestealPct, MissPct, EvasionPct, StatusResPct,
-  MaxHpPct, PhysTakenPct, DmgDealtPct, SpellAmpPct, ManaRegenAmpPct, HpRegenAmpPct, CooldownRedPct, CastRange,
-  GoldPer10s, XpPct, VisionFlat, RespawnRed, ManaCostRedPct, SpellLifestealPct, VisionNight, DmgPct, ArmorPct, Block,
-  DmgMelee, DmgRanged, Count
+  MsPct,
+  MsFlat,
+  MsSet,
+  BootsMsPct,
+  As,
+  Armor,
+  MrPct,
+  Dmg,
+  BaseDmgPct,
+  Str,
+  Agi,
+  Int,
+  All,
+  Range,
+  RangeRangedOnly,
+  HpRegen,
+  ManaRegen,
+  HpRegenPctMax,
+  HpFlat,
+  ManaFlat,
+  HealAmpPct,
+  LifestealPct,
+  MissPct,
+  EvasionPct,
+  StatusResPct,
+  MaxHpPct,
+  PhysTakenPct,
+  DmgDealtPct,
+  SpellAmpPct,
+  ManaRegenAmpPct,
+  HpRegenAmpPct,
+  CooldownRedPct,
+  CastRange,
+  GoldPer10s,
+  XpPct,
+  VisionFlat,
+  RespawnRed,
+  ManaCostRedPct,
+  SpellLifestealPct,
+  VisionNight,
+  DmgPct,
+  ArmorPct,
+  Block,
+  DmgMelee,
+  DmgRanged,
+  Count
 };
 constexpr int kStats = static_cast<int>(Stat::Count);
 
@@ -29,13 +70,48 @@ struct Num {
 };
 
 enum class Trigger : std::uint8_t {
-  Cast, Passive, Channel, ChannelEnd, Toggle, Interval, AttackLanded, Attacked, DamagedByEnemy, OwnAbilityCast,
-  KillUnit, KillHeroWithin3s, Death, Then, Auto, InvisBreakAttack, TargetAttacked, ToggleIncludeCreeps, Count
+  Cast,
+  Passive,
+  Channel,
+  ChannelEnd,
+  Toggle,
+  Interval,
+  AttackLanded,
+  Attacked,
+  DamagedByEnemy,
+  OwnAbilityCast,
+  KillUnit,
+  KillHeroWithin3s,
+  Death,
+  Then,
+  Auto,
+  InvisBreakAttack,
+  TargetAttacked,
+  ToggleIncludeCreeps,
+  Count
 };
 enum class Who : std::uint8_t {
-  Default, Self, Target, Enemies, AlliedHeroes, Allies, Source, HitEnemies, All, EnemyHeroes, EnemiesInvisible,
-  AlliesAndSelf, TargetAndSelf, CreepTarget, BehindTarget, SelfOrEnemy, EnemiesAndBuildings, AlliedBuilding,
-  AlliedBuildingOrCreep, AlliedBuildingCreepOrHero, Creep
+  Default,
+  Self,
+  Target,
+  Enemies,
+  AlliedHeroes,
+  Allies,
+  Source,
+  HitEnemies,
+  All,
+  EnemyHeroes,
+  EnemiesInvisible,
+  AlliesAndSelf,
+  TargetAndSelf,
+  CreepTarget,
+  BehindTarget,
+  SelfOrEnemy,
+  EnemiesAndBuildings,
+  AlliedBuilding,
+  AlliedBuildingOrCreep,
+  AlliedBuildingCreepOrHero,
+  Creep
 };
 enum class Where : std::uint8_t { Default, Point, Self, Target, Front };
 enum class DamageType : std::uint8_t { Physical, Magical, Pure, HpLoss };
@@ -48,12 +124,12 @@ enum class Dispellable : std::uint8_t { No, Yes, Strong };
 struct Program {
   std::vector<EffectNode> nodes;
   std::vector<std::uint16_t> roots;
-  // What the core cannot do yet: "taunt", or "mod.proc_on_damaged" for a part of a built primitive. The game refuses
-  // a hero whose abilities have any, by name.
+  // What the core cannot do yet: "taunt", or "mod.proc_on_damaged" for a part of a built primitive. The game
+  // refuses a hero whose abilities have any, by name.
   std::vector<std::string> missing;
   bool passive_missing = false;  // some of it is passive: an item would give less than it says by being held
-  bool inert = false;  // a talent of which the data does not say what it does: taking it changes nothing
-  std::string owner;  // hero or unit that has the ability; "" for an item
+  bool inert = false;            // a talent of which the data does not say what it does: taking it changes nothing
+  std::string owner;             // hero or unit that has the ability; "" for an item
   Dispellable dispellable = Dispellable::Yes;
   bool pierces_immunity = false;  // its effects reach enemies that are spell immune
   bool levels_with_use = false;   // an item whose rank is 1 + ItemState::toggle, growing with every use

@@ -17,7 +17,20 @@ struct MapData;    // map/map_data.hpp
 struct GameRules;  // world/game_rules.hpp
 
 enum class UnitKind : std::uint8_t {
-  None, Hero, LaneCreep, Neutral, Roshan, Tower, Barracks, Fort, Filler, Shrine, Fountain, Courier, Ward, Summon
+  None,
+  Hero,
+  LaneCreep,
+  Neutral,
+  Roshan,
+  Tower,
+  Barracks,
+  Fort,
+  Filler,
+  Shrine,
+  Fountain,
+  Courier,
+  Ward,
+  Summon
 };
 enum class AttackClass : std::uint8_t { Basic, Pierce, Siege, Hero };
 enum class DefendClass : std::uint8_t { Basic, Structure, Hero };
@@ -43,7 +56,7 @@ struct UnitDef {
   DefendClass defend_class = DefendClass::Basic;
   bool can_attack = true, ancient = false;
   int hits_to_kill = 0;
-  int hero = -1;  // index into Tables::heroes
+  int hero = -1;               // index into Tables::heroes
   bool siege = false;          // siege creeps, of kind LaneCreep
   std::vector<int> abilities;  // indices into Tables::abilities (neutrals, Roshan, towers)
 };
@@ -77,19 +90,22 @@ struct AbilityDef {
   bool attack_behavior = false, immediate = false, ignore_backswing = false, root_disables = false, aoe = false;
   bool target_enemy = false, target_friendly = false, target_hero = false, target_basic = false,
        target_building = false, target_tree = false;
-  bool target_custom = false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
+  bool target_custom =
+      false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
   bool target_immune_enemies = false, target_invulnerable = false, hidden = false;
   bool pierces_immunity = false;
   // target_tree without target_hero (tango): Order::tree is the standing tree nearest to the point aimed at.
-  int linked_skill = -1;  // index of the ability whose rank it copies (Shadow Fiend's razes)
-  int is_item = -1;       // index into Tables::items when this is an item's active
+  int linked_skill = -1;     // index of the ability whose rank it copies (Shadow Fiend's razes)
+  int is_item = -1;          // index into Tables::items when this is an item's active
   int shared_cooldown = -1;  // index into Tables::cooldown_groups
   int owner_unit = -1;       // Tables::units of the unit or hero it belongs to; -1 items and talents
   TargetType target = TargetType::None;
   std::vector<float> cast_range, cast_point, channel_time, cooldown, mana_cost;
   Program program;  // compiled effects
   float at(const std::vector<float>& v, int level) const {
-    return v.empty() ? 0.0f : v[static_cast<std::size_t>(level < 1 ? 0 : (level > int(v.size()) ? v.size() - 1 : level - 1))];
+    return v.empty()
+               ? 0.0f
+               : v[static_cast<std::size_t>(level < 1 ? 0 : (level > int(v.size()) ? v.size() - 1 : level - 1))];
   }
 };
 
@@ -101,8 +117,8 @@ struct ItemDef {
        side_shop = false, excluded = false;
   int recipe_cost = 0, base_level = 1;  // base_level: rank at which its active runs (Dagon)
   bool sellable = true, droppable = true, consumed_recharge = false;  // last: buying it again adds its charges
-  std::vector<std::vector<int>> recipes;  // alternatives of component item indices
-  int ability = -1;                       // Tables::abilities index of its effects; -1 when it has none
+  std::vector<std::vector<int>> recipes;                              // alternatives of component item indices
+  int ability = -1;  // Tables::abilities index of its effects; -1 when it has none
   std::vector<std::pair<Stat, float>> stats;
 };
 
@@ -135,8 +151,8 @@ struct Tables {
   std::vector<int> pool_finals, pool_ti8;  // indices into heroes: the 17 of April 2019, the 18 of August 2018
   std::unordered_map<std::string, int> unit_index, hero_index, ability_index, item_index;
   std::array<int, 5> rune_abilities{-1, -1, -1, -1, -1};  // Tables::abilities, order of rules.runes.power.kinds
-  const MapData* map = nullptr;  // owned by the loader
-  std::shared_ptr<const GameRules> game;  // made last by the loader: game = read_game_rules(*this)
+  const MapData* map = nullptr;                           // owned by the loader
+  std::shared_ptr<const GameRules> game;                  // made last by the loader: game = read_game_rules(*this)
 };
 
 }  // namespace dota
