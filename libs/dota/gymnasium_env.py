@@ -30,7 +30,7 @@ class DotaVectorEnv(VectorEnv[dict[str, Array], Array, Array]):
     Raises ValueError as ``dota.VecGame`` does.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
+    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # type: ignore[misc]
 
     def __init__(self, num_envs: int, config: GameConfig | None = None, opponent: Controller = Controller.SCRIPTED,
                  side: int = 0, reward_config: RewardConfig | None = None, team_spirit: float = 0.3,

@@ -30,10 +30,10 @@ def space_of(shape: tuple[int, ...], dtype: npt.DTypeLike) -> spaces.Box:
 
 def action_space_of(layout: Layout) -> spaces.MultiDiscrete:
     """A hero's action: slot, delay, unit, teleport unit, offset x, offset y (``dota.spaces.ActionPart``)."""
-    return spaces.MultiDiscrete([MAX_AVAILABLE, DELAYS, layout.units, layout.units, OFFSETS, OFFSETS], dtype=np.int16)
+    return spaces.MultiDiscrete([MAX_AVAILABLE, DELAYS, layout.units, layout.units, OFFSETS, OFFSETS], dtype=np.int16)  # type: ignore[arg-type]
 
 
-class DotaParallelEnv(ParallelEnv[str, dict[str, Array], Array]):
+class DotaParallelEnv(ParallelEnv[str, dict[str, Array], Array]):  # type: ignore[misc]
     """A game in which every hero of both teams is an agent.
 
     An observation is a dictionary of the arrays of ``Layout.array_specs()``, a hero's own row where it has one. An
@@ -89,7 +89,7 @@ class DotaParallelEnv(ParallelEnv[str, dict[str, Array], Array]):
         for agent, action in actions.items():
             taken[self._places[agent]] = action
         self.game.step(taken)
-        earned, _ = rewards(self.game.signals, np.float32(self.game.time), self._spirit, self._rewards)
+        earned, _ = rewards(self.game.signals, np.array(self.game.time, np.float32), self._spirit, self._rewards)
         winner = self.game.winner
         out = (self._observations(), {a: float(earned[self._places[a]]) for a in self.agents},
                dict.fromkeys(self.agents, winner in (Winner.RADIANT, Winner.DIRE)),

@@ -100,7 +100,8 @@ async def opaque_pushed(size: Size, address: str, nbytes: int, in_flight: int) -
         while True:
             yield await sending.get()
 
-    call: Any = channel.grpc.stream_stream(f"/{OPAQUE}/Push")(requests())
+    grpc_channel: Any = channel.grpc  # raw bytes need no serializers, which the stubs ask for
+    call: Any = grpc_channel.stream_stream(f"/{OPAQUE}/Push")(requests())
 
     async def acknowledge() -> None:
         async for _ in call:

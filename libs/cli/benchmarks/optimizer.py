@@ -40,7 +40,7 @@ def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> C
             torch.mm(a, b, out=out)
         if device.type == "cuda":
             torch.cuda.synchronize(device)
-        return 2.0 * side**3 * times
+        return float(2.0 * side**3 * times)
 
     return work
 

@@ -27,8 +27,8 @@ def team_steps(config: RunConfig, steps: int, from_seconds: float, games: int = 
         for name, array in players.obs.items():
             out[name][t] = array.reshape(games * 2, *array.shape[2:])
         players.step()
-        for i in np.flatnonzero(players.winner != Winner.RUNNING):
-            players.restore(int(i), saved[i])
+        for ended in np.flatnonzero(players.winner != Winner.RUNNING).tolist():
+            players.restore(ended, saved[ended])
     return out
 
 
