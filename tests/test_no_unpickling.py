@@ -74,7 +74,7 @@ def test_the_rule_catches(source: str) -> None:
 
 
 @pytest.mark.parametrize("source", [
-    "np.load(path, allow_pickle=False)", "yaml.safe_load(text)", "json.loads(text)", 
+    "np.load(path, allow_pickle=False)", "yaml.safe_load(text)", "json.loads(text)",
     "from safetensors import safe_open",
     "self.load(version)",
 ])
