@@ -62,6 +62,18 @@ async def test_segments_arrive_once_and_in_order(start_server: Any, rpc_config: 
         assert client.verdicts == {ACCEPTED: 20} and client.resent == 0
 
 
+async def test_a_segment_above_grpcs_own_limit_passes(start_server: Any) -> None:
+    """gRPC refuses messages above 4 MB unless it is told otherwise, on both sides."""
+    buffer, config = Buffer(), RpcConfig(deadline_seconds=10)
+    server = await start_server(ADD_EXPERIENCE, buffer, config=config)
+    async with ExperienceClient([at(server)], config, LAYOUT, "r", "rollout-0", TOKEN) as client:
+        noise = np.random.default_rng(0).random(9 << 17, np.float32)
+        assert noise.nbytes > 4 << 20
+        await client.push(Segment(1, {"x": noise}, 1.0, 2.0, 3, 4, 5))
+        assert await client.flush(20)
+    assert client.verdicts[ACCEPTED] == 1
+
+
 async def test_a_full_window_sets_the_pace(start_server: Any, rpc_config: RpcConfig) -> None:
     buffer = Buffer()
     buffer.gate.clear()

@@ -25,6 +25,8 @@ from protos.five.v1 import experience_pb2
 from rapid import wire
 from rapid.blobs import BlobStore
 from rapid.store.errors import Corrupt
+from rapid.telemetry.metrics import definitions
+from services.optimizer import metrics as page
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.intake import Intake, Offer, PackedSample, unpack
 from services.optimizer.records import Window, quantile
@@ -230,6 +232,33 @@ def test_a_new_run_publishes_version_0_and_then_one_every_so_many_steps(tmp_path
     assert versions.meta[1]["hyperparameters"]["learning_rate"] == 1e-3
 
 
+def ages_shown() -> dict[str, float]:
+    """Timesteps by bound of age, as the metrics page has them."""
+    (family,) = page.STALENESS.collect()
+    return {s.labels["le"]: s.value for s in family.samples if s.name.endswith("_bucket")}
+
+
+def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_path: Path) -> None:
+    """Known ages of what is learned from, in the record and on the metrics page; neither uses nor reuse."""
+    desk = Desk()
+    run = training(tmp_path, Versions(), desk)
+    run.start()
+    run.version = run.intake.version = 7
+    for i, version in enumerate((7, 7, 5, 5)):  # 2 segments of 2 samples of 4 steps each: two steps of 4 samples
+        run.intake.take(Offer(str(i), 2, segment(2, version, seed=i), 1.0, 2.0, 8, version))
+    before = ages_shown()
+    until(run, 8)
+    (record,) = desk.records
+    consumed = {le: value - before[le] for le, value in ages_shown().items()}
+    assert consumed["+Inf"] == 2 * 4 * UNROLL
+    young, old = consumed["0.0"], consumed["+Inf"] - consumed["1.0"]
+    assert young + old == consumed["+Inf"] and 0 < young < consumed["+Inf"]  # ages 0 and 2, none of 1
+    assert consumed["2.0"] == consumed["+Inf"]
+    assert record["staleness_histogram"] == [young, 0, old]
+    assert record["staleness_mean"] == pytest.approx(2 * old / consumed["+Inf"])
+    assert {d.name for d in definitions() if "staleness" in d.name} == {"five_optimizer_staleness_versions"}
+
+
 def test_learning_rests_while_the_run_is_paused(tmp_path: Path) -> None:
     desk = Desk()
     run = training(tmp_path, Versions(), desk)
@@ -357,6 +386,8 @@ KILLED = """
 import sys, torch
 from rapid.blobs import BlobStore
 from rapid.store.errors import Corrupt
+from rapid.telemetry.metrics import definitions
+from services.optimizer import metrics as page
 from services.optimizer.checkpoints import Checkpoints
 store = Checkpoints(BlobStore(sys.argv[1]), 2)
 for version in range(100000):

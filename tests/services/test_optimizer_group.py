@@ -3,6 +3,8 @@
 import asyncio
 import itertools
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -166,6 +168,41 @@ def test_two_optimizers_learn_as_one_and_drain(cluster: Cluster) -> None:
     assert not any(psutil.pid_exists(pid) for pid in pids)
     assert cluster.ranks() == []
     assert cluster.checkpoints.versions()[-1] == cluster.head()
+
+
+LOST = """
+import os, sys, torch
+from services.optimizer.group import join
+group = join(torch.device("cpu"))
+assert group.everywhere(True, group.rank == 0) == [True, False]
+assert group.total([1.0, group.rank]) == [2.0, 1.0] and group.from_first([7.0 + group.rank]) == [7.0]
+gradient = torch.full((3,), float(group.rank))
+group.reduce([gradient])
+assert gradient.tolist() == [0.5] * 3
+if group.rank == 1:
+    os._exit(9)
+print("goes on", flush=True)
+try:
+    group.reduce([gradient])
+except RuntimeError:
+    sys.exit(3)
+"""
+
+
+def test_a_lost_rank_does_not_hang_the_other() -> None:
+    (port,) = free_ports(1)
+    ranks = [subprocess.Popen(
+        [sys.executable, "-c", LOST], cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONPATH": "libs:.", "RANK": rank, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+             "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for rank in RANKS]
+    try:
+        out, errors = ranks[0].communicate(timeout=90)
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert (ranks[0].returncode, out) == (3, "goes on\n"), errors
 
 
 @pytest.mark.slow

@@ -1,0 +1,120 @@
+"""No call waits for ever: not for a server that is not there, nor for one that takes the connection and is silent."""
+
+import asyncio
+import pkgutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from rapid import clients
+from rapid.clients.environment import EnvironmentClient
+from rapid.clients.evaluator import EvaluatorClient
+from rapid.clients.experience import ExperienceClient, Segment
+from rapid.clients.inference import NEWEST, RESET, InferenceClient
+from rapid.clients.opponents import WON, OpponentsClient
+from rapid.config import RpcConfig
+from rapid.rpc.errors import CallFailed
+
+LAYOUT = "0011223344556677"
+RPC = RpcConfig(deadline_seconds=0.3, retries=2, backoff_seconds=0.02, max_backoff_seconds=0.1, reconnect_seconds=0.6,
+                require_token=False)
+PATIENCE = 8.0  # far above what the deadlines allow, far below for ever
+
+
+@pytest.fixture(params=["nobody there", "silent socket", "hanging server"])
+async def address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    if request.param == "nobody there":
+        yield "127.0.0.1:1"
+    elif request.param == "silent socket":
+        async def swallow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            while await reader.read(4096):
+                pass
+            writer.close()
+
+        listener = await asyncio.start_server(swallow, "127.0.0.1", 0)
+        yield f"127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        listener.close()
+    else:
+        server = grpc.aio.server()
+
+        class Hangs(grpc.GenericRpcHandler):
+            def service(self, details: Any) -> Any:
+                async def never(request: Any, context: Any) -> bytes:
+                    await asyncio.sleep(3600)
+                    return b""
+
+                async def silent(requests: Any, context: Any) -> AsyncIterator[bytes]:
+                    await asyncio.sleep(3600)
+                    yield b""
+
+                if details.method.rsplit("/", 1)[1] in ("Play", "Act", "Push"):
+                    return grpc.stream_stream_rpc_method_handler(silent)
+                return grpc.unary_unary_rpc_method_handler(never)
+
+        server.add_generic_rpc_handlers((Hangs(),))
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        yield f"127.0.0.1:{port}"
+        await server.stop(0)
+
+
+async def environment(address: str) -> None:
+    client = EnvironmentClient(address, RPC, 2, LAYOUT)
+    try:
+        await client.open(2, 1)
+    finally:
+        await client.close()
+
+
+async def inference(address: str) -> None:
+    async with InferenceClient([address], RPC, LAYOUT) as client:
+        await client.act(np.array([1], np.int64), np.array([NEWEST]), np.array([RESET], np.uint8),
+                         {"x": np.zeros((1, 2), np.float16)})
+
+
+async def opponents(address: str) -> None:
+    client = OpponentsClient([address], RPC, "r")
+    try:
+        await client.assign("g")
+    finally:
+        await client.close()
+
+
+async def report(address: str) -> None:
+    client = OpponentsClient([address], RPC, "r")
+    try:
+        await client.report("g", 1, WON, 60.0)
+    finally:
+        await client.close()
+
+
+async def ratings(address: str) -> None:
+    client = EvaluatorClient([address], RPC, "r")
+    try:
+        await client.ratings()
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("call", [environment, inference, opponents, report, ratings])
+async def test_a_call_ends_in_time(call: Callable[[str], Awaitable[None]], address: str) -> None:
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(CallFailed, match="127.0.0.1"):
+            await call(address)
+
+
+async def test_a_flush_of_segments_ends_in_time(address: str) -> None:
+    async with asyncio.timeout(PATIENCE):
+        client = ExperienceClient([address], RPC, LAYOUT, "r", "rollout-0")
+        await client.push(Segment(1, {"x": np.zeros(4, np.float32)}, 0.0, 0.0, 4, 0, 0))
+        assert not await client.flush(0.3)
+        assert not await client.close(0.1)
+
+
+def test_every_client_is_here() -> None:
+    """A client that is added is to be tried like this, too."""
+    known = {"__init__", "environment", "inference", "opponents", "experience", "evaluator"}
+    assert {module.name for module in pkgutil.iter_modules(clients.__path__)} | {"__init__"} == known
