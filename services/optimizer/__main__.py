@@ -43,7 +43,8 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     desk = StateDesk(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}")
     settings = config.services.optimizer
     training = Training(
-        learner, intake, config.learning, service.parameters, Checkpoints(service.blobs, settings.checkpoints_kept),
+        learner, intake, config.learning, service.parameters,
+        Checkpoints(service.blobs, config.name, settings.checkpoints_kept),
         desk, {"schema": Schema.of(policy).id, "layout": layout.hash}, settings.checkpoint_every_versions, group)
     return training, desk
 

@@ -12,27 +12,27 @@ from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.errors import Corrupt
 
 log = logging.getLogger(__name__)
-PREFIX = "checkpoints/"
 
 
 class Checkpoints:
-    """The newest ``keep`` checkpoints of a run."""
+    """The newest ``keep`` checkpoints of a run. Runs may share a blob store: their names keep them apart."""
 
-    def __init__(self, blobs: BlobStore, keep: int) -> None:
+    def __init__(self, blobs: BlobStore, run: str, keep: int) -> None:
         self._blobs = blobs
         self._keep = keep
+        self._prefix = f"{run}/checkpoints/"
 
     def versions(self) -> list[int]:
         """Versions that there is a checkpoint of, in order."""
-        return [int(name.removeprefix(PREFIX)) for name in self._blobs.refs(PREFIX)]
+        return [int(name.removeprefix(self._prefix)) for name in self._blobs.refs(self._prefix)]
 
     def save(self, version: int, tensors: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
         """Stores a checkpoint, then forgets those beyond ``keep``."""
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
         index = tensorfile.index_of(arrays, dict(extra))
-        self._blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], f"{PREFIX}{version:012d}")
+        self._blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], f"{self._prefix}{version:012d}")
         for old in self.versions()[: -self._keep]:
-            self._blobs.remove_ref(f"{PREFIX}{old:012d}")
+            self._blobs.remove_ref(f"{self._prefix}{old:012d}")
 
     def newest(self) -> tuple[int, dict[str, Tensor], dict[str, Any]] | None:
         """The newest checkpoint that can be read, damaged ones passed over, as version, tensors and extra values;
@@ -53,5 +53,5 @@ class Checkpoints:
 
     def load(self, version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Tensors and extra values of a checkpoint. Raises BlobMissing, Corrupt, ValueError."""
-        arrays, index = tensorfile.parse(self._blobs.get_array(f"{PREFIX}{version:012d}"))
+        arrays, index = tensorfile.parse(self._blobs.get_array(f"{self._prefix}{version:012d}"))
         return {name: torch.from_numpy(array) for name, array in arrays.items()}, index.meta

@@ -197,7 +197,8 @@ class Desk:
 def training(folder: Path, versions: Versions, desk: Desk | None = None) -> Training:
     torch.manual_seed(3)
     learner = Learner(Policy(LAYOUT, MODEL), LEARNING, "cpu")
-    return Training(learner, intake(), LEARNING, versions, Checkpoints(BlobStore(str(folder)), 2), desk or Desk(),
+    checkpoints = Checkpoints(BlobStore(str(folder)), "trial", 2)
+    return Training(learner, intake(), LEARNING, versions, checkpoints, desk or Desk(),
                     {"schema": "s", "layout": LAYOUT.hash}, checkpoint_every=1)
 
 
@@ -310,7 +311,7 @@ def test_a_run_without_its_checkpoints_refuses_to_start_over(tmp_path: Path) -> 
 
 
 def test_old_checkpoints_go(tmp_path: Path) -> None:
-    store = Checkpoints(BlobStore(str(tmp_path)), 2)
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
     for v in range(4):
         store.save(v, {"w": torch.full((3,), float(v))}, {"v": v})
     assert store.versions() == [2, 3]
@@ -322,7 +323,7 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
     tensors = {"w": torch.randn(5, 3).T, "half": torch.randn(3).half(), "count": torch.tensor([2.5]).double(),
                "step": torch.tensor(3.0), "seen": torch.tensor([True, False]), "n": torch.arange(4)}
     extra = {"schedule": [[0, 1e-4]], "big": 2**60, "name": "x"}
-    store = Checkpoints(BlobStore(str(tmp_path)), 2)
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
     store.save(7, tensors, extra)
     back, found = store.load(7)
     assert found == extra and back.keys() == tensors.keys()
@@ -331,14 +332,14 @@ def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
 
 
 def damage(folder: Path, store: BlobStore, version: int) -> None:
-    digest = store.ref(f"checkpoints/{version:012d}").digest
+    digest = store.ref(f"trial/checkpoints/{version:012d}").digest
     path = folder / "objects" / digest[:2] / digest
     path.write_bytes(path.read_bytes()[:-1])
 
 
 def test_a_damaged_newest_checkpoint_is_passed_over_but_not_all(tmp_path: Path) -> None:
     blobs = BlobStore(str(tmp_path))
-    store = Checkpoints(blobs, 2)
+    store = Checkpoints(blobs, "trial", 2)
     assert store.newest() is None
     for v in (1, 2):
         store.save(v, {"w": torch.full((3,), float(v))}, {})
@@ -364,7 +365,7 @@ def test_a_run_goes_on_from_the_last_whole_checkpoint_behind_all_versions(tmp_pa
 
 def test_a_save_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blobs = BlobStore(str(tmp_path))
-    store = Checkpoints(blobs, 2)
+    store = Checkpoints(blobs, "trial", 2)
     store.save(1, {"w": torch.ones(3)}, {})
     write, calls = blobs._write, 0
 
@@ -389,7 +390,7 @@ from rapid.store.errors import Corrupt
 from rapid.telemetry.metrics import definitions
 from services.optimizer import metrics as page
 from services.optimizer.checkpoints import Checkpoints
-store = Checkpoints(BlobStore(sys.argv[1]), 2)
+store = Checkpoints(BlobStore(sys.argv[1]), "trial", 2)
 for version in range(100000):
     store.save(version, {"w": torch.full((300_000,), float(version))}, {"version": version})
     print(version, flush=True)
@@ -404,7 +405,7 @@ def test_a_process_killed_while_saving_leaves_whole_checkpoints(tmp_path: Path) 
         process.stdout.readline()
     process.kill()
     process.wait()
-    store = Checkpoints(BlobStore(str(tmp_path)), 2)
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
     for version in store.versions():
         tensors, extra = store.load(version)
         assert extra == {"version": version} and (tensors["w"] == version).all()

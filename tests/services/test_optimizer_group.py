@@ -61,7 +61,7 @@ class Cluster:
         self.state.transition(Status.RUNNING, "test")
         self.series = Series(client, "trial")
         self.versions = ParameterStore(client, client, "trial", self.config.store, BlobStore(self.config.blobs.url))
-        self.checkpoints = Checkpoints(BlobStore(self.config.blobs.url), 3)
+        self.checkpoints = Checkpoints(BlobStore(self.config.blobs.url), self.config.name, 3)
         self.supervisor = Supervisor(folder / "logs", None)
         self.supervisor.start(ProcessSpec("optimizers", optimizer_group(self.config, str(path)),
                                           {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"},
