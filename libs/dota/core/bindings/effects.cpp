@@ -15,7 +15,8 @@ namespace {
 
 std::vector<std::string> primitive_names() {
   std::vector<std::string> out;
-  for (int i = 0; i < kPrims; ++i) out.push_back(primitive_name(static_cast<Prim>(i)));
+  for (int i = 0; i < kPrims; ++i)
+    out.push_back(primitive_name(static_cast<Prim>(i)));
   return out;
 }
 
@@ -30,18 +31,21 @@ nb::dict describe(const Tables& t, const EffectNode& n) {
   nb::dict d;
   d["primitive"] = primitive_name(n.prim);
   d["passive"] = n.passive;
-  d["modifier"] = n.modifier < 0 ? nb::object(nb::none()) : nb::object(nb::str(t.modifiers[static_cast<std::size_t>(n.modifier)].c_str()));
+  d["modifier"] = n.modifier < 0 ? nb::object(nb::none())
+                                 : nb::object(nb::str(t.modifiers[static_cast<std::size_t>(n.modifier)].c_str()));
   nb::dict numbers;
   for (int r = 0; r < kRoles; ++r) {
     const Value* v = n.value(static_cast<Role>(r));
     if (!v) continue;
     nb::list ranks;
-    for (int i = 0; i < v->base.n; ++i) ranks.append(v->base.v[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < v->base.n; ++i)
+      ranks.append(v->base.v[static_cast<std::size_t>(i)]);
     numbers[role_name(static_cast<Role>(r))] = ranks;
   }
   d["numbers"] = numbers;
   nb::list children;
-  for (int i = 0; i < n.then_count; ++i) children.append(n.then_first + i);
+  for (int i = 0; i < n.then_count; ++i)
+    children.append(n.then_first + i);
   d["then"] = children;
   d["stats"] = static_cast<int>(n.stats.size());
   d["status"] = n.status;
@@ -51,13 +55,16 @@ nb::dict describe(const Tables& t, const EffectNode& n) {
 nb::dict program_dict(const Tables& t, const Program& p) {
   nb::dict d;
   nb::list nodes;
-  for (const EffectNode& n : p.nodes) nodes.append(describe(t, n));
+  for (const EffectNode& n : p.nodes)
+    nodes.append(describe(t, n));
   d["nodes"] = nodes;
   nb::list roots;
-  for (const std::uint16_t r : p.roots) roots.append(static_cast<int>(r));
+  for (const std::uint16_t r : p.roots)
+    roots.append(static_cast<int>(r));
   d["roots"] = roots;
   nb::list missing;
-  for (const std::string& m : p.missing) missing.append(m);
+  for (const std::string& m : p.missing)
+    missing.append(m);
   d["missing"] = missing;
   d["inert"] = p.inert;
   return d;

@@ -108,7 +108,8 @@ bool draw(Context& c, Invocation& inv, const EffectNode& n, const Area& a) {
     give_mana(c, *caster, amount);
     return true;
   }
-  const float per_second = number(c, inv, n, Role::Dps) + number(c, inv, n, Role::DpsPctMaxHp) / 100 * target->max_hp;
+  const float per_second =
+      number(c, inv, n, Role::Dps) + number(c, inv, n, Role::DpsPctMaxHp) / 100 * target->max_hp;
   const float dealt = ability_damage(c, inv, *target, per_second * a.interval, n.type);
   heal(c, *caster, dealt * number(c, inv, n, Role::HealPct) / 100);
   return true;
@@ -159,21 +160,32 @@ void tick(Context& c, Area& a, const EffectNode& n) {
     case Prim::GroundArea:
       if (n.given(Role::Dps)) hit_around(c, inv, n, a.pos, a.radius, number(c, inv, n, Role::Dps) * a.interval);
       break;
-    case Prim::RandomExplosions: explode(c, inv, n, a); break;
-    case Prim::RandomTargetHits: case Prim::PeriodicStrike: strike_one(c, inv, n, a.pos, a.radius); break;
-    case Prim::DelayedAoe: pulse(c, inv, n, a); break;
-    case Prim::Summon: shoot(c, a); break;
+    case Prim::RandomExplosions:
+      explode(c, inv, n, a);
+      break;
+    case Prim::RandomTargetHits:
+    case Prim::PeriodicStrike:
+      strike_one(c, inv, n, a.pos, a.radius);
+      break;
+    case Prim::DelayedAoe:
+      pulse(c, inv, n, a);
+      break;
+    case Prim::Summon:
+      shoot(c, a);
+      break;
     case Prim::StatDrain:
       if (!draw_stat(c, inv, n, a)) a.active = false;
       break;
-    case Prim::ManaDrain: case Prim::Drain:
+    case Prim::ManaDrain:
+    case Prim::Drain:
       if (!draw(c, inv, n, a)) {
         a.active = false;
         Unit* caster = c.world.get(a.owner);
         if (n.on == Trigger::Channel && caster && caster->act == Act::Channel) break_channel(c, *caster);
       }
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -185,7 +197,8 @@ void renew(Context& c, const Area& a, const EffectNode& n, int node) {
   select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
   const float lasts = std::max(kRenewed, number(c, inv, n, Role::Linger));
   for (int i = 0; i < near.n; ++i)
-    add_modifier(c, c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node, lasts);
+    add_modifier(c, c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])], inv, n, node,
+                 lasts);
 }
 
 }  // namespace
@@ -235,7 +248,8 @@ void areas_frame(Context& c) {
         continue;
       }
     }
-    while (a.active && a.interval > 0 && w.time + kTimeSlack >= a.next_tick && a.next_tick <= a.until + kTimeSlack) {
+    while (a.active && a.interval > 0 && w.time + kTimeSlack >= a.next_tick &&
+           a.next_tick <= a.until + kTimeSlack) {
       a.next_tick += a.interval;
       tick(c, a, n);
     }
@@ -269,11 +283,16 @@ void reveal_effects(Context& c) {
 
 Execute execute_area(Prim p) {
   switch (p) {
-    case Prim::GroundArea: return ground_area;
-    case Prim::Vision: return vision;
-    case Prim::TrueSight: return true_sight;
-    case Prim::TreeCut: return tree_cut;
-    default: return nullptr;
+    case Prim::GroundArea:
+      return ground_area;
+    case Prim::Vision:
+      return vision;
+    case Prim::TrueSight:
+      return true_sight;
+    case Prim::TreeCut:
+      return tree_cut;
+    default:
+      return nullptr;
   }
 }
 

@@ -1,4 +1,5 @@
-// Primitives of the group "attack". What attacks carry is rolled and applied by the triggers; here is what casts do.
+// Primitives of the group "attack". What attacks carry is rolled and applied by the triggers; here is what casts
+// do.
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
@@ -42,14 +43,24 @@ void carried(Context&, Invocation&, const EffectNode&, int) {}
 
 Execute execute_attack(Prim p) {
   switch (p) {
-    case Prim::AttackModifier: return attack_modifier;
-    case Prim::AttackAllInRadius: return attack_all;
-    case Prim::Proc: return attach;
-    case Prim::Crit: case Prim::Cleave: case Prim::Splash: case Prim::Bash: case Prim::Lifesteal:
-    case Prim::DoubleAttack: case Prim::TrueStrikeProc: case Prim::OrbCorruption:
+    case Prim::AttackModifier:
+      return attack_modifier;
+    case Prim::AttackAllInRadius:
+      return attack_all;
+    case Prim::Proc:
+      return attach;
+    case Prim::Crit:
+    case Prim::Cleave:
+    case Prim::Splash:
+    case Prim::Bash:
+    case Prim::Lifesteal:
+    case Prim::DoubleAttack:
+    case Prim::TrueStrikeProc:
+    case Prim::OrbCorruption:
     case Prim::Quelling:
       return carried;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

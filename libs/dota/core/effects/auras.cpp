@@ -28,7 +28,8 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   }
   if (n.then_count == 0) return;
   const EffectNode& first = node_of(c, inv.ability, n.then_first);
-  const float every = number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));
+  const float every =
+      number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));
   // A carrier that was dead or switched off does not make up for what it missed.
   if (carrier.next_tick < w.time - 2 * std::max(every, kRenewed)) carrier.next_tick = w.time;
   for (; w.time + kTimeSlack >= carrier.next_tick; carrier.next_tick += every)

@@ -17,7 +17,8 @@ bool spends_charge(const Program& p) {
   });
 }
 bool spends_all_charges(const Program& p) {
-  return std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) { return p.nodes[r].given(Role::PerCharge); });
+  return std::any_of(p.roots.begin(), p.roots.end(),
+                     [&](std::uint16_t r) { return p.nodes[r].given(Role::PerCharge); });
 }
 
 void end_invisibility(Context& c, Unit& u) {
@@ -111,11 +112,11 @@ bool castable(const Context& c, const Unit& u, int slot) {
   const ItemState& s = hero_of(c.world, u)->items[static_cast<std::size_t>(slot - 16)];
   const ItemDef& item = c.tables.items[static_cast<std::size_t>(s.id)];
   if (s.ready > now || s.enabled_at > now || s.on_courier) return false;
-  const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) || spends_charge(p) ||
-                       spends_all_charges(p);
+  const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) ||
+                       spends_charge(p) || spends_all_charges(p);
   const bool stored = s.toggle > 0 && std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
-    return p.nodes[r].prim == Prim::RuneStore;
-  });
+                        return p.nodes[r].prim == Prim::RuneStore;
+                      });
   if (counted && s.charges <= 0 && !stored) return false;
   for (const std::uint16_t r : p.roots) {
     const Value* v = p.nodes[r].value(Role::DisabledAfterDamageByPlayer);
@@ -131,9 +132,9 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
   const bool ally = target.team == caster.team;
   // A tango is eaten from a tree, or handed to an allied hero.
   if (a.target_tree)
-    return ally && target.hero >= 0 && std::any_of(a.program.roots.begin(), a.program.roots.end(), [&](std::uint16_t r) {
-             return a.program.nodes[r].prim == Prim::ItemTransferCharge;
-           });
+    return ally && target.hero >= 0 &&
+           std::any_of(a.program.roots.begin(), a.program.roots.end(),
+                       [&](std::uint16_t r) { return a.program.nodes[r].prim == Prim::ItemTransferCharge; });
   if (ally ? !a.target_friendly : !a.target_enemy) return false;
   const bool hero = target.kind == UnitKind::Hero;
   if (is_structure(target) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "data/stat_names.hpp"
 #include "world/systems.hpp"
 
 namespace dota {
@@ -27,120 +26,75 @@ bool find_word(const Word<E> (&words)[N], const std::string& text, E& out) {
   return false;
 }
 
-constexpr Word<Trigger> kTriggers[] = {
-    {"cast", Trigger::Cast}, {"passive", Trigger::Passive}, {"channel", Trigger::Channel},
-    {"channel_end", Trigger::ChannelEnd}, {"toggle", Trigger::Toggle}, {"interval", Trigger::Interval},
-    {"attack_landed", Trigger::AttackLanded}, {"attacked", Trigger::Attacked},
-    // 7.19 Frost Armor slows whoever attacks.
-    {"attacked_melee_or_any", Trigger::Attacked}, {"damaged_by_enemy", Trigger::DamagedByEnemy},
-    {"own_ability_cast", Trigger::OwnAbilityCast}, {"kill_unit", Trigger::KillUnit},
-    {"kill_hero_within_3s", Trigger::KillHeroWithin3s}, {"death", Trigger::Death}, {"auto", Trigger::Auto},
-    {"invis_break_attack", Trigger::InvisBreakAttack}, {"target_attacked", Trigger::TargetAttacked},
-    {"toggle_include_creeps", Trigger::ToggleIncludeCreeps}};
-constexpr Word<Who> kWho[] = {
-    {"self", Who::Self}, {"target", Who::Target}, {"enemies", Who::Enemies}, {"allied_heroes", Who::AlliedHeroes},
-    {"allies", Who::Allies}, {"source", Who::Source}, {"hit_enemies", Who::HitEnemies}, {"all", Who::All},
-    {"enemy_heroes", Who::EnemyHeroes}, {"enemies_invisible", Who::EnemiesInvisible},
-    {"allies_and_self", Who::AlliesAndSelf}, {"target_and_self", Who::TargetAndSelf},
-    {"creep_target", Who::CreepTarget}, {"behind_target", Who::BehindTarget}, {"self_or_enemy", Who::SelfOrEnemy},
-    {"enemies_and_buildings", Who::EnemiesAndBuildings}, {"allied_building", Who::AlliedBuilding},
-    {"allied_building_or_creep", Who::AlliedBuildingOrCreep},
-    {"allied_building_creep_or_hero", Who::AlliedBuildingCreepOrHero}, {"creep", Who::Creep}};
+constexpr Word<Trigger> kTriggers[] = {{"cast", Trigger::Cast},
+                                       {"passive", Trigger::Passive},
+                                       {"channel", Trigger::Channel},
+                                       {"channel_end", Trigger::ChannelEnd},
+                                       {"toggle", Trigger::Toggle},
+                                       {"interval", Trigger::Interval},
+                                       {"attack_landed", Trigger::AttackLanded},
+                                       {"attacked", Trigger::Attacked},
+                                       // 7.19 Frost Armor slows whoever attacks.
+                                       {"attacked_melee_or_any", Trigger::Attacked},
+                                       {"damaged_by_enemy", Trigger::DamagedByEnemy},
+                                       {"own_ability_cast", Trigger::OwnAbilityCast},
+                                       {"kill_unit", Trigger::KillUnit},
+                                       {"kill_hero_within_3s", Trigger::KillHeroWithin3s},
+                                       {"death", Trigger::Death},
+                                       {"auto", Trigger::Auto},
+                                       {"invis_break_attack", Trigger::InvisBreakAttack},
+                                       {"target_attacked", Trigger::TargetAttacked},
+                                       {"toggle_include_creeps", Trigger::ToggleIncludeCreeps}};
+constexpr Word<Who> kWho[] = {{"self", Who::Self},
+                              {"target", Who::Target},
+                              {"enemies", Who::Enemies},
+                              {"allied_heroes", Who::AlliedHeroes},
+                              {"allies", Who::Allies},
+                              {"source", Who::Source},
+                              {"hit_enemies", Who::HitEnemies},
+                              {"all", Who::All},
+                              {"enemy_heroes", Who::EnemyHeroes},
+                              {"enemies_invisible", Who::EnemiesInvisible},
+                              {"allies_and_self", Who::AlliesAndSelf},
+                              {"target_and_self", Who::TargetAndSelf},
+                              {"creep_target", Who::CreepTarget},
+                              {"behind_target", Who::BehindTarget},
+                              {"self_or_enemy", Who::SelfOrEnemy},
+                              {"enemies_and_buildings", Who::EnemiesAndBuildings},
+                              {"allied_building", Who::AlliedBuilding},
+                              {"allied_building_or_creep", Who::AlliedBuildingOrCreep},
+                              {"allied_building_creep_or_hero", Who::AlliedBuildingCreepOrHero},
+                              {"creep", Who::Creep}};
 constexpr Word<Where> kWhere[] = {
     {"point", Where::Point}, {"self", Where::Self}, {"target", Where::Target}, {"front", Where::Front}};
-constexpr Word<Cond> kConds[] = {
-    {"ally", Cond::Ally}, {"enemy", Cond::Enemy}, {"killed", Cond::Killed}, {"killed_hero", Cond::KilledHero},
-    {"not_broken", Cond::NotBroken}, {"no_damage_for_cooldown", Cond::NoDamageForCooldown},
-    {"not_visible_to_enemy", Cond::NotVisibleToEnemy}};
-constexpr Word<EndsOn> kEnds[] = {
-    {"damage_by_player_or_roshan", EndsOn::DamageByPlayerOrRoshan}, {"shield_consumed", EndsOn::ShieldConsumed},
-    {"target_kills_unit", EndsOn::TargetKillsUnit}, {"damage_or_full", EndsOn::DamageOrFull}};
-constexpr Word<Decay> kDecays[] = {
-    {"linear_to_zero", Decay::LinearToZero}, {"step_by_purge_rate", Decay::StepByPurgeRate}};
-constexpr Word<DamageType> kTypes[] = {{"physical", DamageType::Physical}, {"magical", DamageType::Magical},
-                                       {"pure", DamageType::Pure}, {"hp_loss", DamageType::HpLoss}};
+constexpr Word<Cond> kConds[] = {{"ally", Cond::Ally},
+                                 {"enemy", Cond::Enemy},
+                                 {"killed", Cond::Killed},
+                                 {"killed_hero", Cond::KilledHero},
+                                 {"not_broken", Cond::NotBroken},
+                                 {"no_damage_for_cooldown", Cond::NoDamageForCooldown},
+                                 {"not_visible_to_enemy", Cond::NotVisibleToEnemy}};
+constexpr Word<EndsOn> kEnds[] = {{"damage_by_player_or_roshan", EndsOn::DamageByPlayerOrRoshan},
+                                  {"shield_consumed", EndsOn::ShieldConsumed},
+                                  {"target_kills_unit", EndsOn::TargetKillsUnit},
+                                  {"damage_or_full", EndsOn::DamageOrFull}};
+constexpr Word<Decay> kDecays[] = {{"linear_to_zero", Decay::LinearToZero},
+                                   {"step_by_purge_rate", Decay::StepByPurgeRate}};
+constexpr Word<DamageType> kTypes[] = {{"physical", DamageType::Physical},
+                                       {"magical", DamageType::Magical},
+                                       {"pure", DamageType::Pure},
+                                       {"hp_loss", DamageType::HpLoss}};
 constexpr Word<std::uint32_t> kStatusWords[] = {{"break", kBroken}, {"silence", kSilenced}};
 
 // Keys of the data that are neither numbers nor words of a closed set.
 constexpr const char* kOtherKeys =
-    "stats self_stats creep_stats ranged_stats ally_stats enemy_stats else_stats per_stack low_hp_stats self_gains then "
-    "enemies allies stack unit gives what pattern pick hits breaks_on reappears_on stat prefer counts needs targets "
+    "stats self_stats creep_stats ranged_stats ally_stats enemy_stats else_stats per_stack low_hp_stats "
+    "self_gains then "
+    "enemies allies stack unit gives what pattern pick hits breaks_on reappears_on stat prefer counts needs "
+    "targets "
     "until proc_on_damaged reactivate disabled_by_neutral_damage push_units_aside transferable pre_reduction "
-    "rings lose_on_death_frac_kept per_charge_minus deniable requires_standing_still self_loses_own_bonus kills_illusions attack_does_not_break damage_dealt_and_taken";
-
-Stat node_stat(const std::string& key, float* sign) {
-  if (key == "ms_flat_or_pct") return parse_stat("ms_pct", sign);         // Mask of Madness: 25, of a percentage
-  if (key == "hp_regen_pct_minus") return parse_stat("hp_regen_amp_pct_minus", sign);
-  return parse_stat(key, sign);
-}
-
-// Primitives that act once and leave nothing behind, so that no modifier carries their name.
-bool leaves_modifier(const EffectNode& n) {
-  if (n.given(Role::RevealsTargetWhileCasting) || n.given(Role::Over)) return true;
-  switch (n.prim) {
-    case Prim::Damage: case Prim::DamageMissingHp: case Prim::Execute: case Prim::DelayedAoe:
-    case Prim::RandomExplosions: case Prim::ManaBurn: case Prim::Heal: case Prim::ManaGain: case Prim::XpGain:
-    case Prim::SacrificeAllyCreep: case Prim::RefreshCooldown: case Prim::Dispel: case Prim::Blink:
-    case Prim::Teleport: case Prim::Projectile: case Prim::ProjectilePoint: case Prim::LinearWave:
-    case Prim::LineStrike: case Prim::Bounce: case Prim::RingProjectiles: case Prim::ExpandingRing:
-    case Prim::RadialLines: case Prim::Echo: case Prim::Chain: case Prim::Vision: case Prim::TreeCut:
-    case Prim::PlantTree: case Prim::PlaceWard: case Prim::RuneStore: case Prim::Transmute:
-    case Prim::Deliver: case Prim::ItemTransferCharge: case Prim::RespawnAdd:
-      return false;
-    case Prim::GroundArea: return !n.stats.empty() || n.status != 0;
-    default:
-      return true;
-  }
-}
-
-// Primitives that, standing at a program's root without a trigger, act for as long as they are learned or held.
-bool passive_at_root(const EffectNode& n, bool passive_behavior) {
-  switch (n.prim) {
-    case Prim::PassiveStats: case Prim::Crit: case Prim::Cleave: case Prim::Splash: case Prim::Bash:
-    case Prim::Lifesteal: case Prim::SpellLifesteal: case Prim::Backstab: case Prim::DoubleAttack:
-    case Prim::TrueStrikeProc: case Prim::OrbCorruption: case Prim::Quelling: case Prim::DamageBlock:
-    case Prim::OnHitStatSteal: case Prim::Reincarnate: case Prim::SpellBlock: case Prim::LowHpGuard:
-    case Prim::ChargeOnNearbyCast: case Prim::ChargeOnNearbyDeath: case Prim::ToggleStat: case Prim::DropOnDeath:
-    case Prim::AncientScepter: case Prim::DispelOnDamage: case Prim::AttackModifier:
-      return true;
-    case Prim::Aura:
-      // Ring of Basilius only chooses whether creeps share in it; it is always on.
-      return (n.on == Trigger::Cast && !n.given(Role::Dur)) || n.on == Trigger::ToggleIncludeCreeps;
-    case Prim::Proc:
-      return passive_behavior;
-    case Prim::StackGain:
-      return n.on == Trigger::KillUnit || n.on == Trigger::KillHeroWithin3s;
-    case Prim::TrueSight:
-      return n.to == Who::Default;
-    default:
-      return n.on == Trigger::Passive || n.on == Trigger::Auto || n.on == Trigger::Interval;
-  }
-}
-
-std::uint32_t inherent_bits(Prim p) {
-  switch (p) {
-    case Prim::Stun: return kStunned;
-    case Prim::Silence: return kSilenced;
-    case Prim::Root: return kRooted;
-    case Prim::Disarm: return kDisarmed;
-    case Prim::Leash: return kLeashed;
-    case Prim::Hex: return kHexed | kSilenced | kDisarmed | kMuted;
-    case Prim::Taunt: return kTaunted;
-    case Prim::Mute: return kMuted;
-    case Prim::Break: return kBroken;
-    case Prim::Invis: return kInvisible;
-    case Prim::Banish: return kBanished | kInvulnerable | kUntargetable;
-    case Prim::Ethereal: return kEthereal | kAttackImmune | kDisarmed;
-    case Prim::SpellImmune: return kSpellImmune;
-    case Prim::Phase: return kPhased;
-    case Prim::Cyclone: return kStunned | kInvulnerable | kUntargetable;
-    case Prim::Knockback: case Prim::ForcePush: case Prim::Leap: return kForcedMotion;
-    case Prim::PullToCaster: return kStunned | kForcedMotion;
-    case Prim::TrueSight: return kTrueSighted;
-    case Prim::EvadeVision: return kInvisible;
-    default: return 0;
-  }
-}
+    "rings lose_on_death_frac_kept per_charge_minus deniable requires_standing_still self_loses_own_bonus "
+    "kills_illusions attack_does_not_break damage_dealt_and_taken";
 
 bool has_word(const char* list, const std::string& word) {
   const std::size_t n = word.size();
@@ -182,7 +136,8 @@ void ProgramCompiler::fail(const std::string& what) const {
 }
 
 void ProgramCompiler::missing(const std::string& what) {
-  if (std::find(out_.missing.begin(), out_.missing.end(), what) == out_.missing.end()) out_.missing.push_back(what);
+  if (std::find(out_.missing.begin(), out_.missing.end(), what) == out_.missing.end())
+    out_.missing.push_back(what);
   incomplete_.insert(root_);
 }
 
@@ -201,7 +156,8 @@ Program ProgramCompiler::compile() {
     if (n.is(Node::Type::Object) && n.str("p") == "stack_gain") stack_ = n.str("stack", name_);
   std::uint16_t count = 0;
   const std::uint16_t first = children(*effects, &count);
-  for (std::uint16_t i = 0; i < count; ++i) out_.roots.push_back(static_cast<std::uint16_t>(first + i));
+  for (std::uint16_t i = 0; i < count; ++i)
+    out_.roots.push_back(static_cast<std::uint16_t>(first + i));
   for (std::uint16_t i = 0; i < count; ++i) {
     EffectNode& n = out_.nodes[static_cast<std::size_t>(first + i)];
     n.passive = passive_at_root(n, passive_behavior_);
@@ -269,7 +225,8 @@ void ProgramCompiler::fill(std::uint16_t index, const Node& node, bool root) {
   if (n.given(Role::RevealsTargetWhileCasting)) n.status |= kRevealed;
   if (n.prim == Prim::StackGain && n.stack < 0) n.stack = intern_modifier(tables_, "stack_" + stack_);
   if (leaves_modifier(n))
-    n.modifier = n.prim == Prim::StackGain ? n.stack : intern_modifier(tables_, name_ + "#" + std::to_string(index));
+    n.modifier =
+        n.prim == Prim::StackGain ? n.stack : intern_modifier(tables_, name_ + "#" + std::to_string(index));
   for (const char* k : {"then", "enemies", "allies"}) {
     const Node* list = node.find(k);
     if (!list || !list->is(Node::Type::List)) continue;
@@ -351,9 +308,9 @@ bool ProgramCompiler::word(EffectNode& n, const std::string& key, const Node& v)
 
 void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, const Node&) {
   static const std::pair<const char*, StatSet> kSets[] = {
-      {"stats", StatSet::Main}, {"self_stats", StatSet::Self}, {"creep_stats", StatSet::Creep},
-      {"ranged_stats", StatSet::Ranged}, {"ally_stats", StatSet::Ally}, {"enemy_stats", StatSet::Enemy},
-      {"else_stats", StatSet::Else}, {"per_stack", StatSet::PerStack}, {"low_hp_stats", StatSet::LowHp}};
+      {"stats", StatSet::Main},          {"self_stats", StatSet::Self},    {"creep_stats", StatSet::Creep},
+      {"ranged_stats", StatSet::Ranged}, {"ally_stats", StatSet::Ally},    {"enemy_stats", StatSet::Enemy},
+      {"else_stats", StatSet::Else},     {"per_stack", StatSet::PerStack}, {"low_hp_stats", StatSet::LowHp}};
   if (n.prim == Prim::ToggleStat && key == "stats") {
     // The order in which power treads cycle is the order of Attribute: strength, agility, intelligence.
     const char* order[] = {"str", "agi", "int"};
@@ -426,124 +383,6 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     return;
   }
   set(n, r, value(key, v));
-}
-
-void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
-  if (!list.is(Node::Type::Object)) fail("stats of " + std::string(primitive_name(n.prim)) + " are not an object");
-  for (const auto& [k, v] : list.object) {
-    if (k == "range" && v.is(Node::Type::String) && v.string == "unlimited_on_target") {
-      n.unlimited_range = true;
-      continue;
-    }
-    NodeStat s;
-    float sign = 1;
-    s.stat = node_stat(k, &sign);
-    if (s.stat == Stat::Count) {
-      missing(std::string(primitive_name(n.prim)) + ".stats." + k);
-      continue;
-    }
-    s.set = set;
-    const bool pair = v.is(Node::Type::List);  // [near, far]
-    if (pair && v.list.size() != 2) fail("stat '" + k + "' by distance needs two numbers");
-    s.value = value(k, pair ? v.list[0] : v);
-    if (pair) s.far = value(k, v.list[1]);
-    if (sign < 0)
-      for (Value* x : {&s.value, &s.far}) {
-        for (float& number : x->base.v) number = -number;
-        for (auto& [talent, f] : x->unlinked) f = -f;
-      }
-    n.stats.push_back(std::move(s));
-  }
-}
-
-void ProgramCompiler::set(EffectNode& n, Role r, Value v) {
-  std::int8_t& at = n.role[static_cast<std::size_t>(r)];
-  if (at >= 0) {
-    n.values[static_cast<std::size_t>(at)] = std::move(v);
-    return;
-  }
-  at = static_cast<std::int8_t>(n.values.size());
-  n.values.push_back(std::move(v));
-}
-
-void ProgramCompiler::add(Value& sum, const Value& term) const {
-  const int n = std::max<int>(sum.base.n, term.base.n);
-  Num total;
-  total.n = static_cast<std::uint8_t>(n);
-  for (int i = 1; i <= n; ++i) total.v[static_cast<std::size_t>(i - 1)] = sum.base.at(i) + term.base.at(i);
-  sum.base = total;
-  sum.unlinked.insert(sum.unlinked.end(), term.unlinked.begin(), term.unlinked.end());
-}
-
-Value ProgramCompiler::value(const std::string& key, const Node& v) {
-  Value out;
-  if (v.is(Node::Type::Number)) {
-    out.base.n = 1;
-    out.base.v[0] = static_cast<float>(v.number);
-    return out;
-  }
-  if (v.is(Node::Type::List)) {
-    for (const Node& term : v.list) add(out, value(key, term));
-    if (!out.base.given()) fail("'" + key + "' is an empty list");
-    return out;
-  }
-  if (!v.is(Node::Type::String)) fail("'" + key + "' is neither a number, a name nor a list");
-  const std::string& text = v.string;
-  const std::size_t op = text.find_first_of("*/");
-  if (op == std::string::npos) return atom(key, text);
-  // counter (* or /) number
-  out = atom(key, text.substr(op + 1));
-  const std::string counter = text.substr(0, op);
-  out.divides = text[op] == '/';
-  const std::size_t open = counter.find('(');
-  const std::string name = counter.substr(0, open);
-  std::string stack = stack_;
-  if (open != std::string::npos) {
-    if (counter.back() != ')') fail("'" + key + "': '" + text + "' is not a formula");
-    stack = counter.substr(open + 1, counter.size() - open - 2);
-  }
-  if (name == "minutes") {
-    out.factor = Factor::Minutes;
-  } else if (name == "stacks" || name == "target_stacks") {
-    if (stack.empty()) fail("'" + key + "': '" + text + "' names no stack");
-    out.factor = name == "stacks" ? Factor::OwnStacks : Factor::TargetStacks;
-    out.stack = intern_modifier(tables_, "stack_" + stack);
-  } else {
-    fail("'" + key + "': counter '" + counter + "' is unknown");
-  }
-  return out;
-}
-
-Value ProgramCompiler::atom(const std::string& key, const std::string& text) {
-  Value out;
-  if (text.empty()) fail("'" + key + "' is empty");
-  const Node* list = nullptr;
-  if (text[0] == '$') {
-    const Node* specials = ability_.find("specials");
-    const Node* s = specials ? specials->find(text.substr(1)) : nullptr;
-    if (!s) fail("'" + key + "': special value '" + text + "' is missing");
-    list = s->find("v");
-    const Node* talent = s->find("talent");
-    if (talent && talent->is(Node::Type::String))
-      out.unlinked.emplace_back(talent->string, s->str("talent_op") == "subtract" ? -1.0f : 1.0f);
-  } else if (text[0] == '@') {
-    list = ability_.find(text.substr(1));
-    if (!list) fail("'" + key + "': field '" + text + "' is missing");
-  } else {
-    fail("'" + key + "': '" + text + "' is neither $special nor @field");
-  }
-  if (list && list->is(Node::Type::Number)) {
-    out.base.n = 1;
-    out.base.v[0] = static_cast<float>(list->number);
-    return out;
-  }
-  if (!list || !list->is(Node::Type::List) || list->list.empty()) fail("'" + text + "' has no values");
-  if (list->list.size() > out.base.v.size()) fail("'" + text + "' has more than 7 ranks");
-  for (const Node& x : list->list) {
-    if (!x.is(Node::Type::Number)) fail("'" + text + "' holds something other than numbers");
-    out.base.v[out.base.n++] = static_cast<float>(x.number);
-  }
-  return out;
 }
 
 Program compile_program(const Node& ability, const std::string& name, Tables& tables) {

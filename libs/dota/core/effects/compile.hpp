@@ -9,6 +9,15 @@
 
 namespace dota {
 
+// Primitives that act once and leave nothing behind have no modifier that carries their name.
+bool leaves_modifier(const EffectNode& n);
+// Primitives that, standing at a program's root without a trigger, act for as long as they are learned or held.
+bool passive_at_root(const EffectNode& n, bool passive_behavior);
+// Status bits that a primitive's modifier sets.
+std::uint32_t inherent_bits(Prim p);
+// The stat of a node's key, with the names that only effects use; Stat::Count when it is none.
+Stat node_stat(const std::string& key, float* sign);
+
 // Compiles one ability's, item's or rune's nodes. Every error is a std::runtime_error that names the ability.
 class ProgramCompiler {
  public:
@@ -32,9 +41,9 @@ class ProgramCompiler {
   std::string name_;
   Tables& tables_;
   Program out_;
-  std::size_t root_ = 0;            // the root that is being compiled
+  std::size_t root_ = 0;              // the root that is being compiled
   std::set<std::size_t> incomplete_;  // roots that need something not built
-  std::string stack_;  // name of the stack this program gains
+  std::string stack_;                 // name of the stack this program gains
   bool passive_behavior_ = false, is_item_ = false;
 };
 

@@ -15,9 +15,12 @@ float primary_attribute(const Context& c, const Unit* u) {
   const HeroState* h = u ? hero_of(c.world, *u) : nullptr;
   if (!h) return 0;
   switch (c.tables.heroes[static_cast<std::size_t>(h->def)].primary) {
-    case Attribute::Str: return u->str;
-    case Attribute::Agi: return u->agi;
-    case Attribute::Int: return u->intellect;
+    case Attribute::Str:
+      return u->str;
+    case Attribute::Agi:
+      return u->agi;
+    case Attribute::Int:
+      return u->intellect;
   }
   return 0;
 }
@@ -26,7 +29,8 @@ void mark_for_kill(Context& c, const Invocation& inv, Unit& target) {
   const Program& p = program_of(c, inv.ability);
   if (!p.has(Trigger::KillHeroWithin3s) || target.kind != UnitKind::Hero) return;
   for (const std::uint16_t root : p.roots) {
-    if (p.nodes[root].on == Trigger::KillHeroWithin3s) add_modifier(c, target, inv, p.nodes[root], root, kKillWindow);
+    if (p.nodes[root].on == Trigger::KillHeroWithin3s)
+      add_modifier(c, target, inv, p.nodes[root], root, kKillWindow);
   }
 }
 
@@ -39,7 +43,8 @@ void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
     Role r = Role::Amount;
     if (is_structure(u) && n.given(Role::AmountBuilding)) r = Role::AmountBuilding;
     if (is_basic(u) && n.given(Role::AmountCreep)) r = Role::AmountCreep;
-    float amount = number(c, inv, n, r, &u) + number(c, inv, n, Role::Plus, &u) + number(c, inv, n, Role::Base, &u);
+    float amount =
+        number(c, inv, n, r, &u) + number(c, inv, n, Role::Plus, &u) + number(c, inv, n, Role::Base, &u);
     if (n.given(Role::PrimaryAttrFactor))
       amount += number(c, inv, n, Role::PrimaryAttrFactor) * primary_attribute(c, c.world.get(inv.caster));
     if (n.by_distance) {
@@ -47,7 +52,8 @@ void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
       amount += near + (far - near) * inv.share;
     }
     // A total is shared by the pulses of the area that carries the node.
-    if (n.given(Role::Total)) amount += number(c, inv, n, Role::Total) / static_cast<float>(std::max<int>(inv.step, 1));
+    if (n.given(Role::Total))
+      amount += number(c, inv, n, Role::Total) / static_cast<float>(std::max<int>(inv.step, 1));
     mark_for_kill(c, inv, u);
     ability_damage(c, inv, u, amount, n.type);
   }
@@ -71,7 +77,8 @@ void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
     }
     if (n.given(Role::Total)) {
       const float whole = number(c, inv, n, !hero && n.given(Role::DurCreep) ? Role::DurCreep : Role::Dur, &u);
-      const float total = number(c, inv, n, !hero && n.given(Role::TotalCreep) ? Role::TotalCreep : Role::Total, &u);
+      const float total =
+          number(c, inv, n, !hero && n.given(Role::TotalCreep) ? Role::TotalCreep : Role::Total, &u);
       each += total / std::max(1.0f, std::floor(whole / interval + 0.5f));
     }
     Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u));
@@ -123,7 +130,10 @@ void delayed_aoe(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const int pulses = std::max(1, static_cast<int>(number(c, inv, n, Role::Pulses, nullptr, 1)));
   const float every = number(c, inv, n, Role::PulseInterval);
   const float wait = number(c, inv, n, Role::Delay);
-  Area* a = new_area(c, inv, node, at_self ? caster->pos : n.at == Where::Point ? inv.point : inv.centre,
+  Area* a = new_area(c, inv, node,
+                     at_self                ? caster->pos
+                     : n.at == Where::Point ? inv.point
+                                            : inv.centre,
                      number(c, inv, n, Role::R), wait + every * static_cast<float>(pulses - 1));
   if (!a) return;
   if (at_self) a->follow = inv.caster;
@@ -174,16 +184,28 @@ void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 Execute execute_damage(Prim p) {
   switch (p) {
-    case Prim::Damage: return damage;
-    case Prim::Dot: return dot;
-    case Prim::DamageMissingHp: return damage_missing_hp;
-    case Prim::DamagePctMaxHp: return damage_pct_max_hp;
-    case Prim::Execute: return execute;
-    case Prim::DelayedAoe: return delayed_aoe;
-    case Prim::RandomExplosions: case Prim::RandomTargetHits: case Prim::PeriodicStrike: return field;
-    case Prim::ManaBurn: return mana_burn;
-    case Prim::HpLostBurst: return hp_lost_burst;
-    default: return nullptr;
+    case Prim::Damage:
+      return damage;
+    case Prim::Dot:
+      return dot;
+    case Prim::DamageMissingHp:
+      return damage_missing_hp;
+    case Prim::DamagePctMaxHp:
+      return damage_pct_max_hp;
+    case Prim::Execute:
+      return execute;
+    case Prim::DelayedAoe:
+      return delayed_aoe;
+    case Prim::RandomExplosions:
+    case Prim::RandomTargetHits:
+    case Prim::PeriodicStrike:
+      return field;
+    case Prim::ManaBurn:
+      return mana_burn;
+    case Prim::HpLostBurst:
+      return hp_lost_burst;
+    default:
+      return nullptr;
   }
 }
 

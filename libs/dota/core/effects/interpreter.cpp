@@ -11,8 +11,9 @@ namespace dota {
 namespace {
 
 Execute find_execute(Prim p) {
-  for (Execute (*group)(Prim) : {execute_damage, execute_resource, execute_modifier, execute_status, execute_motion,
-                                 execute_projectile, execute_area, execute_unit, execute_attack, execute_special})
+  for (Execute (*group)(Prim) :
+       {execute_damage, execute_resource, execute_modifier, execute_status, execute_motion, execute_projectile,
+        execute_area, execute_unit, execute_attack, execute_special})
     if (Execute e = group(p)) return e;
   return nullptr;
 }
@@ -20,7 +21,8 @@ Execute find_execute(Prim p) {
 const std::array<Execute, kPrims>& executes() {
   static const std::array<Execute, kPrims> table = [] {
     std::array<Execute, kPrims> t{};
-    for (int i = 0; i < kPrims; ++i) t[static_cast<std::size_t>(i)] = find_execute(static_cast<Prim>(i));
+    for (int i = 0; i < kPrims; ++i)
+      t[static_cast<std::size_t>(i)] = find_execute(static_cast<Prim>(i));
     return t;
   }();
   return table;
@@ -34,9 +36,12 @@ bool condition(const Context& c, const Invocation& inv, const EffectNode& n) {
       const bool ally = t == nullptr || t->team == inv.team;
       return ally == (n.cond == Cond::Ally);
     }
-    case Cond::Killed: return inv.killed;
-    case Cond::KilledHero: return inv.killed_hero;
-    default: return true;  // conditions of passives are looked at while they last
+    case Cond::Killed:
+      return inv.killed;
+    case Cond::KilledHero:
+      return inv.killed_hero;
+    default:
+      return true;  // conditions of passives are looked at while they last
   }
 }
 
@@ -77,9 +82,12 @@ float evaluate(const Context& c, const Invocation& inv, const Value& v, const Un
       if (const Modifier* m = target ? find_modifier(c.world, *target, v.stack) : nullptr)
         if (m->source == inv.caster) counter = m->stacks;
       break;
-    case Factor::Minutes: counter = std::max(0.0f, std::floor(c.world.time / 60.0f)); break;
+    case Factor::Minutes:
+      counter = std::max(0.0f, std::floor(c.world.time / 60.0f));
+      break;
     case Factor::Charges:
-    case Factor::One: break;
+    case Factor::One:
+      break;
   }
   if (!v.divides) return counter * x;
   return x == 0 ? 0 : counter / x;
@@ -91,14 +99,18 @@ float number(const Context& c, const Invocation& inv, const EffectNode& n, Role 
   return v ? evaluate(c, inv, *v, target) : otherwise;
 }
 
-bool is_ranged(const Context& c, const Unit& u) {
-  return c.tables.units[u.type].projectile_speed > 0;
-}
+bool is_ranged(const Context& c, const Unit& u) { return c.tables.units[u.type].projectile_speed > 0; }
 bool is_structure(const Unit& u) {
   switch (u.kind) {
-    case UnitKind::Tower: case UnitKind::Barracks: case UnitKind::Fort: case UnitKind::Filler: case UnitKind::Shrine:
-    case UnitKind::Fountain: return true;
-    default: return false;
+    case UnitKind::Tower:
+    case UnitKind::Barracks:
+    case UnitKind::Fort:
+    case UnitKind::Filler:
+    case UnitKind::Shrine:
+    case UnitKind::Fountain:
+      return true;
+    default:
+      return false;
   }
 }
 bool is_basic(const Unit& u) {
@@ -115,7 +127,8 @@ bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const
                               program_of(c, inv.ability).pierces_immunity);
 }
 
-void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r, UnitList& out) {
+void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r,
+                   UnitList& out) {
   UnitList near;
   const bool everywhere = r >= kGlobal;
   if (!everywhere) units_near(c, p, r, near);
@@ -129,14 +142,32 @@ void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who w
     const bool hero = u.kind == UnitKind::Hero;
     bool meant = false;
     switch (who) {
-      case Who::Enemies: case Who::HitEnemies: meant = !ally && !is_structure(u); break;
-      case Who::EnemyHeroes: meant = !ally && hero; break;
-      case Who::EnemiesInvisible: meant = !ally && (u.status & kInvisible); break;
-      case Who::EnemiesAndBuildings: meant = !ally; break;
-      case Who::AlliedHeroes: meant = ally && hero; break;
-      case Who::Allies: case Who::AlliesAndSelf: meant = ally && !is_structure(u); break;
-      case Who::Creep: meant = !ally && is_basic(u); break;
-      default: meant = !is_structure(u); break;
+      case Who::Enemies:
+      case Who::HitEnemies:
+        meant = !ally && !is_structure(u);
+        break;
+      case Who::EnemyHeroes:
+        meant = !ally && hero;
+        break;
+      case Who::EnemiesInvisible:
+        meant = !ally && (u.status & kInvisible);
+        break;
+      case Who::EnemiesAndBuildings:
+        meant = !ally;
+        break;
+      case Who::AlliedHeroes:
+        meant = ally && hero;
+        break;
+      case Who::Allies:
+      case Who::AlliesAndSelf:
+        meant = ally && !is_structure(u);
+        break;
+      case Who::Creep:
+        meant = !ally && is_basic(u);
+        break;
+      default:
+        meant = !is_structure(u);
+        break;
     }
     if (meant && affects(c, inv, n, u)) out.ids[static_cast<std::size_t>(out.n++)] = id;
   }
@@ -150,12 +181,17 @@ void select_targets(Context& c, const Invocation& inv, const EffectNode& n, Unit
     if (u && affects(c, inv, n, *u)) out.ids[static_cast<std::size_t>(out.n++)] = c.world.handle(*u).index;
   };
   switch (n.to) {
-    case Who::Self: return take(caster);
-    case Who::Target: case Who::Source: case Who::SelfOrEnemy: return take(target ? target : caster);
+    case Who::Self:
+      return take(caster);
+    case Who::Target:
+    case Who::Source:
+    case Who::SelfOrEnemy:
+      return take(target ? target : caster);
     case Who::TargetAndSelf:
       take(target);
       return take(caster);
-    case Who::CreepTarget: return take(target && is_basic(*target) ? target : nullptr);
+    case Who::CreepTarget:
+      return take(target && is_basic(*target) ? target : nullptr);
     case Who::Creep:
       if (n.shape == Shape::None) return take(target && is_basic(*target) ? target : nullptr);
       break;
@@ -166,21 +202,29 @@ void select_targets(Context& c, const Invocation& inv, const EffectNode& n, Unit
       for (int i = 0; i < kMaxUnits; ++i)
         if ((inv.hit[i / 64] >> (i % 64)) & 1u) take(&c.world.units[static_cast<std::size_t>(i)]);
       return;
-    default: break;
+    default:
+      break;
   }
   if (n.shape == Shape::None && !n.given(Role::R) && inv.child) return take(target);
   Vec2 at = inv.centre;
   switch (n.at) {
-    case Where::Point: at = inv.point; break;
-    case Where::Self: at = caster ? caster->pos : inv.centre; break;
-    case Where::Target: at = target ? target->pos : inv.point; break;
+    case Where::Point:
+      at = inv.point;
+      break;
+    case Where::Self:
+      at = caster ? caster->pos : inv.centre;
+      break;
+    case Where::Target:
+      at = target ? target->pos : inv.point;
+      break;
     case Where::Front:
       if (caster) {
         const float d = number(c, inv, n, Role::Dist);
         at = caster->pos + Vec2{std::cos(caster->facing), std::sin(caster->facing)} * d;
       }
       break;
-    case Where::Default: break;
+    case Where::Default:
+      break;
   }
   const float r = n.global_radius ? kGlobal : number(c, inv, n, Role::R);
   select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, at, r, out);
@@ -190,12 +234,14 @@ void run_node(Context& c, Invocation& inv, int node) {
   const EffectNode& n = node_of(c, inv.ability, node);
   const Execute e = executes()[static_cast<std::size_t>(n.prim)];
   if (!e || !condition(c, inv, n)) return;
-  if (!inv.late && n.given(Role::Delay) && waits(n.prim)) return delay(c, inv, node, number(c, inv, n, Role::Delay));
+  if (!inv.late && n.given(Role::Delay) && waits(n.prim))
+    return delay(c, inv, node, number(c, inv, n, Role::Delay));
   e(c, inv, n, node);
 }
 
 void run_range(Context& c, Invocation& inv, int first, int count) {
-  for (int i = 0; i < count; ++i) run_node(c, inv, first + i);
+  for (int i = 0; i < count; ++i)
+    run_node(c, inv, first + i);
 }
 
 void run_trigger(Context& c, Invocation& inv, Trigger t) {
@@ -266,7 +312,8 @@ bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter) {
   if (chance_pct >= 100) return true;
   const int below = static_cast<int>(chance_pct);
   const float part = chance_pct - static_cast<float>(below);
-  const float k = kC[static_cast<std::size_t>(below)] * (1 - part) + kC[static_cast<std::size_t>(below + 1)] * part;
+  const float k =
+      kC[static_cast<std::size_t>(below)] * (1 - part) + kC[static_cast<std::size_t>(below + 1)] * part;
   if (counter < 255) ++counter;
   if (c.world.rng.uniform() >= k * static_cast<float>(counter)) return false;
   counter = 0;

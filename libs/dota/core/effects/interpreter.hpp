@@ -8,20 +8,20 @@ namespace dota {
 
 // One run of (a part of) a program.
 struct Invocation {
-  Handle caster;                 // whose ability it is; may be gone by the time a late effect lands
+  Handle caster;  // whose ability it is; may be gone by the time a late effect lands
   std::uint8_t team = kNeutralTeam;
-  std::int8_t slot = -1;         // slot it was cast from: 0-5 ability, 16 + i item, -1 none
-  std::int16_t ability = -1;     // Tables::abilities
+  std::int8_t slot = -1;      // slot it was cast from: 0-5 ability, 16 + i item, -1 none
+  std::int16_t ability = -1;  // Tables::abilities
   int level = 1;
   Handle target;
   Vec2 point;
-  Vec2 centre;                   // what "around" means when a node does not say
+  Vec2 centre;  // what "around" means when a node does not say
   std::int16_t tree = -1;
-  bool child = false;            // run by another node: "to" unsaid means the unit that was hit
-  bool late = false;             // its delay is over
-  std::uint8_t step = 0;         // number of the jump, pulse or burst
-  float share = 0;               // of the way from the centre to the edge, where strength goes by distance
-  float until = 0;               // game time at which the ability itself ends, for what lasts as long
+  bool child = false;     // run by another node: "to" unsaid means the unit that was hit
+  bool late = false;      // its delay is over
+  std::uint8_t step = 0;  // number of the jump, pulse or burst
+  float share = 0;        // of the way from the centre to the edge, where strength goes by distance
+  float until = 0;        // game time at which the ability itself ends, for what lasts as long
   bool killed = false, killed_hero = false;
   std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // units its damage reached so far
 };
@@ -40,14 +40,16 @@ float number(const Context& c, const Invocation& inv, const EffectNode& n, Role 
              float otherwise = 0);
 
 bool is_ranged(const Context& c, const Unit& u);
-bool is_basic(const Unit& u);      // anything that is neither a hero, a building nor a ward
+bool is_basic(const Unit& u);  // anything that is neither a hero, a building nor a ward
 bool is_structure(const Unit& u);
-// Whether an effect of the caster's ability may touch the unit: alive, not out of the world, not spell immune to it.
+// Whether an effect of the caster's ability may touch the unit: alive, not out of the world, not spell immune to
+// it.
 bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);
 // The units a node acts on.
 void select_targets(Context& c, const Invocation& inv, const EffectNode& n, UnitList& out);
 // Units within r of p that `who` means from the invocation's side.
-void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r, UnitList& out);
+void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who who, Vec2 p, float r,
+                   UnitList& out);
 
 void run_node(Context& c, Invocation& inv, int node);
 void run_range(Context& c, Invocation& inv, int first, int count);
@@ -56,7 +58,8 @@ void run_trigger(Context& c, Invocation& inv, Trigger t);
 // A child range on one unit that something of this invocation has reached.
 void run_on(Context& c, const Invocation& inv, int first, int count, Unit& target);
 
-// Damage of an ability: immunity to magic and the caster's spell amplification count. Marks inv.hit and inv.killed.
+// Damage of an ability: immunity to magic and the caster's spell amplification count. Marks inv.hit and
+// inv.killed.
 float ability_damage(Context& c, Invocation& inv, Unit& target, float amount, DamageType type);
 // Hits one enemy within r of p: any, or for periodic_strike the one with the least health.
 void strike_one(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float r);

@@ -23,7 +23,8 @@ int rank_of(const Context& c, const Unit& u, int ability) {
   for (const AbilityState& s : h->abilities)
     if (s.id == ability) return s.level;
   for (int slot = 0; a.is_item >= 0 && slot < kInventory; ++slot)
-    if (h->items[static_cast<std::size_t>(slot)].id == a.is_item && works(c, *h, slot)) return a.program.fixed_level;
+    if (h->items[static_cast<std::size_t>(slot)].id == a.is_item && works(c, *h, slot))
+      return a.program.fixed_level;
   const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
   for (std::size_t i = 0; i < talents.size(); ++i)
     if (talents[i].ability == ability && ((h->talents >> i) & 1u)) return 1;
@@ -57,10 +58,12 @@ void apply_learned(Context& c, Unit& u) {
   }
   const HeroState* h = hero_of(c.world, u);
   if (!h) {
-    for (const int ability : c.tables.units[u.type].abilities) add_passives(c, u, ability, 1, 0);
+    for (const int ability : c.tables.units[u.type].abilities)
+      add_passives(c, u, ability, 1, 0);
     return;
   }
-  for (const AbilityState& s : h->abilities) add_passives(c, u, s.id, s.level, 0);
+  for (const AbilityState& s : h->abilities)
+    add_passives(c, u, s.id, s.level, 0);
   for (int slot = 0; slot < kInventory; ++slot) {
     if (!works(c, *h, slot)) continue;
     const ItemState& s = h->items[static_cast<std::size_t>(slot)];

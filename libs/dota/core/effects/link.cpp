@@ -36,7 +36,8 @@ void link_value(Tables& t, const HeroDef* hero, Value& v) {
 }
 
 void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, EffectNode& n) {
-  for (Value& v : n.values) link_value(t, hero, v);
+  for (Value& v : n.values)
+    link_value(t, hero, v);
   for (NodeStat& s : n.stats) {
     link_value(t, hero, s.value);
     link_value(t, hero, s.far);
@@ -44,7 +45,8 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
   if (n.name.empty()) return;
   const auto find = [&](const std::unordered_map<std::string, int>& index) {
     const auto it = index.find(n.name);
-    if (it == index.end()) throw std::runtime_error("ability '" + a.name + "': '" + n.name + "' is not in the data");
+    if (it == index.end())
+      throw std::runtime_error("ability '" + a.name + "': '" + n.name + "' is not in the data");
     return static_cast<std::int16_t>(it->second);
   };
   if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
@@ -82,14 +84,29 @@ Node program_node(std::vector<Node> effects) {
 }
 
 // Stats that plain talents give, by the stem of their name.
-constexpr std::pair<const char*, const char*> kPlain[] = {
-    {"spell_amplify", "spell_amp_pct"}, {"attack_speed", "as"}, {"movement_speed", "ms_flat"},
-    {"cooldown_reduction", "cooldown_red_pct"}, {"attack_damage", "dmg"}, {"attack_range", "range"},
-    {"cast_range", "cast_range"}, {"gold_income", "gold_per_10s"}, {"hp_regen", "hp_regen"}, {"mp_regen", "mana_regen"},
-    {"hp", "hp"}, {"mp", "mana"}, {"strength", "str"}, {"agility", "agi"}, {"intelligence", "int"},
-    {"all_stats", "all"}, {"armor", "armor"}, {"magic_resistance", "mr_pct"}, {"lifesteal", "lifesteal_pct"},
-    {"spell_lifesteal", "spell_lifesteal_pct"}, {"exp_boost", "xp_pct"}, {"evasion", "evasion_pct"},
-    {"respawn_reduction", "respawn_red"}};
+constexpr std::pair<const char*, const char*> kPlain[] = {{"spell_amplify", "spell_amp_pct"},
+                                                          {"attack_speed", "as"},
+                                                          {"movement_speed", "ms_flat"},
+                                                          {"cooldown_reduction", "cooldown_red_pct"},
+                                                          {"attack_damage", "dmg"},
+                                                          {"attack_range", "range"},
+                                                          {"cast_range", "cast_range"},
+                                                          {"gold_income", "gold_per_10s"},
+                                                          {"hp_regen", "hp_regen"},
+                                                          {"mp_regen", "mana_regen"},
+                                                          {"hp", "hp"},
+                                                          {"mp", "mana"},
+                                                          {"strength", "str"},
+                                                          {"agility", "agi"},
+                                                          {"intelligence", "int"},
+                                                          {"all_stats", "all"},
+                                                          {"armor", "armor"},
+                                                          {"magic_resistance", "mr_pct"},
+                                                          {"lifesteal", "lifesteal_pct"},
+                                                          {"spell_lifesteal", "spell_lifesteal_pct"},
+                                                          {"exp_boost", "xp_pct"},
+                                                          {"evasion", "evasion_pct"},
+                                                          {"respawn_reduction", "respawn_red"}};
 
 // "special_bonus_attack_speed_20" -> "attack_speed".
 std::string stem(const std::string& name) {
@@ -109,15 +126,19 @@ Program talent_program(const TalentDef& talent, Tables& t) {
     throw std::runtime_error("talent '" + talent.name + "': value '" + key + "' is missing");
   };
   if (what == "spell_block")
-    return compile_program(program_node({object_node({{"p", text_node("spell_block")}, {"icd", value("block_cooldown")}})}),
-                           talent.name, t);
+    return compile_program(
+        program_node({object_node({{"p", text_node("spell_block")}, {"icd", value("block_cooldown")}})}),
+        talent.name, t);
   if (talent.name.find("_crit_") != std::string::npos)
-    return compile_program(program_node({object_node({{"p", text_node("crit")}, {"chance_pct", value("crit_chance")},
-                                                      {"mult_pct", value("crit_multiplier")}})}), talent.name, t);
+    return compile_program(program_node({object_node({{"p", text_node("crit")},
+                                                      {"chance_pct", value("crit_chance")},
+                                                      {"mult_pct", value("crit_multiplier")}})}),
+                           talent.name, t);
   for (const auto& [name, stat] : kPlain) {
     if (what != name) continue;
     const Node stats = object_node({{stat, number_node(talent_value(talent))}});
-    return compile_program(program_node({object_node({{"p", text_node("passive_stats")}, {"stats", stats}})}), talent.name, t);
+    return compile_program(program_node({object_node({{"p", text_node("passive_stats")}, {"stats", stats}})}),
+                           talent.name, t);
   }
   Program p;
   p.inert = true;  // until a number that it changes is found
@@ -128,18 +149,23 @@ Node rune_effect(const std::string& kind, const Node& r) {
   const Node dur = number_node(r.num("dur"));
   const auto self = [&](const char* p, std::vector<std::pair<std::string, Node>> more) {
     std::vector<std::pair<std::string, Node>> fields{{"p", text_node(p)}, {"to", text_node("self")}, {"dur", dur}};
-    for (auto& f : more) fields.push_back(std::move(f));
+    for (auto& f : more)
+      fields.push_back(std::move(f));
     return object_node(std::move(fields));
   };
   if (kind == "double_damage")
-    return program_node({self("mod", {{"stats", object_node({{"base_dmg_pct", number_node(r.num("base_dmg_pct"))}})}})});
-  if (kind == "haste") return program_node({self("mod", {{"stats", object_node({{"ms_set", number_node(r.num("ms"))}})}})});
+    return program_node(
+        {self("mod", {{"stats", object_node({{"base_dmg_pct", number_node(r.num("base_dmg_pct"))}})}})});
+  if (kind == "haste")
+    return program_node({self("mod", {{"stats", object_node({{"ms_set", number_node(r.num("ms"))}})}})});
   if (kind == "invisibility") return program_node({self("invis", {{"fade", number_node(r.num("fade"))}})});
   if (kind == "arcane")
-    return program_node({self("mod", {{"stats", object_node({{"cooldown_red_pct", number_node(r.num("cooldown_red_pct"))},
-                                                             {"mana_cost_red_pct", number_node(r.num("mana_cost_red_pct"))}})}})});
+    return program_node(
+        {self("mod", {{"stats", object_node({{"cooldown_red_pct", number_node(r.num("cooldown_red_pct"))},
+                                             {"mana_cost_red_pct", number_node(r.num("mana_cost_red_pct"))}})}})});
   if (kind == "regeneration")
-    return program_node({self("hot", {{"pct_max_per_sec", number_node(r.num("hp_pct_per_s"))}, {"ends_on", text_node("damage_or_full")}}),
+    return program_node({self("hot", {{"pct_max_per_sec", number_node(r.num("hp_pct_per_s"))},
+                                      {"ends_on", text_node("damage_or_full")}}),
                          self("mana_over_time", {{"pct_max_per_sec", number_node(r.num("mana_pct_per_s"))},
                                                  {"ends_on", text_node("damage_or_full")}})});
   throw std::runtime_error("rules.json: rune '" + kind + "' is unknown");
@@ -176,7 +202,8 @@ void link_programs(Tables& t) {
   link_runes(t);
   for (AbilityDef& a : t.abilities) {
     const HeroDef* hero = owner_of(t, a.program);
-    for (EffectNode& n : a.program.nodes) link_node(t, a, a.program, hero, n);
+    for (EffectNode& n : a.program.nodes)
+      link_node(t, a, a.program, hero, n);
   }
 }
 

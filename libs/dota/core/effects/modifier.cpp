@@ -27,7 +27,8 @@ void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
 // A carrier on whoever the aura is around: the caster, or the target it was cast on.
 void aura(Context& c, Invocation& inv, const EffectNode& n, int node) {
   Unit* u = c.world.get(n.at == Where::Target ? inv.target : inv.caster);
-  if (u && u->alive) add_modifier(c, *u, inv, n, node, n.given(Role::Dur) ? number(c, inv, n, Role::Dur) : kForever);
+  if (u && u->alive)
+    add_modifier(c, *u, inv, n, node, n.given(Role::Dur) ? number(c, inv, n, Role::Dur) : kForever);
 }
 
 void stack_gain(Context& c, Invocation& inv, const EffectNode& n, int node) {
@@ -95,8 +96,8 @@ void as_learned(Context& c, Invocation& inv, const EffectNode& n, int node) { ad
 }  // namespace
 
 void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNode& n, int node, int amount) {
-  // Stacks that run out sit beside the passive that gains them; lasting ones are counted on it. Each gain renews the
-  // time of all of them.
+  // Stacks that run out sit beside the passive that gains them; lasting ones are counted on it. Each gain renews
+  // the time of all of them.
   const bool timed = n.given(Role::Dur);
   const bool beside = timed && n.passive;
   int before = 0;
@@ -118,16 +119,28 @@ void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNod
 
 Execute execute_modifier(Prim p) {
   switch (p) {
-    case Prim::Mod: return mod;
-    case Prim::Aura: return aura;
-    case Prim::StackGain: return stack_gain;
-    case Prim::NextAttackMod: return next_attack_mod;
-    case Prim::PassiveStats: case Prim::DamageBlock: case Prim::DispelOnDamage: return as_learned;
-    case Prim::StatDrain: return stat_drain;
-    case Prim::ReductionShield: return reduction_shield;
-    case Prim::Dispel: return dispel_now;
-    case Prim::RespawnAdd: return respawn_add;
-    default: return nullptr;
+    case Prim::Mod:
+      return mod;
+    case Prim::Aura:
+      return aura;
+    case Prim::StackGain:
+      return stack_gain;
+    case Prim::NextAttackMod:
+      return next_attack_mod;
+    case Prim::PassiveStats:
+    case Prim::DamageBlock:
+    case Prim::DispelOnDamage:
+      return as_learned;
+    case Prim::StatDrain:
+      return stat_drain;
+    case Prim::ReductionShield:
+      return reduction_shield;
+    case Prim::Dispel:
+      return dispel_now;
+    case Prim::RespawnAdd:
+      return respawn_add;
+    default:
+      return nullptr;
   }
 }
 

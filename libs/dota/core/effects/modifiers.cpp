@@ -29,9 +29,14 @@ std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode&
   if (inv.ability >= 0) {
     const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(inv.ability)];
     switch (n.prim == Prim::SpellImmune ? Dispellable::No : a.program.dispellable) {
-      case Dispellable::Yes: f |= kModDispellable; break;
-      case Dispellable::Strong: f |= kModStrong; break;
-      case Dispellable::No: break;
+      case Dispellable::Yes:
+        f |= kModDispellable;
+        break;
+      case Dispellable::Strong:
+        f |= kModStrong;
+        break;
+      case Dispellable::No:
+        break;
     }
     if (n.passive && c.world.handle(target) == inv.caster) {
       f = static_cast<std::uint8_t>((f & ~(kModDispellable | kModStrong)) | kModPassive);
@@ -48,9 +53,10 @@ Invocation invocation_of(const Context& c, const Modifier& m) {
   inv.caster = m.source;
   const Unit* source = c.world.get(m.source);
   const Unit* owner = m.owner >= 0 ? &c.world.units[static_cast<std::size_t>(m.owner)] : nullptr;
-  inv.team = source ? source->team
-                    : owner ? static_cast<std::uint8_t>(m.flags & kModDebuff ? 1 - std::min<int>(owner->team, 1) : owner->team)
-                            : static_cast<std::uint8_t>(kNeutralTeam);
+  inv.team =
+      source  ? source->team
+      : owner ? static_cast<std::uint8_t>(m.flags & kModDebuff ? 1 - std::min<int>(owner->team, 1) : owner->team)
+              : static_cast<std::uint8_t>(kNeutralTeam);
   inv.ability = m.ability;
   inv.level = m.level;
   if (owner) {
@@ -94,18 +100,36 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     if (carrier || n.prim == Prim::StatDrain) break;
     bool meant = false;
     switch (s.set) {
-      case StatSet::Main: meant = true; break;
-      case StatSet::Self: meant = self; break;
-      case StatSet::Creep: meant = !hero; break;
-      case StatSet::Ranged: meant = is_ranged(c, *shooter); break;
-      case StatSet::Ally: meant = target.team == inv.team; break;
-      case StatSet::Enemy: meant = target.team != inv.team; break;
-      case StatSet::PerStack: meant = true; break;
-      case StatSet::Else: meant = n.cond == Cond::NotBroken && m.ready > c.world.time; break;
+      case StatSet::Main:
+        meant = true;
+        break;
+      case StatSet::Self:
+        meant = self;
+        break;
+      case StatSet::Creep:
+        meant = !hero;
+        break;
+      case StatSet::Ranged:
+        meant = is_ranged(c, *shooter);
+        break;
+      case StatSet::Ally:
+        meant = target.team == inv.team;
+        break;
+      case StatSet::Enemy:
+        meant = target.team != inv.team;
+        break;
+      case StatSet::PerStack:
+        meant = true;
+        break;
+      case StatSet::Else:
+        meant = n.cond == Cond::NotBroken && m.ready > c.world.time;
+        break;
       case StatSet::LowHp:
         meant = hero && target.hp < target.max_hp * number(c, inv, n, Role::LowHpPct) / 100;
         break;
-      case StatSet::PerCharge: meant = true; break;
+      case StatSet::PerCharge:
+        meant = true;
+        break;
     }
     if (s.set == StatSet::Main && n.cond == Cond::NotBroken && m.ready > c.world.time) meant = false;
     if (n.cond == Cond::NoDamageForCooldown && m.ready > c.world.time) meant = false;
@@ -122,7 +146,8 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
   if (n.prim == Prim::Hex) put(Stat::MsSet, number(c, inv, n, Role::MsSet));
   if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
   // What was drawn from one is the other's.
-  if (n.prim == Prim::StatDrain && !n.stats.empty()) put(n.stats[0].stat, self ? m.mana_per_tick : -m.mana_per_tick);
+  if (n.prim == Prim::StatDrain && !n.stats.empty())
+    put(n.stats[0].stat, self ? m.mana_per_tick : -m.mana_per_tick);
   if (n.prim == Prim::ToggleStat) {
     constexpr Stat kCycle[] = {Stat::Str, Stat::Agi, Stat::Int};
     put(kCycle[m.counter % 3], number(c, inv, n, Role::Amount));
@@ -169,7 +194,8 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   for (int i = target.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
     Modifier& x = w.modifiers[static_cast<std::size_t>(i)];
     // One aura gives its stats once, however many carry it.
-    if (!n.apart && x.name == n.modifier && aura == ((x.flags & kModAura) != 0) && (aura || x.source == inv.caster)) {
+    if (!n.apart && x.name == n.modifier && aura == ((x.flags & kModAura) != 0) &&
+        (aura || x.source == inv.caster)) {
       m = &x;
       break;
     }
@@ -185,7 +211,8 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
     m->source = inv.caster;
     // Appended, so that what came first is first: the order in which procs are rolled.
     std::int16_t* link = &target.modifiers;
-    while (*link >= 0) link = &w.modifiers[static_cast<std::size_t>(*link)].next;
+    while (*link >= 0)
+      link = &w.modifiers[static_cast<std::size_t>(*link)].next;
     *link = static_cast<std::int16_t>(i);
     m->flags = flags_of(c, inv, n, target);
     if (aura) m->flags = static_cast<std::uint8_t>((m->flags & ~kModPassive) | kModAura);
@@ -210,7 +237,8 @@ void remove_modifier(Context& c, int index) {
   if (m.owner < 0) return;
   Unit& u = w.units[static_cast<std::size_t>(m.owner)];
   std::int16_t* link = &u.modifiers;
-  while (*link >= 0 && *link != index) link = &w.modifiers[static_cast<std::size_t>(*link)].next;
+  while (*link >= 0 && *link != index)
+    link = &w.modifiers[static_cast<std::size_t>(*link)].next;
   if (*link == index) *link = m.next;
   m = Modifier{};
   m.next = w.modifier_free;
@@ -238,9 +266,7 @@ void dispel(Context& c, Unit& u, bool of_debuffs, bool strong) {
   }
 }
 
-bool active(const Unit& u, const Modifier& m) {
-  return !((m.flags & kModBreakable) && (u.status & kBroken));
-}
+bool active(const Unit& u, const Modifier& m) { return !((m.flags & kModBreakable) && (u.status & kBroken)); }
 
 void refresh_status(const Context& c, Unit& u) {
   std::uint32_t bits = inherent_status(c, u), breakable = 0;

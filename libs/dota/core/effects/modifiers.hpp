@@ -6,27 +6,27 @@
 namespace dota {
 
 enum ModifierFlag : std::uint8_t {
-  kModDispellable = 1,   // a basic dispel takes it
-  kModStrong = 2,        // only a strong dispel takes it
-  kModDebuff = 4,        // put on by an enemy
-  kModPassive = 8,       // there while the ability is learned or the item is held
-  kModAura = 16,         // put on by an aura
-  kModBreakable = 64,    // a passive of an ability: does nothing while its bearer is broken
-  kModKept = 128         // survives death
+  kModDispellable = 1,  // a basic dispel takes it
+  kModStrong = 2,       // only a strong dispel takes it
+  kModDebuff = 4,       // put on by an enemy
+  kModPassive = 8,      // there while the ability is learned or the item is held
+  kModAura = 16,        // put on by an aura
+  kModBreakable = 64,   // a passive of an ability: does nothing while its bearer is broken
+  kModKept = 128        // survives death
 };
 
 bool active(const Unit& u, const Modifier& m);  // false: a passive that Break has switched off
 // Puts the node's modifier on the target for `duration` seconds (kForever: no end), or refreshes it when the same
 // source already has it there. nullptr: the pool is full.
 // `aura`: it comes from a carrier that may have the same name, as what an aura puts on the units near.
-Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const EffectNode& n, int node, float duration,
-                       bool aura = false);
+Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const EffectNode& n, int node,
+                       float duration, bool aura = false);
 // The same on every unit the node acts on, for the node's own duration.
 void add_to_targets(Context& c, const Invocation& inv, const EffectNode& n, int node);
 // How long the node's modifier lasts on that unit: creep and ranged variants, status resistance of enemies.
 float duration_on(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);
-// Runs f(modifier, node, index) for the unit's modifiers that work now, first come first. f may remove modifiers, and
-// the unit may die of it: what is freed on the way is not gone into.
+// Runs f(modifier, node, index) for the unit's modifiers that work now, first come first. f may remove modifiers,
+// and the unit may die of it: what is freed on the way is not gone into.
 template <class F>
 void each_modifier(Context& c, Unit& u, F&& f) {
   const std::int16_t owner = c.world.handle(u).index;
@@ -58,6 +58,6 @@ bool use_stored_rune(Context& c, Unit& hero, int slot);  // runes.cpp: true when
 void bottles_frame(Context& c, Unit& hero);              // runes.cpp: refilling, runes that are kept no longer
 void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
 void finish_teleport(Context& c, Unit& u, Vec2 goal);  // motion.cpp
-void break_channel(Context& c, Unit& caster);                         // casting.cpp: the channel ends unfinished
+void break_channel(Context& c, Unit& caster);          // casting.cpp: the channel ends unfinished
 
 }  // namespace dota

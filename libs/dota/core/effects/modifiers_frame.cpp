@@ -11,11 +11,14 @@ namespace {
 void tick_damage(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   Invocation inv = invocation_of(c, m);
   float amount = m.per_tick;
-  if (n.prim == Prim::HpLostBurst) amount = std::max(0.0f, m.mana_per_tick - u.hp) * number(c, inv, n, Role::Pct) / 100;
+  if (n.prim == Prim::HpLostBurst)
+    amount = std::max(0.0f, m.mana_per_tick - u.hp) * number(c, inv, n, Role::Pct) / 100;
   // Not per_tick alone: these follow the health the target has at the tick.
   if (n.given(Role::DpsPerPctMissingHp))
-    amount += number(c, inv, n, Role::DpsPerPctMissingHp) * 100 * (1 - u.hp / std::max(u.max_hp, 1.0f)) * m.interval;
-  if (n.given(Role::PctCurrentHpPerSec)) amount += number(c, inv, n, Role::PctCurrentHpPerSec) / 100 * u.hp * m.interval;
+    amount +=
+        number(c, inv, n, Role::DpsPerPctMissingHp) * 100 * (1 - u.hp / std::max(u.max_hp, 1.0f)) * m.interval;
+  if (n.given(Role::PctCurrentHpPerSec))
+    amount += number(c, inv, n, Role::PctCurrentHpPerSec) / 100 * u.hp * m.interval;
   ability_damage(c, inv, u, amount, static_cast<DamageType>(m.damage_type));
 }
 
@@ -55,8 +58,8 @@ void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
 
 // Passive conditions, fading strengths, bonuses by charges: looked at once a timestep.
 void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
-  const bool counts_charges = std::any_of(n.stats.begin(), n.stats.end(),
-                                          [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
+  const bool counts_charges =
+      std::any_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
   if (n.decay == Decay::None && n.cond == Cond::Always && !counts_charges && !n.given(Role::LowHpPct) &&
       !n.unlimited_range)
     return;

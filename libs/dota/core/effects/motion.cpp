@@ -136,12 +136,18 @@ void finish_teleport(Context& c, Unit& u, Vec2 goal) {
 
 Execute execute_motion(Prim p) {
   switch (p) {
-    case Prim::Blink: return blink;
-    case Prim::Knockback: return knockback;
-    case Prim::ForcePush: return force_push;
-    case Prim::PullToCaster: return pull;
-    case Prim::Teleport: return teleport;
-    default: return nullptr;
+    case Prim::Blink:
+      return blink;
+    case Prim::Knockback:
+      return knockback;
+    case Prim::ForcePush:
+      return force_push;
+    case Prim::PullToCaster:
+      return pull;
+    case Prim::Teleport:
+      return teleport;
+    default:
+      return nullptr;
   }
 }
 

@@ -6,14 +6,17 @@ namespace dota {
 
 namespace {
 
-// Built primitives. A key that is in neither list of its primitive makes the program incomplete ("mod.reactivate"), so
-// that nothing in the data is dropped without being seen.
+// Built primitives. A key that is in neither list of its primitive makes the program incomplete
+// ("mod.reactivate"), so that nothing in the data is dropped without being seen.
 constexpr PrimitiveSpec kSpecs[] = {
     // damage
-    {Prim::Damage, "amount amount_creep amount_building plus base primary_attr_factor total min max dist delay", ""},
+    {Prim::Damage, "amount amount_creep amount_building plus base primary_attr_factor total min max dist delay",
+     ""},
     {Prim::Dot,
-     "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total total_creep interval dur "
-     "dur_creep", ""},
+     "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total total_creep "
+     "interval dur "
+     "dur_creep",
+     ""},
     {Prim::DamageMissingHp, "factor delay", ""},
     {Prim::DamagePctMaxHp, "pct_per_sec interval", ""},
     {Prim::Execute, "hp_below else_damage", ""},
@@ -26,7 +29,8 @@ constexpr PrimitiveSpec kSpecs[] = {
     // resource
     {Prim::Heal, "amount per_charge over cost_mana_pct", ""},
     {Prim::Hot, "per_sec pct_max_per_sec total interval dur ends_on", ""},
-    {Prim::ManaGain, "amount per_charge", "temporary: mana given for a time only, as by Soul Ring, is spent at once"},
+    {Prim::ManaGain, "amount per_charge",
+     "temporary: mana given for a time only, as by Soul Ring, is spent at once"},
     {Prim::ManaOverTime, "per_sec pct_max_per_sec total interval dur ends_on", ""},
     {Prim::HpCost, "amount per_sec nonlethal", ""},
     {Prim::ManaDrain, "per_sec interval dur break_dist", ""},
@@ -41,7 +45,8 @@ constexpr PrimitiveSpec kSpecs[] = {
      "proc_on_damaged stack until",
      "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
     {Prim::Aura,
-     "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval then mana_per_sec", ""},
+     "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval then mana_per_sec",
+     ""},
     {Prim::StackGain, "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac", ""},
     {Prim::StatDrain, "stat amount per_sec dur hold break_dist", ""},
     {Prim::NextAttackMod, "stats expires", ""},
@@ -111,7 +116,8 @@ constexpr PrimitiveSpec kSpecs[] = {
     {Prim::ChargeOnNearbyCast, "r max", ""},
     {Prim::ChargeOnNearbyDeath, "r first then lose_on_death", ""},
     {Prim::ToggleStat, "stats amount", ""},
-    {Prim::PlaceWard, "unit life", "vision: the ward's row of units.json; true_sight: the ward's row of units.json"},
+    {Prim::PlaceWard, "unit life",
+     "vision: the ward's row of units.json; true_sight: the ward's row of units.json"},
     {Prim::Transmute, "gold xp_mult", ""},
     {Prim::RuneStore, "", ""},
     {Prim::ItemTransferCharge, "gives", ""},
@@ -154,7 +160,8 @@ bool parse_role(const std::string& name, Role& out) {
 const PrimitiveSpec* primitive_spec(Prim p) {
   static const std::array<const PrimitiveSpec*, kPrims> table = [] {
     std::array<const PrimitiveSpec*, kPrims> t{};
-    for (const PrimitiveSpec& s : kSpecs) t[static_cast<std::size_t>(s.prim)] = &s;
+    for (const PrimitiveSpec& s : kSpecs)
+      t[static_cast<std::size_t>(s.prim)] = &s;
     return t;
   }();
   return table[static_cast<std::size_t>(p)];

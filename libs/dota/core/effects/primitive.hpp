@@ -6,6 +6,7 @@
 
 namespace dota {
 
+// clang-format off
 // Names as abilities.json lists them, a group after another: damage, resource, modifier, status, motion, projectile,
 // area, unit, attack, special.
 #define DOTA_PRIMITIVES(X)                                                                                         \
@@ -46,14 +47,16 @@ namespace dota {
   X(Transmute, "transmute") X(Deliver, "deliver") X(AncientScepter, "ancient_scepter")                             \
   X(DropOnDeath, "drop_on_death") X(ItemTransferCharge, "item_transfer_charge")
 
+// clang-format on
 enum class Prim : std::uint8_t {
 #define X(id, name) id,
   DOTA_PRIMITIVES(X)
 #undef X
-  Count
+      Count
 };
 constexpr int kPrims = static_cast<int>(Prim::Count);
 
+// clang-format off
 // What a number of a node means. The names are the node's keys in the data.
 #define DOTA_ROLES(X)                                                                                              \
   X(Amount, "amount") X(AmountHero, "amount_hero") X(AmountHeroExtra, "amount_hero_extra")                         \
@@ -98,11 +101,12 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(Chance, "chance") X(Consumes, "consumes") X(SpawnInterval, "spawn_interval") X(GiveUp, "give_up")              \
   X(ManaPctOfHp, "mana_pct_of_hp") X(HealPctOfDamageOnEnd, "heal_pct_of_damage_on_end")
 
+// clang-format on
 enum class Role : std::uint8_t {
 #define X(id, name) id,
   DOTA_ROLES(X)
 #undef X
-  End
+      End
 };
 constexpr int kRoles = static_cast<int>(Role::End);
 

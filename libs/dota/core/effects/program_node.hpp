@@ -24,11 +24,12 @@ struct TalentTerm {
 struct Value {
   Num base;
   Factor factor = Factor::One;
-  bool divides = false;    // factor / number instead of factor * number
-  std::int16_t stack = -1; // the counter's modifier name, for OwnStacks and TargetStacks
+  bool divides = false;     // factor / number instead of factor * number
+  std::int16_t stack = -1;  // the counter's modifier name, for OwnStacks and TargetStacks
   std::uint8_t talents = 0;
   std::array<TalentTerm, 2> talent{};
-  std::vector<std::pair<std::string, float>> unlinked;  // talent names and signs until link_programs() resolves them
+  std::vector<std::pair<std::string, float>>
+      unlinked;  // talent names and signs until link_programs() resolves them
 };
 
 // Which units a stat of a modifier is for.
@@ -41,7 +42,15 @@ struct NodeStat {
 
 enum class Shape : std::uint8_t { None, Circle, Line };
 enum class Cond : std::uint8_t {
-  Always, Ally, Enemy, Killed, KilledHero, NotBroken, NoDamageForCooldown, NotVisibleToEnemy, NoEnemyLaneCreepNear
+  Always,
+  Ally,
+  Enemy,
+  Killed,
+  KilledHero,
+  NotBroken,
+  NoDamageForCooldown,
+  NotVisibleToEnemy,
+  NoEnemyLaneCreepNear
 };
 enum class EndsOn : std::uint8_t { Never, DamageByPlayerOrRoshan, ShieldConsumed, TargetKillsUnit, DamageOrFull };
 enum class Decay : std::uint8_t { None, LinearToZero, StepByPurgeRate };
@@ -63,14 +72,14 @@ struct EffectNode {
        dispels = false, unlimited_range = false;
   bool stacking = false, apart = false;  // mod: applied again it counts higher; or stands beside itself
   bool own_only = false, instant_attack = false;
-  bool passive = false;         // there whenever the ability is learned or the item is held
-  std::uint32_t status = 0;     // bits its modifier sets
-  std::int16_t modifier = -1;   // Tables::modifiers
-  std::int16_t unit = -1;       // Tables::units
-  std::int16_t item = -1;       // Tables::items
-  std::int16_t stack = -1;      // modifier name of a named stack
+  bool passive = false;        // there whenever the ability is learned or the item is held
+  std::uint32_t status = 0;    // bits its modifier sets
+  std::int16_t modifier = -1;  // Tables::modifiers
+  std::int16_t unit = -1;      // Tables::units
+  std::int16_t item = -1;      // Tables::items
+  std::int16_t stack = -1;     // modifier name of a named stack
   std::uint16_t then_first = 0, then_count = 0, alt_first = 0, alt_count = 0;
-  std::string name;             // unit or item named by the node, until link_programs()
+  std::string name;                        // unit or item named by the node, until link_programs()
   std::array<std::int8_t, kRoles> role{};  // index into values; -1: not given
   std::vector<Value> values;
   std::vector<NodeStat> stats;

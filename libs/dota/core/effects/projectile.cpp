@@ -51,7 +51,8 @@ void linear_wave(Context& c, Invocation& inv, const EffectNode& n, int node) {
     launch_line(c, inv, n, node, caster->pos, direction_to(*caster, inv.point));
 }
 
-// Lines in all directions, the first along the caster's facing. `inv.step` > 0: how many, whatever the node counts.
+// Lines in all directions, the first along the caster's facing. `inv.step` > 0: how many, whatever the node
+// counts.
 void radial_lines(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
   if (!caster) return;
@@ -122,13 +123,15 @@ Unit* next_link(Context& c, const Invocation& inv, const EffectNode& n, Vec2 fro
   return best;
 }
 
-// Jumps from enemy to enemy, the nearest not yet struck within reach; each jump comes a delay after the one before.
+// Jumps from enemy to enemy, the nearest not yet struck within reach; each jump comes a delay after the one
+// before.
 void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
   Unit* at = c.world.get(inv.target);
   if (!at) return;
   if (inv.late) {
     const float loss = number(c, inv, n, Role::LossPct) / 100;
-    ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * std::pow(1 - loss, static_cast<float>(inv.step)), n.type);
+    ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * std::pow(1 - loss, static_cast<float>(inv.step)),
+                   n.type);
     return;
   }
   const int count = static_cast<int>(number(c, inv, n, Role::Count));
@@ -298,10 +301,18 @@ void projectiles_frame(Context& c) {
   for (int i = 0; i < w.projectiles_end; ++i) {
     Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
     switch (p.kind) {
-      case Projectile::Kind::None: break;
-      case Projectile::Kind::Attack: case Projectile::Kind::Homing: fly_homing(c, p); break;
-      case Projectile::Kind::Point: fly_to_point(c, p); break;
-      case Projectile::Kind::Linear: fly_line(c, p); break;
+      case Projectile::Kind::None:
+        break;
+      case Projectile::Kind::Attack:
+      case Projectile::Kind::Homing:
+        fly_homing(c, p);
+        break;
+      case Projectile::Kind::Point:
+        fly_to_point(c, p);
+        break;
+      case Projectile::Kind::Linear:
+        fly_line(c, p);
+        break;
     }
   }
   while (w.projectiles_end > 0 &&
@@ -319,17 +330,28 @@ void disjoint(Context& c, Unit& u) {
 
 Execute execute_projectile(Prim p) {
   switch (p) {
-    case Prim::Projectile: return homing;
-    case Prim::ProjectilePoint: return to_point;
-    case Prim::LinearWave: return linear_wave;
-    case Prim::RadialLines: return radial_lines;
-    case Prim::LineStrike: return line_strike;
-    case Prim::RingProjectiles: return ring;
-    case Prim::ExpandingRing: return expanding_ring;
-    case Prim::Chain: return chain;
-    case Prim::Bounce: return bounce;
-    case Prim::Echo: return echo;
-    default: return nullptr;
+    case Prim::Projectile:
+      return homing;
+    case Prim::ProjectilePoint:
+      return to_point;
+    case Prim::LinearWave:
+      return linear_wave;
+    case Prim::RadialLines:
+      return radial_lines;
+    case Prim::LineStrike:
+      return line_strike;
+    case Prim::RingProjectiles:
+      return ring;
+    case Prim::ExpandingRing:
+      return expanding_ring;
+    case Prim::Chain:
+      return chain;
+    case Prim::Bounce:
+      return bounce;
+    case Prim::Echo:
+      return echo;
+    default:
+      return nullptr;
   }
 }
 

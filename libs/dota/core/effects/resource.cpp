@@ -14,10 +14,12 @@ float charges_used(const Context& c, const Invocation& inv) {
   return item ? static_cast<float>(item->charges) : 0;
 }
 
-void each_target(Context& c, const Invocation& inv, const EffectNode& n, void (*act)(Context&, Unit&, float), float v) {
+void each_target(Context& c, const Invocation& inv, const EffectNode& n, void (*act)(Context&, Unit&, float),
+                 float v) {
   UnitList list;
   select_targets(c, inv, n, list);
-  for (int i = 0; i < list.n; ++i) act(c, c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])], v);
+  for (int i = 0; i < list.n; ++i)
+    act(c, c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])], v);
 }
 
 float gained(const Context& c, const Invocation& inv, const EffectNode& n) {
@@ -80,7 +82,8 @@ void hp_cost(Context& c, Invocation& inv, const EffectNode& n, int node) {
     return;
   }
   const float amount = number(c, inv, n, Role::Amount);
-  u->hp = n.given(Role::Nonlethal) ? std::max(std::min(u->hp, 1.0f), u->hp - amount) : std::max(u->hp - amount, 1.0f);
+  u->hp =
+      n.given(Role::Nonlethal) ? std::max(std::min(u->hp, 1.0f), u->hp - amount) : std::max(u->hp - amount, 1.0f);
 }
 
 // A link from the caster to its target that ticks until it breaks.
@@ -120,9 +123,8 @@ void refresh_cooldown(Context& c, Invocation& inv, const EffectNode& n, int) {
     const int ability = c.tables.items[static_cast<std::size_t>(i.id)].ability;
     if (ability < 0) continue;
     const Program& p = program_of(c, ability);
-    const bool refresher = std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
-      return p.nodes[r].prim == Prim::RefreshCooldown;
-    });
+    const bool refresher = std::any_of(p.roots.begin(), p.roots.end(),
+                                       [&](std::uint16_t r) { return p.nodes[r].prim == Prim::RefreshCooldown; });
     if (!refresher) i.ready = c.world.time;
   }
 }
@@ -133,16 +135,28 @@ void charges(Context&, Invocation&, const EffectNode&, int) {}  // kept by modif
 
 Execute execute_resource(Prim p) {
   switch (p) {
-    case Prim::Heal: return heal_now;
-    case Prim::Hot: case Prim::ManaOverTime: return over_time;
-    case Prim::ManaGain: return mana_gain;
-    case Prim::HpCost: return hp_cost;
-    case Prim::ManaDrain: case Prim::Drain: return link;
-    case Prim::XpGain: return xp_gain;
-    case Prim::SacrificeAllyCreep: return sacrifice;
-    case Prim::RefreshCooldown: return refresh_cooldown;
-    case Prim::Charges: return charges;
-    default: return nullptr;
+    case Prim::Heal:
+      return heal_now;
+    case Prim::Hot:
+    case Prim::ManaOverTime:
+      return over_time;
+    case Prim::ManaGain:
+      return mana_gain;
+    case Prim::HpCost:
+      return hp_cost;
+    case Prim::ManaDrain:
+    case Prim::Drain:
+      return link;
+    case Prim::XpGain:
+      return xp_gain;
+    case Prim::SacrificeAllyCreep:
+      return sacrifice;
+    case Prim::RefreshCooldown:
+      return refresh_cooldown;
+    case Prim::Charges:
+      return charges;
+    default:
+      return nullptr;
   }
 }
 

@@ -45,13 +45,21 @@ void carried(Context&, Invocation&, const EffectNode&, int) {}
 
 Execute execute_special(Prim p) {
   switch (p) {
-    case Prim::PlaceWard: return place_ward;
-    case Prim::Transmute: return transmute;
-    case Prim::ItemTransferCharge: return transfer;
-    case Prim::ChargeOnNearbyCast: case Prim::ChargeOnNearbyDeath: case Prim::ToggleStat: case Prim::SpellBlock:
-    case Prim::Reincarnate: case Prim::RuneStore:
+    case Prim::PlaceWard:
+      return place_ward;
+    case Prim::Transmute:
+      return transmute;
+    case Prim::ItemTransferCharge:
+      return transfer;
+    case Prim::ChargeOnNearbyCast:
+    case Prim::ChargeOnNearbyDeath:
+    case Prim::ToggleStat:
+    case Prim::SpellBlock:
+    case Prim::Reincarnate:
+    case Prim::RuneStore:
       return carried;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 

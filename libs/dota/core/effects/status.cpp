@@ -68,15 +68,28 @@ void banish(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 Execute execute_status(Prim p) {
   switch (p) {
-    case Prim::Stun: case Prim::Silence: case Prim::Root: case Prim::Disarm: case Prim::Hex: case Prim::Mute:
-    case Prim::Break: case Prim::Ethereal: case Prim::Phase:
+    case Prim::Stun:
+    case Prim::Silence:
+    case Prim::Root:
+    case Prim::Disarm:
+    case Prim::Hex:
+    case Prim::Mute:
+    case Prim::Break:
+    case Prim::Ethereal:
+    case Prim::Phase:
       return status;
-    case Prim::Taunt: return taunt;
-    case Prim::Invis: return invis;
-    case Prim::SpellImmune: return spell_immune;
-    case Prim::Cyclone: return cyclone;
-    case Prim::Banish: return banish;
-    default: return nullptr;
+    case Prim::Taunt:
+      return taunt;
+    case Prim::Invis:
+      return invis;
+    case Prim::SpellImmune:
+      return spell_immune;
+    case Prim::Cyclone:
+      return cyclone;
+    case Prim::Banish:
+      return banish;
+    default:
+      return nullptr;
   }
 }
 

@@ -29,9 +29,11 @@ bool takes_attack_effects(const Unit& source, const Unit& target) {
   return source.team != target.team && target.kind != UnitKind::Ward && !is_structure(target);
 }
 
-void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n, float damage) {
+void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n,
+            float damage) {
   if (is_ranged(c, source) && n.given(Role::MeleeOnly)) return;
-  const float len = number(c, inv, n, Role::Len), w0 = number(c, inv, n, Role::W0), w1 = number(c, inv, n, Role::W1);
+  const float len = number(c, inv, n, Role::Len), w0 = number(c, inv, n, Role::W0),
+              w1 = number(c, inv, n, Role::W1);
   const Vec2 from = source.pos;
   Vec2 along = target.pos - from;
   const float far = along.length();
@@ -54,7 +56,8 @@ void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv,
   }
 }
 
-void splash(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n, float damage) {
+void splash(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n,
+            float damage) {
   UnitList near;
   select_around(c, inv, n, Who::Enemies, target.pos, number(c, inv, n, Role::R), near);
   const int struck = c.world.handle(target).index;
@@ -123,7 +126,8 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
     const Invocation inv = invocation_of(c, m);
     switch (n.prim) {
       case Prim::Crit:
-        if (creature && fires(c, m, n, inv, source)) best_crit = std::max(best_crit, number(c, inv, n, Role::MultPct));
+        if (creature && fires(c, m, n, inv, source))
+          best_crit = std::max(best_crit, number(c, inv, n, Role::MultPct));
         break;
       case Prim::Quelling:
         // Against creeps, own ones that are denied included.
@@ -147,18 +151,22 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         if (open && creature) run_trigger(c, broken, Trigger::InvisBreakAttack);
         break;
       }
-      case Prim::NextAttackMod: remove_modifier(c, i); break;
+      case Prim::NextAttackMod:
+        remove_modifier(c, i);
+        break;
       case Prim::Mod:
         if (n.given(Role::Attacks) && (!n.unlimited_range || m.aim == c.world.handle(target)) && --m.counter == 0)
           remove_modifier(c, i);
         break;
-      default: break;
+      default:
+        break;
     }
   });
   if (creature)
     each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
       const Invocation inv = invocation_of(c, m);
-      if (n.given(Role::AttackersCritPct)) best_crit = std::max(best_crit, number(c, inv, n, Role::AttackersCritPct));
+      if (n.given(Role::AttackersCritPct))
+        best_crit = std::max(best_crit, number(c, inv, n, Role::AttackersCritPct));
       if (n.given(Role::AttackersCritPct) && n.given(Role::TrueStrike)) roll.true_strike = true;
     });
   roll.damage = (roll.damage + bonus) * best_crit / 100;
@@ -180,8 +188,11 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
       case Prim::Cleave:
         if (!is_ranged(c, source)) cleave(c, source, target, inv, n, damage);
         break;
-      case Prim::Splash: splash(c, source, target, inv, n, damage); break;
-      default: break;
+      case Prim::Splash:
+        splash(c, source, target, inv, n, damage);
+        break;
+      default:
+        break;
     }
     if (!target.alive) return;
     switch (n.prim) {
@@ -192,7 +203,8 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
       case Prim::Bash:
         if (!affects(c, inv, n, target) || !fires(c, m, n, inv, source)) break;
         ability_damage(c, inv, target, number(c, inv, n, Role::Damage), n.type);
-        if (Modifier* stun = target.alive ? add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target)) : nullptr) {
+        if (Modifier* stun =
+                target.alive ? add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target)) : nullptr) {
           stun->status |= kStunned;
           refresh_status(c, target);
         }
@@ -222,7 +234,8 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
           run_range(c, inv, n.then_first, n.then_count);
         }
         break;
-      default: break;
+      default:
+        break;
     }
   });
   if (!target.alive) return;
@@ -293,7 +306,9 @@ float absorb_damage(Context& c, Unit& target, float amount, DamageType type, boo
     if (n.on == Trigger::Auto) {  // a few uses, each against one blow
       const Invocation inv = invocation_of(c, m);
       ItemState* item = item_state(c.world, target, slot_of(c, target, m.ability));
-      if (!item || item->charges <= 0 || amount < number(c, inv, n, Role::MinDamage) || !fires(c, m, n, inv, target)) return;
+      if (!item || item->charges <= 0 || amount < number(c, inv, n, Role::MinDamage) ||
+          !fires(c, m, n, inv, target))
+        return;
       amount = std::max(0.0f, amount - number(c, inv, n, Role::PerInstance));
       if (--item->charges <= 0)
         if (HeroState* h = hero_of(c.world, target)) take_item(c, *h, slot_of(c, target, m.ability) - 16);
@@ -307,7 +322,8 @@ float absorb_damage(Context& c, Unit& target, float amount, DamageType type, boo
     const Handle source = m.source;
     remove_modifier(c, i);
     each_modifier(c, target, [&](Modifier& other, const EffectNode& o, int k) {
-      if (o.ends_on == EndsOn::ShieldConsumed && other.ability == ability && other.source == source) remove_modifier(c, k);
+      if (o.ends_on == EndsOn::ShieldConsumed && other.ability == ability && other.source == source)
+        remove_modifier(c, k);
     });
   });
   return std::max(0.0f, amount - block);
@@ -338,7 +354,8 @@ void on_death(Context& c, Unit& victim) {
         const EffectNode& n = p.nodes[r];
         if (n.prim != Prim::RadialLines || !n.given(Role::OnDeathSoulsFrac)) continue;
         Invocation inv = invocation_of(c, victim, s.id, s.level);
-        inv.step = static_cast<std::uint8_t>(number(c, inv, n, Role::Count) * number(c, inv, n, Role::OnDeathSoulsFrac));
+        inv.step =
+            static_cast<std::uint8_t>(number(c, inv, n, Role::Count) * number(c, inv, n, Role::OnDeathSoulsFrac));
         if (inv.step > 0) run_node(c, inv, r);
       }
     }
