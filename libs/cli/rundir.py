@@ -6,9 +6,10 @@ running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/`
 
 import json
 import os
-import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from rapid.rpc.security import write_token
 
 ROOT = Path("runs")
 
@@ -53,11 +54,7 @@ class RunFolder:
         """Makes the folder and its token, if they are not there."""
         for name in ("logs", "redis", "blobs", "tensorboard", "replays"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
-        token = self.path / "token"
-        if not token.exists():
-            descriptor = os.open(token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_urlsafe(32))
+        write_token(self.path / "token")
 
     def token(self) -> str:
         """The bearer token. Raises NoRun when the run was never started."""

@@ -144,9 +144,6 @@ class LearnerConfig(_Section):
     fused_adam: bool = Field(True, description="Use the single-kernel Adam.")
 
 
-PPOConfig = LearnerConfig
-
-
 class BufferConfig(_Section):
     """An optimizer's experience buffer and the pace at which it is consumed."""
 

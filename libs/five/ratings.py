@@ -19,7 +19,6 @@ from five.config import RatingConfig
 FORMAT = 1
 RANDOM = "random"
 PINNED_SIGMA = 1e-3  # of random play, whose rating is known; TrueSkill wants it above 0
-PAPER_SCALE = 9.8  # the paper's pairs of rating gap and win rate (8.3: 80%, 10: 85%) lie on Φ(gap / 9.8)
 
 
 @dataclass(frozen=True)
@@ -203,11 +202,6 @@ def win_probability(first: Skill, second: Skill, config: RatingConfig) -> float:
     """Chance that the first player beats the second, after TrueSkill's model, draws aside."""
     spread = math.sqrt(2 * config.beta**2 + first.sigma**2 + second.sigma**2)
     return NormalDist().cdf((first.mu - second.mu) / spread)
-
-
-def paper_win_probability(gap: float) -> float:
-    """Win rate at a rating gap on the paper's own scale: 8.3 points 80%, 10 points 85%."""
-    return NormalDist().cdf(gap / PAPER_SCALE)
 
 
 def wilson_interval(wins: float, games: int, confidence: float = 0.95) -> tuple[float, float]:

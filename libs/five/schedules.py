@@ -25,13 +25,6 @@ class Hyperparameters:
         """By name, as they travel with a version."""
         return asdict(self)
 
-    @classmethod
-    def from_dict(cls, values: dict[str, float]) -> "Hyperparameters":
-        """From `as_dict`. Raises ValueError naming what is missing or unknown."""
-        if values.keys() != set(SCHEDULED):
-            raise ValueError(f"hyperparameters must be {sorted(SCHEDULED)}, not {sorted(values)}")
-        return cls(**{name: float(values[name]) for name in SCHEDULED})
-
 
 def value_at(schedule: ScheduleConfig, version: int) -> float:
     """The schedule's value at a version: within a ramp on the line, after it at its end until the next begins."""

@@ -48,12 +48,6 @@ class Player:
     controller: int = 0
     version: int = -1
 
-    @property
-    def is_policy(self) -> bool:
-        """Whether its actions come from inference."""
-        return self.controller == 0
-
-
 @dataclass(frozen=True)
 class Pairing:
     """The agent that is measured against an opponent; ``side`` 0 or 1 is the agent's."""

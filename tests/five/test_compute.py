@@ -1,9 +1,7 @@
-import json
 
-import pytest
 import torch
 
-from five.compute import ComputeLedger, count_flops
+from five.compute import count_flops
 from five.learning.learner import Learner
 from tests.five.standins import HYPER, TinyPolicy
 from tests.five.test_learner import CONFIG, batch_of
@@ -31,29 +29,3 @@ def test_flops_of_a_gradient_step():
     flops = count_flops(lambda: learner.step(batch, HYPER))
     cell = 3 * 2 * (7 + 16) * 64 * steps * samples * 2
     assert 0.95 * cell < flops < 1.5 * cell
-
-
-def test_the_rerun_by_its_own_numbers():
-    """54,000 versions of 32 steps on 512 GPUs at about 150 PFLOP/s-days are about 15 TFLOP a step and GPU."""
-    ledger = ComputeLedger()
-    ledger.begin(1.47e9 * 1920 * 5, 512)
-    ledger.on_gradient_steps(54_000 * 32)
-    assert ledger.pflops_days == pytest.approx(150, rel=0.05)
-
-
-def test_segments_add_up_and_survive_a_restart():
-    ledger = ComputeLedger()
-    with pytest.raises(ValueError, match="no segment"):
-        ledger.on_gradient_steps()
-    ledger.begin(86_400e12, 2)
-    ledger.on_gradient_steps(500)
-    ledger.begin(86_400e12, 2)  # nothing changed
-    ledger.on_gradient_steps(500)
-    assert ledger.pflops_days == pytest.approx(2.0)
-    again = ComputeLedger.load(json.loads(json.dumps(ledger.dump())))
-    again.begin(86_400e12, 4)
-    again.on_gradient_steps(250)
-    assert len(again.segments) == 2
-    assert again.pflops_days == pytest.approx(3.0)
-    with pytest.raises(ValueError, match="no training"):
-        again.begin(1.0, 0)

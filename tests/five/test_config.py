@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from five.config import BufferConfig, LeagueConfig, LearnerConfig, PPOConfig, SchedulesConfig
+from five.config import BufferConfig, LeagueConfig, LearnerConfig, SchedulesConfig
 
 
 def test_defaults_are_the_papers():
@@ -34,7 +34,3 @@ def test_what_cannot_work_is_refused_by_name(section, values, reason):
 @pytest.mark.parametrize("section", [LearnerConfig, BufferConfig, LeagueConfig, SchedulesConfig])
 def test_every_field_is_described(section):
     assert all(field.description for field in section.model_fields.values())
-
-
-def test_the_learners_section_has_two_names():
-    assert PPOConfig is LearnerConfig

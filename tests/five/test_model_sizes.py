@@ -10,9 +10,7 @@ from pydantic import ValidationError
 from dota.config import GameConfig
 from dota.spaces import Layout
 from five.config import ModelConfig
-from five.model.flops import flops_per_team_step
 from five.model.policy import Policy
-from tests.five.model_cases import SMALL, layout
 
 PAPER_PARAMETERS = 158_502_815
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -34,21 +32,6 @@ def test_presets_build(preset: Path) -> None:
     with torch.device("meta"):
         policy = Policy(Layout(GameConfig(**values.get("game", {}))), ModelConfig(**values.get("model", {})))
     assert policy.parameter_counts()["total"] > 100_000
-
-
-def test_flops_count_the_products() -> None:
-    """Doubling the LSTM adds its own products and those of the layers that read it, nothing else."""
-    policy = Policy(layout(5), SMALL)
-    wide = Policy(layout(5), SMALL.model_copy(update={"lstm": 2 * SMALL.lstm}))
-    d, i = SMALL.lstm, SMALL.lstm_input
-    recurrent = 4 * 2 * d * (i + 2 * d) - 4 * d * (i + d)
-    heads = d * (3 * SMALL.key + 4 + 54 + 1 + 3 * SMALL.auxiliary_hidden)
-    assert flops_per_team_step(wide) - flops_per_team_step(policy) == 2 * 5 * (recurrent + heads)
-    assert flops_per_team_step(policy, present=0.0) < flops_per_team_step(policy, present=0.5)
-    with torch.device("meta"):
-        full = Policy(Layout(GameConfig()), ModelConfig())
-    # At the paper's size nearly all is in the LSTM and in what feeds it: two operations a parameter and hero.
-    assert flops_per_team_step(full, 0.3) == pytest.approx(2 * 5 * PAPER_PARAMETERS, rel=0.25)
 
 
 def test_impossible_sizes_are_refused() -> None:

@@ -62,13 +62,6 @@ def test_schedules_survive_json():
     assert load_schedules(json.loads(json.dumps(dump_schedules(s)))) == s
 
 
-def test_hyperparameters_survive_json():
-    h = hyperparameters_at(SchedulesConfig(), 0)
-    assert Hyperparameters.from_dict(json.loads(json.dumps(h.as_dict()))) == h
-    with pytest.raises(ValueError, match="learning_rate"):
-        Hyperparameters.from_dict({"lr": 1.0})
-
-
 def test_what_no_run_can_use_is_refused():
     with pytest.raises(ValidationError, match="order them"):
         schedule(0, (10, 10, 0, 1), (15, 1, 1, 0))

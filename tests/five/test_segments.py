@@ -103,7 +103,6 @@ def test_a_segment_is_whole_and_in_order():
         np.testing.assert_array_equal(a["behaviour_logp"][:n], np.stack([s.logp for s in steps]))
         np.testing.assert_array_equal(a["behaviour_values"][:n], np.stack([s.values for s in steps]))
         assert a["resets"].tolist() == [steps[0].count == 0] + [False] * (len(a["resets"]) - 1)
-        assert segment.games_ended == (steps[-1].outcome is not None)
 
 
 def test_a_cut_segment_bootstraps_from_the_following_step():

@@ -89,7 +89,7 @@ async def test_bots_need_no_inference() -> None:
 
 def test_opponents_are_bots_or_versions() -> None:
     assert player("scripted").controller == Controller.SCRIPTED
-    assert player("12").version == 12 and player("12").is_policy
+    assert player("12").version == 12
     with pytest.raises(ValueError, match="scripted-hard"):
         player("human")
 

@@ -161,7 +161,6 @@ async def test_recurrence_crosses_samples_segments_and_games() -> None:
     for key in ended:
         parts = of_games(done.segments)[key]
         assert sum(s.steps for s in parts) == 21  # the whole game, its last piece included
-        assert [s.games_ended for s in parts] == [0] * (len(parts) - 1) + [1]
     assert max(s.steps for s in done.segments) == UNROLL * SAMPLES
     assert done.group.progress.recoveries == 0
 
@@ -277,7 +276,7 @@ async def test_rewards_buildings_and_predictions_reach_the_segments(scale: str) 
                     np.testing.assert_allclose(got.arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
                 assert got.reward_sum == pytest.approx(want.reward_sum, rel=1e-4)
                 assert got.reward_square_sum == pytest.approx(want.reward_square_sum, rel=1e-4)
-                assert (got.reward_count, got.games_ended) == (want.reward_count, int(ends))
+                assert got.reward_count == want.reward_count
                 age += got.steps
 
 

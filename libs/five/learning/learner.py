@@ -37,7 +37,8 @@ class RunningRewards(Protocol):
 class LearningPolicy(Protocol):
     """What the learner needs of a policy: `five.model.policy.Policy`, or a stand-in."""
 
-    rewards: Any  # RunningRewards
+    @property
+    def rewards(self) -> RunningRewards: ...
 
     def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: dict[str, Tensor],
                resets: Tensor | None = None) -> UnrolledPolicy: ...

@@ -62,7 +62,6 @@ class Segment:
     reward_count: int
     oldest_version: int
     newest_version: int
-    games_ended: int = 0
 
 
 def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfig, gae_horizon_seconds: float,
@@ -118,7 +117,7 @@ def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfi
         measured = steps.rewards.astype(np.float64)
     versions = arrays["versions"]
     return Segment(arrays, samples, length, float(measured.sum()), float((measured**2).sum()), length * heroes,
-                   int(versions.min()), int(versions.max()), int(isinstance(end, Outcome)))
+                   int(versions.min()), int(versions.max()))
 
 
 def _discounted_sums(rewards: Array, gamma: float, running: Array) -> npt.NDArray[np.float64]:

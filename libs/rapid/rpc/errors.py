@@ -42,12 +42,6 @@ class Exhausted(RpcError):
     code = StatusCode.RESOURCE_EXHAUSTED
 
 
-class Unauthenticated(RpcError):
-    """The call carries no token, or a wrong one."""
-
-    code = StatusCode.UNAUTHENTICATED
-
-
 class MessageTooLarge(ValueError):
     """A message over the limit, refused before it is sent."""
 
