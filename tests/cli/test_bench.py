@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from cli import bench
 from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, table, train
@@ -26,6 +27,13 @@ FIXED = {
     "publish": ("publish.seconds",),
     "train": ("train.hero_steps",),
 }
+
+
+@pytest.fixture(autouse=True)
+def exact_floats():
+    """A benchmark flushes denormal floats to zero, as services do; the tests after it want them back."""
+    yield
+    torch.set_flush_denormal(False)
 
 
 def check(rows, what):
