@@ -19,7 +19,6 @@ class MapNet(nn.Module):
         last = first // 2 if self.pool else first
         self.second = nn.Conv2d(filters, filters, 2) if last >= 2 else None
         last = last - 1 if self.second is not None else last
-        self.positions = (first**2, last**2)
         self.width = filters * last**2
 
     def forward(self, cells: Tensor) -> Tensor:
