@@ -165,7 +165,12 @@ class InferenceClient:
         self._connecting = asyncio.Lock()
         self._closed = False
         self._caller = Caller(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token)
-        self.reconnections = 0
+        self.connections = 0
+
+    @property
+    def reconnections(self) -> int:
+        """How often a stream was made again, whether a request or a silence showed that the last one had ended."""
+        return max(self.connections - 1, 0)
 
     @property
     def target(self) -> str:
@@ -252,6 +257,7 @@ class InferenceClient:
                 try:
                     await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.05), 5.0))
                     self._stream = _Stream(channel)
+                    self.connections += 1
                     return self._stream
                 except TimeoutError as error:
                     await channel.close()
@@ -265,7 +271,6 @@ class InferenceClient:
         if self._stream is stream:
             self._stream = None
             self._at = (self._at + 1) % len(self._addresses)
-            self.reconnections += 1
         await stream.close()
 
     async def close(self) -> None:
