@@ -4,7 +4,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessSpec, Supervisor
 from run.config import RunConfig
 from run.load import apply_overrides, save, validate
+from services.optimizer.config import AGENT_ENVIRONMENT
 
 HOST = "127.0.0.1"
 STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, ended in the opposite one
@@ -87,13 +88,14 @@ def _embedded(folder: Path, key: str) -> EmbeddedRedis:
     return EmbeddedRedis(folder / "redis" / role, append_only=role == "state")
 
 
-def optimizer_group(config: RunConfig, path: str) -> list[str]:
-    """The command of all optimizers, ranks of one group, under torchrun's elastic agent: when one is lost it starts
-    all of them again."""
+def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> ProcessSpec:
+    """All optimizers, ranks of one group, under torchrun's elastic agent: when one is lost it starts all of them
+    again."""
     settings = config.services.optimizer
-    return [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
+    argv = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
             str(settings.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint",
             settings.rendezvous, "--local-addr", HOST, "-m", "services.optimizer", "--config", path]
+    return ProcessSpec("optimizers", argv, {**env, **AGENT_ENVIRONMENT}, None, SERVERS)
 
 
 @dataclass
@@ -170,7 +172,7 @@ class LocalCluster:
         if services.rollout.environment == "remote":
             specs += [spec("dota_env", i, SERVERS, a) for i, a in enumerate(services.dota_env.addresses)]
         if services.optimizer.optimizers > 1:
-            specs.append(ProcessSpec("optimizers", optimizer_group(self.config, path), env, None, SERVERS))
+            specs.append(optimizer_group(self.config, path, env))
         else:
             specs.append(spec("optimizer", 0, SERVERS))
         specs += [spec("rollout", i, PLAYERS) for i in range(services.rollout.processes)]

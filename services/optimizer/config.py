@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+# What torchrun's agent has to find in its environment: a new store for every generation of the group.
+AGENT_ENVIRONMENT = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 
 class OptimizerConfig(BaseModel):
     """One pool of optimizers that average their gradients (Berner et al. 2019, section 4.1)."""

@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from services.optimizer.config import AGENT_ENVIRONMENT
+
 TIMEOUT = timedelta(seconds=120)  # a lost rank ends the others' wait; the agent then restarts the group
 
 
@@ -63,11 +65,16 @@ def device_of(configured: str) -> torch.device:
 def join(device: torch.device) -> Group:
     """The group that torchrun's environment describes; alone without one. NCCL on GPUs, gloo on CPUs.
 
-    Decisions go through a gloo group of their own, so that they need no GPU synchronisation.
+    Decisions go through a gloo group of their own, so that they need no GPU synchronisation. Raises RuntimeError when
+    the agent lends its own store: it keeps that store when it starts the group again, and the new ranks would look for
+    each other at the addresses of the dead ones.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         return ALONE
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        settings = " ".join(f"{name}={value}" for name, value in AGENT_ENVIRONMENT.items())
+        raise RuntimeError(f"torchrun must be started with {settings} in its environment")
     if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 import redis
+import torch
 
 from cli.cluster import free_ports, optimizer_group
 from five.config import BufferConfig, LearnerConfig
@@ -25,11 +26,12 @@ from rapid.store.leases import Instance
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
-from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
+from rapid.supervisor import ProcessState, Supervisor
 from run.config import RunConfig, ServicesConfig
 from run.load import save
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.config import OptimizerConfig
+from services.optimizer.group import join
 from services.rollout.sender import Sender
 from tests.services.test_optimizer import GAME, LAYOUT, MODEL, UNROLL, segment
 
@@ -63,9 +65,8 @@ class Cluster:
         self.versions = ParameterStore(client, client, "trial", self.config.store, BlobStore(self.config.blobs.url))
         self.checkpoints = Checkpoints(BlobStore(self.config.blobs.url), self.config.name, 3)
         self.supervisor = Supervisor(folder / "logs", None)
-        self.supervisor.start(ProcessSpec("optimizers", optimizer_group(self.config, str(path)),
-                                          {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"},
-                                          grace_seconds=GRACE))
+        self.supervisor.start(optimizer_group(
+            self.config, str(path), {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"}))
         self.accepted = [0, 0]
         self._ending = threading.Event()
         self._feeder = threading.Thread(target=lambda: asyncio.run(self._feed()))
@@ -187,6 +188,13 @@ try:
 except RuntimeError:
     os._exit(3)  # gloo's threads of a broken group may abort an orderly exit
 """
+
+
+def test_an_agent_that_keeps_its_store_over_restarts_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    with pytest.raises(RuntimeError, match="TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"):
+        join(torch.device("cpu"))
 
 
 def test_a_lost_rank_does_not_hang_the_other() -> None:
