@@ -38,7 +38,7 @@ enum class Attribute : std::uint8_t { Str, Agi, Int };
 enum class MoveCap : std::uint8_t { None, Ground, Fly };
 enum class Lane : std::int8_t { None = -1, Top = 0, Mid = 1, Bot = 2 };
 
-// What a primary action reads besides delay (FS 5, Table 5 of the paper).
+// What a primary action reads besides delay (Berner et al. 2019, table 5).
 enum class TargetType : std::uint8_t { None, Point, Unit, UnitOffset, Teleport, Ward };
 
 // One row of units.json, or a hero's body at level 1. Lengths in world units, times in seconds.

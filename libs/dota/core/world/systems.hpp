@@ -177,7 +177,7 @@ void reveal_effects(Context& c);  // after update_vision(): what areas and bolts
 // ---------------------------------------------------------------------------------------------------
 void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero
 void step_game(Context& c,
-               const std::array<Command, kMaxHeroes>& commands);  // one timestep: 4 frames, FS 24's offset
+               const std::array<Command, kMaxHeroes>& commands);  // one timestep: 4 frames, one step late
 std::uint64_t hash_world(const World& w);
 int mid_lane_assigned(const Context& c, const HeroState& h);
 // Adds to a hero's (or every hero of a team's) signal since the last observation.

@@ -313,7 +313,7 @@ struct HeroState {
   float seen_at[kTeams] = {-99, -99};
   std::array<float, kTeams> damage_credit_until{};
   std::array<float, kMaxHeroes> hurt_by{};  // game time of the last damage from each hero, for assists and kills
-  Command pending, previous;  // pending: applied in the next step (FS 24); previous: what was last sampled
+  Command pending, previous;                // pending: applied in the next step; previous: what was last sampled
   std::int16_t previous_target_slot = -1;
   std::array<float, kSignals> signals{};
   float prev_hp_frac = 1, prev_mana_frac = 1;
@@ -434,7 +434,7 @@ struct GameSettings {
   // Consumables the scripted buyer keeps in stock (charges held) until the game time given.
   int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;
   float consumables_until_s = 600;
-  // Randomisation (FS 17): standard deviations as fractions, probabilities; all 0 = off.
+  // Randomisation: standard deviations as fractions, probabilities; all 0 = off.
   float random_stats = 0, random_gold = 0, random_xp = 0, random_level = 0, random_item_drop = 0,
         random_item_insert = 0, random_lane = 0, random_skill = 0, random_roshan = 0;
   const ActionVocabulary* actions = nullptr;  // what Command::action indexes; owned by whoever made the game
