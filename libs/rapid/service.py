@@ -25,7 +25,7 @@ from rapid.store.connection import connect, require_reachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
 from rapid.telemetry.logs import configure_logs
-from rapid.telemetry.metrics import PROCESS_INFO, MetricsServer, start_metrics_server
+from rapid.telemetry.metrics import MetricsServer, identify, start_metrics_server
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Service(Generic[C]):
         telemetry = self.config.telemetry
         port = telemetry.metrics_port if self.arguments.metrics_port is None else self.arguments.metrics_port
         self._metrics = start_metrics_server(port, telemetry.metrics_host)
-        PROCESS_INFO.labels(self.config.name, self.kind, self.id).set(1)
+        identify(self.config.name, self.kind, self.id)
         self._lease.metrics_address = f"{_reachable(telemetry.metrics_host)}:{self._metrics.port}"
         self.lifecycle.install()
         self.lifecycle.watch(self.state, self.config.lifecycle.poll_seconds)

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any, TextIO
 
 from rapid.config import TelemetryConfig
+from rapid.telemetry.metrics import LOGGED
 
 _context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never changed in place
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
@@ -79,12 +80,19 @@ class TextFormatter(_Formatter):
         return self.clean(line)
 
 
+def _count(record: logging.LogRecord) -> bool:
+    if record.levelno >= logging.WARNING:
+        LOGGED.labels("warning" if record.levelno < logging.ERROR else "error").inc()
+    return True
+
+
 def configure_logs(config: TelemetryConfig, run: str = "", service: str = "", identity: str = "",
                    secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
     """Sets up logging of the process, once. ``secrets`` never appear in a record, wherever they were put."""
     base = {k: v for k, v in (("run", run), ("service", service), ("id", identity)) if v}
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter((JsonFormatter if config.log_json else TextFormatter)(base, secrets))
+    handler.addFilter(_count)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(config.log_level.upper())

@@ -4,18 +4,46 @@ A service defines its metrics at the top of a module with ``counter``, ``gauge``
 are what docs/metrics.md and the dashboards' check are made from.
 """
 
+import math
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import Metric
+from prometheus_client.process_collector import ProcessCollector
 
-REGISTRY = CollectorRegistry(auto_describe=True)
+prometheus_client.disable_created_metrics()  # a second series for each counter, which nothing reads
+
+
+class Page(CollectorRegistry):
+    """The metrics of this process. ``common`` are labels that every sample gets when it is read: which run it is of,
+    so that runs which share a Prometheus can be told apart however it finds them, and which kind of service."""
+
+    def __init__(self) -> None:
+        super().__init__(auto_describe=True)
+        self.common: dict[str, str] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics, with the common labels."""
+        for family in super().collect():
+            if not self.common:
+                yield family
+                continue
+            # A family may be the metric's own: what is changed is a copy.
+            labelled = Metric(family.name, family.documentation, family.type, family.unit)
+            labelled.samples = [sample._replace(labels={**self.common, **sample.labels}) for sample in family.samples]
+            yield labelled
+
+
+REGISTRY = Page()
+COMMON_LABELS = ("run", "kind")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-UNITS = ("total", "seconds", "bytes", "ratio", "versions", "steps", "samples", "games", "segments", "sessions",
-         "requests", "count", "info", "per_second", "rating", "rate", "norm", "loss", "reward", "nats")
+UNITS = ("total", "seconds", "timestamp_seconds", "bytes", "ratio", "versions", "steps", "samples", "games",
+         "segments", "sessions", "instances", "state", "info", "rating", "rate", "norm", "loss", "reward", "nats",
+         "flop")
 
 Kind = Literal["counter", "gauge", "histogram"]
 # Latencies from 100 µs to 10 s.
@@ -76,6 +104,12 @@ def histogram(service: str, what: str, unit: str, meaning: str, labels: Sequence
                      buckets=tuple(buckets))
 
 
+def unknown(gauge: Gauge) -> Gauge:
+    """``gauge`` as NaN until it is set: nothing has been measured, which is not the same as zero."""
+    gauge.set(math.nan)
+    return gauge
+
+
 def definitions() -> list[Definition]:
     """Every metric that the modules imported so far define, by service and name."""
     with _lock:
@@ -118,8 +152,17 @@ def start_metrics_server(port: int, host: str = "127.0.0.1") -> MetricsServer:
     return MetricsServer(server, thread)
 
 
+# Memory, CPU time, file descriptors and start time under their usual names (process_...), where the system tells.
+ProcessCollector(registry=REGISTRY)
 PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
                      ("run", "kind", "id"))
+LOGGED = counter("process", "log_records", "Log records by level, warnings and worse.", ("level",))
+
+
+def identify(run: str, kind: str, identity: str) -> None:
+    """Says which run, kind of service and instance this process is; its metrics carry run and kind from then on."""
+    REGISTRY.common = {"run": run, "kind": kind}
+    PROCESS_INFO.labels(run, kind, identity).set(1)
 
 
 def reference() -> str:
