@@ -64,8 +64,10 @@ async def take_in(service: Service[RunConfig], training: Training, layout: Layou
     host = address.rpartition(":")[0]
     service.announce(f"{host}:{server.port}")
     log.info("takes segments of %d heroes in at %s:%d", heroes, host, server.port)
+    meter = metrics.BufferMeter()
     while learning.is_alive():
-        metrics.show_buffer(training.intake.buffer.statistics())
+        buffer = training.intake.buffer
+        meter.show(buffer.statistics(), buffer.ages(training.version))
         await asyncio.sleep(0.5)
     await server.stop(0.5)
 

@@ -1,46 +1,143 @@
-"""What an optimizer shows on its metrics page."""
+"""What an optimizer shows on its metrics page.
 
+The loss, entropy and gradient are means over the gradient steps of the newest version; hyperparameters are those that
+the version was made with.
+"""
+
+import time
+from collections.abc import Mapping
 from typing import Any
 
-from five.learning.buffer import BufferStatistics
-from rapid.telemetry.metrics import counter, gauge, histogram
+import numpy as np
+import numpy.typing as npt
 
-STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timestep when it is consumed, in versions.",
-                      buckets=(0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64))
-REUSE = gauge("optimizer", "sample_reuse", "ratio", "Samples consumed over samples received in the last five minutes.")
-VERSION = gauge("optimizer", "version", "versions", "Newest version this optimizer has made.")
+from five.config import BufferConfig
+from five.learning.buffer import BufferStatistics, DropReason
+from rapid.telemetry.metrics import counter, gauge, histogram, unknown
+
+STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timestep when it is consumed: the version "
+                      "being made minus the one that acted.", buckets=(0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64))
+REUSE = unknown(gauge("optimizer", "sample_reuse", "ratio",
+                      "Samples consumed over samples received in the last five minutes."))
+REUSE_TARGET = unknown(gauge("optimizer", "sample_reuse_target", "ratio", "Sample reuse that pacing aims at."))
+RECEIVED = counter("optimizer", "received_samples", "Samples taken into the buffer.")
+CONSUMED = counter("optimizer", "consumed_samples", "Samples drawn into batches, each time counted.")
+SEGMENTS = counter("optimizer", "received_segments", "Segments that came in, by verdict: accepted, duplicate, too_old.",
+                   ("verdict",))
+HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps taken into the buffer.")
+BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
+BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
+BUFFER_LIMIT = unknown(gauge("optimizer", "buffer_capacity", "samples", "Samples that the buffer has room for."))
+BUFFER_NEEDED = unknown(gauge("optimizer", "buffer_needed", "samples", "Samples without which no batch is drawn."))
+BUFFER_AGE = gauge("optimizer", "buffer_age", "versions", "Age of the newest step of the samples in the buffer: mean, "
+                   "median, p95, oldest.", ("statistic",))
+DROPPED = counter("optimizer", "dropped_samples", "Samples that left the buffer, or were not let in: used or unused "
+                  "when the ring turned over them, too_old, too_large.", ("reason",))
+
+VERSION = unknown(gauge("optimizer", "version", "versions", "Newest version this optimizer has made."))
+VERSION_TIME = unknown(gauge("optimizer", "version", "timestamp_seconds", "When the newest version was made or "
+                             "resumed from, in seconds since 1970."))
 STEPS = counter("optimizer", "gradient_steps", "Gradient steps taken.")
 SKIPPED = counter("optimizer", "skipped_steps", "Gradient steps left out because something was not finite.")
 STEP_SECONDS = histogram("optimizer", "step", "seconds", "Time of one gradient step.")
 WAIT_SECONDS = counter("optimizer", "waited_seconds", "Seconds without a batch to learn from.")
-PUBLISH_SECONDS = histogram("optimizer", "publish", "seconds", "Time to checkpoint and publish a version.")
-SEGMENTS = counter("optimizer", "received_segments", "Segments that came in, by verdict.", ("verdict",))
-HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps taken into the buffer.")
-BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
-BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
-DROPPED = gauge("optimizer", "dropped", "samples", "Samples that left the buffer since the start, by reason.",
-                ("reason",))
-LEARNING = gauge("optimizer", "learning", "count", "Means over the last version of what the learner measures.",
-                 ("what",))
+PUBLISH_SECONDS = histogram("optimizer", "publish", "seconds", "Time to checkpoint and publish a version.",
+                            buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120))
+CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written.")
+CHECKPOINT_TIME = unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
+                                "written or resumed from, in seconds since 1970."))
+OPTIMIZERS = unknown(gauge("optimizer", "group", "instances", "Optimizers that average their gradients."))
 
-SHOWN = ("entropy", "approx_kl", "clip_fraction", "explained_variance", "loss", "loss_policy", "loss_value",
-         "gradient_norm", "gradient_clipped_fraction", "learning_rate", "entropy_coefficient", "team_spirit",
-         "gae_horizon_seconds", "reward_std")
+FLOP = counter("optimizer", "flop", "Floating point operations of this optimizer's gradient steps: matrix products and "
+               "convolutions, a multiplication and an addition counting as two.")
+RUN_FLOP = unknown(gauge("optimizer", "run", "flop", "Floating point operations of all optimizers' gradient steps since "
+                         "the run began; 8.64e19 are a PFLOP/s-day."))
+
+LOSS = gauge("optimizer", "term", "loss", "The loss and its terms: total, policy, value, entropy, and the auxiliary "
+             "heads.", ("term",))
+ENTROPY = unknown(gauge("optimizer", "entropy", "nats", "Entropy of the action and the parameters that it uses."))
+KL = unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that acted."))
+CLIPPED = unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is outside the "
+                        "clip range."))
+EXPLAINED = unknown(gauge("optimizer", "explained_variance", "ratio", "Share of the returns' variance that the value "
+                          "head explains."))
+GRADIENT = unknown(gauge("optimizer", "gradient", "norm", "Norm of the averaged gradient before it is clipped."))
+GRADIENT_CLIPPED = unknown(gauge("optimizer", "gradient_clipped", "ratio", "Share of gradient elements that were "
+                                 "clipped."))
+REWARD_STD = unknown(gauge("optimizer", "deviation", "reward", "Running standard deviation that rewards are divided "
+                           "by."))
+LEARNING_RATE = unknown(gauge("optimizer", "learning", "rate", "Learning rate; 0 while it is held."))
+ENTROPY_COEFFICIENT = unknown(gauge("optimizer", "entropy_coefficient", "ratio", "Weight of the entropy in the loss."))
+TEAM_SPIRIT = unknown(gauge("optimizer", "team_spirit", "ratio", "Share of a hero's reward that is its team's."))
+GAE_HORIZON = unknown(gauge("optimizer", "gae_horizon", "seconds", "Horizon of the discount, in game time."))
+
+SHOWN = {
+    "entropy": ENTROPY, "approx_kl": KL, "clip_fraction": CLIPPED, "explained_variance": EXPLAINED,
+    "gradient_norm": GRADIENT, "gradient_clipped_fraction": GRADIENT_CLIPPED, "reward_std": REWARD_STD,
+    "learning_rate": LEARNING_RATE, "entropy_coefficient": ENTROPY_COEFFICIENT, "team_spirit": TEAM_SPIRIT,
+    "gae_horizon_seconds": GAE_HORIZON, "reuse_recent": REUSE}
+VERDICTS = ("accepted", "duplicate", "too_old")
+
+# A series that begins with its first event has no rate before the second.
+for _verdict in VERDICTS:
+    SEGMENTS.labels(_verdict)
+for _reason in DropReason:
+    DROPPED.labels(str(_reason))
 
 
-def show_version(record: dict[str, Any]) -> None:
+def show_limits(config: BufferConfig, batch_samples: int, optimizers: int) -> None:
+    """What the configuration asks for, beside what is."""
+    REUSE_TARGET.set(config.sample_reuse)
+    BUFFER_LIMIT.set(config.capacity_samples)
+    BUFFER_NEEDED.set(max(config.minimum_samples, batch_samples))
+    OPTIMIZERS.set(optimizers)
+
+
+def show_start(version: int, checkpointed: bool) -> None:
+    """The version that learning goes on from."""
+    VERSION.set(version)
+    VERSION_TIME.set(time.time())
+    if checkpointed:
+        CHECKPOINT_TIME.set(time.time())
+
+
+def show_checkpoint() -> None:
+    """A checkpoint was written."""
+    CHECKPOINTS.inc()
+    CHECKPOINT_TIME.set(time.time())
+
+
+def show_version(record: Mapping[str, Any]) -> None:
     """Brings the gauges to a version's record."""
     VERSION.set(record["version"])
-    if record.get("reuse_recent") is not None:
-        REUSE.set(record["reuse_recent"])
-    for name in SHOWN:
-        if name in record:
-            LEARNING.labels(name).set(record[name])
+    VERSION_TIME.set(time.time())
+    for name, metric in SHOWN.items():
+        if record.get(name) is not None:
+            metric.set(record[name])
+    for name, value in record.items():
+        if name == "loss":
+            LOSS.labels("total").set(value)
+        elif name.startswith("loss_"):
+            LOSS.labels(name.removeprefix("loss_")).set(value)
+    if record.get("flop") is not None:
+        RUN_FLOP.set(record["flop"])
 
 
-def show_buffer(statistics: BufferStatistics) -> None:
-    """Brings the gauges to the buffer's counts."""
-    BUFFER_SAMPLES.set(statistics.samples)
-    BUFFER_BYTES.set(statistics.nbytes)
-    for reason, count in statistics.dropped.items():
-        DROPPED.labels(str(reason)).set(count)
+class BufferMeter:
+    """Brings the page up to the buffer's counts, which begin with the buffer."""
+
+    def __init__(self) -> None:
+        self._shown = BufferStatistics()
+
+    def show(self, statistics: BufferStatistics, ages: npt.NDArray[np.int32]) -> None:
+        """Counts what left since the last call. ``ages`` int32 [n]: of the samples held, in versions."""
+        before, self._shown = self._shown, statistics
+        for reason, count in statistics.dropped.items():
+            DROPPED.labels(str(reason)).inc(count - before.dropped[reason])
+        BUFFER_SAMPLES.set(statistics.samples)
+        BUFFER_BYTES.set(statistics.nbytes)
+        if len(ages):
+            middle, high = np.quantile(ages, (0.5, 0.95)).tolist()
+            for name, value in (("mean", float(ages.mean())), ("median", middle), ("p95", high),
+                                ("oldest", float(ages.max()))):
+                BUFFER_AGE.labels(name).set(value)

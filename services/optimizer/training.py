@@ -65,6 +65,8 @@ class Training:
     window: Window = field(default_factory=Window)
     reuse: ReuseMeter = field(default_factory=ReuseMeter)
     fingerprint: int = 0  # of the newest version's parameters, where there are others to compare it with
+    flop: float = 0.0  # of this optimizer since it started; on rank 0 also all that came before
+    _flop_a_step: int = 0
     _received: int = 0
     _hero_steps: float = 0.0
 
@@ -81,6 +83,8 @@ class Training:
                                    f"({error}): blobs.url must be a place that all of them share") from None
             self.learner.load_state_dict(tensors, extra["learner"])
             self.intake.pacer.load_state_dict(extra["pacer"])
+        page.show_start(self.version, checkpointed=True)
+        page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
         self.intake.version = self.version
         self._received = self.intake.pacer.received
         (self._hero_steps,) = self.group.total([self.intake.hero_steps])
@@ -95,6 +99,7 @@ class Training:
             self.intake.pacer.load_state_dict(extra["pacer"])
             self.intake.buffer.load_state_dict(extra["buffer"])
             self.intake.hero_steps = int(extra["hero_steps"])
+            self.flop = float(extra.get("flop", 0.0))
             # Versions after the checkpoint exist and never change: numbering goes on behind them.
             self.version = max(checkpoint, head if head is not None else -1)
             self.desk.event("optimizer.resumed", {
@@ -107,7 +112,7 @@ class Training:
             raise RuntimeError(
                 f"the run has version {head} but no checkpoint: the blob store (blobs.url) is not the one it was "
                 "started with. Point it there, or start a run with another name")
-        self._save(0)
+        self._save(0, 0.0)
         self._publish()
         return 0
 
@@ -133,6 +138,7 @@ class Training:
             if rewards.count:
                 self.learner.add_rewards(rewards.count, rewards.total, rewards.squares)
             assert drawn is not None
+            self._flop_a_step = self._flop_a_step or self.learner.flops(drawn.arrays)
             metrics = self.learner.step(drawn.arrays, hyper)
             idle_since = time.monotonic()
             self._show(metrics, drawn.staleness, idle_since - began)
@@ -143,9 +149,9 @@ class Training:
             if self.window.steps == self.config.gradient_steps_per_iteration:
                 self._next_version(hyper)
                 hyper = self._hyperparameters()
-        (hero_steps,) = self.group.total([self.intake.hero_steps])
+        hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
-            self._save(int(hero_steps))
+            self._save(int(hero_steps), flop)
 
     def _hyperparameters(self) -> Hyperparameters:
         """Those of the present version, as rank 0 reads the schedules: the same for all."""
@@ -156,6 +162,9 @@ class Training:
         page.STEPS.inc()
         page.SKIPPED.inc(metrics["skipped"])
         page.STEP_SECONDS.observe(seconds)
+        page.CONSUMED.inc(self.config.batch_samples)
+        page.FLOP.inc(self._flop_a_step)
+        self.flop += self._flop_a_step
         for age in staleness[staleness >= 0].tolist():
             page.STALENESS.observe(age)
 
@@ -163,6 +172,7 @@ class Training:
         received = self.intake.pacer.received
         if received != self._received:
             self.reuse.on_received(received - self._received, time.monotonic())
+            page.RECEIVED.inc(received - self._received)
             self._received = received
 
     def _next_version(self, hyper: Hyperparameters) -> None:
@@ -171,11 +181,11 @@ class Training:
         self.version += 1
         self._compare()
         pacer = self.intake.pacer
-        hero_steps, consumed_hero_steps, received, consumed = self.group.total(
-            [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed])
+        hero_steps, consumed_hero_steps, received, consumed, flop = self.group.total(
+            [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed, self.flop])
         if self.group.rank == 0:
             if self.version % self.checkpoint_every == 0:
-                self._save(int(hero_steps))
+                self._save(int(hero_steps), flop)
             self._publish()
         self.intake.version = self.version
         now = time.monotonic()
@@ -183,7 +193,7 @@ class Training:
         statistics = self.intake.buffer.statistics()
         record |= {
             "reuse": consumed / max(received, 1), "reuse_recent": self.reuse.value(now), "hero_steps": int(hero_steps),
-            "hero_steps_per_second": (hero_steps - self._hero_steps) / record["seconds"],
+            "flop": flop, "hero_steps_per_second": (hero_steps - self._hero_steps) / record["seconds"],
             "consumed_per_second": consumed_hero_steps / record["seconds"],
             "buffer_samples": statistics.samples, "buffer_bytes": statistics.nbytes,
             "dropped": {str(k): v for k, v in statistics.dropped.items()},
@@ -207,13 +217,14 @@ class Training:
             raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({self.fingerprint:x} here, "
                                f"{first:x} on optimizer 0); the group starts again from the last checkpoint")
 
-    def _save(self, hero_steps: int) -> None:
+    def _save(self, hero_steps: int, flop: float) -> None:
         extra = {
             "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(),
             "buffer": self.intake.buffer.state_dict(), "hero_steps": hero_steps,
-            "schedules": dump_schedules(self.desk.schedules()),
+            "flop": flop, "schedules": dump_schedules(self.desk.schedules()),
         }
         self.checkpoints.save(self.version, self.learner.state_dict(), extra)
+        page.show_checkpoint()
 
     def _publish(self) -> None:
         hyper = hyperparameters_at(self.desk.schedules(), self.version)

@@ -10,6 +10,7 @@ import pytest
 from rapid.config import TelemetryConfig
 from rapid.telemetry import metrics
 from rapid.telemetry.logs import configure_logs, fields
+from rapid.telemetry.pages import start_pages
 
 
 def test_metrics_follow_the_scheme_and_are_served() -> None:
@@ -29,14 +30,14 @@ def test_metrics_follow_the_scheme_and_are_served() -> None:
     values = metrics.snapshot()
     assert values["five_tested_hero_steps_total"] == 7 and values["five_tested_sample_reuse_ratio"] == 1.25
     assert values["five_tested_wait_seconds_count"] == 1
-    server = metrics.start_metrics_server(0)
+    server = start_pages(0)
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=5) as page:
             text = page.read().decode()
         assert 'five_tested_hero_steps_total{side="radiant"} 3.0' in text
         assert "# HELP five_tested_sample_reuse_ratio Reuse of the tests." in text
         with pytest.raises(OSError, match="telemetry.metrics_port to a free port"):
-            metrics.start_metrics_server(server.port)
+            start_pages(server.port)
     finally:
         server.close()
 
@@ -53,9 +54,9 @@ def test_metrics_outside_the_scheme_are_refused(arguments: tuple[str, str, str, 
 
 
 def test_a_metric_is_defined_once() -> None:
-    metrics.gauge("tested", "once", "count", "First.")
-    with pytest.raises(ValueError, match="five_tested_once_count is defined twice"):
-        metrics.gauge("tested", "once", "count", "Second.")
+    metrics.gauge("tested", "once", "games", "First.")
+    with pytest.raises(ValueError, match="five_tested_once_games is defined twice"):
+        metrics.gauge("tested", "once", "games", "Second.")
 
 
 def lines(config: TelemetryConfig, write: object) -> list[str]:

@@ -161,6 +161,12 @@ class SampleBuffer:
         with self._lock:
             return self._expire(current_version)
 
+    def ages(self, current_version: int) -> npt.NDArray[np.int32]:
+        """int32 [n], in the order they came: versions from the newest step of each sample held to the present one."""
+        with self._lock:
+            newest = [int(self._at(i).versions.max()) for i in range(self._count)]
+        return current_version - np.array(newest, np.int32)
+
     def statistics(self) -> BufferStatistics:
         """A copy of the counts."""
         with self._lock:

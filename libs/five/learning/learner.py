@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from five.compute import count_flops
 from five.config import LearnerConfig
 from five.learning.clip import ElementClip
 from five.learning.ppo import Loss, Reduce, UnrolledPolicy, ppo_loss
@@ -175,6 +176,21 @@ class Learner:
         return {**dict(zip(metrics, values, strict=True)), "skipped": float(skipped), "held": float(held),
                 "learning_rate": 0.0 if held else hyper.learning_rate,
                 "entropy_coefficient": hyper.entropy_coefficient, "reward_std": self.policy.rewards.std()}
+
+    def flops(self, batch: Mapping[str, Array | Tensor]) -> int:
+        """Floating point operations of a gradient step on ``batch``, as `step` takes it: the forward and backward
+        passes of this optimizer (`five.compute.count_flops`). They are run to be counted; nothing has changed after."""
+        observation, state, learning = split_batch(self._to_device(batch))
+
+        def passes() -> None:
+            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"])
+            # Where advantages are normalised over all optimizers these alone do: no operation that counts.
+            loss = ppo_loss(unrolled, learning, self.config, 0.0, None)
+            loss.total.backward()  # type: ignore[no-untyped-call]
+
+        flops = count_flops(passes)
+        self._gradient.zero_()
+        return flops
 
     def state_dict(self) -> dict[str, Tensor]:
         """Everything that the next step depends on, as named tensors: ``policy/``, ``adam/`` (m, v and step by
