@@ -32,6 +32,18 @@ TLS of gRPC and of Redis, either from cert-manager or from a Secret that is ther
 {{- end }}
 {{- end }}
 
+{{/* What both certificates are issued with. */}}
+{{- define "five.tls.issued" -}}
+duration: {{ .Values.tls.certManager.duration }}
+renewBefore: {{ .Values.tls.certManager.renewBefore }}
+privateKey:
+  algorithm: ECDSA
+  size: 256
+  rotationPolicy: Always
+issuerRef:
+  {{- toYaml .Values.tls.certManager.issuerRef | nindent 2 }}
+{{- end }}
+
 {{/* Volumes of a service's pod. Call with the root. */}}
 {{- define "five.tls.volumes" -}}
 {{- if .Values.tls.grpc.enabled }}

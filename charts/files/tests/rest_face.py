@@ -1,0 +1,60 @@
+"""The controller's REST face: alive, ready, and open only to a token.
+
+usage: rest_face.py URL SECONDS     tokens from FIVE_TOKEN and FIVE_VIEWER_TOKEN
+"""
+
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+
+
+def ask(url, token="", method="GET"):
+    """Status and body of a request."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers, method=method), timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def until(url, seconds, token=""):
+    """The body, once the answer is 200. Ends the test with the last answer when it does not come in time."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            status, body = ask(url, token)
+        except OSError as error:
+            status, body = 0, str(error)
+        if status == 200:
+            return body
+        if time.monotonic() > end:
+            sys.exit(f"{url}: {status} {body} after {seconds:g} s")
+        time.sleep(1)
+
+
+def expect(url, status, token="", method="GET"):
+    """Ends the test when the answer's status is another."""
+    found, body = ask(url, token, method)
+    if found != status:
+        sys.exit(f"{method} {url}: {found} {body}, expected {status}")
+
+
+def main(url, seconds):
+    until(f"{url}/healthz", seconds)
+    until(f"{url}/readyz", seconds)
+    status = json.loads(until(f"{url}/v1/status", seconds, os.environ["FIVE_TOKEN"]))
+    print(f"run {status['run']}: {status['status']}, version {status['version']}, services {status['services']}")
+    expect(f"{url}/v1/status", 401)
+    viewer = os.environ.get("FIVE_VIEWER_TOKEN")
+    if viewer:
+        expect(f"{url}/v1/status", 200, viewer)
+        expect(f"{url}/v1/pause", 403, viewer, "POST")
+    print("the REST face answers, and only to a token")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1].rstrip("/"), float(sys.argv[2]))

@@ -1,0 +1,181 @@
+{{/*
+Network policies. Who calls whom is said once, in five.network.graph; both ends' policies are made from it.
+*/}}
+
+{{/* Whether the release runs the Redis of a role. Call with (dict "root" $ "role" "state"); "true" or empty. */}}
+{{- define "five.network.ownRedis" -}}
+{{- if not (index .root.Values.redis.external .role).host }}true{{ end -}}
+{{- end }}
+
+{{/* Component -> components that it calls, as YAML. Call with the root. */}}
+{{- define "five.network.graph" -}}
+{{- $stores := list -}}
+{{- range $role := list "state" "params" -}}
+{{- if include "five.network.ownRedis" (dict "root" $ "role" $role) -}}
+{{- $stores = append $stores (printf "redis-%s" $role) -}}
+{{- end -}}
+{{- end -}}
+{{- $games := ternary (list "dota-env") (list) (eq .Values.dotaEnv.mode "deployment") -}}
+{{- $evaluator := ternary (list "evaluator") (list) .Values.evaluator.enabled -}}
+rollout: {{ concat (list "inference" "optimizer" "opponents") $games $stores | toJson }}
+inference: {{ $stores | toJson }}
+optimizer: {{ concat (list "optimizer") $stores | toJson }}
+opponents: {{ $stores | toJson }}
+controller: {{ $stores | toJson }}
+{{- if .Values.evaluator.enabled }}
+evaluator: {{ concat (list "inference") $stores | toJson }}
+{{- end }}
+{{- if $games }}
+dota-env: {{ $stores | toJson }}
+{{- end }}
+{{- if .Values.tests.enabled }}
+test: {{ concat (list "controller" "inference" "optimizer" "opponents") $games $evaluator $stores | toJson }}
+{{- end }}
+{{- end }}
+
+{{/* Ports at which a component is called, as YAML. Call with (dict "root" $ "component" "x"). */}}
+{{- define "five.network.ports" -}}
+{{- if eq .component "controller" -}}
+- {port: http, protocol: TCP}
+{{- else if hasPrefix "redis-" .component -}}
+- {port: redis, protocol: TCP}
+{{- else if eq .component "optimizer" -}}
+{{- range $rank := until (int .root.Values.optimizer.ranksPerPod) }}
+- {port: {{ add 50051 $rank }}, protocol: TCP}
+{{- end }}
+{{- else -}}
+- {port: grpc, protocol: TCP}
+{{- end }}
+{{- end }}
+
+{{/* Whether a component reads or writes blobs. Call with the component; "true" or empty. */}}
+{{- define "five.network.usesBlobs" -}}
+{{- if has . (list "inference" "optimizer" "controller" "evaluator") }}true{{ end -}}
+{{- end }}
+
+{{/* One peer that is a component of this release. Call with (dict "root" $ "component" "x"). */}}
+{{- define "five.network.peer" -}}
+- podSelector:
+    matchLabels:
+      {{- include "five.selectorLabels" . | nindent 6 }}
+{{- end }}
+
+{{/* The policy of one component. Call with (dict "root" $ "component" "x"). */}}
+{{- define "five.network.policy" -}}
+{{- $root := .root -}}
+{{- $component := .component -}}
+{{- $policy := $root.Values.networkPolicy -}}
+{{- $graph := include "five.network.graph" $root | fromYaml -}}
+{{- $callers := list -}}
+{{- range $caller, $called := $graph -}}
+{{- if and (has $component $called) (ne $caller $component) -}}
+{{- $callers = append $callers $caller -}}
+{{- end -}}
+{{- end -}}
+{{- $calls := get $graph $component | default list -}}
+{{- $isRedis := hasPrefix "redis-" $component -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ include "five.componentName" . }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "five.labels" . | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "five.selectorLabels" . | nindent 6 }}
+  policyTypes: [Ingress, Egress]
+  {{- if or $callers (has $component $calls) (not (has $component (list "test"))) }}
+  ingress:
+    {{- if $callers }}
+    - from:
+        {{- range $caller := $callers }}
+        {{- include "five.network.peer" (dict "root" $root "component" $caller) | nindent 8 }}
+        {{- end }}
+      ports:
+        {{- include "five.network.ports" . | trim | nindent 8 }}
+    {{- end }}
+    {{- if has $component $calls }}
+    # The ranks of one group: the rendezvous, and ports that gloo and NCCL pick for each pair.
+    - from:
+        {{- include "five.network.peer" . | nindent 8 }}
+    {{- end }}
+    {{- if and (eq $component "controller") $policy.controllerFrom }}
+    - from:
+        {{- toYaml $policy.controllerFrom | nindent 8 }}
+      ports:
+        {{- include "five.network.ports" . | trim | nindent 8 }}
+    {{- end }}
+    {{- if and $policy.metricsFrom (not $isRedis) }}
+    - from:
+        {{- toYaml $policy.metricsFrom | nindent 8 }}
+      ports:
+        {{- range $port := include "five.network.metricsPorts" . | fromYamlArray }}
+        - {port: {{ $port }}, protocol: TCP}
+        {{- end }}
+    {{- end }}
+  {{- end }}
+  {{- if $isRedis }}
+  egress: []
+  {{- else }}
+  egress:
+    {{- range $called := $calls }}
+    - to:
+        {{- include "five.network.peer" (dict "root" $root "component" $called) | nindent 8 }}
+      {{- if ne $called $component }}
+      ports:
+        {{- include "five.network.ports" (dict "root" $root "component" $called) | trim | nindent 8 }}
+      {{- end }}
+    {{- end }}
+    {{- range $role := list "state" "params" }}
+    {{- $external := index $root.Values.redis.external $role }}
+    {{- if $external.host }}
+    # The {{ $role }} Redis outside the release.
+    - ports:
+        - {port: {{ $external.port }}, protocol: TCP}
+      {{- with $policy.redisTo }}
+      to:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
+    {{- end }}
+    {{- if and (include "five.network.usesBlobs" $component) $root.Values.blobs.url }}
+    # The object store.
+    - ports:
+        {{- range $port := $policy.blobsPorts }}
+        - {port: {{ $port }}, protocol: TCP}
+        {{- end }}
+      {{- with $policy.blobsTo }}
+      to:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
+    {{- if and (eq $component "controller") (eq $root.Values.autoscaling.mode "controller") }}
+    # The Kubernetes API, for the autoscaler.
+    - ports:
+        {{- range $port := $policy.kubernetesApiPorts }}
+        - {port: {{ $port }}, protocol: TCP}
+        {{- end }}
+      {{- with $policy.kubernetesApiCidrs }}
+      to:
+        {{- range $cidr := . }}
+        - ipBlock:
+            cidr: {{ $cidr }}
+        {{- end }}
+      {{- end }}
+    {{- end }}
+    {{- if $policy.dns }}
+    - to:
+        {{- toYaml $policy.dns | nindent 8 }}
+      ports:
+        {{- range $port := $policy.dnsPorts }}
+        - {port: {{ $port }}, protocol: UDP}
+        - {port: {{ $port }}, protocol: TCP}
+        {{- end }}
+    {{- end }}
+    {{- with $policy.extraEgress }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  {{- end }}
+{{- end }}
