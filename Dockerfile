@@ -1,0 +1,188 @@
+# One image a service: `docker build --target rollout -t five/rollout .`, or `make images` for all of them.
+#
+# Images share their layers: the base; runtime (init, user); platform (packages that every service imports); what some
+# services need besides (torch, REST); the project's own wheel, which changes most often; and no layer of their own.
+
+ARG BASE=python:3.11-slim-bookworm
+
+# ---- built here, not shipped -----------------------------------------------------------------------------------------
+
+FROM ${BASE} AS compiler
+RUN apt-get update -qq \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends g++ >/dev/null
+RUN --mount=type=cache,target=/root/.cache/pip \
+    python -m venv --without-pip /opt/build \
+ && pip --python /opt/build/bin/python install -q \
+      "scikit-build-core>=0.10" "nanobind>=2.4" "grpcio-tools>=1.66" "cmake>=3.24,<4" ninja
+ENV PATH=/opt/build/bin:$PATH
+
+FROM compiler AS wheel
+# Compilers that run at once; empty: one a processor.
+ARG JOBS=
+WORKDIR /src
+COPY CMakeLists.txt pyproject.toml README.md ./
+COPY protos protos
+COPY configs configs
+COPY services services
+COPY libs libs
+RUN --mount=type=cache,target=/src/build \
+    CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
+    pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /wheels .
+
+FROM ${BASE} AS requirements
+COPY deploy/images/requirements.py pyproject.toml /
+RUN python /requirements.py /pyproject.toml /requirements
+
+# ---- what the images share -------------------------------------------------------------------------------------------
+
+FROM ${BASE} AS runtime
+RUN apt-get update -qq \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends tini >/dev/null \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old /var/log/*.log /var/log/apt \
+ && groupadd --gid 10001 five \
+ && useradd --uid 10001 --gid 10001 --home-dir /var/lib/five --no-create-home --shell /usr/sbin/nologin five \
+ && install -d -o 10001 -g 10001 /var/lib/five /var/lib/five/blobs
+# Byte code is written when an image is built: at run time its file system is read-only.
+ENV PATH=/opt/five/bin:$PATH \
+    HOME=/var/lib/five \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
+
+FROM runtime AS platform
+RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
+    python -m venv --without-pip /opt/five \
+ && pip --python /opt/five/bin/python install -q -r /requirements/platform.txt \
+ && find /opt/five -type d -name tests -prune -exec rm -rf {} +
+
+FROM platform AS rating
+RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
+    pip --python /opt/five/bin/python install -q -r /requirements/rating.txt
+
+FROM platform AS control
+RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
+    pip --python /opt/five/bin/python install -q -r /requirements/control.txt
+
+# torch's flavour: TORCH_INDEX is looked into besides pip's own index, https://download.pytorch.org/whl/cu130 for CUDA 13.
+# The headers that torch brings are for building extensions, and there is no compiler here.
+FROM platform AS agent
+ARG TORCH=torch==2.13.0
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
+    pip --python /opt/five/bin/python install -q ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
+      "$TORCH" -r /requirements/agent.txt \
+ && rm -rf /opt/five/lib/python3*/site-packages/torch/include /opt/five/lib/python3*/site-packages/torch/share
+ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
+
+FROM platform AS platform-five
+RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
+    pip --python /opt/five/bin/python install -q --no-cache-dir --no-deps /wheels/*.whl
+WORKDIR /var/lib/five
+USER 10001:10001
+
+FROM rating AS rating-five
+RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
+    pip --python /opt/five/bin/python install -q --no-cache-dir --no-deps /wheels/*.whl
+WORKDIR /var/lib/five
+USER 10001:10001
+
+FROM control AS control-five
+RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
+    pip --python /opt/five/bin/python install -q --no-cache-dir --no-deps /wheels/*.whl
+WORKDIR /var/lib/five
+USER 10001:10001
+
+FROM agent AS agent-five
+RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
+    pip --python /opt/five/bin/python install -q --no-cache-dir --no-deps /wheels/*.whl
+WORKDIR /var/lib/five
+USER 10001:10001
+
+# ---- the services ----------------------------------------------------------------------------------------------------
+
+FROM platform-five AS dota-env
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/dota-env" \
+      org.opencontainers.image.description="Games of Dota 2 behind gRPC, for rollouts elsewhere" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 50051 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.dota_env"]
+
+FROM platform-five AS rollout
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/rollout" \
+      org.opencontainers.image.description="Plays games and sends what it saw to the optimizers" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.rollout"]
+
+FROM platform-five AS opponents
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/opponents" \
+      org.opencontainers.image.description="Keeper of the pool of past selves" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 50051 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.opponents"]
+
+FROM rating-five AS evaluator
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/evaluator" \
+      org.opencontainers.image.description="Rates versions in games beside training" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 50051 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.evaluator"]
+
+FROM control-five AS controller
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/controller" \
+      org.opencontainers.image.description="REST API, console and autoscaler of a run" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 8080 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.controller"]
+
+FROM agent-five AS inference
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/inference" \
+      org.opencontainers.image.description="Batched forward passes of the policy" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 50051 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.inference"]
+
+FROM agent-five AS optimizer
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/optimizer" \
+      org.opencontainers.image.description="Takes experience in, learns, publishes versions" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 50051 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.optimizer"]
