@@ -12,14 +12,14 @@ from protos.five.v1 import evaluator_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import InferenceClient
 from rapid.rpc.errors import CallFailed
-from rapid.rpc.server import serve
+from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from run.config import RunConfig
 from run.load import load
+from services.evaluator import metrics as page
 from services.evaluator.matches import Matches, Result
-from services.evaluator.metrics import GAMES, RATING, SIGMA, WIN_RATE
 from services.evaluator.rating_loop import RatingLoop
 from services.evaluator.service import BOTS, EvaluatorService
 
@@ -45,15 +45,17 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, client: InferenceC
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
 
-    def on_result(result: Result) -> None:
-        loop.on_result(result)
-        GAMES.labels(result.pairing.opponent.name).inc()
+    def show() -> None:
         last = loop.series.last("ratings")
         if last is not None:
-            RATING.set(last.values["mu"])
-            SIGMA.set(last.values["sigma"])
-            for name, share in last.values["win_rates"].items():
-                WIN_RATE.labels(name).set(share)
+            page.show_rating(last.values, len(loop.ratings.references))
+
+    show()
+
+    def on_result(result: Result) -> None:
+        loop.on_result(result)
+        page.count_game(result.pairing.opponent.name, result.score, result.pairing.opponent.version)
+        show()
 
     while not lifecycle.draining:
         if not await lifecycle.until_active():
@@ -87,10 +89,11 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       np.random.default_rng(config.seed))
     face = EvaluatorService(config.name, game, settings.threads, newest, client,
                             loop, service.folder / "replays")
-    address = settings.address or "127.0.0.1:0"
+    address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, face)], config.rpc,
                          service.token)
-    service.announce(f"{address.rpartition(':')[0]}:{server.port}")
+    service.announce(server.port)
+    service.not_ready = lambda: ""
     service.stats = lambda: {"rating version": loop.version,
                              "games": loop.ratings.current.games if loop.ratings.current else 0}
     rating = asyncio.create_task(rate(service, loop, client(), game))

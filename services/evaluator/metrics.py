@@ -1,8 +1,39 @@
 """What the evaluator shows on its metrics page."""
 
-from rapid.telemetry.metrics import counter, gauge
+from collections.abc import Mapping
+from typing import Any
 
-RATING = gauge("evaluator", "trueskill", "rating", "Mean of the newest finished rating; random play is 0.")
-SIGMA = gauge("evaluator", "trueskill_sigma", "rating", "Uncertainty of the newest finished rating.")
-GAMES = counter("evaluator", "played_games", "Games played, by opponent.", ("opponent",))
-WIN_RATE = gauge("evaluator", "win", "ratio", "Share of the last games won against a bot.", ("opponent",))
+from rapid.telemetry.metrics import counter, gauge, unknown
+
+RATED = unknown(gauge("evaluator", "rated", "versions", "Version that was rated last; the ratings beside are its."))
+RATING = unknown(gauge("evaluator", "trueskill", "rating", "Mean of the newest finished rating; random play is 0."))
+SIGMA = unknown(gauge("evaluator", "trueskill_sigma", "rating", "Uncertainty of the newest finished rating."))
+REFERENCES = gauge("evaluator", "reference", "versions", "Players with a frozen rating that others are rated against.")
+GAMES = counter("evaluator", "played_games", "Games played, by opponent (a bot's name, or version) and by outcome for "
+                "the version under test: won, lost, drawn.", ("opponent", "outcome"))
+WIN_RATE = gauge("evaluator", "win", "ratio", "Share of the last games won against a bot, a draw being half.",
+                 ("opponent",))
+STATISTICS = gauge("evaluator", "hero", "statistic", "What a hero of the version rated last had at the end of a game: "
+                   "mean over its games.", ("statistic",))
+GAME_SECONDS = unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated last, "
+                             "in game time."))
+OUTCOMES = {0.0: "lost", 0.5: "drawn", 1.0: "won"}
+
+
+def count_game(opponent: str, score: float, version: int) -> None:
+    """A game ended. ``version``: of the opponent, -1 for a bot; every version by its name would be too many series."""
+    GAMES.labels(opponent if version < 0 else "version", OUTCOMES[score]).inc()
+
+
+def show_rating(record: Mapping[str, Any], references: int) -> None:
+    """Brings the gauges to a finished rating, as `services.evaluator.rating_loop` records it."""
+    RATED.set(record["version"])
+    RATING.set(record["mu"])
+    SIGMA.set(record["sigma"])
+    REFERENCES.set(references)
+    for name, share in record["win_rates"].items():
+        WIN_RATE.labels(name).set(share)
+    for name, value in record.get("statistics", {}).items():
+        STATISTICS.labels(name).set(value)
+    if "game_seconds" in record:
+        GAME_SECONDS.set(record["game_seconds"])

@@ -4,7 +4,7 @@ import threading
 import time
 from typing import Any
 
-from rapid.telemetry.metrics import counter, gauge, histogram
+from rapid.telemetry.metrics import counter, gauge, histogram, unknown
 from services.inference.batcher import Observer
 from services.inference.models import Served
 
@@ -16,11 +16,15 @@ BATCH_STEPS = histogram("inference", "batch", "steps", "Team-steps of a batch.",
 TEAM_STEPS = counter("inference", "team_steps", "Team-steps evaluated.")
 SESSIONS = gauge("inference", "open", "sessions", "Sessions whose recurrent state is kept.")
 EXPIRED = counter("inference", "expired_sessions", "Sessions forgotten because their lease ran out.")
-DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason.", ("reason",))
-NEWEST = gauge("inference", "newest", "versions", "Version that plays as the newest.")
+DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason: cancelled, error, expired, "
+                  "refused, unknown_sessions, version.", ("reason",))
+NEWEST = unknown(gauge("inference", "newest", "versions", "Version that plays as the newest."))
 RESIDENT = gauge("inference", "resident", "versions", "Versions in memory.")
 SWAPS = counter("inference", "swaps", "Times a newer version took over.")
 SWAP_SECONDS = histogram("inference", "swap", "seconds", "Time from seeing a newer version to serving it.")
+
+for _reason in ("cancelled", "error", "expired", "refused", "unknown_sessions", "version"):
+    DROPPED.labels(_reason)
 
 
 class Meter:

@@ -6,11 +6,11 @@ import logging
 import redis
 
 from protos.five.v1 import opponents_pb2_grpc
-from rapid.rpc.server import serve
+from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from run.config import RunConfig
 from run.load import load
-from services.opponents.metrics import POOL_SIZE
+from services.opponents.metrics import show_pool
 from services.opponents.pool import Pool
 from services.opponents.service import OpponentService
 
@@ -31,7 +31,7 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
                     if record.blob and record.version > last and record.version % keep_every == 0:
                         last = record.version
                         await asyncio.to_thread(pool.on_version, last)
-                POOL_SIZE.set(len((await asyncio.to_thread(pool.league)).opponents))
+                show_pool((await asyncio.to_thread(pool.league)).probabilities())
         except redis.RedisError as error:
             log.warning("the pool could not be brought up to date: %s", error)
             await asyncio.sleep(1.0)
@@ -40,11 +40,12 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
 async def serve_pool(service: Service[RunConfig]) -> None:
     config = service.config
     pool = Pool(service.state, config.league, config.seed)
-    address = config.services.opponents.address or "127.0.0.1:0"
+    address = service.listen_address(port_of(config.services.opponents.address))
     face = OpponentService(config.name, pool)
     server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, face)], config.rpc,
                          service.token)
-    service.announce(f"{address.rpartition(':')[0]}:{server.port}")
+    service.announce(server.port)
+    service.not_ready = lambda: ""
     following = asyncio.create_task(follow(service, pool))
     await service.lifecycle.drained()
     following.cancel()

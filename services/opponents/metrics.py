@@ -1,8 +1,29 @@
 """What the opponents service shows on its metrics page."""
 
-from rapid.telemetry.metrics import counter, gauge
+import math
+from collections.abc import Mapping
+
+from rapid.telemetry.metrics import counter, gauge, unknown
 
 ASSIGNED = counter("opponents", "assigned_games", "Games that were given an opponent: latest or past.", ("opponent",))
-REPORTED = counter("opponents", "reported_games", "Results against past versions, by outcome for the training agent.",
-                   ("outcome",))
+REPORTED = counter("opponents", "reported_games", "Results against past versions, by outcome for the training agent: "
+                   "won, lost, drawn.", ("outcome",))
 POOL_SIZE = gauge("opponents", "pool", "versions", "Past versions in the pool.")
+POOL_NEWEST = unknown(gauge("opponents", "pool_newest", "versions", "Newest version in the pool."))
+POOL_EFFECTIVE = gauge("opponents", "pool_effective", "versions", "How many past versions are really played: the "
+                       "exponential of the entropy of the draw, at most the pool's size.")
+
+for _opponent in ("latest", "past"):
+    ASSIGNED.labels(_opponent)
+for _outcome in ("won", "lost", "drawn"):
+    REPORTED.labels(_outcome)
+
+
+def show_pool(chances: Mapping[int, float]) -> None:
+    """Brings the gauges to the pool: the chance of each version to be drawn among the past ones."""
+    POOL_SIZE.set(len(chances))
+    if chances:
+        POOL_NEWEST.set(max(chances))
+        total = sum(chances.values())
+        shares = [c / total for c in chances.values() if c > 0]
+        POOL_EFFECTIVE.set(math.exp(-sum(p * math.log(p) for p in shares)))

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from protos.five.v1 import opponents_pb2, opponents_pb2_grpc
-from services.opponents.metrics import ASSIGNED, POOL_SIZE, REPORTED
+from services.opponents.metrics import ASSIGNED, REPORTED, show_pool
 from services.opponents.pool import Pool
 
 SELF = -1
@@ -53,7 +53,7 @@ class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
         self._check(request.run)
         league = await asyncio.to_thread(self._pool.league)
         chances = league.probabilities()
-        POOL_SIZE.set(len(chances))
+        show_pool(chances)
         return opponents_pb2.GetPoolResponse(entries=[
             opponents_pb2.PoolEntry(version=o.version, quality=o.quality, probability=chances[o.version],
                                     games=o.games, wins_against=o.wins) for o in league.opponents])

@@ -135,6 +135,7 @@ class Rollout:
         """Plays until the service drains, then sends what is whole. Raises what ended a group."""
         service, settings = self._service, self._service.config.services.rollout
         service.stats = self.stats
+        service.not_ready = self.not_ready
         self.sender.start()
         self.matchmaker.start()
         helpers = [asyncio.create_task(task) for task in (self.control.follow(), self.games.write(), self._show())]
@@ -188,8 +189,12 @@ class Rollout:
         streams = Streams(games, unroll, samples, specs, np.random.default_rng())
         segments = Segments(layout, learning, config.rewards, ring)
         wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
-                        self.control, self.control.rates, self.games.put)
+                        self.control, self.control.rates, self._ended)
         return Group(wiring, ring, streams, segments, unroll, samples)
+
+    def _ended(self, record: dict[str, Any]) -> None:
+        self.games.put(record)
+        self.meter.game(record)
 
     async def _environment(self, index: int, games: int) -> Environment:
         config, settings = self._service.config, self._service.config.services.rollout
@@ -208,6 +213,14 @@ class Rollout:
         while True:
             self.meter.show([group.progress for group in self.groups], self.sender, self.matchmaker.unassigned)
             await asyncio.sleep(1.0)
+
+    def not_ready(self) -> str:
+        """Why no games are played; '' when they are, or rest because the run does."""
+        if not self.groups:
+            return "inference has no version to play yet"
+        if self._service.lifecycle.active and not any(group.progress.team_steps for group in self.groups):
+            return "the first games have not begun"
+        return ""
 
     def stats(self) -> dict[str, Any]:
         """For the sign of life. ``resting``: the run is paused and no group plays."""

@@ -2,16 +2,32 @@
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rapid.telemetry.metrics import counter, gauge
+from dota.rewards import SIGNALS
+from dota.vec_game import STATS
+from rapid.telemetry.metrics import counter, gauge, histogram
 from services.rollout.rollout import Progress
 from services.rollout.sender import Sender
 
 TEAM_STEPS = counter("rollout", "team_steps", "Team-steps that a version played.")
 HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps that a version played.")
-GAMES = counter("rollout", "games", "Games that ended.")
+GAMES = counter("rollout", "games", "Games that ended, by opponent (latest, past, or a bot's name) and by outcome for "
+                "the side that learns: selfplay, won, lost, drawn.", ("opponent", "outcome"))
+WINNERS = counter("rollout", "decided_games", "Games that ended, by winner: radiant, dire, draw.", ("winner",))
+GAME_LENGTHS = (30, 60, 120, 300, 600, 900, 1200, 1500, 1800, 2100, 2400, 3000, 3600, 5400, 7200)
+GAME_SECONDS = histogram("rollout", "game", "seconds", "Length of games that ended, in game time.",
+                         buckets=GAME_LENGTHS)
+WALL_SECONDS = histogram("rollout", "game_wall", "seconds", "Time that games took to be played.", buckets=GAME_LENGTHS)
+STATISTICS = counter("rollout", "hero_statistics", "What a hero that learns had at the end of a game (last hits, net "
+                     "worth, ...): means over a game's heroes, summed over games. Divided by five_rollout_games_total "
+                     "it is the mean of a game.", ("statistic",))
+GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, by term and weighted, summed over games "
+                 "in which the term's sum was positive.", ("term",))
+LOST = counter("rollout", "reward_lost", "As five_rollout_reward_gained_total, of games in which the term's sum was "
+               "negative, without its sign.", ("term",))
+DROPPED = counter("rollout", "dropped_segments", "Segments that could not be sent: larger than a message may be.")
 SEGMENTS = counter("rollout", "segments", "Segments made.")
 RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost, and rebuilt from a sample's start.")
 ABANDONED = counter("rollout", "abandoned_games", "Games given up because their server or their opponent was gone.")
@@ -21,8 +37,19 @@ STAGE_SECONDS = counter("rollout", "stage_seconds", "Time of the groups by stage
 UNSENT = gauge("rollout", "unsent", "segments", "Segments that no optimizer has acknowledged yet.")
 NEWEST = gauge("rollout", "newest", "versions", "Newest version that played.")
 
-_COUNTERS = {"team_steps": TEAM_STEPS, "hero_steps": HERO_STEPS, "games": GAMES, "segments": SEGMENTS,
+_COUNTERS = {"team_steps": TEAM_STEPS, "hero_steps": HERO_STEPS, "segments": SEGMENTS,
              "recoveries": RECOVERIES, "abandoned_games": ABANDONED}
+for _signal in SIGNALS:
+    GAINED.labels(_signal)
+    LOST.labels(_signal)
+for _statistic in STATS:
+    STATISTICS.labels(_statistic)
+for _winner in ("radiant", "dire", "draw"):
+    WINNERS.labels(_winner)
+GAMES.labels("latest", "selfplay")
+for _outcome in ("won", "lost", "drawn"):
+    GAMES.labels("past", _outcome)
+
 _STAGES = {"wait_seconds": "wait", "act_seconds": "inference", "step_seconds": "games", "cut_seconds": "segments"}
 
 
@@ -33,7 +60,20 @@ class Meter:
         self._shown = Progress()
         self._told = Progress()
         self._told_at = time.monotonic()
-        self._unassigned = 0
+        self._unassigned = self._dropped = 0
+
+    def game(self, record: Mapping[str, Any]) -> None:
+        """A game ended: its record as `services.rollout.games.GameRecord.finish` makes it."""
+        opponent = record["opponent"]
+        kind = opponent if isinstance(opponent, str) else "latest" if opponent < 0 else "past"
+        GAMES.labels(kind, record["outcome"]).inc()
+        WINNERS.labels(record["winner"]).inc()
+        GAME_SECONDS.observe(record["game_seconds"])
+        WALL_SECONDS.observe(record["wall_seconds"])
+        for name, value in record["statistics"].items():
+            STATISTICS.labels(name).inc(max(value, 0.0))
+        for name, value in record["rewards"].items():
+            (GAINED if value >= 0 else LOST).labels(name).inc(abs(value))
 
     def show(self, progress: Sequence[Progress], sender: Sender, unassigned: int) -> None:
         """Counts what came since the last call."""
@@ -43,9 +83,10 @@ class Meter:
         for name, stage in _STAGES.items():
             STAGE_SECONDS.labels(stage).inc(max(getattr(total, name) - getattr(self._shown, name), 0.0))
         UNASSIGNED.inc(unassigned - self._unassigned)
+        DROPPED.inc(sender.dropped - self._dropped)
         UNSENT.set(sender.unsent)
         NEWEST.set(total.newest_version)
-        self._shown, self._unassigned = total, unassigned
+        self._shown, self._unassigned, self._dropped = total, unassigned, sender.dropped
 
     def recent(self, progress: Sequence[Progress], sender: Sender) -> dict[str, Any]:
         """Rates since the last call, JSON values; shares are of the groups' time."""

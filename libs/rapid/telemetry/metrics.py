@@ -8,14 +8,15 @@ import math
 import re
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import Metric
 from prometheus_client.process_collector import ProcessCollector
 
-prometheus_client.disable_created_metrics()  # a second series for each counter, which nothing reads
+# A second series for each counter, which nothing reads.
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Page(CollectorRegistry):
@@ -43,7 +44,7 @@ COMMON_LABELS = ("run", "kind")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 UNITS = ("total", "seconds", "timestamp_seconds", "bytes", "ratio", "versions", "steps", "samples", "games",
          "segments", "sessions", "instances", "state", "info", "rating", "rate", "norm", "loss", "reward", "nats",
-         "flop")
+         "statistic", "flop")
 
 Kind = Literal["counter", "gauge", "histogram"]
 # Latencies from 100 µs to 10 s.
@@ -127,33 +128,6 @@ def snapshot() -> dict[str, float]:
     return values
 
 
-class MetricsServer:
-    """The metrics page of a process. Attribute: ``port``."""
-
-    def __init__(self, server: Any, thread: threading.Thread) -> None:
-        self._server = server
-        self._thread = thread
-        self.port = int(server.server_port)
-
-    def close(self) -> None:
-        """Ends the page."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(timeout=5)
-
-
-def start_metrics_server(port: int, host: str = "127.0.0.1") -> MetricsServer:
-    """Serves the metrics at http://host:port/metrics; port 0 takes a free one. Raises OSError when it is taken."""
-    try:
-        server, thread = prometheus_client.start_http_server(port, host, REGISTRY)
-    except OSError as error:
-        raise OSError(f"cannot serve metrics at {host}:{port}: {error.strerror or error}; set "
-                      "telemetry.metrics_port to a free port, or to 0 for any") from None
-    return MetricsServer(server, thread)
-
-
-# Memory, CPU time, file descriptors and start time under their usual names (process_...), where the system tells.
-ProcessCollector(registry=REGISTRY)
 PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
                      ("run", "kind", "id"))
 LOGGED = counter("process", "log_records", "Log records by level, warnings and worse.", ("level",))
