@@ -2,6 +2,51 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from five.scaling import ScalingRule
+
+
+class ScaledDeployment(ScalingRule):
+    """A Deployment whose size the autoscaler sets."""
+
+    deployment: str = Field(
+        "", pattern=r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$", description="Name of the Deployment, in the "
+        "controller's namespace. Empty: this kind is not scaled.")
+
+
+class RolloutScaling(ScaledDeployment):
+    """Rollouts follow sample reuse."""
+
+    max: int = Field(16, ge=1, description="Pods there are at most.")
+    target: float = Field(1.0, gt=0, description="Sample reuse without pacing: buffer.sample_reuse is what it should "
+                          "be.")
+
+
+class InferenceScaling(ScaledDeployment):
+    """Inference follows queue time."""
+
+    max: int = Field(4, ge=1, description="Pods there are at most.")
+    target: float = Field(0.02, gt=0, description="Mean seconds that a request waits for its batch. Several times the "
+                          "server's queue_delay_us; about the time of a forward pass.")
+    tolerance: float = Field(0.2, gt=0, lt=1, description="Relative band around the target in which nothing changes.")
+
+
+class AutoscalerConfig(BaseModel):
+    """Rollouts by sample reuse, inference by queue time, through the Kubernetes API. Off outside a cluster."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    enabled: bool = Field(False, description="Whether the controller sets the sizes of the rollout and inference "
+                          "Deployments. Nothing else may own their replicas then.")
+    interval_seconds: float = Field(15.0, gt=0, description="Time between two looks.")
+    window_seconds: float = Field(60.0, gt=0, description="Time over which signals are measured; several times "
+                                  "lifecycle.heartbeat_seconds.")
+    timeout_seconds: float = Field(5.0, gt=0, description="Time a request to the Kubernetes API may take.")
+    deletion_cost: bool = Field(
+        False, description="Before rollouts shrink, mark the pods that have done least, so that they go first. Needs "
+        "list and patch of pods.")
+    rollout: RolloutScaling = Field(default_factory=RolloutScaling, description="The rollout pods.")
+    inference: InferenceScaling = Field(default_factory=InferenceScaling, description="The inference pods.")
+
 
 class ControllerConfig(BaseModel):
     """The REST face of a run."""
@@ -13,3 +58,5 @@ class ControllerConfig(BaseModel):
     auth: bool = Field(True, description="Whether requests need a bearer token. Only switch this off on a machine "
                        "that nobody else reaches.")
     reconcile_seconds: float = Field(1.0, gt=0, description="Time between two looks at the run's services.")
+    autoscaler: AutoscalerConfig = Field(default_factory=AutoscalerConfig, description="Sizes of the rollout and "
+                                         "inference pools in a cluster.")
