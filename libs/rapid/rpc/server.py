@@ -15,8 +15,11 @@ from rapid.config import RpcConfig
 from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
 from rapid.rpc.security import is_authorised, presented_token, require_token, server_credentials
+from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
+CALLS = counter("rpc", "answered_calls", "Calls that this process has answered, by method and by the status code they "
+                "ended with; a stream is one call, counted at its end.", ("method", "code"))
 
 Context = Any  # grpc.aio.ServicerContext, whose methods are all awaited
 Register = tuple[Callable[[Any, Any], None], Any]
@@ -41,10 +44,19 @@ def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
     ]
 
 
+def port_of(address: str) -> int:
+    """The port of host:port; 0, which takes any free one, when ``address`` is ''. Raises ValueError."""
+    port = address.rpartition(":")[2] if address else "0"
+    if not port.isdigit():
+        raise ValueError(f"{address!r} has no port: an address is written host:port")
+    return int(port)
+
+
 async def _fail(context: Context, method: str, error: BaseException) -> NoReturn:
     code, message = status_of(error)
     if code is StatusCode.INTERNAL:
         log.error("%s failed", method, exc_info=error)
+    CALLS.labels(method, code.name).inc()
     await context.abort(code, message)
     raise AssertionError("abort returned")
 
@@ -75,9 +87,11 @@ def _guard(handler: Any, method: str, refused: bool) -> Any:
 
     async def one_answer(request: Any, context: Context) -> Any:
         if refused:
-            await _refuse(context)
+            await _refuse(context, method)
         try:
-            return await behaviour(request, context)
+            answer = await behaviour(request, context)
+            CALLS.labels(method, "OK").inc()
+            return answer
         except (asyncio.CancelledError, grpc.aio.AbortError):
             raise
         except Exception as error:
@@ -85,10 +99,11 @@ def _guard(handler: Any, method: str, refused: bool) -> Any:
 
     async def many_answers(request: Any, context: Context) -> AsyncIterator[Any]:
         if refused:
-            await _refuse(context)
+            await _refuse(context, method)
         try:
             async for answer in behaviour(request, context):
                 yield answer
+            CALLS.labels(method, "OK").inc()
         except (asyncio.CancelledError, grpc.aio.AbortError, GeneratorExit):
             raise
         except Exception as error:
@@ -106,7 +121,8 @@ def _guard(handler: Any, method: str, refused: bool) -> Any:
     return make(guarded, handler.request_deserializer, handler.response_serializer)
 
 
-async def _refuse(context: Context) -> NoReturn:
+async def _refuse(context: Context, method: str) -> NoReturn:
+    CALLS.labels(method, StatusCode.UNAUTHENTICATED.name).inc()
     await context.abort(StatusCode.UNAUTHENTICATED,
                         "no valid token: set FIVE_TOKEN (or rpc.token_file) to the run's token")
     raise AssertionError("abort returned")

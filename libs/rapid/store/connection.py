@@ -1,38 +1,76 @@
 """Connections to Redis."""
 
-from typing import Any
+import os
+from collections.abc import Callable
+from typing import Any, Literal
 
 import redis
 from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from redis.retry import Retry
 
 from rapid.config import StoreConfig
-from rapid.store.errors import StoreUnreachable
+from rapid.store.errors import StoreRefused, StoreUnreachable
+from rapid.telemetry.metrics import counter
 
 RETRIES = 10
 _BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: rides out a restart of the server
 
+Role = Literal["state", "params"]
+FAILED = counter("redis", "failed_tries", "Tries of an exchange with Redis that failed and were repeated or given up, "
+                 "by role: state, params.", ("role",))
+PASSWORD_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_PASSWORD", "params": "FIVE_PARAMS_PASSWORD"}
 
-def connect(url: str, config: StoreConfig) -> redis.Redis:
+
+class CountedRetry(Retry):
+    """Counts each try that failed, on the metrics page."""
+
+    def __init__(self, role: Role) -> None:
+        super().__init__(ExponentialWithJitterBackoff(*_BACKOFF), RETRIES)
+        self._failed = FAILED.labels(role)
+
+    def call_with_retry(self, do: Callable[[], Any], fail: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """As Retry's."""
+        def failed(*details: Any) -> Any:
+            self._failed.inc()
+            return fail(*details)
+
+        return super().call_with_retry(do, failed, *arguments, **options)
+
+
+def password_of(role: Role) -> str | None:
+    """The password of the Redis in that role, from the environment. None: there is none."""
+    return os.environ.get(PASSWORD_VARIABLES[role], "").strip() or None
+
+
+def connect(url: str, config: StoreConfig, role: Role = "state") -> redis.Redis:
     """A client for ``url`` (redis://, rediss:// or unix://); nothing is sent yet. Safe to share between threads.
 
-    Raises ValueError for a URL that is none of Redis.
+    The password is the URL's own or, for a server on the network, that of ``role`` in the environment. Raises
+    ValueError for a URL that is none of Redis, or a certificate file that cannot be read.
     """
     if not url:
         raise ValueError("the Redis URL is empty: give store.state_url and store.params_url, or start an embedded one")
+    options: dict[str, Any] = {}
+    if not url.startswith("unix"):
+        options = {"socket_keepalive": True, "password": password_of(role)}  # the URL's own goes first
+    if url.startswith("rediss") and config.tls_authority:
+        if not os.access(config.tls_authority, os.R_OK):
+            raise ValueError(f"store.tls_authority {config.tls_authority} cannot be read")
+        options["ssl_ca_certs"] = config.tls_authority
     try:
         client: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
-            health_check_interval=30, **({} if url.startswith("unix") else {"socket_keepalive": True}),
-            retry=Retry(ExponentialWithJitterBackoff(*_BACKOFF), RETRIES),
+            health_check_interval=30, **options,
+            retry=CountedRetry(role),
             retry_on_error=[redis.BusyLoadingError])
     except (ValueError, TypeError) as error:
         raise ValueError(f"{safe_url(url)} is no Redis URL: {error}") from None
     return client
 
 
-def require_reachable(client: redis.Redis, url: str, role: str) -> None:
-    """Raises StoreUnreachable, with the address and the reason, when no Redis answers now."""
+def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
+    """Raises StoreUnreachable, with the address and the reason, when no Redis answers now, StoreRefused when it does
+    not take the password."""
     try:
         pool: Any = client.connection_pool
         connection = pool.make_connection()
@@ -44,7 +82,8 @@ def require_reachable(client: redis.Redis, url: str, role: str) -> None:
         finally:
             connection.disconnect()
     except redis.AuthenticationError as error:
-        raise StoreUnreachable(f"the {role} Redis at {safe_url(url)} refuses the password: {error}") from None
+        raise StoreRefused(f"the {role} Redis at {safe_url(url)} refuses the password of "
+                           f"{PASSWORD_VARIABLES[role]}: {error}") from None
     except (redis.RedisError, OSError) as error:
         raise StoreUnreachable(f"no {role} Redis answers at {safe_url(url)}: {error}") from None
 
