@@ -14,7 +14,7 @@ TLS of gRPC and of Redis, either from cert-manager or from a Secret that is ther
 
 {{/* "true" where the pods of this release's Redis serve TLS. An external Redis has certificates of its own. */}}
 {{- define "five.tls.redisServed" -}}
-{{- if and .Values.tls.redis.enabled (or (not .Values.redis.external.state.host) (not .Values.redis.external.params.host)) }}true{{ end -}}
+{{- if and .Values.tls.redis.enabled (or (not .Values.redis.state.external.host) (not .Values.redis.params.external.host)) }}true{{ end -}}
 {{- end }}
 
 {{/* Every name by which a Service is dialled. Call with (dict "root" $ "name" SERVICE "headless" BOOL). */}}

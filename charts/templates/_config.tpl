@@ -1,0 +1,124 @@
+{{/*
+The run's configuration: a preset, what the values override in it, and the addresses that only the chart knows.
+*/}}
+
+{{/* What the chart has to know of the preset (files/presets.yaml, generated from the presets themselves), as YAML. */}}
+{{- define "five.facts" -}}
+{{- $presets := .Files.Get "files/presets.yaml" | fromYaml }}
+{{- if not (hasKey $presets .Values.run.preset) }}
+{{- fail (printf "run.preset: there is no preset %q; presets: %s" .Values.run.preset (keys $presets | sortAlpha | join ", ")) }}
+{{- end }}
+{{- toYaml (get $presets .Values.run.preset) }}
+{{- end }}
+
+{{/* Optimizers in all: one for each GPU, or one a pod without GPUs. */}}
+{{- define "five.optimizerRanks" -}}
+{{- max 1 (int .Values.optimizer.gpu.count) }}
+{{- end }}
+
+{{- define "five.optimizerCount" -}}
+{{- mul (int .Values.optimizer.replicas) (int (include "five.optimizerRanks" .)) }}
+{{- end }}
+
+{{/* The inference pools: name -> values, each the section's own with the pool's over it. As YAML. */}}
+{{- define "five.inferencePools" -}}
+{{- $shared := omit .Values.inference "pools" }}
+{{- $pools := dict }}
+{{- range $name, $own := .Values.inference.pools }}
+{{- $_ := set $pools $name (mergeOverwrite (deepCopy $shared) (deepCopy ($own | default dict))) }}
+{{- end }}
+{{- toYaml $pools }}
+{{- end }}
+
+{{/* Addresses of the pools that serve what is asked for. Call with (dict "root" $ "serves" "latest"). */}}
+{{- define "five.inferenceAddresses" -}}
+{{- $root := .root }}
+{{- $serves := .serves }}
+{{- $addresses := list }}
+{{- range $name, $pool := include "five.inferencePools" $root | fromYaml }}
+{{- if eq $pool.serves $serves }}
+{{- $addresses = append $addresses (printf "%s:50051" (include "five.componentName" (dict "root" $root "component" "inference" "pool" $name))) }}
+{{- end }}
+{{- end }}
+{{- toYaml $addresses }}
+{{- end }}
+
+{{/* Where rollouts find their games: beside them in the pod, or behind the headless Service. */}}
+{{- define "five.dotaEnvAddresses" -}}
+{{- if eq .Values.dotaEnv.placement "sidecar" }}
+{{- range $i := until (int .Values.dotaEnv.perRollout) }}
+- 127.0.0.1:{{ add 50051 $i }}
+{{- end }}
+{{- else }}
+- {{ include "five.componentName" (dict "root" . "component" "dota-env") }}:50051
+{{- end }}
+{{- end }}
+
+{{/* URL of a Redis, without its password. Call with (dict "root" $ "role" "state"). */}}
+{{- define "five.redisUrl" -}}
+{{- $external := (index .root.Values.redis .role).external }}
+{{- $host := include "five.componentName" (dict "root" .root "component" (printf "redis-%s" .role)) }}
+{{- $scheme := ternary "rediss" "redis" .root.Values.tls.redis.enabled }}
+{{- if $external.host }}
+{{- printf "%s://%s:%d/%d" $scheme $external.host (int $external.port) (int $external.database) }}
+{{- else }}
+{{- printf "%s://%s:6379/0" $scheme $host }}
+{{- end }}
+{{- end }}
+
+{{/* What the chart alone knows of the run. run.overrides may add to it and never contradict it (_validate.tpl). */}}
+{{- define "five.computedConfig" -}}
+{{- $optimizer := include "five.componentName" (dict "root" . "component" "optimizer") -}}
+preset: {{ .Values.run.preset }}
+name: {{ .Values.run.name | default .Release.Name }}
+rpc:
+  listen_host: 0.0.0.0
+store:
+  state_url: {{ include "five.redisUrl" (dict "root" . "role" "state") }}
+  params_url: {{ include "five.redisUrl" (dict "root" . "role" "params") }}
+blobs:
+  url: {{ .Values.blobs.url | default "/var/lib/five/blobs" }}
+telemetry:
+  metrics_host: 0.0.0.0
+services:
+  dota_env:
+    addresses:
+      {{- include "five.dotaEnvAddresses" . | trim | nindent 6 }}
+  rollout:
+    environment: remote
+    {{- if gt (int .Values.dotaEnv.perRollout) 1 }}
+    # Two groups of games for each container that runs them: one is stepped while the other waits for inference.
+    groups: {{ min 8 (mul 2 (int .Values.dotaEnv.perRollout)) }}
+    {{- end }}
+  inference:
+    addresses:
+      {{- include "five.inferenceAddresses" (dict "root" . "serves" "latest") | nindent 6 }}
+    {{- with include "five.inferenceAddresses" (dict "root" . "serves" "past") | fromYamlArray }}
+    past_addresses:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    device: {{ ternary "cuda" "cpu" (gt (int .Values.inference.gpu.count) 0) }}
+  optimizer:
+    optimizers: {{ include "five.optimizerCount" . }}
+    ranks_per_node: {{ include "five.optimizerRanks" . }}
+    addresses: ["{{ $optimizer }}-{node}.{{ $optimizer }}:50051"]
+    device: {{ ternary "cuda" "cpu" (gt (int .Values.optimizer.gpu.count) 0) }}
+  opponents:
+    address: {{ include "five.componentName" (dict "root" . "component" "opponents") }}:50051
+  evaluator:
+    enabled: {{ .Values.evaluator.enabled }}
+    {{- if .Values.evaluator.enabled }}
+    address: {{ include "five.componentName" (dict "root" . "component" "evaluator") }}:50051
+    {{- end }}
+  controller:
+    host: 0.0.0.0
+    port: 8080
+    stay: true
+{{- end }}
+
+{{/* The file that every service reads, as YAML. */}}
+{{- define "five.runConfig" -}}
+{{- $computed := include "five.computedConfig" . | fromYaml }}
+{{- $computed = mustMergeOverwrite $computed (include "five.tls.config" . | fromYaml) }}
+{{- toYaml (mustMergeOverwrite (deepCopy .Values.run.overrides) $computed) }}
+{{- end }}

@@ -1,0 +1,89 @@
+{{/*
+Names, labels and images.
+
+Most helpers take a component: (dict "root" $ "component" "rollout"), with
+  values  the component's section of the values, where it is not the one that the component's name stands for;
+  pool    the pool, for inference, which may run more than one.
+*/}}
+
+{{- define "five.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Prefix of every object's name: the release's, which is enough for one that is called five. */}}
+{{- define "five.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains (include "five.name" .) .Release.Name }}
+{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "five.name" .) | trunc 40 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{/* Name of a component's objects; a pool beside the default one carries its own. */}}
+{{- define "five.componentName" -}}
+{{- $name := printf "%s-%s" (include "five.fullname" .root) .component }}
+{{- if and .pool (ne .pool "default") }}
+{{- $name = printf "%s-%s" $name .pool }}
+{{- end }}
+{{- $name | trunc 52 | trimSuffix "-" }}
+{{- end }}
+
+{{/* What selectors match. It never changes during a release's life: the API server would refuse the upgrade. */}}
+{{- define "five.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "five.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- with .pool }}
+five/inference-pool: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "five.labels" -}}
+{{ include "five.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: five
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* Image of a component: [registry/][prefix/]component:tag, or @digest where one is given. */}}
+{{- define "five.image" -}}
+{{- $global := .root.Values.global.image }}
+{{- $own := (index .root.Values (.component | camelcase | untitle)).image }}
+{{- $repository := $own.repository | default (list $global.repositoryPrefix .component | compact | join "/") }}
+{{- $name := list $global.registry $repository | compact | join "/" }}
+{{- if $own.digest }}
+{{- printf "%s@%s" $name $own.digest }}
+{{- else }}
+{{- printf "%s:%s" $name ($own.tag | default $global.tag | default .root.Chart.AppVersion) }}
+{{- end }}
+{{- end }}
+
+{{/* Image of both Redis servers. */}}
+{{- define "five.redisImage" -}}
+{{- with .Values.redis.image }}
+{{- $name := list .registry .repository | compact | join "/" }}
+{{- if .digest }}
+{{- printf "%s@%s" $name .digest }}
+{{- else }}
+{{- printf "%s:%s" $name .tag }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Service account of a component. All share one that may do nothing, but for the controller with its autoscaler. */}}
+{{- define "five.serviceAccountName" -}}
+{{- $account := .root.Values.global.serviceAccount }}
+{{- $name := include "five.fullname" .root }}
+{{- if eq .component "controller" }}
+{{- $account = .root.Values.controller.serviceAccount }}
+{{- $name = include "five.componentName" . }}
+{{- end }}
+{{- if $account.create }}
+{{- $account.name | default $name }}
+{{- else }}
+{{- $account.name | default "default" }}
+{{- end }}
+{{- end }}

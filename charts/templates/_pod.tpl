@@ -1,0 +1,203 @@
+{{/*
+Pieces of a pod. All take a component: (dict "root" $ "component" "rollout" "values" .Values.rollout); see _names.tpl.
+*/}}
+
+{{/* What every pod of the platform says of itself beside its containers and volumes. */}}
+{{- define "five.podSettings" -}}
+serviceAccountName: {{ include "five.serviceAccountName" . }}
+automountServiceAccountToken: {{ and (eq .component "controller") (eq .root.Values.autoscaling.mode "controller") }}
+enableServiceLinks: false
+{{- with .root.Values.global.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with include "five.priorityClassName" . }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .values.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds }}
+securityContext:
+  {{- include "five.podSecurityContext" . | nindent 2 }}
+{{- with include "five.schedulingConstraints" . }}
+{{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "five.podAnnotations" -}}
+{{- with merge dict .values.podAnnotations .root.Values.global.podAnnotations }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Ends the process group, and with it the pod, when the run's configuration changes. */}}
+{{- define "five.configChecksum" -}}
+checksum/run-config: {{ include "five.runConfig" .root | sha256sum }}
+{{- end }}
+
+{{/* The user of the images: 10001, and 999 in those of Redis. */}}
+{{- define "five.podSecurityContext" -}}
+{{- $user := ternary 999 10001 (hasPrefix "redis" .component) -}}
+runAsNonRoot: true
+runAsUser: {{ $user }}
+runAsGroup: {{ $user }}
+fsGroup: {{ $user }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "five.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "five.priorityClassName" -}}
+{{- .values.priorityClassName | default .root.Values.global.priorityClassName }}
+{{- end }}
+
+{{/* Where pods go: the component's own wishes beside, or in place of, those for all. */}}
+{{- define "five.schedulingConstraints" -}}
+{{- $global := .root.Values.global }}
+{{- $constraints := dict }}
+{{- with merge dict .values.nodeSelector $global.nodeSelector }}
+{{- $_ := set $constraints "nodeSelector" . }}
+{{- end }}
+{{- with concat $global.tolerations .values.tolerations }}
+{{- $_ := set $constraints "tolerations" . }}
+{{- end }}
+{{- with .values.affinity | default $global.affinity }}
+{{- $_ := set $constraints "affinity" . }}
+{{- end }}
+{{- $selector := include "five.selectorLabels" . | fromYaml }}
+{{- $spread := list }}
+{{- range .values.topologySpreadConstraints | default $global.topologySpreadConstraints }}
+{{- $spread = append $spread (merge dict . (dict "labelSelector" (dict "matchLabels" $selector))) }}
+{{- end }}
+{{- with $spread }}
+{{- $_ := set $constraints "topologySpreadConstraints" . }}
+{{- end }}
+{{- with $constraints }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Requests and limits; GPUs are asked for in the limits, where Kubernetes wants them. */}}
+{{- define "five.resources" -}}
+{{- $resources := deepCopy .values.resources }}
+{{- with .values.gpu }}
+{{- if .count }}
+{{- $_ := set $resources "limits" (merge dict $resources.limits (dict .resourceName .count)) }}
+{{- end }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end }}
+
+{{/* Whether an autoscaler sets the number of the component's pods; the chart then never does. */}}
+{{- define "five.autoscaled" -}}
+{{- if and (ne .root.Values.autoscaling.mode "none") (has .component (list "rollout" "inference")) }}true{{ end }}
+{{- end }}
+
+{{/* Environment: tokens and passwords from their Secrets, then what the values add. */}}
+{{- define "five.env" -}}
+{{ include "five.secretEnv" . }}
+{{- with concat .root.Values.global.extraEnv .values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "five.secretEnv" -}}
+- name: FIVE_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "five.tokenSecretName" .root }}
+      key: token
+{{- if eq .component "controller" }}
+- name: FIVE_VIEWER_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "five.tokenSecretName" .root }}
+      key: viewer-token
+      optional: true
+{{- end }}
+- name: FIVE_STATE_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "five.redisSecretName" .root }}
+      key: state-password
+- name: FIVE_PARAMS_PASSWORD
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "five.redisSecretName" .root }}
+      key: params-password
+{{- end }}
+
+{{/* The i-th container of a kind in its pod listens i ports further on. */}}
+{{- define "five.ports" -}}
+- name: grpc
+  containerPort: 50051
+- name: metrics
+  containerPort: 9100
+{{- end }}
+
+{{/*
+Probes of a service. Startup and liveness ask the process itself and never depend on a peer; readiness may, and is
+gRPC's own health service, which the kubelet can ask as long as it needs no certificate.
+Optional: "grpcPort" 0 for a service without gRPC, "metricsPort" where it is not 9100.
+*/}}
+{{- define "five.probes" -}}
+{{- $timing := merge dict (deepCopy .values.probes) .root.Values.global.probes }}
+{{- $grpc := ternary .grpcPort 50051 (hasKey . "grpcPort") }}
+{{- $alive := dict "httpGet" (dict "path" "/healthz" "port" (.metricsPort | default 9100)) }}
+{{- $ready := dict "httpGet" (dict "path" "/readyz" "port" (.metricsPort | default 9100)) }}
+{{- if and $grpc (not .root.Values.tls.grpc.enabled) }}
+{{- $ready = dict "grpc" (dict "port" $grpc) }}
+{{- end -}}
+startupProbe:
+  {{- toYaml (merge dict $alive $timing.startup) | nindent 2 }}
+livenessProbe:
+  {{- toYaml (merge dict $alive $timing.liveness) | nindent 2 }}
+readinessProbe:
+  {{- toYaml (merge dict $ready $timing.readiness) | nindent 2 }}
+{{- end }}
+
+{{/* Whether the component reads or writes blobs on the shared volume. */}}
+{{- define "five.mountsBlobs" -}}
+{{- if and (not .root.Values.blobs.url) (has .component (list "inference" "optimizer" "evaluator" "controller")) }}true{{ end }}
+{{- end }}
+
+{{- define "five.volumes" -}}
+- name: run
+  configMap:
+    name: {{ include "five.fullname" .root }}-run
+- name: tmp
+  emptyDir:
+    sizeLimit: {{ .root.Values.global.tmpSize }}
+{{- if include "five.mountsBlobs" . }}
+- name: blobs
+  persistentVolumeClaim:
+    claimName: {{ include "five.blobsClaimName" .root }}
+{{- end }}
+{{- include "five.tls.volumes" .root }}
+{{- end }}
+
+{{- define "five.volumeMounts" -}}
+- name: run
+  mountPath: /etc/five/run.yaml
+  subPath: run.yaml
+  readOnly: true
+- name: tmp
+  mountPath: /tmp
+{{- if include "five.mountsBlobs" . }}
+- name: blobs
+  mountPath: /var/lib/five/blobs
+{{- end }}
+{{- include "five.tls.mounts" .root }}
+{{- end }}
+
+{{- define "five.blobsClaimName" -}}
+{{- .Values.blobs.existingClaim | default (printf "%s-blobs" (include "five.fullname" .)) }}
+{{- end }}

@@ -1,0 +1,69 @@
+{{/*
+What values.schema.json cannot say: values that each are fine and together are not. All reasons are told at once.
+*/}}
+
+{{/* Keys of run.overrides that the chart computes, one to a line. Call with (dict "path" P "overrides" O "computed" C). */}}
+{{- define "five.contradictions" -}}
+{{- $at := . }}
+{{- range $key, $value := .overrides }}
+{{- if hasKey $at.computed $key }}
+{{- $computed := get $at.computed $key }}
+{{- $path := printf "%s.%s" $at.path $key }}
+{{- if and (kindIs "map" $value) (kindIs "map" $computed) }}
+{{- include "five.contradictions" (dict "path" $path "overrides" $value "computed" $computed) }}
+{{- else }}
+{{ $path }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Refuses the values. Called once, where the run's ConfigMap is rendered. */}}
+{{- define "five.validate" -}}
+{{- include "five.tls.validate" . }}
+{{- $facts := include "five.facts" . | fromYaml }}
+{{- $problems := list }}
+
+{{- $computed := mustMergeOverwrite (include "five.computedConfig" . | fromYaml) (include "five.tls.config" . | fromYaml) }}
+{{- range include "five.contradictions" (dict "path" "run.overrides" "overrides" .Values.run.overrides "computed" $computed) | trim | splitList "\n" | compact }}
+{{- $problems = append $problems (printf "%s: the chart computes it from its own values; leave it out" .) }}
+{{- end }}
+
+{{- $count := int (include "five.optimizerCount" .) }}
+{{- $most := int (dig "services" "optimizer" "max_optimizers" $facts.max_optimizers .Values.run.overrides) }}
+{{- if gt $count $most }}
+{{- $problems = append $problems (printf "optimizer: %d replicas x %s each are %d optimizers, and preset %s is made for %d at most: take another preset, or set schedules and batch sizes for them in run.overrides and raise services.optimizer.max_optimizers there" (int .Values.optimizer.replicas) (include "five.optimizerRanks" .) $count .Values.run.preset $most) }}
+{{- end }}
+
+{{- $latest := include "five.inferenceAddresses" (dict "root" . "serves" "latest") | fromYamlArray }}
+{{- if ne (len $latest) 1 }}
+{{- $problems = append $problems (printf "inference.pools: %d pools serve the latest version; it has to be one" (len $latest)) }}
+{{- end }}
+{{- if gt (len (include "five.inferenceAddresses" (dict "root" . "serves" "past") | fromYamlArray)) 1 }}
+{{- $problems = append $problems "inference.pools: more than one pool serves past versions; raise that pool's replicas instead" }}
+{{- end }}
+
+{{- $grace := dig "lifecycle" "grace_seconds" 20 .Values.run.overrides }}
+{{- range $component := list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" }}
+{{- $seconds := (index $.Values $component).terminationGracePeriodSeconds }}
+{{- if le (float64 $seconds) (float64 $grace) }}
+{{- $problems = append $problems (printf "%s.terminationGracePeriodSeconds: %v s are not longer than the %v s in which a service drains (lifecycle.grace_seconds)" $component $seconds $grace) }}
+{{- end }}
+{{- end }}
+
+{{- if and (eq .Values.dotaEnv.placement "deployment") (not (int .Values.dotaEnv.replicas)) .Values.rollout.replicas }}
+{{- $problems = append $problems "dotaEnv.replicas: rollouts without games; give dotaEnv a replica, or rollout none" }}
+{{- end }}
+
+{{- if and (not .Values.redis.params.maxmemory) (not .Values.redis.params.external.host) (omit (dig "model" dict .Values.run.overrides) "precision") }}
+{{- $problems = append $problems "redis.params.maxmemory: run.overrides.model changes the model's size, which the chart knows of the presets only; set it to bytes of a version x store.keep_versions x 2" }}
+{{- end }}
+
+{{- if and (not .Values.blobs.url) .Values.blobs.existingClaim .Values.blobs.storageClass }}
+{{- $problems = append $problems "blobs.storageClass: blobs.existingClaim is there already and keeps its class; leave one of them out" }}
+{{- end }}
+
+{{- with $problems }}
+{{- fail (printf "\n\nThese values cannot be installed:\n  - %s\n" (join "\n  - " .)) }}
+{{- end }}
+{{- end }}
