@@ -97,9 +97,10 @@ class Served:
 class Models:
     """Resident versions by number.
 
-    One thread looks for a newer version and loads it into a policy that nobody uses, then makes it the newest: a
-    batch that is under way ends with the parameters it began with. Another thread loads past versions on demand. At
-    most ``past`` versions without users stay beside the newest; those that requests wait for are never evicted.
+    One thread looks for a newer version and loads it into a policy that nobody uses, made beforehand, then makes it
+    the newest: a batch that is under way ends with the parameters it began with. Another thread loads past versions
+    on demand. At most ``past`` versions without users stay beside the newest; those that requests wait for are never
+    evicted.
     """
 
     def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past: int, poll_seconds: float,
@@ -212,11 +213,22 @@ class Models:
         self._on_newest()
         return True
 
+    def stock(self) -> None:
+        """Have a policy at hand for the next version: making one of the paper's size takes longer than loading it."""
+        with self._lock:
+            if self._spare:
+                return
+        policy = self._builder.create()
+        with self._lock:
+            if not self._spare:
+                self._spare.append(policy)
+
     def _watch(self) -> None:
         delay = self._poll
         while not self._closed:
             try:
                 self.refresh()
+                self.stock()
                 delay = self._poll
             except Exception:
                 log.exception("the newest version could not be loaded; version %s goes on serving", self._newest)

@@ -202,6 +202,20 @@ def test_a_batch_under_way_ends_with_the_version_it_began_with() -> None:
         s.close()
 
 
+def test_a_policy_is_at_hand_before_the_next_version_comes() -> None:
+    s = Server(Versions(0))
+    try:
+        s.models.stock()
+        made = len(s.builder.created)
+        s.models.stock()  # one is enough
+        s.versions.publish(1)
+        assert s.models.refresh()
+        assert len(s.builder.created) == made == 2
+        assert s.ask([1], [1.0], RESET, [0]).versions.tolist() == [0]  # it was not made of the one that served
+    finally:
+        s.close()
+
+
 def test_past_version_beside_the_newest_in_one_request() -> None:
     s = Server(Versions(3, 8))
     try:

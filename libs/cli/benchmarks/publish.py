@@ -24,6 +24,12 @@ from services.inference.loading import PolicyLoader, StoreSource
 from services.inference.models import Models, Served
 
 
+PAST = 1  # past versions that the server keeps
+# Versions until memory on both sides is that of a run under way: the server's policies (the newest, the past ones and
+# the one that is loaded into) and the store's chunks are there, and are used again from then on.
+WARM_UP = PAST + 2
+
+
 @dataclass(frozen=True)
 class Size:
     """How much is measured. The default is the paper's model."""
@@ -43,7 +49,7 @@ def _follow(pipe: Connection, config: RunConfig) -> None:
 
     device = torch.device(config.services.inference.device)
     loader = PolicyLoader(Layout(config.game), config.model, device)
-    models = Models(StoreSource(store, device.type == "cuda"), loader, past=1, poll_seconds=3600.0, on_swap=swapped)
+    models = Models(StoreSource(store, device.type == "cuda"), loader, past=PAST, poll_seconds=3600.0, on_swap=swapped)
     pipe.send("ready")
     models.start()
     newest = None
@@ -65,7 +71,7 @@ def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int]:
     meta = {"layout": Layout(config.game).hash}
     seconds = []
     with Child(_follow, config) as follower:
-        for version in range(repeats + 1):
+        for version in range(WARM_UP + repeats):
             with torch.no_grad():
                 policy.value.bias.fill_(float(version))
             began = time.monotonic()
@@ -75,9 +81,9 @@ def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int]:
                 if served == version:
                     break
             seconds.append(at - began)
-    record = store.record(repeats)
+    record = store.record(WARM_UP)
     assert record is not None
-    return seconds[1:], record.bytes  # the first one pays for fresh memory on both sides
+    return seconds[WARM_UP:], record.bytes
 
 
 def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
