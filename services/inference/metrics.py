@@ -36,6 +36,7 @@ class Meter:
         self._rows = self._batches = self._requests = 0
         self._forward = self._queued = 0.0
         self._open = 0
+        self._totals = {"requests": 0, "queued_seconds": 0.0, "forward_seconds": 0.0}
 
     @property
     def observer(self) -> Observer:
@@ -50,14 +51,15 @@ class Meter:
         SWAP_SECONDS.observe(seconds)
 
     def recent(self) -> dict[str, Any]:
-        """Rates and means since the last call: JSON values."""
+        """Rates and means since the last call, and totals since the start: JSON values."""
         with self._lock:
             now = time.monotonic()
             seconds = max(now - self._since, 1e-3)
             stats = {
                 "steps/s": round(self._rows / seconds, 1), "sessions": self._open,
                 "batch": round(self._rows / max(self._batches, 1), 1), "busy": round(self._forward / seconds, 3),
-                "queue_ms": round(1000 * self._queued / max(self._requests, 1), 2)}
+                "queue_ms": round(1000 * self._queued / max(self._requests, 1), 2),
+                **{name: round(value, 4) for name, value in self._totals.items()}}
             self._since, self._rows, self._batches, self._requests = now, 0, 0, 0
             self._forward = self._queued = 0.0
         return stats
@@ -70,12 +72,15 @@ class Meter:
             self._rows += rows
             self._batches += 1
             self._forward += seconds
+            self._totals["forward_seconds"] += seconds
 
     def _queue(self, seconds: float) -> None:
         QUEUE_SECONDS.observe(seconds)
         with self._lock:
             self._queued += seconds
             self._requests += 1
+            self._totals["requests"] += 1
+            self._totals["queued_seconds"] += seconds
 
     def _drop(self, reason: str, requests: int) -> None:
         DROPPED.labels(reason).inc(requests)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from five.config import LearnerConfig, SchedulesConfig
 from five.learning.learner import Learner
-from five.learning.pacing import ReuseMeter
+from five.learning.pacing import ReuseMeter, WaitMeter
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from rapid.blobs import BlobMissing
 from services.optimizer import metrics as page
@@ -64,6 +64,7 @@ class Training:
     version: int = 0
     window: Window = field(default_factory=Window)
     reuse: ReuseMeter = field(default_factory=ReuseMeter)
+    starved: WaitMeter = field(default_factory=WaitMeter)  # time without a batch on all ranks
     fingerprint: int = 0  # of the newest version's parameters, where there are others to compare it with
     flop: float = 0.0  # of this optimizer since it started; on rank 0 also all that came before
     _flop_a_step: int = 0
@@ -130,8 +131,11 @@ class Training:
             if not go_on:
                 break
             if not ready:
+                if not self.starved.waiting:
+                    self.starved.begin()
                 time.sleep(IDLE_SECONDS)
                 continue
+            self.starved.end()
             began = time.monotonic()
             self.window.waited += began - idle_since
             rewards = self.intake.take_rewards()

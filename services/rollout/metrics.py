@@ -103,7 +103,8 @@ class Meter:
             "hero_steps/s": round((total.hero_steps - before.hero_steps) / seconds, 1),
             "games": total.games, "unsent": sender.unsent, "version": total.newest_version,
             "inference_wait_share": share("act_seconds"), "game": share("step_seconds"),
-            "waiting": share("wait_seconds"), "segments": share("cut_seconds"), "recoveries": total.recoveries}
+            "waiting": share("wait_seconds"), "segments": share("cut_seconds"), "recoveries": total.recoveries,
+            "throttled_seconds": round(sender.throttled.seconds / max(len(progress), 1), 3)}
 
 
 def summed(progress: Sequence[Progress]) -> Progress:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from five.learning import segments
+from five.learning.pacing import WaitMeter
 from rapid.clients.experience import ExperienceClient, Segment
 from rapid.rpc.errors import MessageTooLarge
 
@@ -38,6 +39,7 @@ class Sender:
         self._tasks: list[asyncio.Task[None]] = []
         self._pushing = 0
         self.dropped = 0
+        self.throttled = WaitMeter()  # time that games stood still for want of room
 
     @property
     def unsent(self) -> int:
@@ -50,12 +52,14 @@ class Sender:
 
     async def room(self) -> None:
         """Wait while the queue is full. Raises what ended the sending: segments that are refused for good."""
-        while not self._room.is_set():
-            self._raise_failure()
-            try:
-                await asyncio.wait_for(self._room.wait(), 1.0)
-            except TimeoutError:
-                continue
+        if not self._room.is_set():
+            with self.throttled:
+                while not self._room.is_set():
+                    self._raise_failure()
+                    try:
+                        await asyncio.wait_for(self._room.wait(), 1.0)
+                    except TimeoutError:
+                        continue
         self._raise_failure()
 
     def put(self, segment: segments.Segment) -> None:

@@ -6,7 +6,10 @@ and again; and samples are held back at the door while more of them wait than th
 slow optimizer does not learn from old ones.
 """
 
+import threading
+import time
 from collections import deque
+from collections.abc import Callable
 
 from five.config import BufferConfig
 
@@ -69,6 +72,50 @@ class Pacer:
         self.forgone = float(state["forgone"])
         if self.credit > 0:
             self.forgone += self.credit
+
+
+class WaitMeter:
+    """Seconds that parts of a process have waited, summed; waits under way count. Safe to read from any thread.
+
+    A wait goes from ``begin`` to ``end``, or is a ``with`` block; several may be under way.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._ended = 0.0
+        self._since: list[float] = []
+
+    def begin(self) -> None:
+        """A wait begins."""
+        with self._lock:
+            self._since.append(self._clock())
+
+    def end(self) -> None:
+        """A wait ends; nothing when none is under way."""
+        with self._lock:
+            # Which of several it is makes no difference to their sum.
+            if self._since:
+                self._ended += self._clock() - self._since.pop()
+
+    def __enter__(self) -> "WaitMeter":
+        self.begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a wait is under way."""
+        return bool(self._since)
+
+    @property
+    def seconds(self) -> float:
+        """All waits until now."""
+        with self._lock:
+            now = self._clock()
+            return self._ended + sum(now - since for since in self._since)
 
 
 class ReuseMeter:
