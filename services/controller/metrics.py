@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import redis
 
+from rapid.store.connection import Role
 from rapid.store.leases import Instance
 from rapid.store.state import Status
 from rapid.telemetry.metrics import gauge, unknown
@@ -26,6 +27,7 @@ REDIS_LIMIT = gauge("controller", "redis_limit", "bytes", "Memory that the Redis
                     ("role",))
 REDIS_SAVED = gauge("controller", "redis_append_only", "state", "1 when the Redis of that role keeps an append-only "
                     "file and its last write went well, else 0.", ("role",))
+COMPONENTS = ("controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout")
 
 
 def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> None:
@@ -35,13 +37,11 @@ def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> 
     if head is not None:
         HEAD.set(head)
     count = Counter(instance.kind for instance in live)
-    for (known,) in list(LIVE._metrics):
-        count.setdefault(known, 0)
-    for component, instances in count.items():
-        LIVE.labels(component).set(instances)
+    for component in {*COMPONENTS, *count}:
+        LIVE.labels(component).set(count[component])
 
 
-def show_stores(clients: Mapping[str, redis.Redis]) -> None:
+def show_stores(clients: Mapping[Role, redis.Redis]) -> None:
     """Asks each Redis, by role, how it is. One that does not answer is shown as down."""
     for role, client in clients.items():
         began = time.perf_counter()

@@ -1,0 +1,38 @@
+"""Keeps the controller's metrics page up to date."""
+
+import asyncio
+import logging
+
+import redis
+
+from rapid.rpc.errors import Unavailable
+from rapid.service import Service
+from rapid.store.connection import Role, connect
+from rapid.store.leases import Leases
+from run.config import RunConfig
+from services.controller import metrics
+
+log = logging.getLogger(__name__)
+ANSWER_SECONDS = 2.0  # a Redis that takes longer is shown as down
+
+
+async def keep_showing(service: Service[RunConfig]) -> None:
+    """Looks at the run and its stores until the service drains."""
+    store = service.config.store
+    patience = store.model_copy(update={"timeout_seconds": ANSWER_SECONDS})
+    urls: dict[Role, str] = {"state": store.state_url, "params": store.params_url}
+    # Connections of its own: a store that is slow to answer holds nobody else up.
+    clients = {role: connect(url, patience, role) for role, url in urls.items()}
+    leases = Leases(service.state.redis, service.config.name)
+
+    def look() -> None:
+        metrics.show_stores(clients)
+        now = service.state.status()
+        metrics.show_run(None if now is None else now.status, service.parameters.head(), leases.live())
+
+    while not service.lifecycle.draining:
+        try:
+            await asyncio.to_thread(look)
+        except (redis.RedisError, Unavailable) as error:
+            log.debug("the run cannot be looked at: %s", error)
+        await asyncio.sleep(service.config.services.controller.reconcile_seconds)
