@@ -19,6 +19,7 @@ from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessSpec, Supervisor
 from run.config import RunConfig
 from run.load import apply_overrides, save, validate
+from services.controller.opening import WrongRun, open_run
 from services.optimizer.config import AGENT_ENVIRONMENT
 
 HOST = "127.0.0.1"
@@ -137,16 +138,15 @@ class LocalCluster:
 
     def _open_run(self) -> None:
         store = self.config.store
-        client = connect(store.state_url, store)
+        client = connect(store.state_url, store, "state")
         require_reachable(client, store.state_url, "state")
         self.state = RunState(client, self.config.name)
         self.series = Series(client, self.config.name)
         self.leases = Leases(client, self.config.name)
-        if not self.state.create(self.config.model_dump(mode="json", by_alias=True), "five train"):
-            now = self.state.status()
-            if now is not None and now.status in (Status.STOPPING, Status.FAILED):
-                self.state.transition(Status.STARTING, "five train", "resumed")
-            self.state.events.append("five train", "run.resumed")
+        try:
+            open_run(self.state, self.config, "five train", resume=True)
+        except WrongRun as error:
+            raise RuntimeError(str(error)) from None
 
     def _start_services(self, say: Callable[[str], None]) -> None:
         say("starting services")

@@ -26,7 +26,8 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
 
     for name, words in (("status", "what a run is doing"), ("pause", "bring games and learning to rest"),
-                        ("resume", "go on after a pause"), ("stop", "end a run; it can be started again")):
+                        ("resume", "go on after a pause, or start a run in a cluster again that was stopped"),
+                        ("stop", "end a run; it can be started again")):
         command = commands.add_parser(name, help=words)
         command.add_argument("--run", help="the run's name; by default the last one")
         command.add_argument("--url", help="the controller of a run elsewhere, http(s)://host:port; needs FIVE_TOKEN")

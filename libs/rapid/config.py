@@ -42,6 +42,8 @@ class RpcConfig(_Section):
     keepalive_seconds: float = Field(20.0, ge=5, description="Ping interval of idle and busy connections.")
     keepalive_timeout_seconds: float = Field(10.0, gt=0, description="A ping unanswered for so long ends the "
                                              "connection.")
+    listen_host: str = Field("127.0.0.1", min_length=1, description="Address that servers listen on; 0.0.0.0 in a "
+                             "container.")
     token_file: str = Field("", description="File with the bearer token; empty: environment variable FIVE_TOKEN.")
     require_token: bool = Field(True, description="Servers refuse to start without a token, and calls without it.")
     tls: TlsConfig | None = Field(None, description="Encrypts the connections; none: plain text.")
@@ -55,11 +57,15 @@ class RpcConfig(_Section):
 class StoreConfig(_Section):
     """Where a run's state and parameters are kept (Redis)."""
 
-    state_url: str = Field("", description="Redis of the run's state, append-only file on; empty: embedded.")
-    params_url: str = Field("", description="Redis of the newest parameters, no persistence; empty: embedded.")
+    state_url: str = Field("", description="Redis of the run's state, append-only file on; empty: embedded. Its "
+                           "password comes from the environment variable FIVE_STATE_PASSWORD.")
+    params_url: str = Field("", description="Redis of the newest parameters, no persistence; empty: embedded. Its "
+                            "password comes from the environment variable FIVE_PARAMS_PASSWORD.")
+    tls_authority: str = Field("", description="File with the certificates that rediss:// URLs are checked against; "
+                               "empty: the machine's own.")
     timeout_seconds: float = Field(20.0, gt=0, description="Time one exchange with Redis may take.")
-    reconnect_seconds: float = Field(60.0, ge=0, description="Time a publish or a fetch goes on trying while Redis is "
-                                     "away.")
+    reconnect_seconds: float = Field(60.0, ge=0, description="Time a starting service waits for Redis, and a publish "
+                                     "or a fetch goes on trying while it is away.")
     chunk_mebibytes: float = Field(2.0, gt=0, le=64, description="Size of a stored piece of a version; 1-4 is best.")
     keep_versions: int = Field(4, ge=1, description="Versions kept in Redis beside the blob store's.")
     grace_seconds: float = Field(60.0, ge=0, description="Time a removed version stays for readers in the middle "

@@ -11,7 +11,7 @@ from typing import Any
 
 import redis
 
-from rapid.store.state import ACTIVE, RunState, Status
+from rapid.store.state import ACTIVE, ENDED, RunState, Status
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,8 @@ class Lifecycle:
 
     The first SIGTERM or SIGINT begins draining: ``draining`` is set, and after ``grace_seconds`` the process is ended
     whatever it does. A second signal ends it at once. ``watch`` follows the run's status: the run's ``stopping`` or
-    ``failed`` drains as well. All waits exist blocking and for asyncio; use as a context in the main thread.
+    ``failed`` drains as well, unless the service outlives its run. All waits exist blocking and for asyncio; use as a
+    context in the main thread.
     """
 
     def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit) -> None:
@@ -35,6 +36,7 @@ class Lifecycle:
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
         self._signals = 0
+        self._ends_with_run = True
         self.drain_reason = ""
 
     # Ending.
@@ -119,8 +121,12 @@ class Lifecycle:
         """Whether the run plays and learns now. Without a run to follow a service always does."""
         return self._watcher is None or self._status in ACTIVE
 
-    def watch(self, state: RunState, poll_seconds: float) -> None:
-        """Follows the run's status from a thread of its own. An absent Redis leaves the status as it was."""
+    def watch(self, state: RunState, poll_seconds: float, ends_with_run: bool = True) -> None:
+        """Follows the run's status from a thread of its own. An absent Redis leaves the status as it was.
+
+        Without ``ends_with_run`` the service goes on when the run is stopped.
+        """
+        self._ends_with_run = ends_with_run
         self._watcher = threading.Thread(target=self._watch, args=(state, poll_seconds), name="run-status",
                                          daemon=True)
         self._watcher.start()
@@ -141,7 +147,7 @@ class Lifecycle:
                 self._changed.notify_all()
         if before is not status and status is not None:
             log.info("the run is %s", status)
-            if status in (Status.STOPPING, Status.FAILED):
+            if status in ENDED and self._ends_with_run:
                 self.drain(f"the run is {status}")
 
     def wait_active(self, timeout: float | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""The start of every service: configuration, allocator, logs, metrics, run state, sign of life, draining."""
+"""The start of every service: configuration, allocator, logs, pages, stores, the run, sign of life, draining."""
 
 import argparse
 import faulthandler
@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +22,16 @@ from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig
 from rapid.lifecycle import Lifecycle
 from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
 from rapid.rpc.security import load_token
-from rapid.store.connection import connect, require_reachable
+from rapid.store.connection import Role, connect, password_of, require_reachable
+from rapid.store.errors import StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
-from rapid.store.state import RunState
+from rapid.store.state import ENDED, RunState, Status
 from rapid.telemetry.logs import configure_logs
-from rapid.telemetry.metrics import MetricsServer, identify, start_metrics_server
+from rapid.telemetry.metrics import identify
+from rapid.telemetry.pages import PagesServer, start_pages
 
 log = logging.getLogger(__name__)
+OWN_NAME = "hostname"  # as an --id: the machine's, which in a container is the pod's or the container's
 
 
 class PlatformConfig(Protocol):
@@ -70,11 +74,32 @@ def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                         help="changes a value of it; may be given several times")
     parser.add_argument("--id", default=os.environ.get("RANK", "0"),
-                        help="which instance of the service this is (default: torchrun's rank, or 0)")
-    parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's")
-    parser.add_argument("--metrics-port", type=int, help="port of the metrics page; 0: any free one")
+                        help="which instance of the service this is (default: torchrun's rank, or 0); 'hostname' is "
+                             "the machine's name")
+    parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's. Under torchrun "
+                        "each process of a machine adds its LOCAL_RANK, to this and to the metrics' port")
+    parser.add_argument("--metrics-port", type=int, help="port of the pages /metrics, /healthz and /readyz; 0: any "
+                        "free one; by default the configuration's")
     found = parser.parse_args(argv)
-    return Arguments(found.config, tuple(found.overrides), found.id, found.port, found.metrics_port)
+    return Arguments(found.config, tuple(found.overrides), _identity(found.id), _own(found.port),
+                     _own(found.metrics_port))
+
+
+def local_rank() -> int:
+    """Which of torchrun's processes on this machine this is, from 0; 0 without torchrun."""
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
+def _own(port: int | None) -> int | None:
+    """This process's port of those that begin with ``port``."""
+    return port + local_rank() if port else port
+
+
+def _identity(given: str) -> str:
+    if given != OWN_NAME:
+        return given
+    several = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > 1
+    return f"{socket.gethostname()}-{local_rank()}" if several else socket.gethostname()
 
 
 class Service(Generic[C]):
@@ -82,10 +107,15 @@ class Service(Generic[C]):
 
     Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None: there is none);
     ``lifecycle``; ``state`` and ``parameters`` of the run; ``blobs``; ``folder`` of the run. Set ``stats`` to a
-    function that returns JSON values: they go with each sign of life.
+    function that returns JSON values: they go with each sign of life. Set ``not_ready`` to one that says why the
+    service cannot do its work yet, '' when it can: /readyz tells.
+
+    Entering it waits for the stores and the run: the pages answer from the first moment on. ``open_run`` instead of
+    waiting makes the run; ``ends_with_run`` False lets the service go on when the run is stopped.
     """
 
-    def __init__(self, kind: str, config: C, arguments: Arguments, folder: Path) -> None:
+    def __init__(self, kind: str, config: C, arguments: Arguments, folder: Path,
+                 open_run: "Callable[[Service[C]], None] | None" = None, ends_with_run: bool = True) -> None:
         self.kind = kind
         self.id = arguments.id
         self.config = config
@@ -94,33 +124,94 @@ class Service(Generic[C]):
         self.token = load_token(config.rpc)
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds)
         self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
-        state = connect(config.store.state_url, config.store)
-        params = connect(config.store.params_url, config.store)
-        require_reachable(state, config.store.state_url, "state")
-        require_reachable(params, config.store.params_url, "params")
+        state = connect(config.store.state_url, config.store, "state")
+        self._params = connect(config.store.params_url, config.store, "params")
         self.state = RunState(state, config.name)
-        self.parameters = ParameterStore(params, state, config.name, config.store, self.blobs)
+        self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self.stats: Callable[[], dict[str, Any]] = dict
-        self._metrics: MetricsServer | None = None
+        self.not_ready: Callable[[], str] = lambda: "starting"
+        self._open_run = open_run
+        self._ends_with_run = ends_with_run
+        self._waits_for = "starting"
+        self._pages: PagesServer | None = None
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._ended = threading.Event()
         self._beat = threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True)
 
     def _open(self) -> None:
         telemetry = self.config.telemetry
-        port = telemetry.metrics_port if self.arguments.metrics_port is None else self.arguments.metrics_port
-        self._metrics = start_metrics_server(port, telemetry.metrics_host)
+        port = _own(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
+        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready)
         identify(self.config.name, self.kind, self.id)
-        self._lease.metrics_address = f"{_reachable(telemetry.metrics_host)}:{self._metrics.port}"
+        self._lease.metrics_address = f"{reachable(telemetry.metrics_host)}:{self._pages.port}"
         self.lifecycle.install()
-        self.lifecycle.watch(self.state, self.config.lifecycle.poll_seconds)
+        store = self.config.store
+        self._wait_for_store(self.state.redis, store.state_url, "state")
+        self._wait_for_store(self._params, store.params_url, "params")
+        if self._open_run is not None:
+            self._open_run(self)
+        else:
+            self._wait_for_run()
+        self._waits_for = ""
+        if self.lifecycle.draining:
+            raise SystemExit(0)
+        self.lifecycle.watch(self.state, self.config.lifecycle.poll_seconds, self._ends_with_run)
         self._beat.start()
         log.info("started, process %d, metrics at %s", os.getpid(), self._lease.metrics_address)
 
-    def announce(self, address: str) -> None:
-        """Says, with the sign of life, at which address the service is reached."""
-        self._lease.address = address
+    def _wait_for_store(self, client: redis.Redis, url: str, role: Role) -> None:
+        """Until that Redis answers. Raises StoreUnreachable when it does not within ``store.reconnect_seconds``."""
+        end = time.monotonic() + self.config.store.reconnect_seconds
+        while not self.lifecycle.draining:
+            try:
+                require_reachable(client, url, role)
+                return
+            except StoreRefused:
+                raise
+            except StoreUnreachable as error:
+                if time.monotonic() >= end:
+                    raise
+                self._wait(str(error))
+
+    def _wait_for_run(self) -> None:
+        """Until the run is there and not stopped."""
+        name = self.config.name
+        while not self.lifecycle.draining:
+            try:
+                status = self.state.status()
+            except redis.RedisError as error:
+                self._wait(f"the run's store does not answer: {error}")
+                continue
+            if status is None:
+                self._wait(f"there is no run {name!r} yet; the controller makes it")
+            elif status.status in ENDED:
+                self._wait("the run is stopped" if status.status is Status.STOPPING else "the run has failed")
+            else:
+                return
+
+    def _wait(self, reason: str) -> None:
+        if reason != self._waits_for:
+            log.info("waits: %s", reason)
+        self._waits_for = reason
+        self.lifecycle.wait_drain(self.config.lifecycle.poll_seconds)
+
+    def why_not_ready(self) -> str:
+        """Why the service cannot do its work now; '' when it can."""
+        if self.lifecycle.draining:
+            return f"draining ({self.lifecycle.drain_reason})"
+        return self._waits_for or self.not_ready()
+
+    def listen_address(self, port: int = 0) -> str:
+        """Where a gRPC server of this service listens, host:port: ``rpc.listen_host``, and the command line's port
+        before the configuration's, which is ``port``."""
+        return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
+
+    def announce(self, port: int, host: str | None = None) -> str:
+        """Says, with the sign of life, at which address the service is reached; returns it. ``host`` it listens on is
+        ``rpc.listen_host`` unless given."""
+        self._lease.address = f"{reachable(self.config.rpc.listen_host if host is None else host)}:{port}"
         self._renew()
+        return self._lease.address
 
     def _renew(self) -> None:
         try:
@@ -139,28 +230,39 @@ class Service(Generic[C]):
     def close(self) -> None:
         """Ends the sign of life, the metrics page and the watching of the run."""
         self._ended.set()
-        self._beat.join(timeout=5)
-        try:
-            self._lease.release()
-        except redis.RedisError:
-            pass  # it ends by itself
-        if self._metrics is not None:
-            self._metrics.close()
+        if self._beat.is_alive():
+            self._beat.join(timeout=5)
+            try:
+                self._lease.release()
+            except redis.RedisError:
+                pass  # it ends by itself
+        if self._pages is not None:
+            self._pages.close()
         self.lifecycle.close()
         log.info("ended")
 
     def __enter__(self) -> "Service[C]":
-        self._open()
+        try:
+            self._open()
+        except (ValueError, OSError) as error:
+            self.close()
+            _refuse(self.kind, error)
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None) -> Service[C]:
+def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None,
+          open_run: Callable[[Service[C]], None] | None = None,
+          ends_with_run: Callable[[C], bool] = lambda config: True) -> Service[C]:
     """A service ready to be entered as a context, from its command line; ``load`` reads the configuration.
 
-    Whatever is wrong with the configuration, the token or the stores is one clear line and exit code 2.
+    Whatever is wrong with the configuration, the token or the stores is one clear line and exit code 2, here or on
+    entering. A service that is told to end while it still waits for its stores or its run exits with 0.
     """
     arguments = parse_arguments(kind, argv)
     if os.environ.get(SUPERVISED_VARIABLE):
@@ -171,14 +273,15 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
         if config.allocator.tune:
             tune_allocator()
         token = load_token(config.rpc)
-        configure_logs(config.telemetry, config.name, kind, arguments.id, [token] if token else [])
+        secrets = [secret for secret in (token, password_of("state"), password_of("params")) if secret]
+        configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
-        service = Service(kind, config, arguments, folder)
+        service = Service(kind, config, arguments, folder, open_run, ends_with_run(config))
     except (ValueError, OSError) as error:
         _refuse(kind, error)
     if hasattr(signal, "SIGUSR1"):
-        faulthandler.register(signal.SIGUSR1, all_threads=True)  # shows where a stuck service is
+        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
     return service
 
 
@@ -187,11 +290,18 @@ def _refuse(kind: str, error: Exception) -> NoReturn:
     raise SystemExit(2) from None
 
 
-def _reachable(host: str) -> str:
-    """The address others use for a service that listens on ``host``."""
+def reachable(host: str) -> str:
+    """The address others use for a service that listens on ``host``.
+
+    On every interface that is the machine's full name where it has one, as the pods of a StatefulSet do (it outlives
+    their addresses), else its address.
+    """
     if host not in ("0.0.0.0", "::", ""):
         return host
+    name = socket.getfqdn()
+    if "." in name and not name.startswith("localhost") and not name.endswith(".arpa"):
+        return name
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
-        return "127.0.0.1"
+        return socket.gethostname()

@@ -1,4 +1,8 @@
-"""Reading a run's configuration: a preset or a file, then overrides, then validation before anything starts."""
+"""Reading a run's configuration: a preset or a file, then overrides, then validation before anything starts.
+
+A file may begin with ``preset: NAME``: it then lists only what differs from that preset. Sections are merged key by
+key; lists and plain values replace the preset's.
+"""
 
 import difflib
 import os
@@ -36,9 +40,10 @@ def presets() -> dict[str, Path]:
 def load(source: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
     """The run that ``source`` (a preset's name or a YAML file) and ``overrides`` (``a.b=c``) describe.
 
-    Raises ConfigError naming the path of every key that is unknown, missing, or of the wrong type or range.
+    A file's ``preset: NAME`` puts that preset below it; the overrides come on top of both. Raises ConfigError naming
+    the path of every key that is unknown, missing, or of the wrong type or range.
     """
-    return validate(apply_overrides(_read(source), overrides), str(source))
+    return validate(apply_overrides(_on_preset(_read(source), source), overrides), str(source))
 
 
 def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
@@ -119,6 +124,32 @@ def _read(source: str | Path) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise ConfigError(f"{path}: a configuration is a mapping of sections, this is a {type(tree).__name__}")
     return tree
+
+
+def _on_preset(tree: dict[str, Any], source: str | Path) -> dict[str, Any]:
+    """``tree`` on top of the preset that it names, if it names one. Raises ConfigError for a name that is none."""
+    chain = [str(source)]
+    while "preset" in tree:
+        rest = {key: value for key, value in tree.items() if key != "preset"}
+        name, known = tree["preset"], presets()
+        if not isinstance(name, str) or name not in known:
+            close = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
+            raise ConfigError(f"{chain[-1]}: preset: there is no preset {name!r}; {hint}")
+        if name in chain:
+            raise ConfigError(f"{chain[-1]}: preset: {' -> '.join([*chain, name])} goes round in a circle")
+        chain.append(name)
+        tree = _merge(_read(name), rest)
+    return tree
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """``above`` over ``below``: mappings key by key, everything else as a whole."""
+    merged = _copy(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        merged[key] = _merge(under, value) if isinstance(under, dict) and isinstance(value, Mapping) else value
+    return merged
 
 
 def _copy(tree: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from rapid.store.leases import Leases
 from run.config import RunConfig
 from run.load import load
 from services.controller.auth import Gate
+from services.controller.opening import open_run
 from services.controller.reconcile import reconcile
 from services.controller.service import Controller, create_app
+from services.controller.showing import keep_showing
 
 log = logging.getLogger("services.controller")
 VIEWER_TOKEN = "FIVE_VIEWER_TOKEN"  # noqa: S105  (the variable's name)
@@ -47,31 +49,40 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     gate = Gate(service.token, os.environ.get(VIEWER_TOKEN), settings.auth)
     controller = Controller(config.name, service.state, service.parameters, config.schedules)
 
-    def ready() -> bool:
+    def not_ready() -> str:
         try:
-            return bool(service.state.redis.ping())
-        except redis.RedisError:
-            return False
+            service.state.redis.ping()
+        except redis.RedisError as error:
+            return f"the run's store does not answer: {error}"
+        return ""
 
     port = settings.port if service.arguments.port is None else service.arguments.port
-    server = RestServer(uvicorn.Config(create_app(controller, gate, ready), settings.host, port,
-                                           log_level="warning", access_log=False))
+    service.not_ready = not_ready
+    server = RestServer(uvicorn.Config(create_app(controller, gate, service.why_not_ready), settings.host, port,
+                                       log_level="warning", access_log=False))
     serving = asyncio.create_task(server.serve())
     while not server.started and not serving.done():
         await asyncio.sleep(0.02)
     if server.started:
-        bound = server.servers[0].sockets[0].getsockname()[1]
-        service.announce(f"{settings.host}:{bound}")
+        service.announce(server.servers[0].sockets[0].getsockname()[1], settings.host)
     reconciling = asyncio.create_task(keep_reconciling(service))
+    showing = asyncio.create_task(keep_showing(service))
     drained = asyncio.create_task(service.lifecycle.drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     reconciling.cancel()
+    showing.cancel()
     await serving
 
 
+def make_run(service: Service[RunConfig]) -> None:
+    """Makes the run that everybody else waits for; repeating it changes nothing."""
+    open_run(service.state, service.config, "controller")
+
+
 def main() -> None:
-    with start("controller", load) as service:
+    with start("controller", load, open_run=make_run,
+               ends_with_run=lambda config: not config.services.controller.stay) as service:
         asyncio.run(serve_rest(service))
 
 

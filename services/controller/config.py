@@ -57,6 +57,8 @@ class ControllerConfig(BaseModel):
     port: int = Field(0, ge=0, le=65535, description="Port the REST API listens on; 0: any free one.")
     auth: bool = Field(True, description="Whether requests need a bearer token. Only switch this off on a machine "
                        "that nobody else reaches.")
+    stay: bool = Field(False, description="Go on when the run is stopped, so that REST can start it again; for "
+                       "containers. A local cluster ends as a whole.")
     reconcile_seconds: float = Field(1.0, gt=0, description="Time between two looks at the run's services.")
     autoscaler: AutoscalerConfig = Field(default_factory=AutoscalerConfig, description="Sizes of the rollout and "
                                          "inference pools in a cluster.")

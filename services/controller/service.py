@@ -14,7 +14,7 @@ from rapid.store.errors import IllegalTransition, VersionMissing
 from rapid.store.leases import Leases
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
-from rapid.store.state import RunState, Status
+from rapid.store.state import ENDED, RunState, Status
 from services.controller.auth import Caller, Gate
 
 
@@ -75,9 +75,16 @@ class Controller:
         except IllegalTransition as error:
             raise HTTPException(409, str(error)) from None
 
+    def resume(self, caller: Caller, reason: str) -> dict[str, Any]:
+        """A run that is over begins anew, any other one goes on. Raises HTTPException 409 as ``transition``."""
+        now = self.state.status()
+        over = now is not None and now.status in ENDED
+        return self.transition(Status.STARTING if over else Status.RUNNING, caller, reason)
 
-def create_app(controller: Controller, gate: Gate, ready: Callable[[], bool] = lambda: True) -> FastAPI:
-    """The application. OpenAPI under /openapi.json, pages under /docs."""
+
+def create_app(controller: Controller, gate: Gate, not_ready: Callable[[], str] = lambda: "") -> FastAPI:
+    """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
+    '' when it can."""
     app = FastAPI(title="Five", version="1", description="Control of a training run.")
     viewer = Annotated[Caller, Depends(gate.viewer)]
     operator = Annotated[Caller, Depends(gate.operator)]
@@ -92,8 +99,8 @@ def create_app(controller: Controller, gate: Gate, ready: Callable[[], bool] = l
 
     @app.get("/readyz", include_in_schema=False)
     def answers() -> JSONResponse:
-        return JSONResponse({"status": "ready"} if ready() else {"status": "the store does not answer"},
-                            200 if ready() else 503)
+        reason = not_ready()
+        return JSONResponse({"status": reason or "ready"}, 503 if reason else 200)
 
     @app.get("/v1/status")
     def status(caller: viewer) -> dict[str, Any]:
@@ -183,8 +190,8 @@ def create_app(controller: Controller, gate: Gate, ready: Callable[[], bool] = l
 
     @app.post("/v1/resume")
     def resume(caller: operator, body: Reason | None = None) -> dict[str, Any]:
-        """Goes on from a pause."""
-        return controller.transition(Status.RUNNING, caller, body.reason if body else "")
+        """Goes on from a pause; starts a run again that was stopped or has failed."""
+        return controller.resume(caller, body.reason if body else "")
 
     @app.post("/v1/stop")
     def stop(caller: operator, body: Reason | None = None) -> dict[str, Any]:

@@ -14,13 +14,12 @@ from services.dota_env.service import EnvService
 
 async def serve_games(service: Service[RunConfig]) -> None:
     config, settings = service.config, service.config.services.dota_env
-    address = settings.listen(service.id)
-    if service.arguments.port is not None:
-        address = f"{address.rpartition(':')[0]}:{service.arguments.port}"
     face = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams, settings.idle_seconds)
-    server = await serve(address, [(env_pb2_grpc.add_EnvServiceServicer_to_server, face)], config.rpc, service.token)
+    server = await serve(service.listen_address(settings.port), [(env_pb2_grpc.add_EnvServiceServicer_to_server, face)],
+                         config.rpc, service.token)
     service.stats = lambda: {"games": face.games}
-    service.announce(f"{address.rpartition(':')[0]}:{server.port}")
+    service.announce(server.port)
+    service.not_ready = lambda: ""
     await service.lifecycle.drained()
     # Rollouts begin new games elsewhere; there is nothing to wait for.
     await server.stop(1.0)

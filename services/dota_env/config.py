@@ -19,8 +19,7 @@ class EnvServiceConfig(BaseModel):
     idle_seconds: float = Field(600.0, gt=0, description="A stream without a request for this long is ended, and its "
                                 "games with it.")
 
-    def listen(self, identity: str) -> str:
-        """Where the server of that id listens: at its own address on this machine, else on every interface."""
-        index = int(identity) if identity.isdigit() and int(identity) < len(self.addresses) else 0
-        host, _, port = (self.addresses[index] if self.addresses else "127.0.0.1:0").rpartition(":")
-        return f"{host if host in ('127.0.0.1', 'localhost', '[::1]') else '0.0.0.0'}:{port}"
+    @property
+    def port(self) -> int:
+        """The port of the one address; 0, any free one, where there are several or none."""
+        return int(self.addresses[0].rpartition(":")[2]) if len(self.addresses) == 1 else 0

@@ -66,17 +66,15 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     config, settings = service.config, service.config.services.inference
     meter = Meter()
     face, models, batcher = build(service, meter)
-    address = settings.listen(service.id)
-    if service.arguments.port is not None:
-        address = f"{address.rpartition(':')[0]}:{service.arguments.port}"
-    server = await serve(address, [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, face)], config.rpc,
-                         service.token, serving=False)
+    server = await serve(service.listen_address(settings.port), [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, face)],
+                         config.rpc, service.token, serving=False)
 
     def stats() -> dict[str, Any]:
         return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
 
     service.stats = stats
-    service.announce(f"{address.rpartition(':')[0]}:{server.port}")
+    service.not_ready = lambda: "no version has been loaded yet" if models.newest is None else ""
+    service.announce(server.port)
     models.start()
     batcher.start()
     tasks = [asyncio.create_task(follow(service, models)), asyncio.create_task(tell_ready(server, models))]

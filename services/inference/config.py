@@ -30,8 +30,7 @@ class InferenceConfig(BaseModel):
     poll_seconds: float = Field(2.0, gt=0, description="Longest time between two looks for a newer version.")
     seed: int = Field(0, ge=0, description="Seed of action sampling, mixed with the server's id; 0: from the system.")
 
-    def listen(self, identity: str) -> str:
-        """Where the server of that id listens: at its own address on this machine, else on every interface."""
-        index = int(identity) if identity.isdigit() and int(identity) < len(self.addresses) else 0
-        host, _, port = (self.addresses[index] if self.addresses else "127.0.0.1:0").rpartition(":")
-        return f"{host if host in ('127.0.0.1', 'localhost', '[::1]') else '0.0.0.0'}:{port}"
+    @property
+    def port(self) -> int:
+        """The port of the one address; 0, any free one, where there are several or none."""
+        return int(self.addresses[0].rpartition(":")[2]) if len(self.addresses) == 1 else 0

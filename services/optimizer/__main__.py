@@ -17,7 +17,7 @@ from five.model.schema import Schema
 from protos.five.v1 import experience_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import serve
-from rapid.service import Service, start
+from rapid.service import Service, local_rank, start
 from run.config import RunConfig
 from run.load import load
 from services.optimizer import metrics
@@ -49,9 +49,9 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     return training, desk
 
 
-async def take_in(service: Service[RunConfig], training: Training, layout: Layout, address: str,
+async def take_in(service: Service[RunConfig], training: Training, layout: Layout, port: int,
                   learning: threading.Thread) -> None:
-    """Serves the door while the loop learns."""
+    """Serves the door, at ``port`` unless the command line has another, while the loop learns."""
     config = service.config
     heroes = layout.heroes
     specs = {n: (shape, dtype) for n, (shape, dtype) in layout.array_specs().items()}
@@ -59,11 +59,11 @@ async def take_in(service: Service[RunConfig], training: Training, layout: Layou
     sample_specs = {f"state/{n}": spec for n, spec in state_specs(layout, config.model).items()}
     face = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
                              training.intake)
-    server = await serve(address, [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, face)], config.rpc,
+    server = await serve(service.listen_address(port),
+                         [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, face)], config.rpc,
                          service.token)
-    host = address.rpartition(":")[0]
-    service.announce(f"{host}:{server.port}")
-    log.info("takes segments of %d heroes in at %s:%d", heroes, host, server.port)
+    log.info("takes segments of %d heroes in at %s", heroes, service.announce(server.port))
+    service.not_ready = lambda: ""
     meter = metrics.BufferMeter()
     while learning.is_alive():
         buffer = training.intake.buffer
@@ -89,6 +89,8 @@ def main() -> None:
             "reuse": round(training.intake.pacer.consumed / max(training.intake.pacer.received, 1), 3),
             "busy": round(desk.last.get("busy_share", 0.0), 3),
             "versions/min": round(60 / desk.last["seconds"], 2) if desk.last else 0.0,
+            "received": training.intake.pacer.received, "consumed": training.intake.pacer.consumed,
+            "starved_seconds": round(training.starved.seconds, 3),
             **({"fingerprint": f"{training.fingerprint:012x}"} if group.size > 1 else {}),
         }
         failure: list[BaseException] = []
@@ -102,8 +104,8 @@ def main() -> None:
 
         thread = threading.Thread(target=learn, name="learning")
         thread.start()
-        address = settings.address(group.rank) if settings.addresses else "127.0.0.1:0"
-        asyncio.run(take_in(service, training, layout, address, thread))
+        port = settings.listening_port(group.rank, local_rank())
+        asyncio.run(take_in(service, training, layout, port, thread))
         thread.join()
         if failure:
             raise SystemExit(1)

@@ -16,7 +16,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def eventually(condition: Callable[[], Any], seconds: float = 10.0) -> Any:
+def eventually(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
     """The first true value of ``condition``; fails after ``seconds``."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -4,9 +4,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +28,7 @@ from rapid.config import (
     TelemetryConfig,
 )
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.service import parse_arguments
+from rapid.service import parse_arguments, reachable
 from rapid.store.state import RunState
 from tests.rapid.processes_of_tests import alive, eventually
 
@@ -47,7 +49,7 @@ class Config(BaseModel):
 
 
 SERVICE = """
-    import json
+    import json, os
     from rapid import service
     from tests.rapid.test_service import Config
 
@@ -56,7 +58,8 @@ SERVICE = """
 
     with service.start("tested", load) as s:
         s.stats = lambda: {"steps": 3}
-        s.announce("127.0.0.1:9")
+        s.announce(9)
+        s.not_ready = lambda: os.environ.get("NOT_READY", "")
         print("folder", s.folder, flush=True)
         while s.lifecycle.wait_active(0.05) or not s.lifecycle.draining:
             pass
@@ -103,7 +106,7 @@ def test_a_service_lives_and_drains(start: Any, config: Path, database: redis.Re
     with urllib.request.urlopen(f"http://{instance.metrics_address}/metrics", timeout=5) as page:
         assert 'five_process_started_info{id="7",kind="tested",run="r"} 1.0' in page.read().decode()
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=15)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert f"folder {config.parent}" in out and "drained: SIGTERM" in out
     assert state.services("tested") == []
@@ -116,8 +119,76 @@ def test_a_stopping_run_drains_its_services(start: Any, config: Path, database: 
     process = start(config)
     eventually(lambda: state.services("tested"))
     state.transition("stopping", "t")
-    out, err = process.communicate(timeout=15)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0 and "drained: the run is stopping" in out, err
+
+
+def page(port: int, name: str) -> tuple[int, str]:
+    """Status and text of a service's page; (0, "") while nothing answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/{name}", timeout=5) as found:
+            return found.status, found.read().decode().strip()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode().strip()
+    except urllib.error.URLError:
+        return 0, ""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_service_waits_for_its_run_and_says_so(start: Any, config: Path, database: redis.Redis) -> None:
+    state, port = RunState(database, "r"), free_port()
+    process = start(config, "--metrics-port", str(port), NOT_READY="no games yet")
+    missing = (503, "there is no run 'r' yet; the controller makes it")
+    eventually(lambda: page(port, "readyz") == missing, 60)
+    assert page(port, "healthz") == (200, "alive") and state.services("tested") == []
+    state.create({}, "t")
+    eventually(lambda: page(port, "readyz") == (503, "no games yet"))
+    assert [i.address for i in state.services("tested")] == ["127.0.0.1:9"]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_a_service_started_again_waits_while_the_run_is_stopped(start: Any, config: Path, database: redis.Redis
+                                                                ) -> None:
+    state, port = RunState(database, "r"), free_port()
+    state.create({}, "t")
+    state.transition("stopping", "t")
+    process = start(config, "--metrics-port", str(port))
+    eventually(lambda: page(port, "readyz") == (503, "the run is stopped"), 60)
+    state.transition("starting", "t")
+    eventually(lambda: page(port, "readyz") == (200, "ready"))
+    state.transition("failed", "t")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and "drained: the run is failed" in out, err
+
+
+def test_a_waiting_service_ends_when_it_is_told_to(start: Any, config: Path) -> None:
+    port = free_port()
+    process = start(config, "--metrics-port", str(port))
+    eventually(lambda: page(port, "healthz")[0] == 200, 60)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and out == "" and "Traceback" not in err, err
+
+
+def test_a_service_waits_for_its_store(start: Any, tmp_path: Path) -> None:
+    server, port = EmbeddedRedis(tmp_path / "late", append_only=False), free_port()
+    path = tmp_path / "config.json"
+    path.write_text(f'{{"store": {{"state_url": "{server.url}", "params_url": "{server.url}"}}}}')
+    process = start(path, "--metrics-port", str(port))
+    eventually(lambda: page(port, "readyz")[1].startswith("no state Redis answers at unix://"), 60)
+    with server.start():
+        RunState(redis.Redis.from_url(server.url), "r").create({}, "t")
+        eventually(lambda: page(port, "readyz") == (200, "ready"))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 def test_a_supervised_service_dies_with_whoever_started_it(config: Path, database: redis.Redis) -> None:
@@ -149,7 +220,8 @@ def test_a_killed_service_loses_its_lease(start: Any, config: Path, database: re
 WRONG = {
     r"tested: (?s:.)*store.nope": '{"store": {"nope": 1}}',
     r"tested: no state Redis answers at unix:///nowhere/x.sock": (
-        '{"store": {"state_url": "unix:///nowhere/x.sock", "params_url": "unix:///nowhere/x.sock"}}'),
+        '{"store": {"state_url": "unix:///nowhere/x.sock", "params_url": "unix:///nowhere/x.sock", '
+        '"reconnect_seconds": 0}}'),
     r"tested: the Redis URL is empty": "{}",
     r"tested: http://x is no Redis URL": '{"store": {"state_url": "http://x", "params_url": "http://x"}}',
     r"tested: rpc.token_file /nowhere: No such file": '{"rpc": {"token_file": "/nowhere"}}',
@@ -163,8 +235,8 @@ def test_what_is_wrong_is_one_clear_message(says: str, tmp_path: Path, capsys: p
 
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**json.loads(WRONG[says]), "allocator": {"tune": False}}))
-    with pytest.raises(SystemExit) as caught:
-        service.start("tested", load, ["--config", str(path)])
+    with pytest.raises(SystemExit) as caught, service.start("tested", load, ["--config", str(path)]):
+        pass
     error = capsys.readouterr().err
     assert caught.value.code == 2 and re.search(says, error), error
 
@@ -189,6 +261,27 @@ def test_arguments() -> None:
     assert (found.config, found.overrides, found.id, found.port, found.metrics_port) == (
         "c.yaml", ("a.b=1", "c=2"), "3", 50051, 0)
     assert parse_arguments("rollout", ["--config", "c.yaml"]).port is None
+
+
+def test_the_ranks_of_a_machine_have_names_and_ports_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ["--config", "c.yaml", "--id", "hostname", "--port", "50051", "--metrics-port", "9100"]
+    found = parse_arguments("optimizer", asked)
+    assert (found.id, found.port, found.metrics_port) == (socket.gethostname(), 50051, 9100)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    found = parse_arguments("optimizer", asked)
+    assert (found.id, found.port, found.metrics_port) == (f"{socket.gethostname()}-3", 50054, 9103)
+    assert parse_arguments("optimizer", ["--config", "c.yaml", "--metrics-port", "0"]).metrics_port == 0
+
+
+def test_the_address_that_others_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reachable("127.0.0.1") == "127.0.0.1"
+    monkeypatch.setattr(socket, "getfqdn", lambda: "five-optimizer-0.five-optimizer.five.svc.cluster.local")
+    assert reachable("0.0.0.0") == "five-optimizer-0.five-optimizer.five.svc.cluster.local"
+    monkeypatch.setattr(socket, "getfqdn", lambda: "4d1a9c6f")
+    monkeypatch.setattr(socket, "gethostname", lambda: "4d1a9c6f")
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "10.1.2.3")
+    assert reachable("0.0.0.0") == "10.1.2.3"
 
 
 # The embedded Redis.

@@ -32,6 +32,7 @@ def test_overrides_leave_the_tree_they_are_given_alone() -> None:
     ("learning.ppo_clip=wide", ["learning.ppo_clip", "'wide'"]),
     ("services.optimizer.optimizers=-1", ["services.optimizer.optimizers", "-1"]),
     ("services.optimizer.addresses=[a:1, b:2]", ["services.optimizer", "2 for 1 optimizers"]),
+    ("services.optimizer.optimizers=3", ["services.optimizer.optimizers: at most 2", "max_optimizers", "given: 3"]),
     ("buffer.capacity_samples=4", ["buffer"]),
     ("game.heroes_per_team=3", ["hero_pool has 1 heroes, a team needs 3"]),
     ("store.archive_every=3", ["league.add_every_versions 10", "store.archive_every 3"]),
@@ -65,6 +66,76 @@ def test_a_saved_run_loads_the_same(tmp_path: Path) -> None:
     config = load("rerun", ["seed=3"])
     save(config, tmp_path / "run.yaml")
     assert load(tmp_path / "run.yaml") == config
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_lists_what_differs_from_a_preset(tmp_path: Path) -> None:
+    path = write(tmp_path, "preset: laptop-1v1\nname: mine\ngame: {max_game_seconds: 90}\n"
+                           "services: {rollout: {games: 3}, optimizer: {max_optimizers: 8}}\n")
+    found, preset = load(path), load("laptop-1v1")
+    assert (found.name, found.game.max_game_seconds, found.services.rollout.games) == ("mine", 90.0, 3)
+    assert found.game.hero_pool == preset.game.hero_pool and found.model == preset.model
+    assert found.services.rollout.encoding == preset.services.rollout.encoding == "raw"
+    assert load(path, ["services.rollout.games=5", "services.optimizer.optimizers=4"]).services.rollout.games == 5
+
+
+def test_lists_and_values_replace_those_of_the_preset(tmp_path: Path) -> None:
+    path = write(tmp_path, "preset: laptop-1v1\ngame: {hero_pool: [sniper]}\n"
+                           "schedules: {entropy_coefficient: {ramps: []}}\n")
+    found = load(path)
+    assert found.game.hero_pool == ["sniper"]
+    assert found.schedules.entropy_coefficient.initial == 0.02 and found.schedules.entropy_coefficient.ramps == ()
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("preset: laptop-2v2\n", ["run.yaml: preset", "laptop-2v2", "did you mean 'laptop-"]),
+    ("preset: [laptop-1v1]\n", ["run.yaml: preset", "no preset ['laptop-1v1']"]),
+    ("preset: laptop-1v1\nlerning: {}\n", ["run.yaml", "lerning: unknown key; did you mean 'learning'"]),
+    ("preset: laptop-1v1\nservices: {optimizer: {optimizers: 3}}\n", ["services.optimizer.optimizers: at most 2"]),
+])
+def test_a_bad_file_on_a_preset_is_refused(tmp_path: Path, text: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        load(write(tmp_path, text))
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_presets_may_stand_on_presets_but_not_in_a_circle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIVE_CONFIGS", str(tmp_path))
+    (tmp_path / "longer.yaml").write_text("preset: laptop-1v1\ngame: {max_game_seconds: 1200}\n")
+    found = load(write(tmp_path, "preset: longer\nseed: 4\n"))
+    assert (found.seed, found.game.max_game_seconds, found.game.mode) == (4, 1200.0, "1v1_mid")
+    (tmp_path / "longer.yaml").write_text("preset: shorter\n")
+    (tmp_path / "shorter.yaml").write_text("preset: longer\n")
+    with pytest.raises(ConfigError, match="longer -> shorter -> longer goes round in a circle"):
+        load("longer")
+
+
+@pytest.mark.parametrize(("preset", "most"), [("laptop-1v1", 2), ("laptop-5v5", 2), ("gpu-node", 8), ("rerun", 512)])
+def test_a_preset_says_how_many_optimizers_it_is_made_for(preset: str, most: int) -> None:
+    assert load(preset).services.optimizer.max_optimizers == most
+
+
+def test_addresses_of_optimizers_node_by_node() -> None:
+    one = "services.optimizer."
+    nodes = [one + "ranks_per_node=2", one + "addresses=['five-{node}.five:50051']"]
+    doors = load("gpu-node", [one + "optimizers=4", *nodes])
+    optimizer = doors.services.optimizer
+    assert [optimizer.address(rank) for rank in range(4)] == [
+        "five-0.five:50051", "five-0.five:50052", "five-1.five:50051", "five-1.five:50052"]
+    # Which rank a process has does not matter: it listens at its machine's port for it.
+    assert [optimizer.listening_port(rank, local) for rank, local in ((3, 0), (0, 1))] == [50051, 50052]
+    with pytest.raises(ConfigError, match="3 optimizers cannot be spread over nodes of 2"):
+        load("gpu-node", [one + "optimizers=3", *nodes])
+    with pytest.raises(ConfigError, match="has no port"):
+        load("gpu-node", [one + "addresses=['five-{node}.five']"])
+    listed = load("gpu-node", [one + "optimizers=2", one + "addresses=[a:1, b:2]"]).services.optimizer
+    assert [listed.listening_port(rank, rank) for rank in range(2)] == [1, 2]
 
 
 def test_every_key_is_described() -> None:

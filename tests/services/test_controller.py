@@ -85,6 +85,23 @@ def test_pause_and_resume_are_events_with_a_name(client: TestClient, state: RunS
     assert events[1]["details"]["reason"] == "a look"
 
 
+@pytest.mark.parametrize("over", [Status.STOPPING, Status.FAILED])
+def test_a_run_that_is_over_is_started_again(client: TestClient, state: RunState, over: Status) -> None:
+    state.transition(over, "test")
+    assert client.post("/v1/resume", headers=OPERATOR, json={"reason": "on"}).json()["status"] == "starting"
+    now = state.status()
+    assert now is not None and (now.status, now.who, now.reason) == (Status.STARTING, "ada", "on")
+
+
+def test_readiness_gives_its_reason(state: RunState, store: ParameterStore) -> None:
+    reasons = ["the run's store does not answer", ""]
+    client = TestClient(create_app(Controller("trial", state, store, SchedulesConfig()), Gate("t", None, True),
+                                   lambda: reasons.pop(0)))
+    first, second = client.get("/readyz"), client.get("/readyz")
+    assert (first.status_code, first.json()) == (503, {"status": "the run's store does not answer"})
+    assert (second.status_code, second.json()) == (200, {"status": "ready"})
+
+
 def test_an_impossible_transition_says_what_is_possible(client: TestClient, state: RunState) -> None:
     answer = client.post("/v1/pause", headers=OPERATOR)
     assert answer.status_code == 409 and "running" in answer.json()["detail"]

@@ -19,3 +19,7 @@ class IllegalTransition(ValueError):
 
 class StoreUnreachable(ConnectionError):
     """No Redis answers at the configured address."""
+
+
+class StoreRefused(StoreUnreachable):
+    """A Redis answers, and does not take the password: waiting does not help."""

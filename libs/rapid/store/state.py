@@ -48,6 +48,8 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
 
 # In these statuses services play and learn; in the others they idle.
 ACTIVE = frozenset({Status.RUNNING, Status.WARMING})
+# In these a run is over until somebody starts it again.
+ENDED = frozenset({Status.STOPPING, Status.FAILED})
 
 
 class RunStatus(NamedTuple):

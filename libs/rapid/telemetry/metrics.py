@@ -128,6 +128,8 @@ def snapshot() -> dict[str, float]:
     return values
 
 
+# Memory, CPU time, file descriptors and start time under their usual names (process_...), where the system tells.
+ProcessCollector(registry=REGISTRY)
 PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
                      ("run", "kind", "id"))
 LOGGED = counter("process", "log_records", "Log records by level, warnings and worse.", ("level",))

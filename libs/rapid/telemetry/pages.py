@@ -1,0 +1,122 @@
+"""The pages that every process serves over HTTP: its metrics, whether it lives, whether it is ready."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from socketserver import ThreadingMixIn
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+from prometheus_client import make_wsgi_app
+
+from rapid.telemetry.metrics import REGISTRY
+
+REQUEST_SECONDS = 10.0  # a client that says nothing for so long is left
+MOST_REQUESTS = 64  # at once; more are turned away
+
+Environ = dict[str, Any]
+
+
+def always_ready() -> str:
+    """Readiness of a process that is ready as soon as it lives."""
+    return ""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+    request_queue_size = 32
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._room = threading.BoundedSemaphore(MOST_REQUESTS)
+        super().__init__(address, _Handler)
+
+    def server_bind(self) -> None:
+        # Not as HTTPServer does it: that asks the name service for this machine's name, which may take seconds.
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away in the middle is nothing to write about."""
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = REQUEST_SECONDS  # of the socket: each client has a thread, and none keeps it
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Probes and scrapes come every few seconds; they are not logged."""
+
+
+class PagesServer:
+    """The pages of a process. Attribute: ``port``."""
+
+    def __init__(self, server: _Server) -> None:
+        self._server = server
+        self.port = server.server_port
+        self._thread = threading.Thread(target=server.serve_forever, args=(0.2,), name="pages", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends the pages."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=5)
+
+
+def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str] = always_ready) -> PagesServer:
+    """Serves http://host:port; port 0 takes a free one.
+
+    ``/metrics`` for Prometheus; ``/healthz``, 200 while the process answers, whatever becomes of its peers;
+    ``/readyz``, 200 when ``not_ready()`` is '', else 503 with the reason that it gave. Raises OSError when the port is
+    taken.
+    """
+    try:
+        server = (_Server6 if ":" in host else _Server)((host, port))
+    except OSError as error:
+        raise OSError(f"cannot serve metrics at {host}:{port}: {error.strerror or error}; set "
+                      "telemetry.metrics_port to a free port, or to 0 for any") from None
+    server.set_app(_application(not_ready))
+    return PagesServer(server)
+
+
+def _application(not_ready: Callable[[], str]) -> Callable[[Environ, Any], Iterable[bytes]]:
+    metrics: Any = make_wsgi_app(REGISTRY)
+
+    def text(start: Any, status: str, words: str) -> list[bytes]:
+        body = (words + "\n").encode()
+        start(status, [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def application(environ: Environ, start: Any) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return text(start, "405 Method Not Allowed", "these pages are only read")
+        match environ["PATH_INFO"]:
+            case "/metrics":
+                found: Iterable[bytes] = metrics(environ, start)
+                return found
+            case "/healthz":
+                return text(start, "200 OK", "alive")
+            case "/readyz":
+                reason = not_ready()
+                return text(start, "503 Service Unavailable" if reason else "200 OK", reason or "ready")
+        return text(start, "404 Not Found", "there are /metrics, /healthz and /readyz")
+
+    return application

@@ -1,0 +1,105 @@
+"""A run's state in a file and back: everything, into another server, stopped; never over something that lives."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+import redis
+
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store import backup
+from rapid.store.errors import Corrupt
+from rapid.store.series import Series
+from rapid.store.state import RunState, Status
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    """A run with something of every kind."""
+    state = RunState(database, "r")
+    state.create({"name": "r", "seed": 1}, "the test")
+    state.transition(Status.RUNNING, "the test")
+    state.set_schedules({"learning_rate": {"initial": 1e-4}}, "the test")
+    state.add(games=3, hours=0.5)
+    state.table("ratings").update(lambda rows: {"version:10": [25.0, 8.3]}, once="game-1")
+    database.set(state.keys.head, 12)
+    database.hset(state.keys.versions, "12", "{}")
+    Series(database, "r").extend("versions", [{"version": v} for v in range(1000)])
+    RunState(database, "another").create({"name": "another"}, "the test")
+    return state
+
+
+def contents(client: redis.Redis) -> dict[bytes, object]:
+    return {name: client.dump(name) for name in client.keys("five:r:*")}
+
+
+def test_everything_comes_back_in_another_server(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
+    state.lease("rollout", "0", 60).renew()
+    database.set(f"{state.keys.prefix}params:12:aa:0", b"a chunk")
+    made = backup.save(database, "r", tmp_path / "state.zip")
+    assert made == backup.describe(tmp_path / "state.zip") and made.head == 12
+    before = contents(database)
+    with EmbeddedRedis(tmp_path / "other", append_only=True).start() as server:
+        other = redis.Redis.from_url(server.url)
+        assert backup.load(other, tmp_path / "state.zip", "me") == made
+        after = contents(other)
+        gone = before.keys() - after.keys()
+        assert gone == {b"five:r:lease:rollout:0", b"five:r:params:12:aa:0"}
+        again = RunState(other, "r")
+        assert {n for n in after if after[n] != before[n]} == {again.keys.status.encode(), again.keys.events.encode()}
+        now = again.status()
+        assert now is not None and now.status is Status.STOPPING and now.who == "me"
+        assert [e.what for e in again.events.last(1)] == ["run.restored"]
+        assert again.table("ratings").seen("game-1") and other.ttl(again.keys.once("ratings", "game-1")) > 600_000
+        assert not RunState(other, "another").exists()
+        again.transition(Status.STARTING, "me")
+        other.close()
+
+
+def test_a_run_that_is_there_is_replaced_only_when_told_to(state: RunState, database: redis.Redis, tmp_path: Path
+                                                           ) -> None:
+    backup.save(database, "r", tmp_path / "b")
+    state.table("ratings").set("version:20", [30.0, 8.3])
+    database.set(f"{state.keys.prefix}later", 1)
+    with pytest.raises(ValueError, match="there already"):
+        backup.load(database, tmp_path / "b", "me")
+    assert state.table("ratings").get("version:20")
+    backup.load(database, tmp_path / "b", "me", replace=True)
+    assert state.table("ratings").all() == {"version:10": [25.0, 8.3]}
+    assert not database.exists(f"{state.keys.prefix}later")
+    assert RunState(database, "another").exists()
+
+
+def test_nothing_is_restored_under_living_services(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
+    backup.save(database, "r", tmp_path / "b")
+    state.lease("controller", "0", 60).renew()
+    lease = state.lease("optimizer", "0", 60)
+    lease.renew()
+    before = contents(database)
+    with pytest.raises(backup.StillAlive, match="optimizer"):
+        backup.load(database, tmp_path / "b", "me", replace=True)
+    assert contents(database) == before
+    lease.release()
+    backup.load(database, tmp_path / "b", "me", replace=True)
+
+
+def test_what_is_no_whole_backup_is_refused(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    backup.save(database, "r", path)
+    good = path.read_bytes()
+    path.write_bytes(good[:len(good) // 2])
+    with pytest.raises(Corrupt, match="no backup"):
+        backup.load(database, path, "me", replace=True)
+    path.write_bytes(good)
+    with zipfile.ZipFile(path) as archive:
+        at = archive.getinfo("keys/00000000").header_offset + 60
+    path.write_bytes(good[:at] + bytes([good[at] ^ 255]) + good[at + 1:])
+    with pytest.raises(Corrupt):
+        backup.load(database, path, "me", replace=True)
+    assert state.status() is not None and state.status().status is Status.RUNNING  # type: ignore[union-attr]
+
+
+def test_a_run_that_is_not_there(database: redis.Redis, tmp_path: Path) -> None:
+    with pytest.raises(LookupError, match="no run 'nobody'"):
+        backup.save(database, "nobody", tmp_path / "b")
+    assert not list(tmp_path.iterdir())
