@@ -25,7 +25,7 @@ COUNTERS: dict[str, tuple[str, ...]] = {
 
 
 class Beat(NamedTuple):
-    """A sign of life: of whom, when it was given and since when it lives (seconds of the same clock), its counters."""
+    """A sign of life: of whom, when it was given and since when it lives (its own clock, seconds), its counters."""
 
     kind: str
     id: str
@@ -65,19 +65,27 @@ class Signals:
         return {name: round(value, 4) for name, value in known.items() if value is not None}
 
 
+class _Point(NamedTuple):
+    """Counters at a time of the instance's own clock, and when they were seen here."""
+
+    at: float
+    seen: float
+    values: tuple[float, ...]
+
+
 @dataclass
 class _Track:
     """An instance's counters over the window."""
 
     started_at: float
-    points: deque[tuple[float, tuple[float, ...]]]
+    points: deque[_Point]
 
     @property
     def seconds(self) -> float:
-        return self.points[-1][0] - self.points[0][0]
+        return self.points[-1].at - self.points[0].at
 
     def growth(self, index: int) -> float:
-        return self.points[-1][1][index] - self.points[0][1][index]
+        return self.points[-1].values[index] - self.points[0].values[index]
 
 
 class SignalWindow:
@@ -92,7 +100,8 @@ class SignalWindow:
         self._tracks.clear()
 
     def observe(self, now: float, beats: Iterable[Beat]) -> None:
-        """Takes in the newest sign of life of everybody who lives; one that was seen before changes nothing."""
+        """Takes in the newest sign of life of everybody who lives; one that was seen before changes nothing. ``now`` is
+        the caller's clock: those of the instances need not agree with it or with each other."""
         for beat in beats:
             names = COUNTERS.get(beat.kind)
             if names is None:
@@ -104,10 +113,10 @@ class SignalWindow:
             track = self._tracks.get((beat.kind, beat.id))
             if track is None or track.started_at != beat.started_at:  # another process under the same name
                 track = self._tracks[beat.kind, beat.id] = _Track(beat.started_at, deque())
-            if not track.points or beat.at > track.points[-1][0]:
-                track.points.append((beat.at, values))
+            if not track.points or beat.at > track.points[-1].at:
+                track.points.append(_Point(beat.at, now, values))
         for key, track in list(self._tracks.items()):
-            while track.points and track.points[0][0] < now - self.seconds:
+            while track.points and track.points[0].seen < now - self.seconds:
                 track.points.popleft()
             if not track.points:
                 del self._tracks[key]

@@ -43,6 +43,14 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
 
 
+async def keep_scaling(service: Service[RunConfig]) -> None:
+    """Sets the sizes of pools in a cluster where that is configured."""
+    if service.config.services.controller.autoscaler.enabled:
+        from services.controller import autoscaler  # Kubernetes' client takes a while to import
+
+        await autoscaler.keep_scaling(service)
+
+
 async def serve_rest(service: Service[RunConfig]) -> None:
     config = service.config
     settings = config.services.controller
@@ -67,11 +75,13 @@ async def serve_rest(service: Service[RunConfig]) -> None:
         service.announce(server.servers[0].sockets[0].getsockname()[1], settings.host)
     reconciling = asyncio.create_task(keep_reconciling(service))
     showing = asyncio.create_task(keep_showing(service))
+    scaling = asyncio.create_task(keep_scaling(service))
     drained = asyncio.create_task(service.lifecycle.drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     reconciling.cancel()
     showing.cancel()
+    scaling.cancel()
     await serving
 
 

@@ -3,6 +3,7 @@
 What a Redis says of itself is shown here because the servers have no metrics page of their own.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,11 +13,11 @@ import redis
 from rapid.store.connection import Role
 from rapid.store.leases import Instance
 from rapid.store.state import Status
-from rapid.telemetry.metrics import gauge, unknown
+from rapid.telemetry.metrics import counter, gauge, unknown
 
 STATE = gauge("controller", "run", "state", "1 for the status that the run is in, 0 for every other.", ("status",))
 HEAD = unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))
-LIVE = gauge("controller", "live", "instances", "Service instances that have given a sign of life lately, by component.",
+LIVE = gauge("controller", "live", "instances", "Service instances that have given a sign of life, by component.",
              ("component",))
 REDIS_UP = gauge("controller", "redis_up", "state", "1 when the Redis of that role (state, params) answers, else 0.",
                  ("role",))
@@ -56,3 +57,38 @@ def show_stores(clients: Mapping[Role, redis.Redis]) -> None:
         REDIS_LIMIT.labels(role).set(float(found.get("maxmemory", 0)))
         kept = bool(found.get("aof_enabled")) and found.get("aof_last_write_status") == "ok"
         REDIS_SAVED.labels(role).set(float(kept))
+
+# The autoscaler's part.
+DESIRED = gauge("controller", "autoscaler_desired", "instances", "Pods that the autoscaler asks for, by component.",
+                ("component",))
+CURRENT = gauge("controller", "autoscaler_current", "instances", "Pods of that component's Deployment that exist.",
+                ("component",))
+DECISIONS = counter("controller", "autoscaler_decisions", "Looks of the autoscaler at a component, by what came of it "
+                    "(five.scaling.Reason).", ("component", "reason"))
+API_FAILURES = counter("controller", "autoscaler_api_failures", "Requests to the Kubernetes API that failed, by its "
+                       "status; 0: no answer.", ("status",))
+UNPACED_REUSE = unknown(gauge("controller", "autoscaler_unpaced_reuse", "ratio", "Sample reuse if neither rollouts nor "
+                              "optimizers waited for each other; rollouts are scaled by it."))
+THROTTLED = unknown(gauge("controller", "autoscaler_rollouts_throttled", "ratio", "Share of their time that rollouts "
+                          "wait for learning."))
+STARVED = unknown(gauge("controller", "autoscaler_optimizers_starved", "ratio", "Share of their time that optimizers "
+                        "have no batch."))
+QUEUE = unknown(gauge("controller", "autoscaler_queue", "seconds", "Mean time a request waits for its batch; inference "
+                      "is scaled by it."))
+BUSY = unknown(gauge("controller", "autoscaler_inference_busy", "ratio", "Share of their time that inference servers "
+                     "compute."))
+_SIGNALS = {"unpaced_reuse": UNPACED_REUSE, "rollouts_throttled": THROTTLED, "optimizers_starved": STARVED,
+            "queue_seconds": QUEUE, "inference_busy": BUSY}
+
+
+def show_signals(known: Mapping[str, float]) -> None:
+    """Brings the gauges to the autoscaler's signals (five.scaling_signals.Signals.as_dict); the others are unknown."""
+    for name, metric in _SIGNALS.items():
+        metric.set(known.get(name, math.nan))
+
+
+def show_decision(component: str, desired: int, current: int, reason: str) -> None:
+    """Counts one look of the autoscaler at a component."""
+    DESIRED.labels(component).set(desired)
+    CURRENT.labels(component).set(current)
+    DECISIONS.labels(component, str(reason)).inc()

@@ -66,6 +66,8 @@ class Controller:
             "reason": status.reason, "version": head, "services": kinds,
             "hyperparameters": hyperparameters_at(self.schedules(), head or 0).as_dict(),
             "newest": {kind: record.values if record else None for kind, record in last.items()},
+            # The last look at each pool; none where nothing scales.
+            "autoscaler": self.state.table("autoscaler").all(),
         }
 
     def transition(self, to: Status, caller: Caller, reason: str) -> dict[str, Any]:
