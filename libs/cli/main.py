@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from cli import backup
 from cli.remote import Controller, Refused
 from cli.rundir import NoRun, find
 from rapid.rpc.errors import CallFailed
@@ -54,6 +55,9 @@ def parser() -> argparse.ArgumentParser:
                                         "all"))
     bench.add_argument("--json", action="store_true", help="print rows as JSON")
 
+    for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):
+        backup.add_arguments(commands.add_parser(name, help=words), restoring=name == "restore")
+
     reporting = commands.add_parser("report", help="write a run's report now")
     reporting.add_argument("--run", help="the run's name; by default the last one")
     return main
@@ -83,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
             return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume)
         case "status" | "pause" | "resume" | "stop":
             return control(arguments)
+        case "backup" | "restore":
+            return backup.run(arguments, arguments.command == "restore")
         case "eval":
             from cli.evaluate import evaluate
 

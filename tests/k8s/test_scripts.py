@@ -61,8 +61,9 @@ def test_up_builds_loads_and_installs(machine: Machine) -> None:
     assert done.returncode == 0, done.stderr
     said = machine.said()
     order = [next(i for i, line in enumerate(said) if line.startswith(start)) for start in (
-        "make --no-print-directory images", "kind create cluster --name five", "kind load docker-image --name five five/r",
-        "kind load docker-image --name five redis:7", "kubectl --context kind-five apply -f k8s/priority-classes.yaml",
+        "make --no-print-directory images", "kind create cluster --name five",
+        "kind load docker-image --name five five/r", "kind load docker-image --name five redis:7",
+        "kubectl --context kind-five apply -f k8s/priority-classes.yaml",
         "helm upgrade --install five charts --kube-context kind-five --namespace five")]
     assert order == sorted(order)
     assert "--set a=b" in said[order[-1]]

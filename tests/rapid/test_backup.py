@@ -1,5 +1,6 @@
 """A run's state in a file and back: everything, into another server, stopped; never over something that lives."""
 
+import io
 import zipfile
 from pathlib import Path
 
@@ -36,12 +37,13 @@ def contents(client: redis.Redis) -> dict[bytes, object]:
 def test_everything_comes_back_in_another_server(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
     state.lease("rollout", "0", 60).renew()
     database.set(f"{state.keys.prefix}params:12:aa:0", b"a chunk")
-    made = backup.save(database, "r", tmp_path / "state.zip")
-    assert made == backup.describe(tmp_path / "state.zip") and made.head == 12
+    file = io.BytesIO()
+    made = backup.save(database, "r", file)
+    assert made == backup.describe(file) and made.head == 12
     before = contents(database)
     with EmbeddedRedis(tmp_path / "other", append_only=True).start() as server:
         other = redis.Redis.from_url(server.url)
-        assert backup.load(other, tmp_path / "state.zip", "me") == made
+        assert backup.load(other, file, "me") == made
         after = contents(other)
         gone = before.keys() - after.keys()
         assert gone == {b"five:r:lease:rollout:0", b"five:r:params:12:aa:0"}
@@ -56,50 +58,48 @@ def test_everything_comes_back_in_another_server(state: RunState, database: redi
         other.close()
 
 
-def test_a_run_that_is_there_is_replaced_only_when_told_to(state: RunState, database: redis.Redis, tmp_path: Path
-                                                           ) -> None:
-    backup.save(database, "r", tmp_path / "b")
+def test_a_run_that_is_there_is_replaced_only_when_told_to(state: RunState, database: redis.Redis) -> None:
+    file = io.BytesIO()
+    backup.save(database, "r", file)
     state.table("ratings").set("version:20", [30.0, 8.3])
     database.set(f"{state.keys.prefix}later", 1)
     with pytest.raises(ValueError, match="there already"):
-        backup.load(database, tmp_path / "b", "me")
+        backup.load(database, file, "me")
     assert state.table("ratings").get("version:20")
-    backup.load(database, tmp_path / "b", "me", replace=True)
+    backup.load(database, file, "me", replace=True)
     assert state.table("ratings").all() == {"version:10": [25.0, 8.3]}
     assert not database.exists(f"{state.keys.prefix}later")
     assert RunState(database, "another").exists()
 
 
-def test_nothing_is_restored_under_living_services(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
-    backup.save(database, "r", tmp_path / "b")
+def test_nothing_is_restored_under_living_services(state: RunState, database: redis.Redis) -> None:
+    file = io.BytesIO()
+    backup.save(database, "r", file)
     state.lease("controller", "0", 60).renew()
     lease = state.lease("optimizer", "0", 60)
     lease.renew()
     before = contents(database)
     with pytest.raises(backup.StillAlive, match="optimizer"):
-        backup.load(database, tmp_path / "b", "me", replace=True)
+        backup.load(database, file, "me", replace=True)
     assert contents(database) == before
     lease.release()
-    backup.load(database, tmp_path / "b", "me", replace=True)
+    backup.load(database, file, "me", replace=True)
 
 
-def test_what_is_no_whole_backup_is_refused(state: RunState, database: redis.Redis, tmp_path: Path) -> None:
-    path = tmp_path / "b"
-    backup.save(database, "r", path)
-    good = path.read_bytes()
-    path.write_bytes(good[:len(good) // 2])
-    with pytest.raises(Corrupt, match="no backup"):
-        backup.load(database, path, "me", replace=True)
-    path.write_bytes(good)
-    with zipfile.ZipFile(path) as archive:
+def test_what_is_no_whole_backup_is_refused(state: RunState, database: redis.Redis) -> None:
+    file = io.BytesIO()
+    backup.save(database, "r", file)
+    good = file.getvalue()
+    with zipfile.ZipFile(file) as archive:
         at = archive.getinfo("keys/00000000").header_offset + 60
-    path.write_bytes(good[:at] + bytes([good[at] ^ 255]) + good[at + 1:])
-    with pytest.raises(Corrupt):
-        backup.load(database, path, "me", replace=True)
-    assert state.status() is not None and state.status().status is Status.RUNNING  # type: ignore[union-attr]
+    flipped = good[:at] + bytes([good[at] ^ 255]) + good[at + 1:]
+    for bad in (b"", good[:len(good) // 2], flipped):
+        with pytest.raises(Corrupt):
+            backup.load(database, io.BytesIO(bad), "me", replace=True)
+    now = state.status()
+    assert now is not None and now.status is Status.RUNNING
 
 
-def test_a_run_that_is_not_there(database: redis.Redis, tmp_path: Path) -> None:
+def test_a_run_that_is_not_there(database: redis.Redis) -> None:
     with pytest.raises(LookupError, match="no run 'nobody'"):
-        backup.save(database, "nobody", tmp_path / "b")
-    assert not list(tmp_path.iterdir())
+        backup.save(database, "nobody", io.BytesIO())

