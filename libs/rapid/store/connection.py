@@ -26,12 +26,12 @@ class CountedRetry(Retry):
 
     def __init__(self, role: Role) -> None:
         super().__init__(ExponentialWithJitterBackoff(*_BACKOFF), RETRIES)
-        self._failed = FAILED.labels(role)
+        self._role = role  # not the counter itself: every connection copies its Retry, and a counter's lock cannot be
 
     def call_with_retry(self, do: Callable[[], Any], fail: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """As Retry's."""
         def failed(*details: Any) -> Any:
-            self._failed.inc()
+            FAILED.labels(self._role).inc()
             return fail(*details)
 
         return super().call_with_retry(do, failed, *arguments, **options)
