@@ -23,7 +23,6 @@ from run.load import load
 from services.inference.loading import PolicyLoader, StoreSource
 from services.inference.models import Models, Served
 
-
 PAST = 1  # past versions that the server keeps
 # Versions until memory on both sides is that of a run under way: the server's policies (the newest, the past ones and
 # the one that is loaded into) and the store's chunks are there, and are used again from then on.
