@@ -25,7 +25,7 @@ need helm "https://helm.sh/docs/intro/install (3.12 or newer)"
 docker info >/dev/null 2>&1 || die "the Docker engine does not answer; start it, or join the group 'docker'"
 
 render() {
-  helm template "$RELEASE" charts --namespace "$NAMESPACE" -f "$VALUES" -f k8s/kind/values.yaml "$@"
+  helm template "$RELEASE" charts --namespace "$NAMESPACE" -f "$VALUES" "$@"
 }
 manifests=$(render "$@") || die "the chart does not render; the reason is above"
 mapfile -t images < <(sed -n 's/^ *\(- \)\{0,1\}image: *"\{0,1\}\([^" ]*\)"\{0,1\} *$/\2/p' <<<"$manifests" | sort -u)
@@ -54,10 +54,12 @@ context=kind-$CLUSTER
 kubectl --context "$context" apply -f k8s/priority-classes.yaml
 say "installing release $RELEASE in namespace $NAMESPACE"
 if ! helm upgrade --install "$RELEASE" charts --kube-context "$context" --namespace "$NAMESPACE" --create-namespace \
-    -f "$VALUES" -f k8s/kind/values.yaml "$@" --wait --timeout "$TIMEOUT"; then
+    -f "$VALUES" "$@" --wait --timeout "$TIMEOUT"; then
   kubectl --context "$context" --namespace "$NAMESPACE" get pods >&2 || true
   kubectl --context "$context" --namespace "$NAMESPACE" get events --sort-by=.lastTimestamp 2>/dev/null | tail -20 >&2
   die "the release did not become ready within $TIMEOUT; the pods and the newest events are above"
 fi
-say "up. The REST API answers at http://127.0.0.1:8080/v1/status with the token of the release's Secret;"
-say "helm test $RELEASE -n $NAMESPACE --kube-context $context    checks it, k8s/kind/down.sh removes the cluster"
+say "up. What to do next is said above; from here:"
+say "  helm test $RELEASE -n $NAMESPACE --kube-context $context"
+say "  kubectl --context $context -n $NAMESPACE get pods"
+say "  k8s/kind/down.sh"

@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import yaml
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "k8s").rglob("*.sh"))
@@ -108,9 +107,3 @@ def test_render_leaves_the_last_one_when_the_chart_is_refused(machine: Machine) 
     assert machine.run("k8s/render.sh").returncode == 0
     assert kept.read_text() == "kind: New\n"
 
-
-def test_the_forwarded_port_is_the_one_that_the_values_open() -> None:
-    cluster = yaml.safe_load((ROOT / "k8s/kind/cluster.yaml").read_text())
-    values = yaml.safe_load((ROOT / "k8s/kind/values.yaml").read_text())
-    ports = [p["containerPort"] for node in cluster["nodes"] for p in node.get("extraPortMappings", [])]
-    assert ports == [values["controller"]["service"]["nodePort"]]
