@@ -39,6 +39,9 @@ class RpcConfig(_Section):
     max_backoff_seconds: float = Field(5.0, gt=0, description="Longest pause between retries; pauses double.")
     reconnect_seconds: float = Field(120.0, gt=0, description="Time a stream's client looks for a server before it "
                                      "gives up.")
+    stream_max_seconds: float = Field(600.0, ge=0, description="A rollout's stream to inference that is older than "
+                                      "about this looks whether the servers behind its name have changed, and moves "
+                                      "if it now belongs to another one; 0: never.")
     keepalive_seconds: float = Field(20.0, ge=5, description="Ping interval of idle and busy connections.")
     keepalive_timeout_seconds: float = Field(10.0, gt=0, description="A ping unanswered for so long ends the "
                                              "connection.")

@@ -128,7 +128,7 @@ class Rollout:
                                      np.random.default_rng(self._seeds.spawn(1)[0]))
         self._inference = [
             InferenceClient(config.services.inference.addresses, config.rpc, self._layout.hash, service.token, sparse,
-                            zstd, first=identity + i) for i in range(settings.groups)]
+                            zstd, first=identity + i, moves=True) for i in range(settings.groups)]
         self.groups: list[Group] = []
 
     async def run(self) -> None:

@@ -1,6 +1,7 @@
 """Client of the environment service: games that live in another process, stepped by arrays."""
 
 import asyncio
+import random
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ import numpy.typing as npt
 from protos.five.v1 import env_pb2, env_pb2_grpc
 from rapid import wire
 from rapid.config import RpcConfig
-from rapid.rpc.channel import aio_channel
+from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
+from rapid.rpc.resolve import servers_of
 
 Array = npt.NDArray[Any]
 METHOD = "five.v1.EnvService/Play"
@@ -42,6 +44,8 @@ class Step:
 class EnvironmentClient:
     """Games on a server, created by ``open`` and gone with the connection. Use within one asyncio loop.
 
+    ``target`` may be a name that stands for many servers; each opening takes one of them at random.
+
     Several steps may be under way; they are answered in order. When the server is lost every call raises CallFailed,
     and new games are to be opened.
     """
@@ -51,7 +55,9 @@ class EnvironmentClient:
         self._config = config
         self._heroes = heroes
         self._layout_hash = layout_hash
-        self._channel = aio_channel(target, config, token)
+        self._target = target
+        self._token = token
+        self._channel: Channel | None = None
         self._call: Any = None
         self._reader: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
@@ -61,12 +67,15 @@ class EnvironmentClient:
 
     async def open(self, games: int, seed: int, game_config: str = "", threads: int = 1) -> Step:
         """Creates the games; ``game_config`` is JSON, '' is the server's own. Raises CallFailed."""
+        server = random.choice(await servers_of([self._target]))
+        self._target = server.address
+        self._channel = channel = aio_channel(server.address, self._config, self._token, server.name)
         try:
-            await self._channel.ready(self._config.deadline_seconds)
+            await channel.ready(self._config.deadline_seconds)
         except TimeoutError as error:
-            raise CallFailed(StatusCode.UNAVAILABLE, self._channel.target, METHOD, str(error)) from None
-        play: Any = env_pb2_grpc.EnvServiceStub(self._channel.grpc).Play
-        self._call = play(metadata=self._channel.metadata)
+            raise CallFailed(StatusCode.UNAVAILABLE, self._target, METHOD, str(error)) from None
+        play: Any = env_pb2_grpc.EnvServiceStub(channel.grpc).Play
+        self._call = play(metadata=channel.metadata)
         self._reader = asyncio.get_running_loop().create_task(self._read())
         answer = await self._ask(env_pb2.PlayRequest(create=env_pb2.CreateGames(
             games=games, seed=seed, game_config=game_config, layout_hash=self._layout_hash, threads=threads)))
@@ -90,10 +99,11 @@ class EnvironmentClient:
 
     async def close(self) -> None:
         """Ends the games."""
-        self._fail(CallFailed(StatusCode.CANCELLED, self._channel.target, METHOD, "the client is closed"))
+        self._fail(CallFailed(StatusCode.CANCELLED, self._target, METHOD, "the client is closed"))
         if self._reader is not None:
             self._reader.cancel()
-        await self._channel.close()
+        if self._channel is not None:
+            await self._channel.close()
 
     async def __aenter__(self) -> "EnvironmentClient":
         return self
@@ -117,13 +127,13 @@ class EnvironmentClient:
         try:
             return await asyncio.wait_for(future, self._config.deadline_seconds)
         except TimeoutError:
-            self._fail(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._channel.target, METHOD,
+            self._fail(CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, METHOD,
                                   f"no answer within {self._config.deadline_seconds:g} s"))
             assert self._failure is not None
             raise self._failure from None
 
     async def _read(self) -> None:
-        target = self._channel.target
+        target = self._target
         failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, "the server ended the stream; its games are gone")
         try:
             async for answer in self._call:

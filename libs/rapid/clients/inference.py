@@ -2,6 +2,8 @@
 
 import asyncio
 import itertools
+import math
+import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +19,7 @@ from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller, require_addresses
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_from, failure_of
+from rapid.rpc.resolve import Target, servers_of
 
 Array = npt.NDArray[Any]
 SERVICE = "five.v1.InferenceService"
@@ -73,8 +76,9 @@ class _Lost(Exception):
 class _Stream:
     """One connection: requests out, answers in, matched by id."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, until: float) -> None:
         self._channel = channel
+        self.until = until  # the loop's time at which the servers are looked up again
         act: Any = inference_pb2_grpc.InferenceServiceStub(channel.grpc).Act
         self._call = act(metadata=channel.metadata)
         self._pending: dict[int, asyncio.Future[inference_pb2.ActResponse]] = {}
@@ -82,6 +86,11 @@ class _Stream:
         self.target = channel.target
         self.alive = True
         self._reader = asyncio.get_running_loop().create_task(self._read())
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is due."""
+        return bool(self._pending)
 
     async def ask(self, request: inference_pb2.ActRequest, deadline: float) -> inference_pb2.ActResponse:
         """The answer. Raises _Lost when the stream ends or the deadline passes, CallFailed when it is refused."""
@@ -147,12 +156,14 @@ class _Stream:
 class InferenceClient:
     """Asks for actions from one of several servers, and stays with it while it answers.
 
-    Use within one asyncio loop; any number of ``act`` may be under way. ``sparse`` names the float16 observations
-    that are mostly zero.
+    An address may be a name that stands for many servers: clients with different ``first`` take different ones. Use
+    within one asyncio loop; any number of ``act`` may be under way. ``sparse`` names the float16 observations that
+    are mostly zero. ``moves``: whoever asks rebuilds sessions that are reported unknown, so the stream may change to
+    another server when the servers behind a name have changed (``rpc.stream_max_seconds``).
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: str | None = None,
-                 sparse: Collection[str] = (), zstd: bool = False, first: int = 0) -> None:
+                 sparse: Collection[str] = (), zstd: bool = False, first: int = 0, moves: bool = False) -> None:
         self._addresses = require_addresses(addresses, SERVICE)
         self._config = config
         self._token = token
@@ -160,7 +171,9 @@ class InferenceClient:
         self._sparse = frozenset(sparse)
         self._zstd = zstd
         self._ids = itertools.count(1)
-        self._at = first % len(self._addresses)
+        self._at = first
+        self._moves = moves
+        self._dialled = self._addresses[first % len(self._addresses)]
         self._stream: _Stream | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
@@ -174,8 +187,8 @@ class InferenceClient:
 
     @property
     def target(self) -> str:
-        """The address in use."""
-        return self._addresses[self._at]
+        """The address dialled last."""
+        return self._dialled
 
     async def act(self, sessions: npt.NDArray[np.int64], policies: npt.NDArray[np.int64],
                   flags: npt.NDArray[np.uint8], observations: Mapping[str, Array],
@@ -206,6 +219,8 @@ class InferenceClient:
 
         loop = asyncio.get_running_loop()
         started = loop.time()
+        if self._moves and not (np.asarray(flags) & (RESTORE | REPLAY)).any():
+            await self._move()
         stateful = (np.asarray(flags) & (RESET | RESTORE)) == 0
         end = started + self._config.reconnect_seconds
         while True:
@@ -253,24 +268,47 @@ class InferenceClient:
                     raise CallFailed(StatusCode.CANCELLED, self.target, METHOD, "the client is closed")
                 if self._stream is not None and self._stream.alive:
                     return self._stream
-                channel = aio_channel(self.target, self._config, self._token)
+                server = await self._server()
+                self._dialled = server.address
+                channel = aio_channel(server.address, self._config, self._token, server.name)
                 try:
                     await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.05), 5.0))
-                    self._stream = _Stream(channel)
+                    self._stream = _Stream(channel, loop.time() + self._age())
                     self.connections += 1
                     return self._stream
                 except TimeoutError as error:
                     await channel.close()
                     if loop.time() >= end:
                         raise CallFailed(StatusCode.UNAVAILABLE, self.target, METHOD, str(error)) from None
-                    self._at = (self._at + 1) % len(self._addresses)
+                    self._at += 1
                     await asyncio.sleep(next(pauses))
+
+    async def _server(self) -> Target:
+        """The server that this client's stream belongs to now."""
+        servers = await servers_of(self._addresses)
+        return servers[self._at % len(servers)]
+
+    def _age(self) -> float:
+        """How long a stream stays before the servers are looked up again; not the same for all."""
+        most = self._config.stream_max_seconds
+        return random.uniform(most / 2, most) if most else math.inf
+
+    async def _move(self) -> None:
+        """Ends a stream that has come of age and belongs to another server by now; the next request begins one there.
+        """
+        stream, now = self._stream, asyncio.get_running_loop().time()
+        if stream is None or not stream.alive or stream.busy or now < stream.until:
+            return
+        stream.until = now + self._age()
+        if (await self._server()).address != stream.target and not stream.busy and self._stream is stream:
+            self._stream = None
+            await stream.close()
 
     async def _drop(self, stream: _Stream) -> None:
         """Leaves a stream; the next request goes to the next address."""
         if self._stream is stream:
             self._stream = None
-            self._at = (self._at + 1) % len(self._addresses)
+            self._at += 1
         await stream.close()
 
     async def close(self) -> None:

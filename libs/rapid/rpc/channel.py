@@ -17,8 +17,10 @@ T = TypeVar("T")
 Options = list[tuple[str, Any]]
 
 
-def channel_options(config: RpcConfig) -> Options:
-    """gRPC options of every channel: sizes, keepalive, reconnection, retries of calls that reached no server."""
+def channel_options(config: RpcConfig, server_name: str = "") -> Options:
+    """gRPC options of every channel: sizes, keepalive, reconnection, retries of calls that reached no server, calls in
+    turn to all servers behind a name. ``server_name`` is expected in the certificate unless the configuration names
+    one."""
     retry = {
         "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's own bounds
         "initialBackoff": f"{config.backoff_seconds}s",
@@ -40,12 +42,13 @@ def channel_options(config: RpcConfig) -> Options:
         ("grpc.min_reconnect_backoff_ms", int(config.backoff_seconds * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(config.max_backoff_seconds * 1000)),
         ("grpc.enable_retries", 1),
-        ("grpc.service_config", json.dumps({"methodConfig": [policy]})),
+        ("grpc.service_config", json.dumps({"methodConfig": [policy],
+                                             "loadBalancingConfig": [{"round_robin": {}}]})),
         # Otherwise channels of one process share a connection, and with it one core's worth of work.
         ("grpc.use_local_subchannel_pool", 1),
     ]
-    if config.tls and config.tls.server_name:
-        options.append(("grpc.ssl_target_name_override", config.tls.server_name))
+    if config.tls and (config.tls.server_name or server_name):
+        options.append(("grpc.ssl_target_name_override", config.tls.server_name or server_name))
     return options
 
 
@@ -55,11 +58,11 @@ class Channel:
     Attributes: ``grpc`` for a generated stub, ``metadata`` and ``config.deadline_seconds`` for each call.
     """
 
-    def __init__(self, target: str, config: RpcConfig, token: str | None) -> None:
+    def __init__(self, target: str, config: RpcConfig, token: str | None, server_name: str = "") -> None:
         self.target = target
         self.config = config
         self.metadata = token_metadata(token)
-        options = channel_options(config)
+        options = channel_options(config, server_name)
         self.grpc: grpc.aio.Channel
         if config.tls:
             self.grpc = grpc.aio.secure_channel(target, channel_credentials(config.tls), options=options)
@@ -78,9 +81,10 @@ class Channel:
             raise TimeoutError(f"no server answers at {self.target} within {timeout:g} s") from None
 
 
-def aio_channel(target: str, config: RpcConfig, token: str | None = None) -> Channel:
-    """A channel for an asyncio loop; made within it. ``target`` is host:port, unix:path or any gRPC name."""
-    return Channel(target, config, token)
+def aio_channel(target: str, config: RpcConfig, token: str | None = None, server_name: str = "") -> Channel:
+    """A channel for an asyncio loop; made within it. ``target`` is host:port, unix:path or any gRPC name;
+    ``server_name`` the one that its certificate bears, if another."""
+    return Channel(target, config, token, server_name)
 
 
 class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,  # type: ignore[type-arg]

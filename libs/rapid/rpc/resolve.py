@@ -1,0 +1,57 @@
+"""From names to servers: a name that stands for many servers is looked up, so that streams spread over all of them.
+
+A stream stays on one server for as long as it lives. Left to gRPC, streams that begin together would gather at the
+server that answers first.
+"""
+
+import asyncio
+import ipaddress
+import logging
+import socket
+from collections.abc import Sequence
+from typing import NamedTuple
+
+log = logging.getLogger(__name__)
+LOOKUP_SECONDS = 5.0
+
+
+class Target(NamedTuple):
+    """What to dial, and the name that the server's certificate bears ('': the one dialled)."""
+
+    address: str
+    name: str = ""
+
+
+async def servers_of(addresses: Sequence[str]) -> list[Target]:
+    """Every server behind the addresses, host:port each; in the same order wherever it is called.
+
+    A name that cannot be looked up stays as it is: dialling it says what is wrong.
+    """
+    found = await asyncio.gather(*(_servers(address) for address in addresses))
+    return [target for targets in found for target in targets]
+
+
+async def _servers(address: str) -> list[Target]:
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or _is_literal(host):
+        return [Target(address)]
+    try:
+        rows = await asyncio.wait_for(
+            asyncio.get_running_loop().getaddrinfo(host, int(port), type=socket.SOCK_STREAM), LOOKUP_SECONDS)
+    except (OSError, TimeoutError) as error:
+        log.debug("%s cannot be looked up: %s", host, error)
+        return [Target(address)]
+    family = rows[0][0]  # the preferred one: a server may have an address of each
+    ips = sorted({str(row[4][0]) for row in rows if row[0] == family})
+    return [Target(f"[{ip}]:{port}" if family == socket.AF_INET6 else f"{ip}:{port}", host) for ip in ips]
+
+
+def _is_literal(host: str) -> bool:
+    """Whether there is nothing to look up: an address, this machine, or a name with a scheme (unix:, dns:///)."""
+    if host == "localhost" or ":" in host:  # IPv6 as well
+        return True
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,152 @@
+"""A name that stands for many servers: streams spread over all of them, and follow when they change."""
+
+import socket
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rapid.clients.environment import EnvironmentClient
+from rapid.clients.inference import RESET, RESTORE, InferenceClient
+from rapid.config import RpcConfig, TlsConfig
+from rapid.rpc.channel import channel_options
+from rapid.rpc.resolve import Target, servers_of
+from rapid.rpc.server import RpcServer, serve
+from tests.rapid.conftest import TOKEN
+from tests.rapid.test_clients_environment import ADD_ENV, CountingGames
+from tests.rapid.test_clients_environment import LAYOUT as GAMES_LAYOUT
+from tests.rapid.test_clients_inference import ADD_INFERENCE, LAYOUT, CountingInference, step
+
+
+class Names:
+    """A name service: whose addresses ``five-inference`` has can be changed."""
+
+    def __init__(self) -> None:
+        self.addresses: list[str] = []
+        self._system = socket.getaddrinfo
+
+    def look_up(self, host: Any, port: Any, *arguments: Any, **named: Any) -> Any:
+        if host != "five-inference":
+            return self._system(host, port, *arguments, **named)
+        if not self.addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET6 if ":" in a else socket.AF_INET, socket.SOCK_STREAM, 6, "", (a, port))
+                for a in self.addresses]
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Names:
+    names = Names()
+    monkeypatch.setattr(socket, "getaddrinfo", names.look_up)
+    return names
+
+
+async def test_a_name_is_all_of_its_servers_in_one_order(names: Names) -> None:
+    names.addresses = ["10.0.0.9", "10.0.0.10", "10.0.0.9"]
+    found = [Target("10.0.0.10:50051", "five-inference"), Target("10.0.0.9:50051", "five-inference")]
+    assert await servers_of(["five-inference:50051"]) == found
+    assert await servers_of(["10.0.0.1:1", "five-inference:50051"]) == [Target("10.0.0.1:1"), *found]
+    names.addresses = ["fd00::2", "10.0.0.9", "fd00::1"]
+    assert [t.address for t in await servers_of(["five-inference:1"])] == ["[fd00::1]:1", "[fd00::2]:1"]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:5", "localhost:5", "[::1]:5", "unix:/run/x.sock", "dns:///five:5",
+                                     "five-inference:50051", "five-inference"])
+async def test_what_cannot_or_need_not_be_looked_up_stays(names: Names, address: str) -> None:
+    assert await servers_of([address]) == [Target(address)]
+
+
+def test_a_server_behind_a_name_shows_the_names_certificate() -> None:
+    def expected(tls: TlsConfig, name: str) -> object:
+        return dict(channel_options(RpcConfig(tls=tls), name)).get("grpc.ssl_target_name_override")
+
+    assert expected(TlsConfig(), "five-inference") == "five-inference"
+    assert expected(TlsConfig(server_name="configured"), "five-inference") == "configured"
+    assert expected(TlsConfig(), "") is None
+
+
+class Servers:
+    """Inference at one port of several loopback addresses, as pods behind a headless Service are."""
+
+    def __init__(self, config: RpcConfig) -> None:
+        self._config = config
+        self._port = 0
+        self.started: dict[str, RpcServer] = {}
+        self.policies: dict[str, CountingInference] = {}
+
+    async def start(self, host: str) -> None:
+        self.policies[host] = CountingInference(len(self.policies))
+        server = await serve(f"{host}:{self._port}", [(ADD_INFERENCE, self.policies[host])], self._config, TOKEN)
+        self._port, self.started[host] = server.port, server
+
+    @property
+    def address(self) -> str:
+        return f"five-inference:{self._port}"
+
+    async def stop(self) -> None:
+        for server in self.started.values():
+            await server.stop(0)
+
+
+async def test_streams_spread_over_the_servers_of_a_name(names: Names, rpc_config: RpcConfig) -> None:
+    servers = Servers(rpc_config)
+    names.addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    for host in names.addresses:
+        await servers.start(host)
+    clients = [InferenceClient([servers.address], rpc_config, LAYOUT, TOKEN, first=i) for i in range(6)]
+    for i, client in enumerate(clients):
+        assert (await step(client, [i], RESET)).versions.tolist() == [i % 3]
+    assert [len(policy.counts) for policy in servers.policies.values()] == [2, 2, 2]
+    # One is lost: its streams go to the servers that are left, those of the others stay.
+    await servers.started["127.0.0.2"].stop(0)
+    names.addresses.remove("127.0.0.2")
+    assert (await step(clients[0], [0])).values[0, 0] == 2
+    assert (await step(clients[1], [1])).unknown_sessions.tolist() == [1]
+    assert (await step(clients[1], [1], RESET)).versions[0] in (0, 2)
+    for client in clients:
+        await client.close()
+    await servers.stop()
+
+
+async def test_a_stream_of_age_moves_to_a_server_that_has_come(names: Names, rpc_config: RpcConfig) -> None:
+    config = rpc_config.model_copy(update={"stream_max_seconds": 0.001})
+    servers = Servers(config)
+    names.addresses = ["127.0.0.1"]
+    await servers.start("127.0.0.1")
+    moving = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True)
+    staying = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1)
+    for client, session in ((moving, 1), (staying, 2)):
+        await step(client, [session], RESET)
+        assert (await step(client, [session])).values[0, 0] == 2 and client.connections == 1
+    await servers.start("127.0.0.2")
+    names.addresses = ["127.0.0.1", "127.0.0.2"]
+    # Its states are on the old server: they are asked for as after a loss. While they are rebuilt it stays.
+    assert (await step(moving, [1])).unknown_sessions.tolist() == [1]
+    names.addresses = ["127.0.0.1"]
+    assert (await step(moving, [1], RESTORE, states={"count": np.array([2], np.float32)})).versions.tolist() == [1]
+    assert (await step(staying, [2])).values[0, 0] == 3 and staying.connections == 1
+    for client in (moving, staying):
+        await client.close()
+    await servers.stop()
+
+
+async def test_moving_can_be_switched_off(names: Names, rpc_config: RpcConfig) -> None:
+    config = rpc_config.model_copy(update={"stream_max_seconds": 0})
+    servers = Servers(config)
+    names.addresses = ["127.0.0.1"]
+    await servers.start("127.0.0.1")
+    client = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True)
+    await step(client, [1], RESET)
+    await servers.start("127.0.0.2")
+    names.addresses = ["127.0.0.1", "127.0.0.2"]
+    assert (await step(client, [1])).values[0, 0] == 2 and client.connections == 1
+    await client.close()
+    await servers.stop()
+
+
+async def test_games_open_on_any_server_of_a_name(names: Names, rpc_config: RpcConfig) -> None:
+    server = await serve("127.0.0.3:0", [(ADD_ENV, CountingGames())], rpc_config, TOKEN)
+    names.addresses = ["127.0.0.3"]
+    async with EnvironmentClient(f"five-inference:{server.port}", rpc_config, 2, GAMES_LAYOUT, TOKEN) as games:
+        assert (await games.open(4, seed=1)).observations["count"].shape == (4, 2)
+    await server.stop(0)
