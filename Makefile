@@ -9,6 +9,8 @@ JOBS ?= $(shell nproc)
 SANITIZE ?= OFF
 CORE_BUILD ?= build/core
 CORE_DEST ?= libs/dota
+DOCKER ?= docker
+COMPOSE ?= $(DOCKER) compose
 PRESET ?= laptop-1v1
 MINUTES ?= 60
 
@@ -16,12 +18,13 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos train test test-slow test-asan bench lint format clean
+.PHONY: help setup build protos train test test-slow test-asan bench lint format clean images env test-containers
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
 	@echo "make test                                      the tests, minutes"
 	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
+	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make bench | lint | format | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
@@ -62,6 +65,18 @@ train: build
 
 bench: build
 	@for what in game env inference experience optimizer publish train; do $(VENV)/bin/five bench $$what || exit 1; done
+
+# ---- containers -------------------------------------------------------------------------------------------------
+
+# TORCH_INDEX chooses the flavour of torch in the images, see docs/containers.md.
+images:
+	@DOCKER="$(DOCKER)" PYTHON=$(PYTHON) deploy/images/build.sh
+
+env:
+	@deploy/compose/make-env.sh .env
+
+test-containers: $(STAMP) protos
+	@DOCKER="$(DOCKER)" COMPOSE="$(COMPOSE)" $(PY) -m pytest tests/containers -m containers -v --timeout 1800
 
 # ---- checks -----------------------------------------------------------------------------------------------------
 
