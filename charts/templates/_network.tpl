@@ -4,7 +4,7 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 
 {{/* Whether the release runs the Redis of a role. Call with (dict "root" $ "role" "state"); "true" or empty. */}}
 {{- define "five.network.ownRedis" -}}
-{{- if not (index .root.Values.redis.external .role).host }}true{{ end -}}
+{{- if not (index .root.Values.redis .role).external.host }}true{{ end -}}
 {{- end }}
 
 {{/* Component -> components that it calls, as YAML. Call with the root. */}}
@@ -15,7 +15,7 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 {{- $stores = append $stores (printf "redis-%s" $role) -}}
 {{- end -}}
 {{- end -}}
-{{- $games := ternary (list "dota-env") (list) (eq .Values.dotaEnv.mode "deployment") -}}
+{{- $games := ternary (list "dota-env") (list) (eq .Values.dotaEnv.placement "deployment") -}}
 {{- $evaluator := ternary (list "evaluator") (list) .Values.evaluator.enabled -}}
 rollout: {{ concat (list "inference" "optimizer" "opponents") $games $stores | toJson }}
 inference: {{ $stores | toJson }}
@@ -33,18 +33,37 @@ test: {{ concat (list "controller" "inference" "optimizer" "opponents") $games $
 {{- end }}
 {{- end }}
 
-{{/* Ports at which a component is called, as YAML. Call with (dict "root" $ "component" "x"). */}}
+{{/* Ports at which a component is called, as a YAML list. Call with (dict "root" $ "component" "x"). */}}
 {{- define "five.network.ports" -}}
 {{- if eq .component "controller" -}}
-- {port: http, protocol: TCP}
+- 8080
 {{- else if hasPrefix "redis-" .component -}}
-- {port: redis, protocol: TCP}
-{{- else if eq .component "optimizer" -}}
-{{- range $rank := until (int .root.Values.optimizer.ranksPerPod) }}
-- {port: {{ add 50051 $rank }}, protocol: TCP}
-{{- end }}
+- 6379
 {{- else -}}
-- {port: grpc, protocol: TCP}
+{{- range $rank := until (ternary (int (include "five.optimizerRanks" .root)) 1 (eq .component "optimizer")) }}
+- {{ add 50051 $rank }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Ports of a component's metrics, as a YAML list: of a rollout's games too, and of each optimizer in a pod. */}}
+{{- define "five.network.metricsPorts" -}}
+{{- $count := 1 }}
+{{- if eq .component "optimizer" }}
+{{- $count = int (include "five.optimizerRanks" .root) }}
+{{- else if and (eq .component "rollout") (eq .root.Values.dotaEnv.placement "sidecar") }}
+{{- $count = add1 (int .root.Values.dotaEnv.perRollout) }}
+{{- end }}
+{{- range $i := until (int $count) }}
+- {{ add 9100 $i }}
+{{- end }}
+{{- end }}
+
+{{/* TCP ports of a rule, from a YAML list of numbers. */}}
+{{- define "five.network.tcp" -}}
+{{- range $port := fromYamlArray . }}
+- port: {{ $port }}
+  protocol: TCP
 {{- end }}
 {{- end }}
 
@@ -86,7 +105,9 @@ spec:
     matchLabels:
       {{- include "five.selectorLabels" . | nindent 6 }}
   policyTypes: [Ingress, Egress]
-  {{- if or $callers (has $component $calls) (not (has $component (list "test"))) }}
+  {{- if eq $component "test" }}
+  ingress: []
+  {{- else }}
   ingress:
     {{- if $callers }}
     - from:
@@ -94,7 +115,7 @@ spec:
         {{- include "five.network.peer" (dict "root" $root "component" $caller) | nindent 8 }}
         {{- end }}
       ports:
-        {{- include "five.network.ports" . | trim | nindent 8 }}
+        {{- include "five.network.ports" . | include "five.network.tcp" | trim | nindent 8 }}
     {{- end }}
     {{- if has $component $calls }}
     # The ranks of one group: the rendezvous, and ports that gloo and NCCL pick for each pair.
@@ -105,15 +126,13 @@ spec:
     - from:
         {{- toYaml $policy.controllerFrom | nindent 8 }}
       ports:
-        {{- include "five.network.ports" . | trim | nindent 8 }}
+        {{- include "five.network.ports" . | include "five.network.tcp" | trim | nindent 8 }}
     {{- end }}
     {{- if and $policy.metricsFrom (not $isRedis) }}
     - from:
         {{- toYaml $policy.metricsFrom | nindent 8 }}
       ports:
-        {{- range $port := include "five.network.metricsPorts" . | fromYamlArray }}
-        - {port: {{ $port }}, protocol: TCP}
-        {{- end }}
+        {{- include "five.network.metricsPorts" . | include "five.network.tcp" | trim | nindent 8 }}
     {{- end }}
   {{- end }}
   {{- if $isRedis }}
@@ -125,15 +144,16 @@ spec:
         {{- include "five.network.peer" (dict "root" $root "component" $called) | nindent 8 }}
       {{- if ne $called $component }}
       ports:
-        {{- include "five.network.ports" (dict "root" $root "component" $called) | trim | nindent 8 }}
+        {{- include "five.network.ports" (dict "root" $root "component" $called) | include "five.network.tcp" | trim | nindent 8 }}
       {{- end }}
     {{- end }}
     {{- range $role := list "state" "params" }}
-    {{- $external := index $root.Values.redis.external $role }}
+    {{- $external := (index $root.Values.redis $role).external }}
     {{- if $external.host }}
     # The {{ $role }} Redis outside the release.
     - ports:
-        - {port: {{ $external.port }}, protocol: TCP}
+        - port: {{ int $external.port }}
+          protocol: TCP
       {{- with $policy.redisTo }}
       to:
         {{- toYaml . | nindent 8 }}
@@ -143,9 +163,7 @@ spec:
     {{- if and (include "five.network.usesBlobs" $component) $root.Values.blobs.url }}
     # The object store.
     - ports:
-        {{- range $port := $policy.blobsPorts }}
-        - {port: {{ $port }}, protocol: TCP}
-        {{- end }}
+        {{- toYaml $policy.blobsPorts | include "five.network.tcp" | trim | nindent 8 }}
       {{- with $policy.blobsTo }}
       to:
         {{- toYaml . | nindent 8 }}
@@ -154,9 +172,7 @@ spec:
     {{- if and (eq $component "controller") (eq $root.Values.autoscaling.mode "controller") }}
     # The Kubernetes API, for the autoscaler.
     - ports:
-        {{- range $port := $policy.kubernetesApiPorts }}
-        - {port: {{ $port }}, protocol: TCP}
-        {{- end }}
+        {{- toYaml $policy.kubernetesApiPorts | include "five.network.tcp" | trim | nindent 8 }}
       {{- with $policy.kubernetesApiCidrs }}
       to:
         {{- range $cidr := . }}
@@ -170,8 +186,10 @@ spec:
         {{- toYaml $policy.dns | nindent 8 }}
       ports:
         {{- range $port := $policy.dnsPorts }}
-        - {port: {{ $port }}, protocol: UDP}
-        - {port: {{ $port }}, protocol: TCP}
+        - port: {{ $port }}
+          protocol: UDP
+        - port: {{ $port }}
+          protocol: TCP
         {{- end }}
     {{- end }}
     {{- with $policy.extraEgress }}

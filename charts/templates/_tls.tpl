@@ -12,12 +12,35 @@ TLS of gRPC and of Redis, either from cert-manager or from a Secret that is ther
 {{- .Values.tls.redis.existingSecret | default (printf "%s-redis-tls" (include "five.fullname" .)) -}}
 {{- end }}
 
-{{/* "true" where the pods of this release's Redis serve TLS. An external Redis has certificates of its own. */}}
+{{/* "true" where a Redis of this release serves TLS. One outside has a certificate of its own. */}}
 {{- define "five.tls.redisServed" -}}
-{{- if and .Values.tls.redis.enabled (or (not .Values.redis.state.external.host) (not .Values.redis.params.external.host)) }}true{{ end -}}
+{{- $redis := .Values.redis }}
+{{- if and .Values.tls.redis.enabled (not (and $redis.state.external.host $redis.params.external.host)) }}true{{ end }}
 {{- end }}
 
-{{/* Every name by which a Service is dialled. Call with (dict "root" $ "name" SERVICE "headless" BOOL). */}}
+{{/* "true" where clients trust the authority in the Secret; without it, those that their image knows. */}}
+{{- define "five.tls.redisAuthority" -}}
+{{- if or (include "five.tls.redisServed" .) (and .Values.tls.redis.enabled .Values.tls.redis.existingSecret) }}true{{ end }}
+{{- end }}
+
+{{/* The Services at which gRPC is served, as a JSON array of {name, perPod}: perPod where pods are dialled by name. */}}
+{{- define "five.tls.grpcServices" -}}
+{{- $services := list }}
+{{- range $pool := include "five.inferencePools" . | fromYaml | keys | sortAlpha }}
+{{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "inference" "pool" $pool))) }}
+{{- end }}
+{{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "optimizer")) "perPod" true) }}
+{{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "opponents"))) }}
+{{- if .Values.evaluator.enabled }}
+{{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "evaluator"))) }}
+{{- end }}
+{{- if eq .Values.dotaEnv.placement "deployment" }}
+{{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "dota-env"))) }}
+{{- end }}
+{{- toJson $services }}
+{{- end }}
+
+{{/* Every name by which a Service is dialled. Call with (dict "root" $ "name" SERVICE "perPod" BOOL). */}}
 {{- define "five.tls.dnsNames" -}}
 {{- $namespace := .root.Release.Namespace -}}
 {{- $domain := .root.Values.global.clusterDomain -}}
@@ -25,7 +48,7 @@ TLS of gRPC and of Redis, either from cert-manager or from a Secret that is ther
 - {{ printf "%s.%s" .name $namespace | quote }}
 - {{ printf "%s.%s.svc" .name $namespace | quote }}
 - {{ printf "%s.%s.svc.%s" .name $namespace $domain | quote }}
-{{- if .headless }}
+{{- if .perPod }}
 {{- /* A wildcard stands for one label, and clients take it only above a name of two labels or more. */}}
 - {{ printf "*.%s.%s.svc" .name $namespace | quote }}
 - {{ printf "*.%s.%s.svc.%s" .name $namespace $domain | quote }}
@@ -52,7 +75,7 @@ issuerRef:
     secretName: {{ include "five.tls.grpcSecretName" . }}
     defaultMode: 0440
 {{- end }}
-{{- if .Values.tls.redis.enabled }}
+{{- if include "five.tls.redisAuthority" . }}
 - name: redis-ca
   secret:
     secretName: {{ include "five.tls.redisSecretName" . }}
@@ -70,7 +93,7 @@ issuerRef:
   mountPath: /etc/five/tls
   readOnly: true
 {{- end }}
-{{- if .Values.tls.redis.enabled }}
+{{- if include "five.tls.redisAuthority" . }}
 - name: redis-ca
   mountPath: /etc/five/redis-tls
   readOnly: true
@@ -87,7 +110,7 @@ rpc:
     key: /etc/five/tls/tls.key
     require_client_certificate: {{ .Values.tls.grpc.requireClientCertificate }}
 {{- end }}
-{{- if .Values.tls.redis.enabled }}
+{{- if include "five.tls.redisAuthority" . }}
 store:
   tls_authority: /etc/five/redis-tls/ca.crt
 {{- end }}
@@ -135,7 +158,8 @@ port 6379
 {{- $issuer := .Values.tls.certManager.issuerRef.name -}}
 {{- range $what := list "grpc" "redis" }}
 {{- $tls := index $.Values.tls $what }}
-{{- if and $tls.enabled (not $tls.existingSecret) (not $issuer) }}
+{{- $needed := ternary $tls.enabled (include "five.tls.redisServed" $) (eq $what "grpc") }}
+{{- if and $needed (not $tls.existingSecret) (not $issuer) }}
 {{- fail (printf "tls.%s.enabled: there is no certificate. Give tls.%s.existingSecret (keys tls.crt, tls.key, ca.crt), or tls.certManager.issuerRef.name to have cert-manager issue one." $what $what) }}
 {{- end }}
 {{- end }}
