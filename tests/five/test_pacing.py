@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from five.config import BufferConfig
-from five.learning.pacing import Pacer, ReuseMeter
+from five.learning.pacing import Pacer, ReuseMeter, WaitMeter
 
 BATCH = 10
 
@@ -173,3 +173,28 @@ def test_the_meters_rates():
         meter.on_received(20, second)
         meter.on_consumed(10, second)
     assert meter.rates(11) == pytest.approx((20.0, 10.0))
+
+
+def test_waits_are_summed_and_those_under_way_count() -> None:
+    now = [0.0]
+    meter = WaitMeter(lambda: now[0])
+    assert meter.seconds == 0.0 and not meter.waiting
+    with meter:
+        now[0] = 3.0
+        assert meter.seconds == 3.0 and meter.waiting
+        meter.begin()
+        now[0] = 4.0
+        assert meter.seconds == 5.0
+    now[0] = 6.0
+    assert meter.seconds == 7.0
+    meter.end()
+    meter.end()  # none is under way
+    now[0] = 99.0
+    assert meter.seconds == 7.0 and not meter.waiting
+
+
+def test_a_wait_that_fails_ends() -> None:
+    meter = WaitMeter()
+    with pytest.raises(ValueError), meter:
+        raise ValueError
+    assert not meter.waiting
