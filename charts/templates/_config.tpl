@@ -30,17 +30,14 @@ The run's configuration: a preset, what the values override in it, and the addre
 {{- toYaml $pools }}
 {{- end }}
 
-{{/* Addresses of the pools that serve what is asked for. Call with (dict "root" $ "serves" "latest"). */}}
-{{- define "five.inferenceAddresses" -}}
-{{- $root := .root }}
-{{- $serves := .serves }}
-{{- $addresses := list }}
-{{- range $name, $pool := include "five.inferencePools" $root | fromYaml }}
-{{- if eq $pool.serves $serves }}
-{{- $addresses = append $addresses (printf "%s:50051" (include "five.componentName" (dict "root" $root "component" "inference" "pool" $name))) }}
+{{/* Names of the pools that serve "latest" or "past", one to a line. Call with (dict "root" $ "serves" "latest"). */}}
+{{- define "five.inferenceNames" -}}
+{{- $at := . }}
+{{- range $name, $pool := include "five.inferencePools" .root | fromYaml }}
+{{- if eq $pool.serves $at.serves }}
+{{ include "five.componentName" (dict "root" $at.root "component" "inference" "pool" $name) }}
 {{- end }}
 {{- end }}
-{{- toYaml $addresses }}
 {{- end }}
 
 {{/* Where rollouts find their games: beside them in the pod, or behind the headless Service. */}}
@@ -91,11 +88,9 @@ services:
     groups: {{ min 8 (mul 2 (int .Values.dotaEnv.perRollout)) }}
     {{- end }}
   inference:
-    addresses:
-      {{- include "five.inferenceAddresses" (dict "root" . "serves" "latest") | nindent 6 }}
-    {{- with include "five.inferenceAddresses" (dict "root" . "serves" "past") | fromYamlArray }}
-    past_addresses:
-      {{- toYaml . | nindent 6 }}
+    addresses: [{{ include "five.inferenceNames" (dict "root" . "serves" "latest") | trim }}:50051]
+    {{- with include "five.inferenceNames" (dict "root" . "serves" "past") | trim }}
+    past_addresses: [{{ . }}:50051]
     {{- end }}
     device: {{ ternary "cuda" "cpu" (gt (int .Values.inference.gpu.count) 0) }}
   optimizer:
@@ -114,6 +109,20 @@ services:
     host: 0.0.0.0
     port: 8080
     stay: true
+    {{- with .Values.autoscaling }}
+    {{- if eq .mode "controller" }}
+    autoscaler:
+      enabled: true
+      rollout:
+        deployment: {{ include "five.componentName" (dict "root" $ "component" "rollout") }}
+        min: {{ .rollout.minReplicas }}
+        max: {{ .rollout.maxReplicas }}
+      inference:
+        deployment: {{ include "five.inferenceNames" (dict "root" $ "serves" "latest") | trim }}
+        min: {{ .inference.minReplicas }}
+        max: {{ .inference.maxReplicas }}
+    {{- end }}
+    {{- end }}
 {{- end }}
 
 {{/* The file that every service reads, as YAML. */}}

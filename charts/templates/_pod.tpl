@@ -96,9 +96,17 @@ capabilities:
 {{- toYaml $resources }}
 {{- end }}
 
-{{/* Whether an autoscaler sets the number of the component's pods; the chart then never does. */}}
+{{/*
+"true" where an autoscaler sets the number of the component's pods; the chart then never does. The controller's own
+scales one inference pool, the one that serves the latest version.
+*/}}
 {{- define "five.autoscaled" -}}
-{{- if and (ne .root.Values.autoscaling.mode "none") (has .component (list "rollout" "inference")) }}true{{ end }}
+{{- $mode := .root.Values.autoscaling.mode }}
+{{- if eq .component "rollout" }}
+{{- if ne $mode "none" }}true{{ end }}
+{{- else if eq .component "inference" }}
+{{- if or (has $mode (list "hpa" "keda")) (and (eq $mode "controller") (eq .values.serves "latest")) }}true{{ end }}
+{{- end }}
 {{- end }}
 
 {{/* Environment: tokens and passwords from their Secrets, then what the values add. */}}
@@ -133,14 +141,6 @@ capabilities:
     secretKeyRef:
       name: {{ include "five.redisSecretName" .root }}
       key: params-password
-{{- end }}
-
-{{/* The i-th container of a kind in its pod listens i ports further on. */}}
-{{- define "five.ports" -}}
-- name: grpc
-  containerPort: 50051
-- name: metrics
-  containerPort: 9100
 {{- end }}
 
 {{/*

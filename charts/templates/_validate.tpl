@@ -35,12 +35,13 @@ What values.schema.json cannot say: values that each are fine and together are n
 {{- $problems = append $problems (printf "optimizer: %d replicas x %s each are %d optimizers, and preset %s is made for %d at most: take another preset, or set schedules and batch sizes for them in run.overrides and raise services.optimizer.max_optimizers there" (int .Values.optimizer.replicas) (include "five.optimizerRanks" .) $count .Values.run.preset $most) }}
 {{- end }}
 
-{{- $latest := include "five.inferenceAddresses" (dict "root" . "serves" "latest") | fromYamlArray }}
+{{- $latest := include "five.inferenceNames" (dict "root" . "serves" "latest") | trim | splitList "\n" | compact }}
 {{- if ne (len $latest) 1 }}
 {{- $problems = append $problems (printf "inference.pools: %d pools serve the latest version; it has to be one" (len $latest)) }}
 {{- end }}
-{{- if gt (len (include "five.inferenceAddresses" (dict "root" . "serves" "past") | fromYamlArray)) 1 }}
-{{- $problems = append $problems "inference.pools: more than one pool serves past versions; raise that pool's replicas instead" }}
+{{- $past := include "five.inferenceNames" (dict "root" . "serves" "past") | trim | splitList "\n" | compact }}
+{{- if gt (len $past) 1 }}
+{{- $problems = append $problems (printf "inference.pools: %d pools serve past versions; make it one with more replicas" (len $past)) }}
 {{- end }}
 
 {{- $grace := dig "lifecycle" "grace_seconds" 20 .Values.run.overrides }}

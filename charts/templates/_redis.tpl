@@ -1,0 +1,97 @@
+{{/*
+The two Redis servers.
+*/}}
+
+{{/* "true" where the release runs the Redis of a role itself. Call with (dict "root" $ "role" "state"). */}}
+{{- define "five.ownsRedis" -}}
+{{- if not (index .root.Values.redis .role).external.host }}true{{ end }}
+{{- end }}
+
+{{/*
+Command of a server. The password comes from the environment and goes in through standard input, the one way that puts
+it neither into the list of processes nor into a file.
+*/}}
+{{- define "five.redisCommand" -}}
+- sh
+- -euc
+- |
+  exec redis-server /etc/redis/redis.conf - <<END
+  requirepass "$(printf %s "$REDISCLI_AUTH" | sed 's/[\\"]/\\&/g')"
+  END
+{{- end }}
+
+{{/* Password, under the name by which redis-cli finds it. Call with (dict "root" $ "role" "state"). */}}
+{{- define "five.redisEnv" -}}
+- name: REDISCLI_AUTH
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "five.redisSecretName" .root }}
+      key: {{ .role }}-password
+{{- end }}
+
+{{/* Alive: it takes connections. Ready: it answers, so whatever it had to load is loaded. */}}
+{{- define "five.redisProbes" -}}
+startupProbe:
+  tcpSocket:
+    port: redis
+  periodSeconds: 5
+  timeoutSeconds: 5
+  failureThreshold: 36
+livenessProbe:
+  tcpSocket:
+    port: redis
+  periodSeconds: 20
+  timeoutSeconds: 10
+  failureThreshold: 6
+readinessProbe:
+  exec:
+    command:
+      - sh
+      - -c
+      - redis-cli {{ with include "five.tls.redisCli" . }}{{ . }} {{ end }}ping | grep -q PONG
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 3
+{{- end }}
+
+{{/*
+Memory for parameters in MiB: the versions that are kept, as many again that are being written or that readers are in the
+middle of (store.grace_seconds), and for every reader the chunks on their way to it.
+*/}}
+{{- define "five.paramsMebibytes" -}}
+{{- $facts := include "five.facts" . | fromYaml }}
+{{- $store := .Values.run.overrides.store | default dict }}
+{{- $version := divf $facts.parameter_bytes 1048576 | ceil | int }}
+{{- $kept := $store.keep_versions | default $facts.keep_versions | int }}
+{{- $chunk := $store.chunk_mebibytes | default 2 | float64 | ceil | int }}
+{{- add (mul $version $kept 2) (mul $chunk 4 (include "five.inferenceServers" .)) 64 }}
+{{- end }}
+
+{{/* maxmemory of redis-params. */}}
+{{- define "five.paramsMaxmemory" -}}
+{{- .Values.redis.params.maxmemory | default (printf "%smb" (include "five.paramsMebibytes" .)) }}
+{{- end }}
+
+{{/* Requests and limits of redis-params: a quarter more than maxmemory, for what the allocator cannot use. */}}
+{{- define "five.paramsResources" -}}
+{{- $maxmemory := include "five.paramsMaxmemory" . }}
+{{- $number := regexFind "^[0-9]+" $maxmemory | int64 }}
+{{- $unit := get (dict "kb" 1 "mb" 1024 "gb" 1048576) (regexFind "[a-z]+$" $maxmemory) }}
+{{- $memory := printf "%dMi" (add (div (mul $number $unit 5) 4096) 64) -}}
+requests:
+  cpu: {{ .Values.redis.params.cpuRequest }}
+  memory: {{ $memory }}
+limits:
+  cpu: {{ .Values.redis.params.cpuLimit | quote }}
+  memory: {{ $memory }}
+{{- end }}
+
+{{/* Most inference servers that there can be. */}}
+{{- define "five.inferenceServers" -}}
+{{- $servers := 0 }}
+{{- range $name, $pool := include "five.inferencePools" . | fromYaml }}
+{{- $autoscaled := include "five.autoscaled" (dict "root" $ "component" "inference" "values" $pool) }}
+{{- $servers = add $servers (ternary $.Values.autoscaling.inference.maxReplicas $pool.replicas (eq $autoscaled "true")) }}
+{{- end }}
+{{- $servers }}
+{{- end }}
