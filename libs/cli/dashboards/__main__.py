@@ -1,0 +1,23 @@
+"""``python -m cli.dashboards [FOLDER]`` writes every dashboard; by default to charts/dashboards."""
+
+import sys
+from pathlib import Path
+
+from cli.dashboards.catalogue import BOARDS
+
+FOLDER = Path(__file__).resolve().parents[3] / "charts" / "dashboards"
+
+
+def main(arguments: list[str]) -> None:
+    """Writes the files; one that belongs to no dashboard any more goes."""
+    folder = Path(arguments[0]) if arguments else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for board in BOARDS:
+        (folder / f"{board.name}.json").write_text(board.json())
+    for path in folder.glob("*.json"):
+        if path.stem not in {board.name for board in BOARDS}:
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,50 @@
+"""League and rating: how good the agent is, and against whom it plays."""
+
+from cli.dashboards.frame import Board, Row
+from cli.dashboards.panels import Query, against, chart, number
+from cli.dashboards.queries import increase, largest, series, total
+
+MU, SIGMA = series("five_evaluator_trueskill_rating"), series("five_evaluator_trueskill_sigma_rating")
+PAST = total(increase("five_rollout_games_total", opponent="past"))
+
+BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win rates, and the pool of past versions.", [
+    Row("Rating", [
+        number("TrueSkill", "Of the version rated last; random play is 0.", Query(largest(MU)), decimals=1),
+        number("Uncertainty", "Standard deviation of that rating.", Query(largest(SIGMA)), decimals=1),
+        number("Rated version", "Version that was rated last.",
+               Query(largest(series("five_evaluator_rated_versions")))),
+        number("Behind", "Versions made since the one that was rated last.",
+               Query(f"{largest(series('five_optimizer_version_versions'))} - "
+                     f"{largest(series('five_evaluator_rated_versions'))}")),
+        number("References", "Players with a frozen rating.",
+               Query(largest(series("five_evaluator_reference_versions")))),
+        number("Past versions", "In the pool of opponents.", Query(largest(series("five_opponents_pool_versions")))),
+        chart("TrueSkill", "Mean and uncertainty (one standard deviation) of the version rated last. The paper's four "
+              "baseline runs differ by about 2 (figure 20).", Query(largest(MU), "rating"),
+              Query(f"max({MU} + {SIGMA})", "+ σ", dashed=True), Query(f"max({MU} - {SIGMA})", "- σ", dashed=True)),
+        against("TrueSkill by version", "The same over versions instead of time: how the paper compares runs.",
+                Query(largest(series("five_evaluator_rated_versions")), "version"), Query(largest(MU), "rating")),
+        chart("Win rate against bots", "Share of the evaluator's last games against each bot, a draw being half.",
+              Query(largest(series("five_evaluator_win_ratio"), "opponent"), "{{opponent}}"), unit="percentunit",
+              least=0, most=1),
+        chart("Rating games", "The evaluator's games an hour, by outcome for the version under test.",
+              Query(total(increase("five_evaluator_played_games_total"), "opponent", "outcome"),
+                    "{{opponent}} {{outcome}}"), least=0, stacked=True)]),
+    Row("League", [
+        chart("Win rate against past versions", "Of training games in the last hour, a draw being half. Near one half "
+              "the newest version is no better than those it came from.",
+              Query(f"({total(increase('five_rollout_games_total', opponent='past', outcome='won'))} + 0.5 * "
+                    f"{total(increase('five_rollout_games_total', opponent='past', outcome='drawn'))}) / {PAST}",
+                    "win rate"), unit="percentunit", least=0, most=1),
+        chart("Games by opponent", "Share of the games that were given each kind of opponent; a fifth against past "
+              "versions in the paper (appendix N).",
+              Query(f"{total(increase('five_opponents_assigned_games_total'), 'opponent')} / ignoring (opponent) "
+                    f"group_left () {total(increase('five_opponents_assigned_games_total'))}", "{{opponent}}"),
+              unit="percentunit", least=0, most=1, stacked=True),
+        chart("Pool", "Past versions in the pool, and how many of them are really played: the exponential of the "
+              "draw's entropy.", Query(largest(series("five_opponents_pool_versions")), "in the pool"),
+              Query(largest(series("five_opponents_pool_effective_versions")), "effective"), least=0),
+        chart("Results against past versions", "Counted by the league in the last hour, by outcome for the training "
+              "agent.", Query(total(increase("five_opponents_reported_games_total"), "outcome"), "{{outcome}}"),
+              least=0, stacked=True)]),
+])

@@ -1,0 +1,46 @@
+"""Optimizer: where its time goes, publishing, checkpoints."""
+
+from cli.dashboards.frame import Board, Row
+from cli.dashboards.panels import Query, chart, heat, number
+from cli.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
+
+STEP, PUBLISH = "five_optimizer_step_seconds", "five_optimizer_publish_seconds"
+
+BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publishing and checkpoints.", [
+    Row("Time", [
+        number("Optimizers", "In the group that averages its gradients.",
+               Query(largest(series("five_optimizer_group_instances")))),
+        number("Gradient step", "Mean time.", Query(mean(STEP, window="5m")), "s"),
+        number("Computing", "Mean share of the optimizers' time in gradient steps.",
+               Query(average(rate(f"{STEP}_sum", "5m"))), "percentunit"),
+        number("Waiting", "Mean share of the optimizers' time without a batch. High: too few rollouts, which is cheap "
+               "to mend, with optimizers being what costs most.",
+               Query(average(rate("five_optimizer_waited_seconds_total", "5m"))), "percentunit"),
+        number("Publish, 95%", "Time to checkpoint and publish a version.", Query(quantile(0.95, PUBLISH, window="1h")),
+               "s"),
+        number("Checkpoints", "Written in the last hour.",
+               Query(total(increase("five_optimizer_written_checkpoints_total")))),
+        chart("Gradient step", "Time of one step.", Query(mean(STEP), "mean"),
+              *(Query(quantile(q, STEP), f"{q:.0%}") for q in (0.5, 0.95, 0.99)), unit="s", least=0),
+        chart("Computing and waiting", "Shares of each optimizer's time. A single slow one holds up the whole group.",
+              Query(total(rate(f"{STEP}_sum", "5m"), "instance"), "{{instance}} computes"),
+              Query(total(rate("five_optimizer_waited_seconds_total", "5m"), "instance"), "{{instance}} waits"),
+              unit="percentunit", least=0, most=1),
+        heat("Step time", "Gradient steps, by their time.", Query(buckets(STEP)), "s"),
+        chart("Floating point operations", "A second, by optimizer: what its hardware really does in learning.",
+              Query(total(rate("five_optimizer_flop_total", "5m"), "instance"), "{{instance}}"), unit="flops",
+              least=0)]),
+    Row("Experience", [
+        chart("Samples received", "A second, by optimizer. Unequal: rollouts are not spread.",
+              Query(total(rate("five_optimizer_received_samples_total"), "instance"), "{{instance}}"), unit="cps",
+              least=0, stacked=True),
+        chart("Buffer memory", "Bytes of the samples at rest, by optimizer.",
+              Query(total(series("five_optimizer_buffer_bytes"), "instance"), "{{instance}}"), unit="bytes", least=0)]),
+    Row("Versions", [
+        chart("Publish", "Time to checkpoint and publish a version; learning waits for it.",
+              Query(mean(PUBLISH, window="1h"), "mean"), Query(quantile(0.95, PUBLISH, window="1h"), "95%"), unit="s",
+              least=0),
+        chart("Checkpoints and skipped steps", "In the last hour.",
+              Query(total(increase("five_optimizer_written_checkpoints_total")), "checkpoints"),
+              Query(total(increase("five_optimizer_skipped_steps_total")), "skipped steps"), least=0)]),
+])
