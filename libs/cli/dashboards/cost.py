@@ -30,8 +30,8 @@ BOARD = Board("cost", "Five / Cost", "Optimization compute so far, its pace, and
               Query(largest(series("five_evaluator_trueskill_rating")), "TrueSkill"), Query(SPENT, "PFLOP/s-days"))]),
     Row("Machines", [
         chart("CPU cores in use", "By kind of service. In the paper rollouts, inference and "
-              "optimizers cost about 30% each (appendix E).", Query(total(rate("process_cpu_seconds_total"), "kind"), "{{kind}}"),
-              least=0, stacked=True),
+              "optimizers cost about 30% each (appendix E).",
+              Query(total(rate("process_cpu_seconds_total"), "kind"), "{{kind}}"), least=0, stacked=True),
         chart("CPU time", "Core-hours in the last day, by kind of service.",
               Query(f"{total('increase(' + series('process_cpu_seconds_total') + '[1d])', 'kind')} / 3600", "{{kind}}"),
               least=0, stacked=True),

@@ -84,6 +84,7 @@ BOARD = Board("system", "Five / System", "State of the run, processes, Redis, ca
         chart("Signal of inference", "Mean time that a request waits for its batch.",
               Query(largest(series("five_controller_autoscaler_queue_seconds")), "queue"), unit="s", least=0),
         chart("Failed requests to Kubernetes", "In the last hour, by status; 0: no answer.",
-              Query(total(increase("five_controller_autoscaler_api_failures_total"), "status"), "{{status}}"), least=0)],
+              Query(total(increase("five_controller_autoscaler_api_failures_total"), "status"), "{{status}}"),
+              least=0)],
         cluster=True),
 ])

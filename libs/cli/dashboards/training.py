@@ -35,7 +35,8 @@ BOARD = Board("training", "Five / Training", "How fast a run learns, and what th
               Query(average(series("five_optimizer_approximate_kl_nats")), "approximate KL"),
               Query(average(series("five_optimizer_clipped_ratio")), "clipped"), least=0),
         chart("Explained variance", "Share of the returns' variance that the value head explains. 1 is perfect; "
-              "below 0 it does harm.", Query(average(series("five_optimizer_explained_variance_ratio")), "explained"), most=1),
+              "below 0 it does harm.",
+              Query(average(series("five_optimizer_explained_variance_ratio")), "explained"), most=1),
         chart("Gradient norm", "Of the averaged gradient, before its elements are clipped to ±5√v (Berner et al. 2019, "
               "appendix C).", Query(largest(series("five_optimizer_gradient_norm")), "norm"), logarithmic=True),
         chart("Clipped gradient elements", "Share of all elements. A jump: gradients have changed suddenly.",
