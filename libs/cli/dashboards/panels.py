@@ -76,7 +76,7 @@ def chart(title: str, meaning: str, *queries: Query, unit: str = "short", width:
     if logarithmic:
         panel.scale_distribution(common_builders.ScaleDistributionConfig().type(common.ScaleDistribution.LOG).log(10))
     if bands is not None:
-        mode = common.GraphTresholdsStyleMode.LINE_AND_AREA if bands.line else common.GraphTresholdsStyleMode.AREA
+        mode = common.GraphThresholdsStyleMode.LINE_AND_AREA if bands.line else common.GraphThresholdsStyleMode.AREA
         panel.thresholds(_thresholds(bands))
         panel.thresholds_style(common_builders.GraphThresholdsStyleConfig().mode(mode))
     for query in queries:
