@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator
+from queue import Queue
 from typing import Any
 
 import grpc
@@ -13,6 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from protos.five.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
 from rapid import wire
+from rapid.clients.inference import RESET, InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.channel import aio_channel, backoff, call_with_retry, channel
 from rapid.rpc.errors import (
@@ -31,6 +34,8 @@ from rapid.rpc.health import is_serving, wait_serving
 from rapid.rpc.server import serve
 from rapid.store.errors import IllegalTransition, VersionMissing
 from tests.rapid.conftest import TOKEN
+from tests.rapid.test_clients_inference import ADD_INFERENCE, CountingInference, step
+from tests.rapid.test_clients_inference import LAYOUT as COUNTING_LAYOUT
 
 LAYOUT = "00112233aabbccdd"
 CODE = grpc.StatusCode
@@ -342,3 +347,28 @@ def test_status_of_redis_being_away() -> None:
     assert status_of(redis.ConnectionError("refused"))[0] is CODE.UNAVAILABLE
     assert status_of(redis.TimeoutError("slow"))[0] is CODE.UNAVAILABLE
     assert status_of(redis.ResponseError("WRONGTYPE"))[0] is CODE.INTERNAL
+
+
+def test_a_server_that_stops_with_open_streams_writes_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """Its loop ends right after it, as a service's does."""
+    listening: Queue[int] = Queue()
+    open_stream, over = threading.Event(), threading.Event()
+
+    async def play_server() -> None:
+        server = await serve("127.0.0.1:0", [(ADD_INFERENCE, CountingInference())], RpcConfig(require_token=False))
+        listening.put(server.port)
+        await asyncio.to_thread(open_stream.wait, 20)
+        await server.stop(0.1)
+
+    async def play_client(port: int) -> None:
+        async with InferenceClient([f"127.0.0.1:{port}"], RpcConfig(), COUNTING_LAYOUT) as client:
+            await step(client, [1], RESET)
+            open_stream.set()
+            await asyncio.to_thread(over.wait, 20)
+
+    thread = threading.Thread(target=lambda: asyncio.run(play_client(listening.get(timeout=20))))
+    thread.start()
+    asyncio.run(play_server())
+    over.set()
+    thread.join()
+    assert open_stream.is_set() and [r for r in caplog.records if r.levelname in ("WARNING", "ERROR")] == []

@@ -25,6 +25,7 @@ Context = Any  # grpc.aio.ServicerContext, whose methods are all awaited
 Register = tuple[Callable[[Any, Any], None], Any]
 # Probes carry no token, and learn nothing but that the server is up.
 OPEN_METHODS = ("/grpc.health.v1.Health/",)
+CANCELLED_SECONDS = 2.0  # that cancelled calls get to end
 
 
 def server_options(config: RpcConfig) -> list[tuple[str, Any]]:
@@ -66,6 +67,7 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
 
     def __init__(self, token: str | None) -> None:
         self._token = token
+        self.calls: set[asyncio.Task[Any]] = set()  # those that are being answered
 
     async def intercept_service(
         self, continuation: Callable[[grpc.HandlerCallDetails], Awaitable[Any]],
@@ -77,15 +79,23 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         method: str = handler_call_details.method
         refused = not method.startswith(OPEN_METHODS) and not is_authorised(
             self._token, presented_token(handler_call_details.invocation_metadata))
-        return _guard(handler, method, refused)
+        return _guard(handler, method, refused, self.calls)
 
 
-def _guard(handler: Any, method: str, refused: bool) -> Any:
-    """``handler`` with its exceptions mapped, or one that refuses every call, of the same kind."""
+def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any]]) -> Any:
+    """``handler`` with its exceptions mapped and its task among ``calls`` while it works, or one that refuses every
+    call, of the same kind."""
     behaviour = next(b for b in (handler.unary_unary, handler.unary_stream, handler.stream_unary,
                                  handler.stream_stream) if b is not None)
 
+    def enter() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        calls.add(task)
+        task.add_done_callback(calls.discard)
+
     async def one_answer(request: Any, context: Context) -> Any:
+        enter()
         if refused:
             await _refuse(context, method)
         try:
@@ -98,6 +108,7 @@ def _guard(handler: Any, method: str, refused: bool) -> Any:
             await _fail(context, method, error)
 
     async def many_answers(request: Any, context: Context) -> AsyncIterator[Any]:
+        enter()
         if refused:
             await _refuse(context, method)
         try:
@@ -146,8 +157,9 @@ class _Recorder:
 class RpcServer:
     """A started server. Attributes: ``port`` it listens on, ``services`` it offers."""
 
-    def __init__(self, server: grpc.aio.Server, checks: Any, services: tuple[str, ...], port: int) -> None:
+    def __init__(self, server: grpc.aio.Server, door: Door, checks: Any, services: tuple[str, ...], port: int) -> None:
         self._server = server
+        self._door = door
         self._checks = checks
         self.services = services
         self.port = port
@@ -161,6 +173,11 @@ class RpcServer:
         """Takes no new calls, lets those under way end for ``grace`` seconds, then cancels them."""
         await self._checks.enter_graceful_shutdown()
         await self._server.stop(grace)
+        # gRPC has cancelled what was left, and does not wait: a loop that ends now would cancel it a second time.
+        calls = set(self._door.calls)
+        if calls:
+            await asyncio.wait(calls, timeout=CANCELLED_SECONDS)
+            await asyncio.sleep(0)
 
     async def wait(self) -> None:
         """Until the server has stopped."""
@@ -190,7 +207,7 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
                 else server.add_insecure_port(address))
     except RuntimeError:
         raise OSError(f"cannot listen on {address}: the port is taken, or the address is not this machine's") from None
-    started = RpcServer(server, checks, names, port)
+    started = RpcServer(server, door, checks, names, port)
     await started.set_serving(serving)
     await server.start()
     return started
