@@ -109,7 +109,7 @@ def heat(title: str, meaning: str, query: Query, unit: str = "short", width: int
     panel.calculate(False).y_axis(heatmap.YAxisConfig().unit(unit).axis_placement(common.AxisPlacement.LEFT))
     panel.color(heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Oranges").exponent(0.5).steps(64)
                 .fill("dark-orange").reverse(False))
-    panel.cell_gap(1).show_legend().tooltip(heatmap.HeatmapTooltip().mode(common.TooltipDisplayMode.SINGLE))
+    panel.cell_gap(1).show_legend().mode(common.TooltipDisplayMode.SINGLE)
     made: Panel = panel
     return made
 
