@@ -1,0 +1,66 @@
+{{/*
+HorizontalPodAutoscalers, where autoscaling.mode is hpa. Call with (dict "root" $ "component" "rollout"), and "pool".
+*/}}
+{{- define "five.hpa" -}}
+{{- $scaling := .root.Values.autoscaling }}
+{{- $bounds := index $scaling .component }}
+{{- $signal := index $scaling.hpa .component }}
+{{- if gt (int $bounds.minReplicas) (int $bounds.maxReplicas) }}
+{{- fail (printf "autoscaling.%s: minReplicas %d is above maxReplicas %d" .component (int $bounds.minReplicas) (int $bounds.maxReplicas)) }}
+{{- end }}
+{{- if not (or $signal.externalMetric $signal.metrics $scaling.hpa.cpuFallback) }}
+{{- fail (printf "autoscaling.hpa.%s: there is nothing to follow. Name an externalMetric or metrics, or accept hpa.cpuFallback" .component) }}
+{{- end -}}
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: {{ include "five.componentName" . }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "five.labels" . | nindent 4 }}
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: Deployment
+    name: {{ include "five.componentName" . }}
+  minReplicas: {{ $bounds.minReplicas }}
+  maxReplicas: {{ $bounds.maxReplicas }}
+  metrics:
+    {{- if $scaling.hpa.cpuFallback }}
+    # A fallback for a cluster without the platform's own signals. It neither sees whether experience is short nor how
+    # long requests wait.
+    - type: Resource
+      resource:
+        name: cpu
+        target:
+          type: Utilization
+          averageUtilization: {{ $scaling.hpa.cpuFallbackPercent }}
+    {{- else if $signal.externalMetric }}
+    - type: External
+      external:
+        metric:
+          name: {{ $signal.externalMetric }}
+          selector:
+            matchLabels:
+              run: {{ .root.Values.run.name | default .root.Release.Name }}
+        # As it is, not divided by the pods: the number of pods is multiplied by what it is of its target.
+        target:
+          type: Value
+          value: {{ $signal.target | quote }}
+    {{- end }}
+    {{- with $signal.metrics }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  behavior:
+    scaleUp:
+      stabilizationWindowSeconds: 60
+      policies:
+        - {type: Percent, value: 50, periodSeconds: 60}
+        - {type: Pods, value: 2, periodSeconds: 60}
+    # Slowly: a rollout that goes takes the segments with it that it has begun.
+    scaleDown:
+      stabilizationWindowSeconds: {{ $scaling.hpa.scaleDownStabilizationSeconds }}
+      policies:
+        - {type: Percent, value: 10, periodSeconds: 120}
+        - {type: Pods, value: 1, periodSeconds: 120}
+{{- end }}
