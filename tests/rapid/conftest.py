@@ -1,6 +1,7 @@
 """Fixtures of the platform's tests: real Redis servers and real gRPC servers on this machine."""
 
 import logging
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,27 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningRe
     """A Redis server for all tests; each takes a database flushed for it."""
     with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an authority (ca.pem) and a server's certificate (server.pem, server.key) for five.test and
+    127.0.0.1."""
+    folder = tmp_path_factory.mktemp("tls")
+
+    def openssl(*arguments: str) -> None:
+        try:
+            subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=folder)
+        except FileNotFoundError:
+            pytest.skip("openssl is not installed")
+
+    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "ca.key",
+            "-out", "ca.pem", "-days", "2", "-subj", "/CN=test authority")
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "server.key",
+            "-out", "server.csr", "-subj", "/CN=five", "-addext", "subjectAltName=DNS:five.test,IP:127.0.0.1")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out",
+            "server.pem", "-days", "2", "-copy_extensions", "copy")
+    return folder
 
 
 @pytest.fixture

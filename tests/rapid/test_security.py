@@ -1,6 +1,5 @@
 """Tokens and TLS."""
 
-import subprocess
 from pathlib import Path
 
 import grpc
@@ -38,25 +37,6 @@ def test_tokens_are_compared_whole() -> None:
     assert security.is_authorised("t", "Bearer t")
     for presented in (None, "", "t", "bearer t", "Bearer ", "Bearer tt", "Basic t", "Bearer é"):
         assert not security.is_authorised("t", presented)
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-
-    def openssl(*arguments: str) -> None:
-        try:
-            subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=folder)
-        except FileNotFoundError:
-            pytest.skip("openssl is not installed")
-
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "ca.key",
-            "-out", "ca.pem", "-days", "2", "-subj", "/CN=test authority")
-    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "server.key",
-            "-out", "server.csr", "-subj", "/CN=five", "-addext", "subjectAltName=DNS:five.test")
-    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out",
-            "server.pem", "-days", "2", "-copy_extensions", "copy")
-    return folder
 
 
 async def test_tls_switch(certificates: Path, rpc_config: RpcConfig) -> None:

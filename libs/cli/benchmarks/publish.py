@@ -40,7 +40,7 @@ class Size:
 
 def _follow(pipe: Connection, config: RunConfig) -> None:
     """An inference server's part: follows the store, and says when each version is the one that plays."""
-    store = ParameterStore(connect(config.store.params_url, config.store),
+    store = ParameterStore(connect(config.store.params_url, config.store, "params"),
                            connect(config.store.state_url, config.store), config.name, config.store)
 
     def swapped(served: Served, seconds: float) -> None:
@@ -64,7 +64,7 @@ def _follow(pipe: Connection, config: RunConfig) -> None:
 
 def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int]:
     """(seconds of each publish until the version plays, bytes of a version in the store)."""
-    store = ParameterStore(connect(config.store.params_url, config.store),
+    store = ParameterStore(connect(config.store.params_url, config.store, "params"),
                            connect(config.store.state_url, config.store), config.name, config.store)
     policy = recorded.policy_of(config).to(config.services.optimizer.device)
     meta = {"layout": Layout(config.game).hash}
@@ -87,7 +87,7 @@ def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int]:
 
 def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
     """Seconds to SET and GET ``nbytes`` in values of the store's chunk size, by the plain client."""
-    client = connect(config.store.params_url, config.store)
+    client = connect(config.store.params_url, config.store, "params")
     data, step = np.random.default_rng(0).bytes(nbytes), config.store.chunk_bytes
     pieces = [data[i:i + step] for i in range(0, nbytes, step)]
     seconds = []

@@ -1,0 +1,110 @@
+"""Connections to Redis: passwords from the environment, TLS with an authority of one's own, and what is refused."""
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from rapid.config import StoreConfig
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.store.connection import connect, password_of, require_reachable, safe_url
+from rapid.store.errors import StoreRefused, StoreUnreachable
+
+CONFIG = StoreConfig(timeout_seconds=5)
+SECRET = "sesame-opens"  # noqa: S105
+
+
+class Forwarder:
+    """A TCP port before a Redis that has only a unix socket; with ``tls`` it speaks TLS."""
+
+    def __init__(self, socket: str, tls: ssl.SSLContext | None = None) -> None:
+        self._socket = socket
+        self._tls = tls
+        self._ready = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(self._serve(),), daemon=True)
+        self._over = asyncio.Event()
+        self.port = 0
+        self._thread.start()
+        assert self._ready.wait(10)
+
+    async def _serve(self) -> None:
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        await self._over.wait()
+        server.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        far_reader, far_writer = await asyncio.open_unix_connection(self._socket)
+
+        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            while data := await source.read(65536):
+                sink.write(data)
+                await sink.drain()
+            sink.close()
+
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer), return_exceptions=True)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(timeout=5)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[str]:
+    """URL of a Redis on the network that wants a password."""
+    server = EmbeddedRedis(tmp_path / "guarded", append_only=False)
+    with server.start() as running:
+        redis.Redis.from_url(running.url).config_set("requirepass", SECRET)
+        forwarder = Forwarder(str(server.socket))
+        yield f"redis://127.0.0.1:{forwarder.port}/0"
+        forwarder.close()
+
+
+def test_passwords_come_from_the_environment_by_role(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIVE_STATE_PASSWORD", f" {SECRET}\n")
+    monkeypatch.setenv("FIVE_PARAMS_PASSWORD", "another")
+    assert password_of("state") == SECRET
+    client = connect(guarded, CONFIG, "state")
+    require_reachable(client, guarded, "state")
+    assert client.ping()
+    with pytest.raises(StoreRefused, match="refuses the password of FIVE_PARAMS_PASSWORD") as caught:
+        require_reachable(connect(guarded, CONFIG, "params"), guarded, "params")
+    assert "another" not in str(caught.value)
+    monkeypatch.delenv("FIVE_PARAMS_PASSWORD")
+    with pytest.raises(StoreRefused, match="FIVE_PARAMS_PASSWORD"):
+        require_reachable(connect(guarded, CONFIG, "params"), guarded, "params")
+
+
+def test_the_urls_own_password_goes_first(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIVE_STATE_PASSWORD", "another")
+    own = guarded.replace("redis://", f"redis://:{SECRET}@")
+    assert connect(own, CONFIG).ping() and safe_url(own) == guarded.replace("redis://", "redis://***@")
+
+
+def test_an_embedded_redis_needs_none(redis_server: RunningRedis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIVE_STATE_PASSWORD", SECRET)
+    assert connect(redis_server.url, CONFIG).ping()
+
+
+def test_tls_is_checked_against_the_authority(redis_server: RunningRedis, certificates: Path) -> None:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+    forwarder = Forwarder(redis_server.url.removeprefix("unix://"), tls)
+    url = f"rediss://127.0.0.1:{forwarder.port}/0"
+    trusted = CONFIG.model_copy(update={"tls_authority": str(certificates / "ca.pem")})
+    client = connect(url, trusted)
+    require_reachable(client, url, "state")
+    client.set("x", b"1" * 100_000)
+    assert client.get("x") == b"1" * 100_000
+    with pytest.raises(StoreUnreachable, match=r"(?i)certificate"):
+        require_reachable(connect(url, CONFIG), url, "state")
+    client.close()
+    forwarder.close()
+    with pytest.raises(ValueError, match=r"store.tls_authority /nowhere/ca.pem cannot be read"):
+        connect(url, CONFIG.model_copy(update={"tls_authority": "/nowhere/ca.pem"}))
