@@ -96,7 +96,8 @@ services:
   optimizer:
     optimizers: {{ include "five.optimizerCount" . }}
     ranks_per_node: {{ include "five.optimizerRanks" . }}
-    addresses: ["{{ $optimizer }}-{node}.{{ $optimizer }}:50051"]
+    {{- /* Over TLS by a longer name: a certificate's wildcard holds below a name of two labels or more only. */}}
+    addresses: ["{{ $optimizer }}-{node}.{{ $optimizer }}{{ with .Values.tls.grpc.enabled }}.{{ $.Release.Namespace }}.svc{{ end }}:50051"]
     device: {{ ternary "cuda" "cpu" (gt (int .Values.optimizer.gpu.count) 0) }}
   opponents:
     address: {{ include "five.componentName" (dict "root" . "component" "opponents") }}:50051

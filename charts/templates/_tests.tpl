@@ -1,0 +1,82 @@
+{{/*
+A pod of `helm test`: a script of files/tests in the controller's image, which has every client and no torch.
+Call with (dict "root" $ "name" "rest" "script" "rest_face.py" "args" LIST "seconds" N).
+*/}}
+{{- define "five.test" -}}
+{{- $root := .root -}}
+{{- $test := dict "root" $root "component" "test" -}}
+{{- $controller := dict "root" $root "component" "controller" "values" $root.Values.controller -}}
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {{ include "five.componentName" $test }}-{{ .name }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "five.labels" $test | nindent 4 }}
+  annotations:
+    helm.sh/hook: test
+    helm.sh/hook-weight: {{ .weight | default 0 | quote }}
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+spec:
+  restartPolicy: Never
+  activeDeadlineSeconds: {{ add .seconds 120 }}
+  serviceAccountName: {{ include "five.serviceAccountName" $test }}
+  automountServiceAccountToken: false
+  enableServiceLinks: false
+  {{- with $root.Values.global.image.pullSecrets }}
+  imagePullSecrets:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $root.Values.global.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $root.Values.global.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  securityContext:
+    {{- include "five.podSecurityContext" $test | nindent 4 }}
+  containers:
+    - name: test
+      image: {{ include "five.image" $controller }}
+      imagePullPolicy: {{ $root.Values.global.image.pullPolicy }}
+      command: [tini, --, python, /etc/five/tests/{{ .script }}]
+      args:
+        {{- range .args }}
+        - {{ . | quote }}
+        {{- end }}
+      env:
+        {{- include "five.secretEnv" $controller | trim | nindent 8 }}
+      resources:
+        requests: {cpu: 50m, memory: 128Mi}
+        limits: {cpu: "1", memory: 512Mi}
+      securityContext:
+        {{- include "five.containerSecurityContext" $test | nindent 8 }}
+      volumeMounts:
+        - name: run
+          mountPath: /etc/five/run.yaml
+          subPath: run.yaml
+          readOnly: true
+        - name: scripts
+          mountPath: /etc/five/tests
+          readOnly: true
+        - name: tmp
+          mountPath: /tmp
+        {{- with include "five.tls.mounts" $root | trim }}
+        {{- . | nindent 8 }}
+        {{- end }}
+  volumes:
+    - name: run
+      configMap:
+        name: {{ include "five.fullname" $root }}-run
+    - name: scripts
+      configMap:
+        name: {{ include "five.componentName" $test }}
+    - name: tmp
+      emptyDir:
+        sizeLimit: 64Mi
+    {{- with include "five.tls.volumes" $root | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+{{- end }}
