@@ -36,7 +36,8 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     loader = PolicyLoader(layout, config.model, device)
     models = Models(StoreSource(service.parameters, device.type == "cuda"), loader, past=settings.past_versions,
                     poll_seconds=settings.poll_seconds,
-                    on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident)))
+                    on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident)),
+                    on_past=lambda served: meter.past_loaded(served, len(models.resident)))
     table = SessionTable(specs, device, settings.max_sessions, settings.session_seconds)
     # Every server samples from a stream of its own.
     seed = torch.seed() if settings.seed == 0 else settings.seed + zlib.crc32(service.id.encode())

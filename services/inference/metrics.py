@@ -19,6 +19,8 @@ EXPIRED = counter("inference", "expired_sessions", "Sessions forgotten because t
 DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason: cancelled, error, expired, "
                   "refused, unknown_sessions, version.", ("reason",))
 NEWEST = unknown(gauge("inference", "newest", "versions", "Version that plays as the newest."))
+PAST_LOADS = counter("inference", "past_loads", "Past versions loaded from the store. If it grows faster than games "
+                     "begin, services.inference.past_versions is too small for the versions in play.")
 RESIDENT = gauge("inference", "resident", "versions", "Versions in memory.")
 SWAPS = counter("inference", "swaps", "Times a newer version took over.")
 SWAP_SECONDS = histogram("inference", "swap", "seconds", "Time from seeing a newer version to serving it.")
@@ -49,6 +51,11 @@ class Meter:
         RESIDENT.set(resident)
         SWAPS.inc()
         SWAP_SECONDS.observe(seconds)
+
+    def past_loaded(self, served: Served, resident: int) -> None:
+        """A past version was loaded."""
+        PAST_LOADS.inc()
+        RESIDENT.set(resident)
 
     def recent(self) -> dict[str, Any]:
         """Rates and means since the last call, and totals since the start: JSON values."""

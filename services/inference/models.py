@@ -105,12 +105,14 @@ class Models:
 
     def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past: int, poll_seconds: float,
                  on_swap: Callable[[Served, float], None] = lambda served, seconds: None,
+                 on_past: Callable[[Served], None] = lambda served: None,
                  on_newest: Callable[[], None] = lambda: None) -> None:
         self._source = source
         self._builder = builder
         self._past = past
         self._poll = poll_seconds
         self._on_swap = on_swap
+        self._on_past = on_past
         self._on_newest = on_newest
         self._lock = threading.Lock()
         self._resident: dict[int, Served] = {}
@@ -256,6 +258,7 @@ class Models:
             waiters = self._loading.pop(version)
             served.users += len(waiters)
             self._evict()
+        self._on_past(served)
         for waiting in waiters:
             waiting.set_result(served)
 

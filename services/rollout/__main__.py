@@ -125,7 +125,7 @@ class Rollout:
             settings.max_unsent_segments)
         self._opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token)
         self.matchmaker = Matchmaker(self._opponents, settings.scripted_fraction, settings.scripted_bots,
-                                     np.random.default_rng(self._seeds.spawn(1)[0]))
+                                     np.random.default_rng(self._seeds.spawn(1)[0]), settings.games_per_past_opponent)
         self._inference = [
             InferenceClient(config.services.inference.addresses, config.rpc, self._layout.hash, service.token, sparse,
                             zstd, first=identity + i, moves=True) for i in range(settings.groups)]

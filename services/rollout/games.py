@@ -59,12 +59,19 @@ class Opponents(Protocol):
 class Matchmaker:
     """Draws the next match, some ahead of need, and reports results until they are taken.
 
+    A past version that was drawn is met in ``games_per_opponent`` games against the past in a row: each version in
+    play is a forward pass of its own, so few at a time make larger batches. Every game still has its own chance of
+    being one against the past, and over many games each version is met as often as it is drawn.
+
     Without an answer from the opponents service games are self-play of the newest version: learning goes on.
     """
 
     def __init__(self, opponents: Opponents, scripted_fraction: float, bots: Sequence[str],
-                 rng: np.random.Generator) -> None:
+                 rng: np.random.Generator, games_per_opponent: int = 1) -> None:
         self._opponents = opponents
+        self._past = NEWEST
+        self._past_games = 0  # still to be played against it
+        self._games_per_opponent = games_per_opponent
         self._scripted = scripted_fraction
         self._bots = list(bots)
         self._rng = rng
@@ -118,7 +125,16 @@ class Matchmaker:
                 log.warning("no opponent could be had, games are self-play meanwhile: %s", error)
                 await asyncio.sleep(1.0)
                 continue
-            await self._ready.put(Match(game_id, opponent.version, opponent.side))
+            await self._ready.put(Match(game_id, self._met(opponent.version), opponent.side))
+
+    def _met(self, drawn: int) -> int:
+        """The version to be played where ``drawn`` was drawn."""
+        if drawn == NEWEST:
+            return NEWEST
+        if self._past_games == 0:
+            self._past, self._past_games = drawn, self._games_per_opponent
+        self._past_games -= 1
+        return self._past
 
     async def _report(self) -> None:
         while True:
