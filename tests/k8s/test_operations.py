@@ -1,0 +1,107 @@
+"""docs/operations.md says what is so: log lines that the code writes, commands that exist, an entry for each alert."""
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.main import parser
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/operations.md").read_text()
+
+
+def anchors(markdown: str) -> set[str]:
+    """Anchors of the headings, as GitHub makes them, and those that are written out."""
+    headings = re.findall(r"^#+ (.*)$", markdown, re.M)
+    slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+    return slugs | set(re.findall(r'<a id="([^"]+)">', markdown))
+
+
+@functools.cache
+def texts() -> str:
+    """Every string of the code, one a line, what is filled in left out."""
+    found = []
+    for path in [*(ROOT / "libs").rglob("*.py"), *(ROOT / "services").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                found.append("".join(str(v.value) if isinstance(v, ast.Constant) else "\0" for v in node.values))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(re.sub(r"%[.0-9]*[sdgf]", "\0", node.value))
+    return "\n".join(found)
+
+
+# What is filled in, and differs from case to case.
+FILLED = re.compile(r"^waits: |\.\.\.|\d+|'[^']*'|redis://\S*|\(optimizer\)|SIGTERM|FIVE_STATE_PASSWORD|\bstate\b")
+
+
+def fragments(line: str) -> list[str]:
+    """The pieces of a line as shown that are the same every time."""
+    pieces = [piece.strip(" :,.()") for piece in FILLED.split(line)]
+    return [piece for piece in pieces if len(piece) >= 8]
+
+
+LINES = [line for row in re.findall(r"^\| (`.*?) \|", PAGE[PAGE.index("## What the logs say"):], re.M)
+         for line in re.findall(r"`([^`]+)`", row)]
+
+
+def test_there_are_lines() -> None:
+    assert len(LINES) > 25
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_code_writes_that_line(line: str) -> None:
+    assert fragments(line)
+    for fragment in fragments(line):
+        assert fragment in texts(), fragment
+
+
+def test_links_within_the_page_lead_somewhere() -> None:
+    there = anchors(PAGE)
+    for target in re.findall(r"\]\(#([^)]+)\)", PAGE):
+        assert target in there, target
+
+
+def test_links_to_other_files_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", PAGE):
+        if "://" not in target:
+            assert (ROOT / "docs" / target).exists(), target
+
+
+def test_every_five_command_is_one() -> None:
+    """With its arguments: the parser takes them."""
+    commands = [line.split("  ")[0] for line in re.findall(r"^five (.*)$", PAGE, re.M)]
+    commands += re.findall(r"`five ([^`]+)`", PAGE)
+    assert len(commands) > 8
+    for command in commands:
+        words = [w.strip('"') for w in re.findall(r'"[^"]*"|\S+', command.split("#")[0].rstrip())]
+        parser().parse_args(words)
+
+
+def test_every_route_is_one() -> None:
+    source = (ROOT / "services/controller/service.py").read_text()
+    for method, path in re.findall(r"`?(GET|POST|PUT) (/v1/[\w/{}]+)", PAGE):
+        assert f'@app.{method.lower()}("{path}' in source, (method, path)
+
+
+def test_every_alert_has_its_place() -> None:
+    """And leads there."""
+    rules = yaml.safe_load((ROOT / "charts/files/rules.yaml").read_text())
+    there = anchors(PAGE)
+    alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
+    assert alerts
+    for rule in alerts:
+        address = rule["annotations"]["runbook_url"]
+        assert "docs/operations.md#" in address, rule["alert"]
+        assert address.partition("#")[2] in there, rule["alert"]
+        assert f"### {rule['alert']}\n" in PAGE, rule["alert"]
+
+
+def test_no_alert_is_described_that_is_not_there() -> None:
+    rules = yaml.safe_load((ROOT / "charts/files/rules.yaml").read_text())
+    names = {rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule}
+    described = re.findall(r"^### (Five\w+)$", PAGE, re.M)
+    assert set(described) == names and len(described) == len(names)
