@@ -105,8 +105,9 @@ class ScalingLoop:
         try:
             done = self._resize(decision, found)
         except ApiFailed as error:
-            self._trouble(decision.kind, error)
+            self._trouble(f"resize {decision.kind}", error)
             return False
+        self._troubles.pop(f"resize {decision.kind}", None)
         if not done:
             log.info("%s: somebody else has set its replicas, they are left alone for now", found.name)
             return False
