@@ -40,11 +40,17 @@ five/inference-pool: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- define "five.labels" -}}
+{{/* Labels of pods. Without the chart's version: a new chart that changes nothing of a pod leaves it running. */}}
+{{- define "five.podLabels" -}}
 {{ include "five.selectorLabels" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: five
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+{{- end }}
+
+{{/* Labels of every other object. */}}
+{{- define "five.labels" -}}
+{{ include "five.podLabels" . }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end }}
 

@@ -69,7 +69,7 @@ capabilities:
 {{- with concat $global.tolerations .values.tolerations }}
 {{- $_ := set $constraints "tolerations" . }}
 {{- end }}
-{{- with .values.affinity | default $global.affinity }}
+{{- with include "five.affinity" . | fromYaml }}
 {{- $_ := set $constraints "affinity" . }}
 {{- end }}
 {{- $selector := include "five.selectorLabels" . | fromYaml }}
@@ -146,13 +146,13 @@ scales one inference pool, the one that serves the latest version.
 {{/*
 Probes of a service. Startup and liveness ask the process itself and never depend on a peer; readiness may, and is
 gRPC's own health service, which the kubelet can ask as long as it needs no certificate.
-Optional: "grpcPort" 0 for a service without gRPC, "metricsPort" where it is not 9100.
+Optional: "grpcPort" 0 for a service without gRPC, "pages" the port of /healthz and /readyz where it is not `metrics`.
 */}}
 {{- define "five.probes" -}}
 {{- $timing := merge dict (deepCopy .values.probes) .root.Values.global.probes }}
 {{- $grpc := ternary .grpcPort 50051 (hasKey . "grpcPort") }}
-{{- $alive := dict "httpGet" (dict "path" "/healthz" "port" (.metricsPort | default 9100)) }}
-{{- $ready := dict "httpGet" (dict "path" "/readyz" "port" (.metricsPort | default 9100)) }}
+{{- $alive := dict "httpGet" (dict "path" "/healthz" "port" (.pages | default "metrics")) }}
+{{- $ready := dict "httpGet" (dict "path" "/readyz" "port" (.pages | default "metrics")) }}
 {{- if and $grpc (not .root.Values.tls.grpc.enabled) }}
 {{- $ready = dict "grpc" (dict "port" $grpc) }}
 {{- end -}}
@@ -164,9 +164,36 @@ readinessProbe:
   {{- toYaml (merge dict $ready $timing.readiness) | nindent 2 }}
 {{- end }}
 
-{{/* Whether the component reads or writes blobs on the shared volume. */}}
+{{/* "true" for a component that reads or writes blobs on the shared volume. */}}
 {{- define "five.mountsBlobs" -}}
-{{- if and (not .root.Values.blobs.url) (has .component (list "inference" "optimizer" "evaluator" "controller")) }}true{{ end }}
+{{- if and (not .root.Values.blobs.url) (has .component (list "inference" "optimizer" "evaluator")) }}true{{ end }}
+{{- end }}
+
+{{/* "true" for one that has to be on the same node as all others of its kind: the volume is mounted on one node only. */}}
+{{- define "five.boundToBlobs" -}}
+{{- if and (include "five.mountsBlobs" .) (not (has "ReadWriteMany" .root.Values.blobs.accessModes)) }}true{{ end }}
+{{- end }}
+
+{{/* Label by which such pods find each other. */}}
+{{- define "five.blobsLabel" -}}
+{{- if include "five.boundToBlobs" . -}}
+five/shares-blobs: {{ include "five.fullname" .root }}
+{{- end }}
+{{- end }}
+
+{{/* Affinity of a pod: the values', and for a volume of one node to whoever has it mounted. */}}
+{{- define "five.affinity" -}}
+{{- $affinity := deepCopy (.values.affinity | default .root.Values.global.affinity) }}
+{{- if include "five.boundToBlobs" . }}
+{{- $near := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (include "five.blobsLabel" . | fromYaml)) }}
+{{- $pods := $affinity.podAffinity | default dict }}
+{{- $required := $pods.requiredDuringSchedulingIgnoredDuringExecution | default list }}
+{{- $_ := set $pods "requiredDuringSchedulingIgnoredDuringExecution" (append $required $near) }}
+{{- $_ := set $affinity "podAffinity" $pods }}
+{{- end }}
+{{- with $affinity }}
+{{- toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "five.volumes" -}}
@@ -181,7 +208,9 @@ readinessProbe:
   persistentVolumeClaim:
     claimName: {{ include "five.blobsClaimName" .root }}
 {{- end }}
-{{- include "five.tls.volumes" .root }}
+{{- with include "five.tls.volumes" .root | trim }}
+{{ . }}
+{{- end }}
 {{- end }}
 
 {{- define "five.volumeMounts" -}}
@@ -195,7 +224,9 @@ readinessProbe:
 - name: blobs
   mountPath: /var/lib/five/blobs
 {{- end }}
-{{- include "five.tls.mounts" .root }}
+{{- with include "five.tls.mounts" .root | trim }}
+{{ . }}
+{{- end }}
 {{- end }}
 
 {{- define "five.blobsClaimName" -}}
