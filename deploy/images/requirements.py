@@ -1,6 +1,6 @@
 """Writes what each image installs, from pyproject.toml: a file an extra, a line a requirement.
 
-``python requirements.py pyproject.toml FOLDER``. ``platform.txt`` also has the dependencies of every part. torch is left
+``python requirements.py pyproject.toml FOLDER``. ``platform.txt`` has the dependencies of every part too. torch is left
 out: its flavour (CPU, CUDA) is an argument of the build.
 """
 

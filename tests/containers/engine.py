@@ -1,0 +1,157 @@
+"""A Docker engine, and projects of docker-compose.yml on it."""
+
+import json
+import os
+import shlex
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCKER = os.environ.get("DOCKER", "docker")
+COMPOSE = os.environ.get("COMPOSE", f"{DOCKER} compose")
+BASE = os.environ.get("BASE", "python:3.11-slim-bookworm")
+VERSION = next(line.split('"')[1] for line in (ROOT / "pyproject.toml").read_text().splitlines()
+               if line.startswith("version = "))
+# Names of the images and of the compose services, and what learns or serves in them.
+SERVICES = ("dota-env", "rollout", "inference", "optimizer", "controller", "opponents", "evaluator")
+STORES = ("redis-state", "redis-params")
+T = TypeVar("T")
+
+
+def image(service: str) -> str:
+    """Name of a service's image."""
+    return f"five/{service}:{VERSION}"
+
+
+def docker(*arguments: str, check: bool = True, timeout: float = 120.0) -> str:
+    """Standard output of a docker command. Raises AssertionError with what it said when it fails."""
+    return _output([DOCKER, *arguments], check, timeout, None)
+
+
+def inspect(name: str) -> dict[str, Any]:
+    """What the engine knows of a container or an image."""
+    return dict(json.loads(docker("inspect", name))[0])
+
+
+def in_image(service: str, *command: str, options: Sequence[str] = (), check: bool = True) -> str:
+    """Standard output of a command in a fresh container of a service's image, as strict as compose starts it."""
+    return docker("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
+                  "--security-opt", "no-new-privileges", *options, "--entrypoint", command[0], image(service),
+                  *command[1:], check=check)
+
+
+def eventually(condition: Callable[[], T], seconds: float, what: str, every: float = 0.5) -> T:
+    """The first true value of ``condition``. What does not answer for a moment is asked again."""
+    end = time.monotonic() + seconds
+    last: Any = None
+    while time.monotonic() < end:
+        try:
+            last = condition()
+            if last:
+                return last
+        except (httpx.HTTPError, LookupError) as error:
+            last = error
+        time.sleep(every)
+    raise AssertionError(f"not within {seconds:g} s: {what} (last seen: {last!r})")
+
+
+def _output(command: list[str], check: bool, timeout: float, env: dict[str, str] | None) -> str:
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=timeout, check=False)
+    if check and done.returncode:
+        raise AssertionError(f"{shlex.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}"
+                             f"\n{done.stderr[-4000:]}")
+    return done.stdout
+
+
+class Project:
+    """docker-compose.yml with the tiny run over it, under a name of its own, on free ports of this machine."""
+
+    def __init__(self, name: str, secrets: Path) -> None:
+        self.name = name
+        self._secrets = secrets
+        _output(["deploy/compose/make-env.sh", str(secrets)], True, 30, None)
+        lines = [line.partition("=") for line in secrets.read_text().splitlines()]
+        self.secret = {key: value for key, _, value in lines}
+        self.port, self.prometheus_port = _free_ports(2)
+        self._env = {key: value for key, value in os.environ.items() if not key.startswith("FIVE_")}
+        self._env |= {"FIVE_PORT": str(self.port), "FIVE_PROMETHEUS_PORT": str(self.prometheus_port),
+                      "FIVE_VERSION": VERSION}
+
+    def compose(self, *arguments: str, check: bool = True, timeout: float = 420.0) -> str:
+        """Standard output of a compose command on the project."""
+        return _output([*shlex.split(COMPOSE), "--env-file", str(self._secrets), "-p", self.name, "-f",
+                        "docker-compose.yml", "-f", "deploy/compose/smoke.yml", *arguments], check, timeout, self._env)
+
+    def up(self, *arguments: str) -> None:
+        """Starts, and waits until every container is healthy. On failure the ends of all logs are in the error."""
+        try:
+            self.compose("up", "--no-build", "--wait", "--wait-timeout", "300", *arguments)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
+
+    def down(self) -> None:
+        """Takes everything down, volumes too."""
+        self.compose("down", "-v", "--remove-orphans", "-t", "15", check=False)
+
+    def containers(self, service: str) -> list[str]:
+        """Ids of a service's running containers."""
+        return self.compose("ps", "-q", service).split()
+
+    def logs(self) -> str:
+        """The ends of all logs."""
+        return self.compose("logs", "--tail", "25", check=False)
+
+    def rest(self, method: str, path: str, token: str | None = None, **arguments: Any) -> httpx.Response:
+        """Answer of the controller to /v1/<path>; the operator's token unless another is given."""
+        given = self.secret["FIVE_TOKEN"] if token is None else token
+        headers = {"Authorization": f"Bearer {given}"} if given else {}
+        return httpx.request(method, f"http://127.0.0.1:{self.port}/v1/{path}", headers=headers, timeout=15.0,
+                             **arguments)
+
+    def status(self) -> dict[str, Any]:
+        """The run's status."""
+        return dict(self.rest("GET", "status").raise_for_status().json())
+
+    def version(self) -> int:
+        """The newest version, -1 before the first."""
+        found = self.status()["version"]
+        return -1 if found is None else int(found)
+
+    def wait_version(self, version: int, seconds: float = 120.0) -> int:
+        """Until a version of at least that number is out; returns the newest."""
+        try:
+            eventually(lambda: self.version() >= version, seconds, f"version {version} is out")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
+        return self.version()
+
+    def kill(self, service: str) -> str:
+        """Ends a container's first process as a crash does: from outside, so that the restart policy acts. Returns
+        the container's id."""
+        container = self.containers(service)[0]
+        pid = inspect(container)["State"]["Pid"]
+        docker("run", "--rm", "--pid", "host", "--privileged", "--user", "0", "--network", "none", "--entrypoint",
+               "sh", image("dota-env"), "-c", f"kill -9 {pid}")
+        return container
+
+    def metric(self, query: str) -> float | None:
+        """First value of an instant query at the project's Prometheus; None: no series."""
+        answer = httpx.get(f"http://127.0.0.1:{self.prometheus_port}/api/v1/query", params={"query": query}, timeout=10)
+        found = answer.raise_for_status().json()["data"]["result"]
+        return float(found[0]["value"][1]) if found else None
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [int(s.getsockname()[1]) for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports

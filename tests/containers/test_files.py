@@ -1,0 +1,200 @@
+"""The files that containers are made of and started by, read without an engine."""
+
+import importlib.util
+import re
+import stat
+import subprocess
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from run.load import load
+from tests.containers.engine import ROOT, SERVICES, STORES
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SMOKE: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose/smoke.yml").read_text())
+GPU: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.gpu.yml").read_text())
+
+
+def script(name: str) -> ModuleType:
+    """A module of deploy/images, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"deploy/images/{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_service_has_an_image_and_a_container() -> None:
+    modules = {path.parent.name for path in (ROOT / "services").glob("*/__main__.py")}
+    assert {name.replace("-", "_") for name in SERVICES} == modules
+    for name in SERVICES:
+        stage = DOCKERFILE.partition(f" AS {name}\n")[2].partition("\nFROM ")[0]
+        assert f'"services.{name.replace("-", "_")}"]' in stage, name
+        assert COMPOSE["services"][name]["build"]["target"] == name
+        assert SMOKE["services"][name]["command"][:2] == ["--config", "/etc/five/run.yaml"]
+
+
+def test_the_dockerfile_needs_no_frontend_and_leaves_the_compiler_behind() -> None:
+    assert "# syntax=" not in DOCKERFILE
+    assert "<<" not in DOCKERFILE
+    stages = re.findall(r"^FROM (\S+) AS (\S+)$", DOCKERFILE, re.MULTILINE)
+    below = {name: parent for parent, name in stages}
+    assert below["compiler"] == below["runtime"] == "${BASE}"
+    for name in SERVICES:
+        chain = [name]
+        while chain[-1] in below:
+            chain.append(below[chain[-1]])
+        assert "runtime" in chain and "compiler" not in chain
+        assert ("agent" in chain) == (name in ("inference", "optimizer"))
+
+
+def test_what_is_not_in_the_images_does_not_go_into_a_build() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "*" in lines
+    assert {"**/*.so", "**/*_pb2.py", "**/__pycache__"} <= set(lines)
+    assert not {"!tests", "!.git", "!.env"} & set(lines)
+
+
+@pytest.mark.parametrize("name", sorted(COMPOSE["services"]))
+def test_a_container_is_locked_down_and_bounded(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["pids_limit"]
+    assert "container_name" not in service and "privileged" not in service
+    if name != "redis-volume":
+        assert service["mem_limit"]
+        assert service["healthcheck"]["test"]
+        assert str(service["user"]).split(":")[0] != "0"
+
+
+def test_only_faces_have_ports_and_only_on_this_machine() -> None:
+    with_ports = {name: service["ports"] for name, service in COMPOSE["services"].items() if "ports" in service}
+    assert with_ports.keys() == {"controller", "prometheus", "grafana"}
+    assert all(port.startswith("${FIVE_LISTEN:-127.0.0.1}:") for ports in with_ports.values() for port in ports)
+
+
+def test_no_secret_has_a_default() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    for name in ("FIVE_TOKEN", "FIVE_STATE_PASSWORD", "FIVE_PARAMS_PASSWORD"):
+        uses = re.findall(r"\$\{" + name + r"([^}]*)\}", text)
+        assert uses and all(use.startswith(":?") and "make env" in use for use in uses), name
+
+
+def test_containers_start_in_order_of_health() -> None:
+    waits = {name: service.get("depends_on", {}) for name, service in COMPOSE["services"].items()}
+    assert all(on["condition"] in ("service_healthy", "service_completed_successfully")
+               for needs in waits.values() for on in needs.values())
+    assert set(waits["controller"]) == set(STORES)
+    assert set(waits["rollout"]) == {"dota-env", "inference", "opponents", "optimizer"}
+
+
+@pytest.mark.parametrize(("name", "preset"), [("run.yaml", "laptop-1v1"), ("run-gpu.yaml", "gpu-node")])
+def test_the_runs_are_valid_and_name_the_containers(name: str, preset: str) -> None:
+    path = ROOT / "deploy/compose" / name
+    assert yaml.safe_load(path.read_text())["preset"] == preset
+    config = load(path)
+    services = config.services
+    addresses = [*services.dota_env.addresses, *services.inference.addresses, *services.optimizer.addresses,
+                 services.opponents.address, services.evaluator.address,
+                 *(url.removeprefix("redis://").removesuffix("/0") for url in
+                   (config.store.state_url, config.store.params_url))]
+    hosts = {address.rpartition(":")[0] for address in addresses}
+    assert hosts <= COMPOSE["services"].keys()
+    assert config.rpc.listen_host == config.telemetry.metrics_host == services.controller.host == "0.0.0.0"
+    assert config.rpc.require_token and services.controller.auth and services.controller.stay
+    assert config.telemetry.metrics_port == 9100
+    assert services.rollout.environment == "remote"
+
+
+def test_the_two_runs_differ_in_their_preset_alone() -> None:
+    one, other = (yaml.safe_load((ROOT / "deploy/compose" / name).read_text()) for name in ("run.yaml", "run-gpu.yaml"))
+    assert {**one, "preset": ""} == {**other, "preset": ""}
+
+
+def test_the_smoke_run_is_valid_and_the_same_for_every_service() -> None:
+    commands = [SMOKE["services"][name]["command"] for name in SERVICES]
+    assert all(command == commands[0] for command in commands)
+    sets = [value for flag, value in zip(commands[0], commands[0][1:], strict=False) if flag == "--set"]
+    config = load(ROOT / "deploy/compose/run.yaml", sets)
+    assert config.learning.batch_samples == 8
+    # What compose starts in earnest begins the command of the smoke run.
+    assert commands[0][:4] == COMPOSE["services"]["rollout"]["command"]
+
+
+def test_graphics_cards_go_to_inference_and_optimizer() -> None:
+    assert GPU["services"].keys() == {"inference", "optimizer"}
+    for name, service in GPU["services"].items():
+        (device,) = service["deploy"]["resources"]["reservations"]["devices"]
+        assert device == {"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}
+        assert service["image"] == COMPOSE["services"][name]["image"] + "-cuda"
+        assert "cu" in service["build"]["args"]["TORCH_INDEX"]
+
+
+def test_prometheus_looks_for_every_service() -> None:
+    config = yaml.safe_load((ROOT / "deploy/compose/prometheus.yml").read_text())
+    (job,) = config["scrape_configs"]
+    (names,) = job["dns_sd_configs"]
+    assert set(names["names"]) == set(SERVICES)
+    assert names["port"] == 9100
+
+
+def test_everything_that_compose_mounts_is_there() -> None:
+    for name, config in COMPOSE["configs"].items():
+        path = re.sub(r"^\$\{\w+:-(.*)\}$", r"\1", config["file"])
+        assert (ROOT / path).is_file(), name
+    for service in COMPOSE["services"].values():
+        for volume in service.get("volumes", []):
+            if volume.startswith("./"):
+                assert (ROOT / volume.partition(":")[0]).exists(), volume
+
+
+def test_grafana_finds_prometheus_and_the_dashboards() -> None:
+    folder = ROOT / "deploy/compose/grafana"
+    (source,) = yaml.safe_load((folder / "datasources.yaml").read_text())["datasources"]
+    assert source["url"] == "http://prometheus:9090" and source["isDefault"]
+    (provider,) = yaml.safe_load((folder / "dashboards.yaml").read_text())["providers"]
+    mounts = dict(v.split(":")[:2][::-1] for v in COMPOSE["services"]["grafana"]["volumes"])
+    assert mounts[provider["options"]["path"]] == "./charts/dashboards"
+    home = COMPOSE["services"]["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert (ROOT / "charts/dashboards" / Path(home).name).is_file()
+
+
+def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
+    def make(name: str) -> dict[str, str]:
+        subprocess.run([ROOT / "deploy/compose/make-env.sh", tmp_path / name], check=True, capture_output=True)
+        return dict(line.split("=") for line in (tmp_path / name).read_text().splitlines())
+
+    first = make("one")
+    assert len(set(first.values())) == len(first) == 5
+    assert all(len(value) == 48 for value in first.values())
+    assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o600
+    assert make("one") == first
+    assert not set(make("two").values()) & set(first.values())
+    # A file written by hand keeps what it has.
+    (tmp_path / "mine").write_text("FIVE_TOKEN=mine")
+    assert make("mine")["FIVE_TOKEN"] == "mine"  # noqa: S105
+
+
+def test_requirements_of_an_image_are_the_projects() -> None:
+    found = script("requirements").requirements((ROOT / "pyproject.toml").read_text())
+    assert any(line.startswith("numpy") for line in found["platform"])
+    assert any(line.startswith("grpcio") for line in found["platform"])
+    assert any(line.startswith("fastapi") for line in found["control"])
+    assert not [line for lines in found.values() for line in lines if line.startswith("torch")]
+    with pytest.raises(KeyError):
+        script("requirements").requirements("[project]\ndependencies = []\noptional-dependencies = {}\n")
+
+
+def test_sizes_are_told_by_layer_above_the_base() -> None:
+    sizes = script("sizes")
+    below = [sizes.Layer(80_000_000, "base files")]
+    own = [sizes.Layer(0, "USER 10001"), sizes.Layer(2_500_000, "pip install"), *below]
+    assert sizes.table("five/x:1", own, "python:3.11", below) == [
+        "five/x:1: 82.5 MB, 2.5 MB above its base", "     2.5 MB  pip install", "    80.0 MB  python:3.11"]

@@ -1,0 +1,117 @@
+"""What the images hold, and what they do not."""
+
+import os
+import subprocess
+
+import pytest
+
+from tests.containers.engine import BASE, DOCKER, ROOT, SERVICES, VERSION, docker, image, in_image, inspect
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
+TORCH = {"inference", "optimizer"}
+# Megabytes above the base.
+SIZES = {"dota-env": 150, "rollout": 150, "opponents": 150, "evaluator": 150, "controller": 170}
+
+IMPORTABLE = """
+import importlib.util, sys
+print(" ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name)))
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> str:
+    """All images; returns the table of their sizes."""
+    done = subprocess.run(["deploy/images/build.sh"], cwd=ROOT, env={**os.environ, "DOCKER": DOCKER}, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-6000:]
+    print(done.stdout)
+    return done.stdout
+
+
+def size_above_base(service: str) -> float:
+    """Megabytes."""
+    return (inspect(image(service))["Size"] - inspect(BASE)["Size"]) / 1e6
+
+
+def test_sizes_are_printed_by_layer(built: str) -> None:
+    for service in SERVICES:
+        assert f"{image(service)}: " in built
+    assert built.count(f"MB  {BASE}") == len(SERVICES)
+    assert "above its base" in built
+
+
+@pytest.mark.parametrize("service", SIZES)
+def test_an_image_without_torch_is_small(service: str) -> None:
+    assert size_above_base(service) <= SIZES[service]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_image_has_what_its_service_needs_and_no_torch_where_unused(service: str) -> None:
+    found = in_image(service, "python", "-c", IMPORTABLE, "torch", "trueskill", "fastapi", "pip", "nanobind", "numpy",
+                     "grpc", "redis", "dota").split()
+    assert ("torch" in found) == (service in TORCH)
+    assert ("fastapi" in found) == (service == "controller")
+    assert ("trueskill" in found) == (service == "evaluator")
+    assert {"numpy", "grpc", "redis", "dota"} <= set(found)
+    assert not {"pip", "nanobind"} & set(found)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_starts_to_its_help_on_a_read_only_root(service: str) -> None:
+    said = docker("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
+                  image(service), "--help")
+    assert "--config" in said
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_user_is_fixed_and_nobody(service: str) -> None:
+    assert inspect(image(service))["Config"]["User"] == "10001:10001"
+    assert in_image(service, "sh", "-c", "id -u; id -g").split() == ["10001", "10001"]
+    # Nothing of the program can be changed by who runs it.
+    assert in_image(service, "find", "/opt/five", "/usr", "/etc", "-writable", "!", "-type", "l") == ""
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_compiler_no_cache_no_source_of_the_core(service: str) -> None:
+    for program in ("gcc", "g++", "cc", "c++", "cmake", "ninja", "make"):
+        assert in_image(service, "sh", "-c", f"command -v {program} || true") == "", program
+    left = in_image(service, "sh", "-c", "ls -d /root/.cache /var/lib/apt/lists/* /src /wheels /requirements "
+                    "/opt/build 2>/dev/null || true", options=["--user", "0"])
+    assert left == ""
+    assert in_image(service, "find", "/opt/five", "-name", "*.cpp", "-path", "*dota*") == ""
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_labels_and_entry(service: str) -> None:
+    config = inspect(image(service))["Config"]
+    labels = config["Labels"]
+    assert labels["org.opencontainers.image.title"] == f"five/{service}"
+    assert labels["org.opencontainers.image.version"] == VERSION
+    assert labels["org.opencontainers.image.base.name"] == BASE
+    assert labels["org.opencontainers.image.description"]
+    revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert labels["org.opencontainers.image.revision"] == (revision.stdout.strip() or "unknown")
+    assert config["Entrypoint"][:2] == ["tini", "--"]
+    assert config["Entrypoint"][-1] == f"services.{service.replace('-', '_')}"
+
+
+def test_the_core_and_the_presets_are_in_the_wheel() -> None:
+    said = in_image("rollout", "python", "-c", "import dota._core, run.load; print(*sorted(run.load.presets()))",
+                    options=["--workdir", "/tmp"])
+    assert said.split() == ["gpu-node", "laptop-1v1", "laptop-5v5", "rerun"]
+
+
+def test_a_game_plays_in_the_smallest_image() -> None:
+    said = in_image("dota-env", "python", "-c", "from run.load import load; from dota.vec_game import VecGame; "
+                    "print(VecGame(load('laptop-1v1').game, 2, 1, 1) is not None)")
+    assert said.strip() == "True"
+
+
+def test_torch_computes_in_its_images() -> None:
+    assert in_image("optimizer", "python", "-c", "import torch; print(float(torch.ones(3) @ torch.ones(3)))") == "3.0\n"
+
+
+def test_byte_code_is_in_the_image() -> None:
+    missing = in_image("dota-env", "python", "-c", "import dota.spaces, pathlib, importlib.util as u; "
+                       "print(pathlib.Path(u.cache_from_source(dota.spaces.__file__)).exists())")
+    assert missing.strip() == "True"

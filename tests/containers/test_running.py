@@ -1,0 +1,183 @@
+"""The system as containers: it learns, loses a container of each kind, grows, shrinks, and goes on after a stop."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.containers.engine import SERVICES, STORES, Project, docker, eventually, inspect
+
+pytestmark = [pytest.mark.containers, pytest.mark.timeout(1200)]
+EVERYTHING = (*SERVICES, *STORES, "prometheus")
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A running project; the tests of this module go on with each other's."""
+    project = Project("five-test", tmp_path_factory.mktemp("secrets") / "env")
+    project.down()
+    try:
+        project.up()
+        yield project
+    finally:
+        project.down()
+
+
+def healthy(container: str) -> bool:
+    """Whether the engine says so."""
+    state = inspect(container)["State"]
+    return bool(state["Running"]) and state.get("Health", {}).get("Status") == "healthy"
+
+
+def test_every_container_is_healthy_and_the_api_answers(project: Project) -> None:
+    for service in EVERYTHING:
+        (container,) = project.containers(service)
+        assert healthy(container), service
+    root = f"http://127.0.0.1:{project.port}"
+    assert httpx.get(f"{root}/readyz").json() == {"status": "ready"}
+    assert project.rest("GET", "status", token="").status_code == 401
+    assert project.rest("GET", "status", token="wrong").status_code == 401
+    assert project.status()["run"] == "five"
+    # Who only looks may not steer.
+    viewer = project.secret["FIVE_VIEWER_TOKEN"]
+    assert project.rest("GET", "versions", token=viewer).status_code == 200
+    assert project.rest("POST", "pause", token=viewer).status_code == 403
+
+
+def test_two_versions_are_trained(project: Project) -> None:
+    first = project.version()
+    project.wait_version(max(first, 0) + 2)
+    status = project.status()
+    assert status["status"] == "running"
+    kinds = {"rollout", "inference", "optimizer", "controller", "opponents", "evaluator", "dota_env"}
+    assert kinds <= status["services"].keys()
+    (dota_env,) = project.containers("dota-env")
+    eventually(lambda: "games" in str(docker("exec", dota_env, "python", "-c", "import urllib.request as u; "
+               "print(u.urlopen('http://127.0.0.1:9100/metrics').read().decode())")), 30, "games run in dota-env")
+
+
+@pytest.mark.parametrize("service", EVERYTHING)
+def test_a_container_may_do_only_what_it_must(project: Project, service: str) -> None:
+    (container,) = project.containers(service)
+    found = inspect(container)
+    host = found["HostConfig"]
+    assert host["ReadonlyRootfs"] is True
+    assert host["CapDrop"] == ["ALL"] and not host["CapAdd"]
+    assert host["SecurityOpt"] == ["no-new-privileges:true"]
+    assert host["Memory"] > 0
+    assert 0 < host["PidsLimit"] <= 4096
+    assert not host["Privileged"]
+    assert found["Config"]["User"].split(":")[0] not in ("", "0", "root")
+    assert host["RestartPolicy"]["Name"] == "unless-stopped"
+    # No secret where every user of the machine sees it.
+    line = Path(f"/proc/{found['State']['Pid']}/cmdline").read_bytes().decode()
+    line += " ".join(found["Config"]["Cmd"] or [])
+    assert not [name for name, value in project.secret.items() if value in line]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_an_init_is_the_first_process_and_the_root_cannot_be_written(project: Project, service: str) -> None:
+    (container,) = project.containers(service)
+    assert docker("exec", container, "cat", "/proc/1/comm").strip() == "tini"
+    refused = docker("exec", container, "sh", "-c", "touch /opt/five/x /var/lib/five/x /x 2>&1 || true")
+    assert refused.count("Read-only file system") == 3
+    assert docker("exec", container, "sh", "-c", "touch /tmp/x && echo written").strip() == "written"
+
+
+def test_redis_wants_its_password(project: Project) -> None:
+    for store in STORES:
+        (container,) = project.containers(store)
+        assert "NOAUTH" in docker("exec", container, "redis-cli", "get", "x")
+    (state,) = project.containers("redis-state")
+    (params,) = project.containers("redis-params")
+    ask = 'REDISCLI_AUTH="$REDIS_PASSWORD" redis-cli config get appendonly'
+    assert docker("exec", state, "sh", "-c", ask).split() == ["appendonly", "yes"]
+    assert docker("exec", params, "sh", "-c", ask).split() == ["appendonly", "no"]
+
+
+def test_prometheus_sees_every_service(project: Project) -> None:
+    for service in SERVICES:
+        eventually(lambda name=service: project.metric(f'sum(up{{service="{name}"}})') == 1, 60,  # type: ignore[misc]
+                   f"{service} is scraped")
+    rules = httpx.get(f"http://127.0.0.1:{project.prometheus_port}/api/v1/rules").json()["data"]["groups"]
+    assert [rule["name"] for group in rules for rule in group["rules"]]
+    assert not [rule for group in rules for rule in group["rules"] if rule["health"] == "err"]
+
+
+@pytest.mark.parametrize("service", EVERYTHING)
+def test_the_run_goes_on_when_a_container_is_killed(project: Project, service: str) -> None:
+    before = project.version()
+    container = project.kill(service)
+    eventually(lambda: inspect(container)["RestartCount"] > 0 and healthy(container), 120, f"{service} is back")
+    after = eventually(project.version, 60, "the API answers")
+    assert after >= before
+    project.wait_version(after + 2, 180)
+    assert project.status()["status"] == "running"
+
+
+def test_rollouts_come_and_go_while_it_runs(project: Project) -> None:
+    def rollouts() -> int:
+        return int(project.status()["services"].get("rollout", 0))
+
+    before = project.version()
+    project.up("--no-recreate", "--scale", "rollout=3")
+    assert len(project.containers("rollout")) == 3
+    eventually(lambda: rollouts() == 3, 30, "the run counts three rollouts")
+    eventually(lambda: project.metric('sum(up{service="rollout"})') == 3, 60, "all of them are scraped")
+    project.wait_version(before + 2)
+    # They play different games: each has an identity of its own.
+    ids = {s["id"] for s in project.rest("GET", "services").json() if s["kind"] == "rollout"}
+    assert len(ids) == 3
+
+    going = set(project.containers("rollout"))
+    ends = [_Ending(container) for container in going]
+    project.up("--no-recreate", "--scale", "rollout=1")
+    (left,) = project.containers("rollout")
+    eventually(lambda: rollouts() == 1, 30, "the run counts one rollout")
+    # Those that went drained, and were not cut off.
+    assert [e.code() for e in ends if not left.startswith(e.container[:12])] == [0, 0]
+    project.wait_version(project.version() + 2)
+
+
+def test_it_goes_on_where_it_was_after_down_and_up(project: Project) -> None:
+    ends = {service: _Ending(project.containers(service)[0]) for service in SERVICES}
+    before = project.version()
+    project.compose("stop")
+    assert {service: end.code() for service, end in ends.items()} == dict.fromkeys(SERVICES, 0)
+    project.compose("down")
+    project.up()
+    after = project.version()
+    assert after >= before
+    project.wait_version(after + 2)
+    assert project.status()["status"] == "running"
+
+
+def test_stopped_over_rest_everything_rests_until_it_is_resumed(project: Project) -> None:
+    assert project.rest("POST", "stop").status_code == 200
+    (optimizer,) = project.containers("optimizer")
+    eventually(lambda: not healthy(optimizer), 90, "the optimizer waits")
+    assert httpx.get(f"http://127.0.0.1:{project.port}/healthz").status_code == 200
+    rested = project.version()
+    assert project.rest("POST", "resume").status_code == 200
+    project.wait_version(rested + 2, 180)
+
+
+class _Ending:
+    """Waits for a container to end, from now on."""
+
+    def __init__(self, container: str) -> None:
+        self.container = container
+        self._code = ""
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
+
+    def _wait(self) -> None:
+        self._code = docker("wait", self.container, check=False, timeout=600)
+
+    def code(self) -> int:
+        """Its exit code. Raises AssertionError when it does not end within a minute."""
+        self._thread.join(60)
+        assert self._code.strip(), f"{self.container} still runs"
+        return int(self._code)
