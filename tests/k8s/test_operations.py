@@ -2,8 +2,10 @@
 
 import ast
 import functools
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -87,21 +89,45 @@ def test_every_route_is_one() -> None:
         assert f'@app.{method.lower()}("{path}' in source, (method, path)
 
 
-def test_every_alert_has_its_place() -> None:
-    """And leads there."""
+def alerts() -> dict[str, str]:
+    """Where each alert's runbook is."""
     rules = yaml.safe_load((ROOT / "charts/files/rules.yaml").read_text())
-    there = anchors(PAGE)
-    alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
-    assert alerts
-    for rule in alerts:
-        address = rule["annotations"]["runbook_url"]
-        assert "docs/operations.md#" in address, rule["alert"]
-        assert address.partition("#")[2] in there, rule["alert"]
-        assert f"### {rule['alert']}\n" in PAGE, rule["alert"]
+    found = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
+    assert found
+    return {rule["alert"]: rule["annotations"]["runbook_url"] for rule in found}
+
+
+def test_every_alert_has_its_place() -> None:
+    for alert, address in alerts().items():
+        file, _, anchor = address.partition("#")
+        assert file.endswith("docs/operations.md"), alert
+        assert anchor in anchors(PAGE), alert
+        assert alert in PAGE[PAGE.index("## Alerts"):], alert
 
 
 def test_no_alert_is_described_that_is_not_there() -> None:
-    rules = yaml.safe_load((ROOT / "charts/files/rules.yaml").read_text())
-    names = {rule["alert"] for group in rules["groups"] for rule in group["rules"] if "alert" in rule}
-    described = re.findall(r"^### (Five\w+)$", PAGE, re.M)
-    assert set(described) == names and len(described) == len(names)
+    described = re.findall(r"\bFive[A-Z]\w+", PAGE)
+    assert described and set(described) <= alerts().keys()
+
+
+def panels() -> dict[str, set[str]]:
+    """Titles of the panels by title of their page."""
+    def titles(items: list[dict[str, Any]]) -> set[str]:
+        return {i["title"] for i in items if i["type"] != "row"} | {
+            t for i in items for t in titles(i.get("panels", []))}
+
+    boards = [json.loads(path.read_text()) for path in (ROOT / "charts/dashboards").glob("*.json")]
+    return {board["title"].removeprefix("Five / "): titles(board["panels"]) for board in boards}
+
+
+def test_every_panel_of_data_quality_is_explained() -> None:
+    section = PAGE[PAGE.index("### Data quality"):PAGE.index("### The other pages")]
+    assert set(re.findall(r"\*\*([^*]+)\*\*", section)) == panels()["Data quality"]
+
+
+def test_panels_that_are_named_are_there() -> None:
+    known = set().union(*panels().values())
+    section = PAGE[PAGE.index("### The other pages"):PAGE.index("## Alerts")]
+    assert set(re.findall(r"\*\*([^*]+)\*\*", section)) <= known
+    for page, panel in re.findall(r"\*([\w ]+) → ([^*]+)\*", PAGE):
+        assert any(panel in titles for title, titles in panels().items() if title.startswith(page)), (page, panel)
