@@ -1,0 +1,125 @@
+"""Renders the chart as helm does, each set of values once."""
+
+import functools
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "charts"
+RELEASE, NAMESPACE = "five", "five-system"
+HELMS = ("helm4", "helm3")
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a rendering is made with: value files, then single values (``a.b=c``)."""
+
+    name: str
+    files: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+
+    def arguments(self) -> list[str]:
+        """As helm's command line takes them."""
+        return [*(part for file in self.files for part in ("-f", file)), *(part for s in self.sets for part in
+                                                                            ("--set", s))]
+
+
+def value_files() -> list[Values]:
+    """The defaults, each values file that the chart is delivered with, and each variant that only the tests use."""
+    files = [*sorted(CHART.glob("values-*.yaml")), *sorted((CHART / "ci").glob("*.yaml"))]
+    return [Values("defaults"), *(Values(str(f.relative_to(CHART)), (str(f),)) for f in files)]
+
+
+def variants() -> list[Values]:
+    """All of those, and what none of them sets."""
+    return [*value_files(), Values("hpa by signals", sets=("autoscaling.mode=hpa",)),
+            Values("keda", sets=("autoscaling.mode=keda",))]
+
+
+def tool(helm: str, name: str = "helm") -> Path:
+    """A program that `make test-chart` has put there. Raises FileNotFoundError."""
+    path = ROOT / "build" / helm / name
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing: python3 .ci/get-helm.py build/{helm} {helm[-1]}")
+    return path
+
+
+def run(helm: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """helm, without the user's settings and without a cluster."""
+    nowhere = ROOT / "build" / "no-helm-home"
+    return subprocess.run(
+        [tool(helm), *arguments], text=True, capture_output=True, timeout=60,
+        env={"HOME": str(nowhere), "KUBECONFIG": "/dev/null", "PATH": "/usr/bin:/bin"})
+
+
+@functools.lru_cache(maxsize=None)
+def text(values: Values, helm: str = "helm4") -> str:
+    """What `helm template` writes. Raises AssertionError with helm's words when it refuses, or warns."""
+    done = run(helm, "template", RELEASE, CHART, "--namespace", NAMESPACE, *values.arguments())
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
+@functools.lru_cache(maxsize=None)
+def _objects(values: Values, helm: str) -> tuple[Object, ...]:
+    return tuple(o for o in yaml.load_all(text(values, helm), Loader=yaml.CSafeLoader) if o)  # noqa: S506
+
+
+def objects(values: Values, kind: str = "", helm: str = "helm4") -> list[Object]:
+    """The rendered objects, of one kind if given. They are shared: change a copy."""
+    return [o for o in _objects(values, helm) if not kind or o["kind"] == kind]
+
+
+def find(values: Values, kind: str, name: str) -> Object:
+    """The object of that kind and name, without the release's prefix. Raises AssertionError when there is none."""
+    for found in objects(values, kind):
+        if found["metadata"]["name"] == f"{RELEASE}-{name}":
+            return found
+    raise AssertionError(f"{values.name}: no {kind} {RELEASE}-{name}")
+
+
+def refusal(values: Values, helm: str = "helm4") -> str:
+    """helm's words on values that it has to refuse. Raises AssertionError when it takes them."""
+    done = run(helm, "template", RELEASE, CHART, "--namespace", NAMESPACE, *values.arguments())
+    assert done.returncode != 0, f"{values.name}: accepted"
+    return done.stderr
+
+
+def pods(found: Sequence[Object]) -> Iterator[tuple[str, Object, Object]]:
+    """Name, metadata and spec of every pod and pod template."""
+    for o in found:
+        if o["kind"] == "Pod":
+            yield f"Pod/{o['metadata']['name']}", o["metadata"], o["spec"]
+        elif "template" in (o.get("spec") or {}) and o["kind"] in ("Deployment", "StatefulSet", "Job", "DaemonSet"):
+            template = o["spec"]["template"]
+            yield f"{o['kind']}/{o['metadata']['name']}", template["metadata"], template["spec"]
+
+
+def containers(spec: Object) -> list[Object]:
+    """Every container of a pod."""
+    return [*spec.get("initContainers", []), *spec["containers"]]
+
+
+def matches(selector: Object, labels: dict[str, str]) -> bool:
+    """Whether a label selector takes these labels."""
+    if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
+        return False
+    for rule in selector.get("matchExpressions", []):
+        present, value = rule["key"] in labels, labels.get(rule["key"])
+        ok = {"In": lambda r=rule, v=value: v in r["values"], "NotIn": lambda r=rule, v=value: v not in r["values"],
+              "Exists": lambda p=present: p, "DoesNotExist": lambda p=present: not p}[rule["operator"]]()
+        if not ok:
+            return False
+    return True
+
+
+def run_config(values: Values) -> str:
+    """The file that every service reads."""
+    return str(find(values, "ConfigMap", "run")["data"]["run.yaml"])
