@@ -9,8 +9,8 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.model.policy import state_specs
 from five.model.schema import Schema
+from five.model.states import state_specs
 from protos.five.v1 import inference_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import RpcServer, serve

@@ -12,8 +12,9 @@ from five.learning.buffer import SampleBuffer
 from five.learning.learner import Learner
 from five.learning.pacing import Pacer
 from five.learning.samples import learning_specs
-from five.model.policy import Policy, state_specs
+from five.model.policy import Policy
 from five.model.schema import Schema
+from five.model.states import state_specs
 from protos.five.v1 import experience_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import serve

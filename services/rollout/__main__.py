@@ -13,7 +13,7 @@ from dota import packing
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import VecGame
-from five.model.policy import state_specs
+from five.model.states import state_specs
 from five.schedules import hyperparameters_at, load_schedules
 from rapid import wire
 from rapid.clients.environment import EnvironmentClient

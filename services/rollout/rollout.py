@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from dota.rewards import SIGNALS
 from dota.vec_game import Controller
-from five.learning.auxiliary import Outcome as GameOutcome
-from five.learning.auxiliary import net_worth_ranks
+from five.learning.labels import Outcome as GameOutcome
+from five.learning.labels import net_worth_ranks
 from five.learning.segments import Following
 from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
 from services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again

@@ -10,7 +10,7 @@ from dota.config import RewardConfig
 from dota.rewards import rewards, signal_weights, time_weights
 from dota.spaces import Layout
 from five.config import LearnerConfig
-from five.learning.auxiliary import Outcome
+from five.learning.labels import Outcome
 from five.learning.segments import Following, Segment, TeamSteps, cut_segment
 from services.rollout.ring import SIDES, Array, StepRing
 

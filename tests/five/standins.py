@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from five.learning.auxiliary import Outcome
+from five.learning.labels import Outcome
 from five.learning.segments import Following, TeamSteps, cut_segment
 from five.model.normaliser import RewardStatistics, RunningStatistics
 from five.schedules import Hyperparameters

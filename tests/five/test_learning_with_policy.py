@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from five.config import BufferConfig, LearnerConfig
-from five.learning.auxiliary import Outcome
 from five.learning.buffer import SampleBuffer
+from five.learning.labels import Outcome
 from five.learning.learner import Learner
 from five.learning.samples import split_segment
 from five.model.policy import Policy

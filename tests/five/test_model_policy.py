@@ -7,7 +7,8 @@ from torch import Tensor
 
 from dota.spaces import ActionPart, TargetType, action_parts_used
 from five.config import ModelConfig
-from five.model.policy import Policy, State, state_specs
+from five.model.policy import Policy, State
+from five.model.states import state_specs
 from tests.five.model_cases import SMALL, layout, random_obs
 
 STEPS, TEAMS = 6, 3

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from five.config import LearnerConfig
-from five.learning.auxiliary import Outcome
 from five.learning.gae import discount
+from five.learning.labels import Outcome
 from five.learning.samples import split_batch, split_segment
 from five.learning.segments import Following, TeamSteps, cut_segment
 from tests.five.standins import Recorder, Rollout, TinyPolicy

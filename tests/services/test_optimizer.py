@@ -19,7 +19,8 @@ from five.learning.buffer import SampleBuffer
 from five.learning.learner import Learner
 from five.learning.pacing import Pacer
 from five.learning.samples import learning_specs
-from five.model.policy import Policy, state_specs
+from five.model.policy import Policy
+from five.model.states import state_specs
 from five.schedules import Hyperparameters, hyperparameters_at
 from protos.five.v1 import experience_pb2
 from rapid import wire

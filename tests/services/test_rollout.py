@@ -11,7 +11,7 @@ import pytest
 from dota.config import RewardConfig
 from dota.rewards import SIGNALS
 from five.config import LearnerConfig
-from five.learning.auxiliary import Outcome
+from five.learning.labels import Outcome
 from five.learning.segments import Following, Segment, TeamSteps, cut_segment
 from rapid.clients.inference import InferenceClient
 from rapid.clients.opponents import Opponent

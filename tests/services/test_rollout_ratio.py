@@ -12,7 +12,8 @@ from dota.spaces import Layout
 from dota.vec_game import VecGame
 from five.config import LearnerConfig, ModelConfig
 from five.learning.samples import split_segment
-from five.model.policy import Policy, state_specs
+from five.model.policy import Policy
+from five.model.states import state_specs
 from protos.five.v1 import inference_pb2_grpc
 from rapid.clients.inference import InferenceClient
 from rapid.rpc.server import serve

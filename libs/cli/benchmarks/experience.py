@@ -19,7 +19,7 @@ from five.config import BufferConfig
 from five.learning.buffer import SampleBuffer
 from five.learning.pacing import Pacer
 from five.learning.samples import Arrays, learning_specs
-from five.model.policy import state_specs
+from five.model.states import state_specs
 from protos.five.v1 import experience_pb2_grpc
 from rapid.clients.experience import ACCEPTED, ExperienceClient, Segment
 from rapid.rpc.channel import aio_channel

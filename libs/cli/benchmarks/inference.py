@@ -17,8 +17,9 @@ from cli.benchmarks.child import RPC, Child, prepare, serve_until_closed
 from cli.benchmarks.table import Row, machine, median_rate, percentiles, row
 from dota.spaces import Layout
 from five.learning.samples import Arrays
-from five.model.policy import Policy, state_specs
+from five.model.policy import Policy
 from five.model.schema import Schema
+from five.model.states import state_specs
 from protos.five.v1 import inference_pb2_grpc
 from rapid.clients.inference import NEWEST, RESET, WANT_STATE, InferenceClient
 from run.config import RunConfig

@@ -7,7 +7,7 @@ from cli.benchmarks.game import snapshots
 from dota.spaces import Layout
 from dota.vec_game import Controller, VecGame, Winner
 from five.config import LearnerConfig
-from five.learning.auxiliary import RANKS
+from five.learning.labels import RANKS
 from five.learning.samples import STATE_PREFIX, Arrays
 from five.model.policy import Policy
 from run.config import RunConfig

