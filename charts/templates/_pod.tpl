@@ -89,7 +89,7 @@ capabilities:
 {{- define "five.resources" -}}
 {{- $resources := deepCopy .values.resources }}
 {{- with .values.gpu }}
-{{- if .count }}
+{{- if gt (int .count) 0 }}
 {{- $_ := set $resources "limits" (merge dict $resources.limits (dict .resourceName .count)) }}
 {{- end }}
 {{- end }}
