@@ -2,6 +2,10 @@
 
 import asyncio
 import logging
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +15,7 @@ from dota.vec_game import STATS, VecGame
 from protos.five.v1 import evaluator_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import InferenceClient
+from rapid.clients.inference_pools import InferencePools, inference_client
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
@@ -19,7 +24,7 @@ from rapid.store.series import Series
 from run.config import RunConfig
 from run.load import load
 from services.evaluator import metrics as page
-from services.evaluator.matches import Matches, Result
+from services.evaluator.matches import Inference, Matches, Result
 from services.evaluator.rating_loop import RatingLoop
 from services.evaluator.service import BOTS, EvaluatorService
 
@@ -39,7 +44,14 @@ def newest_kept(parameters: ParameterStore, every: int) -> int | None:
     return next((r.version for r in reversed(parameters.records()) if r.blob and r.version % every == 0), None)
 
 
-async def rate(service: Service[RunConfig], loop: RatingLoop, client: InferenceClient, game: GameConfig) -> None:
+def replay_folder(configured: str, run: Path) -> Path:
+    """Where recordings go: as configured, in the run's folder, or where that is read-only in the temporary one."""
+    if configured:
+        return Path(configured)
+    return (run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())) / "replays"
+
+
+async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference, game: GameConfig) -> None:
     """Rates versions until the service drains."""
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
@@ -76,8 +88,14 @@ async def evaluate(service: Service[RunConfig]) -> None:
     wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
     layout_hash = VecGame(game, 1, 0).layout.hash
 
-    def client() -> InferenceClient:
-        return InferenceClient(config.services.inference.addresses, config.rpc, layout_hash, service.token, SPARSE)
+    pools = config.services.inference
+
+    def inference(addresses: Sequence[str]) -> InferenceClient:
+        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE)
+
+    def client() -> InferenceClient | InferencePools:
+        return inference_client(inference(pools.addresses),
+                                inference(pools.past_addresses) if pools.past_addresses else None)
 
     def newest() -> int | None:
         return newest_kept(service.parameters, config.store.archive_every)
@@ -88,7 +106,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       lambda version: service.parameters.pin(version, "rating reference"),
                       np.random.default_rng(config.seed))
     face = EvaluatorService(config.name, game, settings.threads, newest, client,
-                            loop, service.folder / "replays")
+                            loop, replay_folder(settings.replays, service.folder))
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, face)], config.rpc,
                          service.token)

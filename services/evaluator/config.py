@@ -17,4 +17,6 @@ class EvaluatorConfig(BaseModel):
         "references within reach.")
     idle_seconds: float = Field(
         0.0, ge=0, description="Rest between two rounds of games: leaves the processor to training on a laptop.")
+    replays: str = Field("", description="Folder of recorded matches; empty: replays/ in the run's folder, or in the "
+                         "temporary folder where that is read-only.")
     enabled: bool = Field(True, description="Whether versions are rated at all.")

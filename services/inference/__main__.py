@@ -67,8 +67,9 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     config, settings = service.config, service.config.services.inference
     meter = Meter()
     face, models, batcher = build(service, meter)
-    server = await serve(service.listen_address(settings.port), [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, face)],
-                         config.rpc, service.token, serving=False)
+    server = await serve(service.listen_address(settings.port),
+                         [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, face)], config.rpc,
+                         service.token, serving=False)
 
     def stats() -> dict[str, Any]:
         return {"version": -1 if models.newest is None else models.newest, **meter.recent()}

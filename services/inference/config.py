@@ -13,6 +13,9 @@ class InferenceConfig(BaseModel):
     addresses: list[str] = Field(
         [], description="Where the servers are reached, host:port; one of them may stand for many servers behind it. "
         "Empty in a local cluster: it starts one on a free port.")
+    past_addresses: list[str] = Field(
+        [], description="Servers that play past versions (opponents, rated games), host:port; empty: those of "
+        "addresses.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where the forward pass runs.")
     threads: int = Field(1, ge=1, le=256, description="Torch threads of the forward pass on the CPU.")
     max_batch: int = Field(256, ge=1, le=65536, description="Team-steps of one forward pass at most; a request "

@@ -19,6 +19,7 @@ from rapid import wire
 from rapid.clients.environment import EnvironmentClient
 from rapid.clients.experience import ExperienceClient
 from rapid.clients.inference import InferenceClient
+from rapid.clients.inference_pools import inference_client
 from rapid.clients.opponents import OpponentsClient
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
@@ -126,9 +127,15 @@ class Rollout:
         self._opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token)
         self.matchmaker = Matchmaker(self._opponents, settings.scripted_fraction, settings.scripted_bots,
                                      np.random.default_rng(self._seeds.spawn(1)[0]), settings.games_per_past_opponent)
-        self._inference = [
-            InferenceClient(config.services.inference.addresses, config.rpc, self._layout.hash, service.token, sparse,
-                            zstd, first=identity + i, moves=True) for i in range(settings.groups)]
+        pools = config.services.inference
+
+        def inference(addresses: Sequence[str], group: int) -> InferenceClient:
+            return InferenceClient(addresses, config.rpc, self._layout.hash, service.token, sparse, zstd,
+                                   first=identity + group, moves=True)
+
+        self._inference = [inference_client(
+            inference(pools.addresses, i), inference(pools.past_addresses, i) if pools.past_addresses else None)
+            for i in range(settings.groups)]
         self.groups: list[Group] = []
 
     async def run(self) -> None:

@@ -1,16 +1,20 @@
 """Metrics are defined once and by scheme; logs carry their fields and no secret."""
 
+import http.client
 import io
 import json
 import logging
+import socket
+import threading
 import urllib.request
 
 import pytest
 
 from rapid.config import TelemetryConfig
-from rapid.telemetry import metrics
+from rapid.telemetry import metrics, pages
 from rapid.telemetry.logs import configure_logs, fields
 from rapid.telemetry.pages import start_pages
+from tests.rapid.processes_of_tests import eventually
 
 
 def test_metrics_follow_the_scheme_and_are_served() -> None:
@@ -92,3 +96,70 @@ def test_text_logs() -> None:
     (line,) = lines(TelemetryConfig(), write)
     assert line.endswith("W rollout-3: late  version=4 key=***")
     assert lines(TelemetryConfig(log_level="error"), write) == []
+
+
+def get(port: int, path: str, method: str = "GET") -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request(method, path)
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode().strip()
+
+
+def test_health_and_readiness_are_pages_of_their_own() -> None:
+    reasons = ["no version has been loaded yet", ""]
+    server = start_pages(0, not_ready=lambda: reasons[0])
+    try:
+        assert get(server.port, "/healthz") == (200, "alive")
+        assert get(server.port, "/readyz") == (503, "no version has been loaded yet")
+        reasons.pop(0)
+        assert get(server.port, "/readyz") == (200, "ready")
+        assert get(server.port, "/elsewhere") == (404, "there are /metrics, /healthz and /readyz")
+        assert get(server.port, "/healthz", "POST") == (405, "these pages are only read")
+        status, text = get(server.port, "/metrics")
+        assert status == 200 and "# TYPE" in text
+    finally:
+        server.close()
+
+
+def test_slow_clients_do_not_keep_probes_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages._Handler, "timeout", 0.3)
+    server = start_pages(0)
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
+    for client in silent[::2]:
+        client.sendall(b"GET /healthz HTTP/1.1\r\n")  # and no end
+    try:
+        assert get(server.port, "/healthz") == (200, "alive")
+        for client in silent:
+            client.settimeout(5)
+            while client.recv(1000):
+                pass  # it is left, with an error or without
+    finally:
+        for client in silent:
+            client.close()
+        server.close()
+
+
+def test_more_clients_than_there_is_room_for_are_turned_away() -> None:
+    server = start_pages(0)
+    silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(pages.MOST_REQUESTS + 5)]
+    try:
+        last = silent[-1]
+        last.settimeout(5)
+        assert last.recv(1) == b""
+        assert threading.active_count() < pages.MOST_REQUESTS + 20
+    finally:
+        for client in silent:
+            client.close()
+    eventually(lambda: get(server.port, "/healthz")[0] == 200)
+    server.close()
+
+
+def test_pages_on_ipv6() -> None:
+    try:
+        server = start_pages(0, "::1")
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    connection = http.client.HTTPConnection("::1", server.port, timeout=5)
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().status == 200
+    server.close()
