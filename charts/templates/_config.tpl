@@ -105,6 +105,9 @@ services:
     enabled: {{ .Values.evaluator.enabled }}
     {{- if .Values.evaluator.enabled }}
     address: {{ include "five.componentName" (dict "root" . "component" "evaluator") }}:50051
+    {{- if include "five.mountsBlobs" (dict "root" . "component" "evaluator") }}
+    replays: /var/lib/five/blobs/replays
+    {{- end }}
     {{- end }}
   controller:
     host: 0.0.0.0

@@ -21,13 +21,10 @@ Most helpers take a component: (dict "root" $ "component" "rollout"), with
 {{- end }}
 {{- end }}
 
-{{/* Name of a component's objects; a pool beside the default one carries its own. */}}
+{{/* Name of a component's objects; a pool beside the default one carries its own. 63 characters at the longest. */}}
 {{- define "five.componentName" -}}
-{{- $name := printf "%s-%s" (include "five.fullname" .root) .component }}
-{{- if and .pool (ne .pool "default") }}
-{{- $name = printf "%s-%s" $name .pool }}
-{{- end }}
-{{- $name | trunc 52 | trimSuffix "-" }}
+{{- printf "%s-%s" (include "five.fullname" .root) .component }}
+{{- if and .pool (ne .pool "default") }}-{{ .pool }}{{ end }}
 {{- end }}
 
 {{/* What selectors match. It never changes during a release's life: the API server would refuse the upgrade. */}}
