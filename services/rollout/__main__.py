@@ -32,7 +32,7 @@ from services.rollout.metrics import Meter
 from services.rollout.ring import StepRing
 from services.rollout.rollout import Group, Wiring, ring_capacity, spread
 from services.rollout.segments import Rates, Segments
-from services.rollout.sender import SPARSE, Sender
+from services.rollout.sender import SPARSE, Sender, doors_of
 from services.rollout.streams import Streams
 
 log = logging.getLogger("services.rollout")
@@ -117,7 +117,8 @@ class Rollout:
         self._seeds = np.random.SeedSequence([config.seed, settings.seed, identity, count])
         # Every optimizer has a window of its own; rollouts begin at different ones.
         optimizer = config.services.optimizer
-        targets = [optimizer.address(rank) for rank in range(optimizer.optimizers)]
+        targets = [optimizer.address(rank)
+                   for rank in doors_of(service.id, optimizer.optimizers, settings.optimizers_each)]
         name = f"rollout-{service.id}"
         zstd, sparse = settings.encoding.endswith("zstd"), SPARSE if settings.encoding.startswith("sparse") else ()
         self.sender = Sender(

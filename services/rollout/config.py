@@ -30,6 +30,9 @@ class RolloutConfig(BaseModel):
         "learning.")
     in_flight_segments: int = Field(
         2, ge=1, description="Segments sent to one optimizer and not yet acknowledged.")
+    optimizers_each: int = Field(
+        8, ge=1, description="Optimizers that one process sends to, drawn by its id. All of hundreds would each hold "
+        "in_flight_segments of it, minutes of old play, behind as many connections.")
     encoding: Literal["raw", "sparse", "zstd", "sparse_zstd"] = Field(
         "sparse", description="How observations travel: sparse leaves zeros out, zstd compresses on top.")
     schedule_poll_seconds: float = Field(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,16 @@ log = logging.getLogger(__name__)
 SPARSE = ("shared", "private")
 
 
+def doors_of(identity: str, optimizers: int, most: int) -> list[int]:
+    """Which optimizers the process of that id sends to: all, or ``most`` drawn by its id.
+
+    Processes draw independently of each other, so their choices overlap everywhere: an optimizer that gets less than
+    it could take is made up for by the processes that it shares with others.
+    """
+    everyone = list(range(optimizers))
+    return everyone if optimizers <= most else random.Random(identity).sample(everyone, most)
+
+
 @dataclass(frozen=True)
 class _Made:
     segment: segments.Segment
@@ -24,7 +35,7 @@ class _Made:
 
 
 class Sender:
-    """A bounded queue of segments in front of all optimizers; whichever has room takes the next.
+    """A bounded queue of segments in front of the optimizers; whichever has room takes the next.
 
     Optimizers acknowledge at the pace of learning, and each client has a bounded number under way: once this queue
     is full as well, games stop in ``room``. What waits grows old, so the bound is small.
