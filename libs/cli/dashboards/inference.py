@@ -2,7 +2,7 @@
 
 from cli.dashboards.frame import Board, Row
 from cli.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, heat, number
-from cli.dashboards.queries import average, buckets, largest, mean, quantile, rate, series, total
+from cli.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
 
 QUEUE, FORWARD, BATCH = "five_inference_queue_seconds", "five_inference_forward_seconds", "five_inference_batch_steps"
 BUSY = rate("five_inference_forward_seconds_sum")
@@ -41,6 +41,10 @@ BOARD = Board("inference", "Five / Inference", "Queue time, batch size, load and
               Query(quantile(0.95, "five_inference_swap_seconds", window="1h"), "95%"), unit="s", least=0),
         chart("Versions in memory", "The newest, and past ones that opponents play.",
               Query(largest(series("five_inference_resident_versions"), "instance"), "{{instance}}"), least=0),
+        chart("Loads", "In the last hour: newer versions that took over, and past ones loaded for a game's opponent. "
+              "Many of the latter: past versions do not fit into memory (services.inference.past_versions).",
+              Query(total(increase("five_inference_swaps_total")), "newer"),
+              Query(total(increase("five_inference_past_loads_total")), "past"), least=0),
         chart("Sessions", "Kept, and forgotten because their lease ran out (an hour).",
               Query(total(series("five_inference_open_sessions")), "kept"),
               Query(f"3600 * {total(rate('five_inference_expired_sessions_total'))}", "expired an hour"), least=0)]),

@@ -30,6 +30,14 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
         chart("Rating games", "The evaluator's games an hour, by outcome for the version under test.",
               Query(total(increase("five_evaluator_played_games_total"), "opponent", "outcome"),
                     "{{opponent}} {{outcome}}"), least=0, stacked=True)]),
+    Row("How the rated version plays", [
+        chart("Last hits, denies, kills, deaths, assists", "Of a hero of the version rated last, means of its games: "
+              "nothing is randomised in them, unlike in training.",
+              Query(largest(series("five_evaluator_hero_statistic",
+                                   statistic="~last_hits|denies|kills|deaths|assists"), "statistic"), "{{statistic}}"),
+              least=0),
+        chart("Length of its games", "Mean, in game time.",
+              Query(largest(series("five_evaluator_mean_game_seconds")), "mean"), unit="s", least=0)]),
     Row("League", [
         chart("Win rate against past versions", "Of training games in the last hour, a draw being half. Near one half "
               "the newest version is no better than those it came from.",
@@ -44,6 +52,9 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
         chart("Pool", "Past versions in the pool, and how many of them are really played: the exponential of the "
               "draw's entropy.", Query(largest(series("five_opponents_pool_versions")), "in the pool"),
               Query(largest(series("five_opponents_pool_effective_versions")), "effective"), least=0),
+        chart("Newest in the pool", "The pool's newest version, beside the newest of all. Archived versions join it.",
+              Query(largest(series("five_optimizer_version_versions")), "newest"),
+              Query(largest(series("five_opponents_pool_newest_versions")), "newest in the pool"), least=0),
         chart("Results against past versions", "Counted by the league in the last hour, by outcome for the training "
               "agent.", Query(total(increase("five_opponents_reported_games_total"), "outcome"), "{{outcome}}"),
               least=0, stacked=True)]),

@@ -1,0 +1,52 @@
+"""``python -m cli.metricsdoc [FILE]`` writes docs/metrics.md from the metrics' definitions."""
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+import rapid
+import services
+from rapid.telemetry.metrics import reference
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+HEAD = """# Metrics
+
+Every process serves its metrics at `/metrics` of its metrics port (9100 in containers; the address is in its log and,
+for `five train`, in its sign of life). Names are `five_<service>_<what>_<unit>`; a counter ends in `_total`, a
+histogram has `_bucket`, `_sum` and `_count`. This page is made from the definitions by `python -m cli.metricsdoc`.
+
+Every series carries the labels `run` and `kind` (the kind of service: `rollout`, `optimizer`, ...) beside those in the
+tables, so runs that share a Prometheus stay apart however it finds them. What has not been measured yet is `NaN`, not
+0. Each process also shows `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_open_fds`,
+`process_max_fds` and `process_start_time_seconds`.
+
+Prometheus must scrape each process by itself: every pod, not a service's address that balances between them. The
+dashboards (`charts/dashboards`, made by `python -m cli.dashboards`) and the alerts (`charts/files/rules.yaml`) need no
+particular job names; they use `namespace` and `pod` where a cluster's scrape sets them, and scrapes at least every 30
+seconds.
+
+"""
+
+
+def import_all() -> None:
+    """Imports every module that may define metrics."""
+    for package in (rapid, services):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+
+
+def page() -> str:
+    """The text of docs/metrics.md."""
+    import_all()
+    return HEAD + reference()
+
+
+def main(arguments: list[str]) -> None:
+    """Writes the page."""
+    (Path(arguments[0]) if arguments else PAGE).write_text(page())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

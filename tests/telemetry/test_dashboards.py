@@ -1,0 +1,68 @@
+"""The dashboards in the chart are those that the code makes, and can be read."""
+
+from typing import Any
+
+import pytest
+
+from cli.dashboards.catalogue import BOARDS
+from cli.dashboards.frame import Board
+from tests.telemetry.expressions import DASHBOARDS, dashboards, panels
+
+NAMES = [board.name for board in BOARDS]
+
+
+def test_the_files_are_current() -> None:
+    """`python -m cli.dashboards` writes them."""
+    assert sorted(p.stem for p in DASHBOARDS.glob("*.json")) == sorted(NAMES)
+    for board in BOARDS:
+        assert (DASHBOARDS / f"{board.name}.json").read_text() == board.json(), f"{board.name}: run the generator"
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=NAMES)
+def test_a_dashboard_is_whole(board: Board) -> None:
+    made = dashboards()[board.name]
+    assert made["uid"] == f"five-{board.name}" and "five" in made["tags"]
+    assert [v["name"] for v in made["templating"]["list"]] == ["datasource", "namespace", "run"]
+    ids = [panel["id"] for panel in made["panels"]]
+    assert len(set(ids)) == len(ids)
+    titles = [panel["title"] for panel in panels(made)]
+    assert titles
+    for panel in panels(made):
+        assert panel["description"].endswith("."), f"{panel['title']} says nothing of what it shows"
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["targets"]
+        for target in panel["targets"]:
+            assert target["datasource"]["uid"] == "${datasource}"
+            assert 'run=~"$run"' in target["expr"], f"{panel['title']} mixes runs"
+            assert 'namespace=~"$namespace"' in target["expr"]
+
+
+def overlaps(made: dict[str, Any]) -> list[tuple[str, str]]:
+    places = [(panel["title"], panel["gridPos"]) for panel in made["panels"]]
+    return [(a, b) for i, (a, p) in enumerate(places) for b, q in places[i + 1:]
+            if p["x"] < q["x"] + q["w"] and q["x"] < p["x"] + p["w"]
+            and p["y"] < q["y"] + q["h"] and q["y"] < p["y"] + p["h"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_panel_lies_on_another(name: str) -> None:
+    made = dashboards()[name]
+    assert overlaps(made) == []
+    assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in made["panels"])
+
+
+def test_staleness_and_reuse_come_first_with_their_targets() -> None:
+    assert NAMES[0] == "data-quality"
+    staleness, reuse = panels(dashboards()["data-quality"])[:2]
+    assert (staleness["title"], reuse["title"]) == ("Staleness", "Sample reuse")
+    for panel in (staleness, reuse):
+        assert panel["gridPos"]["y"] == 1
+        assert panel["fieldConfig"]["defaults"]["custom"]["thresholdsStyle"]["mode"] in ("area", "line+area")
+    steps = staleness["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    # Green from zero to one version (Berner et al. 2019, section 4.1), then nothing.
+    assert [(s["value"], s["color"]) for s in steps[:2]] == [(None, "green"), (1, "transparent")]
+    assert any(t["expr"].startswith("histogram_quantile(0.95") for t in staleness["targets"])
+    target = next(t for t in reuse["targets"] if t["legendFormat"] == "target")
+    assert "five_optimizer_sample_reuse_target_ratio" in target["expr"]
+    bands = [s["value"] for s in reuse["fieldConfig"]["defaults"]["thresholds"]["steps"] if s["color"] == "green"]
+    assert bands == [0.9]

@@ -1,0 +1,40 @@
+"""The metrics themselves: their page in the docs, and Prometheus's opinion of their names."""
+
+import subprocess
+import sys
+
+from prometheus_client import generate_latest
+
+from cli.metricsdoc import import_all
+from rapid.telemetry.metrics import REGISTRY, definitions
+from tests.telemetry.expressions import ROOT, of_dashboards, of_rules, used
+
+
+def test_the_reference_is_current() -> None:
+    """`python -m cli.metricsdoc` writes it; in a process of its own, for tests define metrics too."""
+    code = "from cli.metricsdoc import PAGE, page; import sys; sys.exit(PAGE.read_text() != page())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={"PYTHONPATH": "libs:."}, timeout=60)
+    assert done.returncode == 0, "docs/metrics.md is old: python -m cli.metricsdoc"
+
+
+def test_names_pass_prometheus_linter(promtool: str) -> None:
+    import_all()
+    page = generate_latest(REGISTRY)
+    assert len(definitions()) > 80
+    done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, timeout=60)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
+def test_no_metric_is_there_for_nothing() -> None:
+    """Every metric is on a dashboard, in an alert, or says in its definition what else it is for."""
+    import_all()
+    asked = {u.metric for e in [*of_dashboards(), *of_rules()] for u in used(e.text.replace("$__rate_interval", "1m"))}
+    shown = {d.name for d in definitions() if d.service != "tested"}
+    idle = {name for name in shown if not {name, f"{name}_bucket", f"{name}_sum", f"{name}_count"} & asked}
+    assert idle <= ELSEWHERE, f"nobody looks at {sorted(idle - ELSEWHERE)}"
+
+
+# Read by people with a question, or beside another: not worth a panel of their own.
+ELSEWHERE = {
+    "five_optimizer_sample_reuse_ratio",  # the dashboards measure it over all optimizers
+}
