@@ -131,4 +131,6 @@ def test_the_post_renderer_gives_what_the_overlay_gives(tree: Path, build: Build
         if kind == "Deployment" and name == "five-rollout":
             assert kinds[kind, name]["spec"]["template"]["spec"] == spot[kind, name]["spec"]["template"]["spec"]
     refused = subprocess.run([*command, "--post-renderer-args", "spots"], env=env, text=True, capture_output=True)
-    assert refused.returncode != 0 and "there is no component 'spots'" in refused.stderr
+    assert refused.returncode != 0
+    if renderer.endswith(".sh"):  # helm 4 keeps to itself what a plugin says
+        assert "there is no component 'spots'" in refused.stderr
