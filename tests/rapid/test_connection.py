@@ -92,6 +92,15 @@ def test_an_embedded_redis_needs_none(redis_server: RunningRedis, monkeypatch: p
     assert connect(redis_server.url, CONFIG).ping()
 
 
+def test_asking_often_uses_nothing_up() -> None:
+    """A service that waits for its Redis asks many times before there is one."""
+    url = "unix:///nowhere/redis.sock"
+    client = connect(url, CONFIG)
+    for _ in range(300):
+        with pytest.raises(StoreUnreachable, match="No such file"):
+            require_reachable(client, url, "state")
+
+
 def test_tls_is_checked_against_the_authority(redis_server: RunningRedis, certificates: Path) -> None:
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificates / "server.pem", certificates / "server.key")

@@ -73,7 +73,7 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
     not take the password."""
     try:
         pool: Any = client.connection_pool
-        connection = pool.make_connection()
+        connection = pool.connection_class(**pool.connection_kwargs)  # the pool counts those that it makes
         connection.retry = Retry(NoBackoff(), 0)
         try:
             connection.connect()

