@@ -67,7 +67,10 @@ test: {{ concat (list "controller" "inference" "optimizer" "opponents") $games $
 {{- end }}
 {{- end }}
 
-{{/* Whether a component reads or writes blobs. Call with the component; "true" or empty. */}}
+{{/*
+Whether a component reads or writes blobs; the controller shows what an archived version says of itself. Call with the
+component; "true" or empty.
+*/}}
 {{- define "five.network.usesBlobs" -}}
 {{- if has . (list "inference" "optimizer" "controller" "evaluator") }}true{{ end -}}
 {{- end }}

@@ -1,8 +1,9 @@
 """Renders the chart as helm does, each set of values once."""
 
 import functools
+import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,16 @@ class Values:
 
 
 def value_files() -> list[Values]:
-    """The defaults, each values file that the chart is delivered with, and each variant that only the tests use."""
-    files = [*sorted(CHART.glob("values-*.yaml")), *sorted((CHART / "ci").glob("*.yaml"))]
-    return [Values("defaults"), *(Values(str(f.relative_to(CHART)), (str(f),)) for f in files)]
+    """The defaults, each values file that the chart is delivered with, and each variant that only the tests use.
+
+    A values file that is meant to go over another says so in the command at its head.
+    """
+    found = [Values("defaults")]
+    for file in [*sorted(CHART.glob("values-*.yaml")), *sorted((CHART / "ci").glob("*.yaml"))]:
+        head = re.findall(r"-f (charts/\S+\.yaml)", file.read_text())
+        assert not head or head[-1] == str(file.relative_to(ROOT)), f"{file}: its command does not end with itself"
+        found.append(Values(str(file.relative_to(CHART)), tuple(str(ROOT / f) for f in head) or (str(file),)))
+    return found
 
 
 def variants() -> list[Values]:
@@ -58,7 +66,7 @@ def run(helm: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         env={"HOME": str(nowhere), "KUBECONFIG": "/dev/null", "PATH": "/usr/bin:/bin"})
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def text(values: Values, helm: str = "helm4") -> str:
     """What `helm template` writes. Raises AssertionError with helm's words when it refuses, or warns."""
     done = run(helm, "template", RELEASE, CHART, "--namespace", NAMESPACE, *values.arguments())
@@ -67,9 +75,9 @@ def text(values: Values, helm: str = "helm4") -> str:
     return done.stdout
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _objects(values: Values, helm: str) -> tuple[Object, ...]:
-    return tuple(o for o in yaml.load_all(text(values, helm), Loader=yaml.CSafeLoader) if o)  # noqa: S506
+    return tuple(o for o in yaml.load_all(text(values, helm), Loader=yaml.CSafeLoader) if o)
 
 
 def objects(values: Values, kind: str = "", helm: str = "helm4") -> list[Object]:
@@ -92,7 +100,7 @@ def refusal(values: Values, helm: str = "helm4") -> str:
     return done.stderr
 
 
-def pods(found: Sequence[Object]) -> Iterator[tuple[str, Object, Object]]:
+def pods(found: Iterable[Object]) -> Iterator[tuple[str, Object, Object]]:
     """Name, metadata and spec of every pod and pod template."""
     for o in found:
         if o["kind"] == "Pod":

@@ -60,14 +60,14 @@ def test_nothing_is_left_behind_by_templates(values: Values) -> None:
     assert "\t" not in rendered
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def definitions(version: str) -> Any:
     """The version's types, with an index made once: what kubernetes-validate does for each object anew."""
     contents = utils.schema_contents(f"kubernetes-json-schema/{folder(version)}/_definitions.json", version)
     return referencing.Resource.from_contents(contents) @ referencing.Registry()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def folder(version: str) -> str:
     """Of the strict schemas: they refuse fields that are not known."""
     exact = [v for v in utils.all_versions() if utils.major_minor(v) == version]
@@ -75,7 +75,7 @@ def folder(version: str) -> str:
     return f"v{exact[-1]}-local-strict"
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def validator(version: str, api: str, kind: str) -> Any:
     """Raises FileNotFoundError for a kind that this Kubernetes does not serve."""
     group = api.partition("/")[0].partition(".")[0] + "-" + api.partition("/")[2] if "/" in api else api

@@ -13,7 +13,7 @@ from run.load import load
 def targets(config):
     """Every address that the run's services are dialled at."""
     services = config.services
-    found = [*services.inference.addresses, *getattr(services.inference, "past_addresses", []), services.opponents.address]
+    found = [*services.inference.addresses, *services.inference.past_addresses, services.opponents.address]
     found += [services.optimizer.address(rank) for rank in range(services.optimizer.optimizers)]
     if services.rollout.environment == "remote":
         found += services.dota_env.addresses

@@ -1,0 +1,88 @@
+"""What the Prometheus operator and Grafana's sidecar are given."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from tests.charts.rendering import CHART, Values, containers, find, matches, objects, pods
+
+DEFAULTS = Values("defaults")
+ON = ("monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",
+      "monitoring.dashboards.enabled=true")
+MONITORED = Values("monitored", sets=ON)
+WIDE = Values("monitored, several pages a pod", sets=(
+    *ON, "dotaEnv.perRollout=2", "run.preset=gpu-node", "optimizer.gpu.count=4"))
+APART = Values("monitored, games apart", sets=(*ON, "dotaEnv.placement=deployment"))
+
+
+def test_nothing_of_it_by_default() -> None:
+    kinds = {o["kind"] for o in objects(DEFAULTS)}
+    assert not kinds & {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
+
+
+def test_every_page_is_scraped_once() -> None:
+    for values in (MONITORED, WIDE, APART):
+        pages = [(name, p["containerPort"]) for name, _, spec in pods(objects(values)) for c in containers(spec)
+                 for p in c.get("ports", []) if "metrics" in p["name"]]
+        scraped = []
+        services = find_all(values, "ServiceMonitor")["spec"]
+        for service in objects(values, "Service"):
+            if not matches(services["selector"], service["metadata"]["labels"]):
+                continue
+            targets = {p["targetPort"] for p in service["spec"]["ports"]
+                       if p["name"] in [e["port"] for e in services["endpoints"]]}
+            scraped += [(name, p["containerPort"]) for name, meta, spec in pods(objects(values))
+                        if matches({"matchLabels": service["spec"]["selector"]}, meta["labels"])
+                        for c in containers(spec) for p in c.get("ports", []) if p["name"] in targets]
+        by_pod = find_all(values, "PodMonitor")["spec"]
+        wanted = [e["port"] for e in by_pod["podMetricsEndpoints"]]
+        scraped += [(name, p["containerPort"]) for name, meta, spec in pods(objects(values))
+                    if matches(by_pod["selector"], meta["labels"])
+                    for c in containers(spec) for p in c.get("ports", []) if p["name"] in wanted]
+        assert sorted(scraped) == sorted(pages), values.name
+        assert len(pages) == len(set(pages)) >= 6
+
+
+def find_all(values: Values, kind: str) -> dict:  # type: ignore[type-arg]
+    (found,) = objects(values, kind)
+    return found
+
+
+def test_the_rules_are_the_file_and_prometheus_takes_them(tmp_path: Path) -> None:
+    source = CHART / "files/rules.yaml"
+    rendered = find_all(MONITORED, "PrometheusRule")["spec"]
+    assert rendered == yaml.safe_load(source.read_text())
+    promtool = shutil.which("promtool")
+    assert promtool, "promtool is missing: apt-get install prometheus"
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump(rendered))
+    done = subprocess.run([promtool, "check", "rules", path], capture_output=True, text=True)
+    assert done.returncode == 0 and "SUCCESS" in done.stdout, done.stdout + done.stderr
+
+
+def test_dashboards_are_config_maps_that_the_sidecar_finds() -> None:
+    files = {f.name: f for f in (CHART / "dashboards").glob("*.json")}
+    assert files
+    found = [o for o in objects(MONITORED, "ConfigMap") if o["metadata"]["labels"].get("grafana_dashboard") == "1"]
+    assert {name for o in found for name in o["data"]} == set(files)
+    for o in found:
+        ((name, text),) = o["data"].items()
+        assert len(text.encode()) < 1 << 20, "a ConfigMap may not exceed 1 MiB"
+        assert json.loads(text) == json.loads(files[name].read_text())
+
+
+def test_labels_and_namespaces_are_by_value() -> None:
+    values = Values("labelled", sets=(*ON, "monitoring.serviceMonitor.labels.release=prom",
+                                      "monitoring.prometheusRule.labels.release=prom",
+                                      "monitoring.dashboards.namespace=grafana",
+                                      "monitoring.dashboards.annotations.folder=Five",
+                                      "monitoring.serviceMonitor.interval=30s"))
+    for kind in ("ServiceMonitor", "PodMonitor", "PrometheusRule"):
+        assert find_all(values, kind)["metadata"]["labels"]["release"] == "prom"
+    assert find_all(values, "ServiceMonitor")["spec"]["endpoints"][0]["interval"] == "30s"
+    boards = [o for o in objects(values, "ConfigMap") if "grafana_dashboard" in o["metadata"]["labels"]]
+    assert all(o["metadata"]["namespace"] == "grafana" and o["metadata"]["annotations"] == {"folder": "Five"}
+               for o in boards)

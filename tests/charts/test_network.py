@@ -1,0 +1,188 @@
+"""Who may talk to whom: the policies allow what the services do, and nothing else."""
+
+import re
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+
+import pytest
+import yaml
+
+from run.config import RunConfig
+from run.load import load
+from tests.charts.rendering import ROOT, Object, Values, containers, matches, objects, pods, run_config
+
+Edge = tuple[str, str, int]  # caller, called, port
+COMPONENT = "app.kubernetes.io/component"
+SERVICES = ("rollout", "inference", "optimizer", "opponents", "evaluator", "controller", "dota-env")
+ANY_PORT = 0
+
+
+def services_of(config: RunConfig) -> list[str]:
+    """Every address in the configuration at which one service calls another."""
+    services = config.services
+    found = [*services.inference.addresses, *services.inference.past_addresses, *services.dota_env.addresses,
+             services.opponents.address]
+    found += [services.optimizer.address(rank) for rank in range(services.optimizer.optimizers)]
+    return found + ([services.evaluator.address] if services.evaluator.enabled else [])
+
+
+def called_in_code(component: str) -> set[str]:
+    """Of whose sections of the configuration a service's own code takes addresses."""
+    found: set[str] = set()
+    for file in (ROOT / "services" / component.replace("-", "_")).glob("*.py"):
+        found |= set(re.findall(r"\.services\.(inference|optimizer|opponents|dota_env|evaluator)\b", file.read_text()))
+    return {name.replace("_", "-") for name in found} - {component}
+
+
+def host_port(url: str) -> tuple[str, int]:
+    host, _, port = url.partition("://")[2].partition("/")[0].rpartition(":")
+    return host, int(port)
+
+
+def wanted(values: Values, folder: Path) -> set[Edge]:
+    """The calls between pods, derived from the services' code, the configuration they read, and where pods run."""
+    path = folder / "run.yaml"
+    path.write_text(run_config(values))
+    config = load(path)
+    services = config.services
+    addresses = {"inference": [*services.inference.addresses, *services.inference.past_addresses], "opponents": [services.opponents.address],
+                 "optimizer": [services.optimizer.address(r) for r in range(services.optimizer.optimizers)],
+                 "dota-env": [a for a in services.dota_env.addresses if not a.startswith("127.0.0.1")]}
+    present = {meta["labels"][COMPONENT] for _, meta, _ in pods(objects(values))}
+    stores = [host_port(url) for url in (config.store.state_url, config.store.params_url)]
+    inside = [(host.removeprefix("five-"), port) for host, port in stores if host.startswith("five-")]
+    edges: set[Edge] = set()
+    for component in present & set(SERVICES):
+        edges |= {(component, called, int(a.rpartition(":")[2])) for called in called_in_code(component)
+                  for a in addresses.get(called, [])}
+        # rapid.service connects every service to both stores before anything else.
+        edges |= {(component, store, port) for store, port in inside}
+    edges.add(("optimizer", "optimizer", ANY_PORT))
+    if "test" in present:
+        edges |= {("test", "controller", services.controller.port), *(("test", store, port) for store, port in inside)}
+        edges |= {("test", called, int(a.rpartition(":")[2])) for called in addresses for a in addresses[called]}
+        if services.evaluator.enabled:
+            edges.add(("test", "evaluator", int(services.evaluator.address.rpartition(":")[2])))
+    return edges
+
+
+def policies(values: Values) -> dict[str, Object]:
+    """By component; the default denial under ''."""
+    return {p["spec"]["podSelector"]["matchLabels"].get(COMPONENT, ""): p["spec"]
+            for p in objects(values, "NetworkPolicy")}
+
+
+def peers(rule: Object, side: str, components: set[str]) -> set[str]:
+    """Components of the release that a rule's peers take."""
+    labels = {c: {"app.kubernetes.io/name": "five", "app.kubernetes.io/instance": "five", COMPONENT: c}
+              for c in components}
+    return {c for peer in rule.get(side, []) if "podSelector" in peer and "namespaceSelector" not in peer
+            for c in components if matches(peer["podSelector"], labels[c])}
+
+
+def allowed(values: Values, side: str) -> set[Edge]:
+    """Edges that the egress rules (side "to") or the ingress rules ("from") allow."""
+    found = policies(values)
+    components = set(found) - {""}
+    edges = set()
+    for component, spec in found.items():
+        for rule in spec.get({"to": "egress", "from": "ingress"}[side]) or []:
+            ports = [p["port"] for p in rule.get("ports", [{"port": ANY_PORT}])]
+            for peer, port in product(peers(rule, side, components), ports):
+                edges.add((component, peer, port) if side == "to" else (peer, component, port))
+    return edges
+
+
+def with_policies(values: Values) -> None:
+    if not objects(values, "NetworkPolicy"):
+        pytest.skip("policies are off in these values")
+
+
+def test_the_policies_are_the_service_graph(values: Values, tmp_path: Path) -> None:
+    with_policies(values)
+    expected = wanted(values, tmp_path)
+    assert allowed(values, "to") == expected
+    assert allowed(values, "from") == expected
+
+
+def test_the_code_is_read_right() -> None:
+    """What the graph above is derived from, in words."""
+    assert called_in_code("rollout") == {"inference", "optimizer", "opponents", "dota-env"}
+    assert called_in_code("evaluator") == {"inference"}
+    assert not any(called_in_code(c) for c in ("inference", "opponents", "controller", "dota-env", "optimizer"))
+
+
+def test_every_pod_is_denied_first_and_has_its_own_policy(values: Values) -> None:
+    with_policies(values)
+    found = policies(values)
+    assert found[""] == {"podSelector": found[""]["podSelector"], "policyTypes": ["Ingress", "Egress"]}
+    for name, meta, _ in pods(objects(values)):
+        assert matches(found[""]["podSelector"], meta["labels"]), name
+        assert meta["labels"][COMPONENT] in found, name
+    for component, spec in found.items():
+        assert spec["policyTypes"] == ["Ingress", "Egress"]
+        if component:
+            assert any(matches(spec["podSelector"], meta["labels"]) for _, meta, _ in pods(objects(values))), component
+
+
+def test_whoever_calls_by_name_may_ask_for_names(values: Values) -> None:
+    with_policies(values)
+    for component, spec in policies(values).items():
+        dns = [r for r in spec.get("egress") or [] if {"port": 53, "protocol": "UDP"} in r.get("ports", [])]
+        assert bool(dns) is (component not in ("", "redis-state", "redis-params")), component
+
+
+def test_prometheus_reaches_every_page_and_nothing_else(values: Values) -> None:
+    with_policies(values)
+    pages: dict[str, set[int]] = defaultdict(set)
+    for _, meta, spec in pods(objects(values)):
+        pages[meta["labels"][COMPONENT]] |= {p["containerPort"] for c in containers(spec) for p in c.get("ports", [])
+                                            if "metrics" in p["name"]}
+    for component, spec in policies(values).items():
+        ports = {p["port"] for r in spec.get("ingress") or [] for peer in r["from"] if "namespaceSelector" in peer
+                 and peer.get("podSelector", {}).get("matchLabels") == {"app.kubernetes.io/name": "prometheus"}
+                 for p in r["ports"]}
+        assert ports == pages.get(component, set()), component
+
+
+def egress_without_pods(values: Values, component: str) -> list[Object]:
+    return [r for r in policies(values)[component]["egress"]
+            if not any("podSelector" in peer for peer in r.get("to", [{}]))]
+
+
+def test_only_the_autoscaler_reaches_the_kubernetes_api() -> None:
+    values = Values("autoscaler", sets=("autoscaling.mode=controller",))
+    assert [p["port"] for p in egress_without_pods(values, "controller")[0]["ports"]] == [443, 6443]
+    assert not egress_without_pods(values, "rollout")
+    assert not egress_without_pods(Values("defaults"), "controller")
+    narrow = Values("narrow", sets=("autoscaling.mode=controller", "networkPolicy.kubernetesApiCidrs={10.0.0.1/32}"))
+    assert egress_without_pods(narrow, "controller")[0]["to"] == [{"ipBlock": {"cidr": "10.0.0.1/32"}}]
+
+
+def test_the_object_store_is_reached_by_those_who_read_or_write_there() -> None:
+    values = Values("s3", sets=("blobs.url=s3://bucket/five",))
+    reach = {c for c in policies(values) if c and c in SERVICES and egress_without_pods(values, c)}
+    mounted = {meta["labels"][COMPONENT] for _, meta, spec in pods(objects(Values("defaults")))
+              if any("persistentVolumeClaim" in v for v in spec.get("volumes", []))}
+    assert mounted == {"inference", "optimizer", "evaluator"}
+    assert reach == {*mounted, "controller"}, "it shows what an archived version says of itself"
+
+
+def test_redis_outside_the_release_is_reached_at_its_port() -> None:
+    values = Values("outside", sets=("redis.state.external.host=a.example", "redis.state.external.port=6380"))
+    for component in ("rollout", "inference", "optimizer", "opponents", "evaluator", "controller"):
+        assert [{"port": 6380, "protocol": "TCP"}] in [r["ports"] for r in egress_without_pods(values, component)]
+    assert "redis-state" not in policies(values) and "redis-params" in policies(values)
+
+
+def test_the_controller_is_open_to_whom_the_values_name(tmp_path: Path) -> None:
+    def strangers(values: Values) -> list[Object]:
+        return [p for r in policies(values)["controller"]["ingress"] if {"port": 8080, "protocol": "TCP"} in r["ports"]
+                for p in r["from"] if "namespaceSelector" in p]
+
+    assert not strangers(Values("defaults"))
+    file = tmp_path / "values.yaml"
+    gateway = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "gateway"}}}
+    file.write_text(yaml.safe_dump({"networkPolicy": {"controllerFrom": [gateway]}}))
+    assert strangers(Values("open", (str(file),))) == [gateway]

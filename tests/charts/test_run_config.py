@@ -1,0 +1,120 @@
+"""The configuration that the chart writes is one that the services read, and it is right about the chart's objects."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from run.config import RunConfig
+from run.load import load
+from tests.charts.rendering import CHART, NAMESPACE, RELEASE, Object, Values, find, objects, pods, run_config
+from tests.charts.test_network import services_of
+
+DEFAULTS = Values("defaults")
+
+
+def loaded(values: Values, folder: Path) -> RunConfig:
+    """The configuration, by the code that the services start with."""
+    path = folder / "run.yaml"
+    path.write_text(run_config(values))
+    return load(path)
+
+
+def test_every_rendered_configuration_loads(values: Values, tmp_path: Path) -> None:
+    config = loaded(values, tmp_path)
+    assert config.name == RELEASE
+    assert config.rpc.listen_host == "0.0.0.0" and config.telemetry.metrics_host == "0.0.0.0"
+    assert config.rpc.require_token and config.services.controller.auth
+    # Sidecars are on the pod's own loop; every other address is a Service of the release at a port of it.
+    ports = {s["metadata"]["name"]: {p["port"] for p in s["spec"]["ports"]} for s in objects(values, "Service")}
+    for address in services_of(config):
+        host, _, port = address.rpartition(":")
+        if host != "127.0.0.1":
+            service = host.removesuffix(f".{NAMESPACE}.svc").rpartition(".")[2]
+            assert service in ports, address
+            assert int(port) in ports[service] or service == "five-optimizer", address
+    for url in (config.store.state_url, config.store.params_url):
+        assert "@" not in url, "passwords come from the environment"
+
+
+def test_optimizers_are_one_for_each_address_and_pod(values: Values, tmp_path: Path) -> None:
+    settings = loaded(values, tmp_path).services.optimizer
+    spec = find(values, "StatefulSet", "optimizer")["spec"]
+    (container,) = spec["template"]["spec"]["containers"]
+    assert settings.optimizers == spec["replicas"] * settings.ranks_per_node
+    doors = {settings.address(rank) for rank in range(settings.optimizers)}
+    assert len(doors) == settings.optimizers
+    listening = {p["containerPort"] for p in container["ports"]}
+    assert {int(d.rpartition(":")[2]) for d in doors} <= listening
+    pods = {f"five-optimizer-{i}" for i in range(spec["replicas"])}
+    assert {d.partition(".")[0] for d in doors} == pods
+    arguments = container["args"]
+    if settings.optimizers > 1:
+        assert f"--nnodes={spec['replicas']}" in arguments
+        assert f"--nproc-per-node={settings.ranks_per_node}" in arguments
+        assert {"name": "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "value": "1"} in container["env"]
+        assert 29400 in listening
+    else:
+        assert not any("rdzv" in a for a in arguments)
+
+
+def test_devices_follow_gpus(values: Values, tmp_path: Path) -> None:
+    config = loaded(values, tmp_path)
+    optimizer = find(values, "StatefulSet", "optimizer")["spec"]["template"]["spec"]["containers"][0]
+    assert (config.services.optimizer.device == "cuda") is ("nvidia.com/gpu" in optimizer["resources"]["limits"])
+    inference = find(values, "Deployment", "inference")["spec"]["template"]["spec"]["containers"][0]
+    assert (config.services.inference.device == "cuda") is ("nvidia.com/gpu" in inference["resources"]["limits"])
+
+
+def test_overrides_reach_the_configuration(tmp_path: Path) -> None:
+    values = Values("overrides", sets=("run.name=first", "run.preset=laptop-5v5", "run.overrides.seed=11",
+                                       "run.overrides.learning.batch_samples=16"))
+    config = loaded(values, tmp_path)
+    assert (config.name, config.seed, config.learning.batch_samples) == ("first", 11, 16)
+    assert config.game.heroes_per_team == 5, "the preset's"
+
+
+def test_pods_end_after_their_service_has_drained(values: Values, tmp_path: Path) -> None:
+    grace = loaded(values, tmp_path).lifecycle.grace_seconds
+    for name, _, spec in pods(objects(values)):
+        if name.startswith(("Deployment/", "StatefulSet/")) and "redis" not in name:
+            assert spec["terminationGracePeriodSeconds"] > grace, name
+
+
+def test_files_are_where_the_configuration_says(values: Values, tmp_path: Path) -> None:
+    """Certificates and authorities that are named are mounted in every container that reads the configuration."""
+    config = loaded(values, tmp_path)
+    named = [config.store.tls_authority] if config.store.tls_authority else []
+    if config.rpc.tls:
+        named += [config.rpc.tls.authority, config.rpc.tls.certificate, config.rpc.tls.key]
+    for name, _, spec in pods(objects(values)):
+        volumes = {v["name"]: v for v in spec.get("volumes", [])}
+        for c in spec["containers"]:
+            mounts = {m["mountPath"]: m["name"] for m in c["volumeMounts"]}
+            if "/etc/five/run.yaml" not in mounts:
+                continue
+            for path in named:
+                where, _, key = path.rpartition("/")
+                assert where in mounts, (name, c["name"], path)
+                items = volumes[mounts[where]]["secret"].get("items")
+                assert items is None or key in [i["path"] for i in items]
+
+
+def memory_of(o: Object) -> int:
+    """redis.conf's maxmemory in bytes."""
+    line = next(li for li in o["data"]["redis.conf"].splitlines() if li.startswith("maxmemory "))
+    number = line.split()[1].lower()
+    return int(number[:-2]) << {"kb": 10, "mb": 20, "gb": 30}[number[-2:]]
+
+
+def test_redis_of_parameters_holds_the_versions_and_those_being_written(values: Values, tmp_path: Path) -> None:
+    if not any(o["metadata"]["name"] == "five-redis-params" for o in objects(values, "ConfigMap")):
+        pytest.skip("it is outside the release")
+    config = loaded(values, tmp_path)
+    facts = yaml.safe_load((CHART / "files/presets.yaml").read_text())
+    preset = yaml.safe_load(run_config(values))["preset"]
+    memory = memory_of(find(values, "ConfigMap", "redis-params"))
+    assert memory >= (config.store.keep_versions + 1) * facts[preset]["parameter_bytes"]
+    (container,) = find(values, "Deployment", "redis-params")["spec"]["template"]["spec"]["containers"]
+    limit = container["resources"]["limits"]["memory"]
+    assert int(limit.removesuffix("Mi")) << 20 > memory

@@ -1,0 +1,108 @@
+"""Certificates cover every name that is dialled, by the rules that gRPC and Redis clients check them with."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import grpc
+import pytest
+
+from rapid.config import RpcConfig, TlsConfig
+from rapid.rpc.health import is_serving
+from rapid.rpc.server import serve
+from run.load import load
+from tests.charts.rendering import NAMESPACE, Values, find, objects, pods, run_config
+from tests.charts.test_network import host_port, services_of
+
+CERT_MANAGER = ("tls.grpc.enabled=true", "tls.redis.enabled=true", "tls.certManager.issuerRef.name=ca")
+ISSUED = Values("tls", sets=CERT_MANAGER)
+ISSUED_REMOTE = Values("tls, games apart", sets=(*CERT_MANAGER, "dotaEnv.placement=deployment", "optimizer.replicas=2",
+                                                 "inference.pools.past.serves=past"))
+
+
+def covers(name: str, host: str) -> bool:
+    """gRPC's rule: a wildcard is a whole first label, above at least two others."""
+    if not name.startswith("*."):
+        return name == host
+    first, _, rest = host.partition(".")
+    return bool(first) and rest == name[2:] and "." in rest.rstrip(".")
+
+
+@pytest.mark.parametrize("values", [ISSUED, ISSUED_REMOTE], ids=lambda v: v.name)
+def test_every_address_is_in_the_certificate(values: Values, tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(run_config(values))
+    config = load(path)
+    certificate = find(values, "Certificate", "grpc")["spec"]
+    for address in services_of(config):
+        host = address.rpartition(":")[0]
+        assert any(covers(n, host) for n in (*certificate["dnsNames"], *certificate["ipAddresses"])), host
+    names = find(values, "Certificate", "redis")["spec"]["dnsNames"]
+    for url in (config.store.state_url, config.store.params_url):
+        assert url.startswith("rediss://") and host_port(url)[0] in names
+
+
+def test_certificates_are_of_the_issuer_and_for_the_secrets_that_are_mounted() -> None:
+    for name, secret in (("grpc", "five-grpc-tls"), ("redis", "five-redis-tls")):
+        spec = find(ISSUED, "Certificate", name)["spec"]
+        assert spec["secretName"] == secret
+        assert spec["issuerRef"] == {"name": "ca", "kind": "Issuer", "group": "cert-manager.io"}
+        assert any(v.get("secret", {}).get("secretName") == secret for _, _, s in pods(objects(ISSUED))
+                   for v in s["volumes"])
+
+
+def test_a_given_secret_takes_the_certificates_place() -> None:
+    values = Values("given", sets=("tls.grpc.enabled=true", "tls.grpc.existingSecret=ours", "tls.redis.enabled=true",
+                                   "tls.redis.existingSecret=ours-redis"))
+    assert not objects(values, "Certificate")
+    used = {v["secret"]["secretName"] for _, _, s in pods(objects(values)) for v in s["volumes"] if "secret" in v}
+    assert used == {"ours", "ours-redis"}
+
+
+def test_redis_serves_tls_alone() -> None:
+    for role in ("state", "params"):
+        lines = find(ISSUED, "ConfigMap", f"redis-{role}")["data"]["redis.conf"].splitlines()
+        assert "port 0" in lines and "tls-port 6379" in lines
+        assert "port 6379" in find(Values("defaults"), "ConfigMap", f"redis-{role}")["data"]["redis.conf"].splitlines()
+
+
+def test_an_external_redis_is_trusted_by_a_given_authority_or_by_the_images() -> None:
+    outside = ("redis.state.external.host=a", "redis.params.external.host=b", "tls.redis.enabled=true")
+    known = Values("known authority", sets=outside)
+    assert "tls_authority" not in run_config(known) and "rediss://a:6379/0" in run_config(known)
+    given = Values("given authority", sets=(*outside, "tls.redis.existingSecret=ca-of-redis"))
+    assert "tls_authority: /etc/five/redis-tls/ca.crt" in run_config(given)
+    assert not objects(known, "Certificate") and not objects(given, "Certificate")
+
+
+def certificate(folder: Path, names: list[str]) -> TlsConfig:
+    """A certificate of an authority of its own, with these names, by openssl."""
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=ca", "-days", "1")
+    openssl("req", *key, "-keyout", "tls.key", "-out", "tls.csr", "-subj", "/CN=five")
+    (folder / "names").write_text("subjectAltName=" + ",".join(f"DNS:{n}" for n in names))
+    openssl("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1",
+            "-extfile", "names", "-out", "tls.crt")
+    return TlsConfig(authority=str(folder / "ca.crt"), certificate=str(folder / "tls.crt"), key=str(folder / "tls.key"))
+
+
+def test_grpc_takes_the_wildcard_for_an_optimizers_pod(tmp_path: Path) -> None:
+    """A real handshake under the name of a pod, with the names of the rendered certificate."""
+    tls = certificate(tmp_path, find(ISSUED, "Certificate", "grpc")["spec"]["dnsNames"])
+    pod = f"five-optimizer-1.five-optimizer.{NAMESPACE}.svc"
+
+    async def answers(name: str) -> bool:
+        server = await serve("127.0.0.1:0", [], RpcConfig(require_token=False, tls=tls))
+        try:
+            asked = RpcConfig(require_token=False, tls=TlsConfig(authority=tls.authority, server_name=name))
+            return await asyncio.to_thread(is_serving, f"127.0.0.1:{server.port}", asked, "", 3.0)
+        finally:
+            await server.stop(0)
+
+    assert asyncio.run(answers(pod))
+    assert asyncio.run(answers("five-inference"))
+    assert not asyncio.run(answers("five-optimizer-1.five-optimizer")), "the short name is what no wildcard covers"
+    assert grpc.__version__
