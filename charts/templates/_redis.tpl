@@ -79,7 +79,7 @@ middle of (store.grace_seconds), and for every reader the chunks on their way to
 {{- $unit := get (dict "kb" 1 "mb" 1024 "gb" 1048576) (regexFind "[a-z]+$" $maxmemory) }}
 {{- $memory := printf "%dMi" (add (div (mul $number $unit 5) 4096) 64) -}}
 requests:
-  cpu: {{ .Values.redis.params.cpuRequest }}
+  cpu: {{ .Values.redis.params.cpuRequest | quote }}
   memory: {{ $memory }}
 limits:
   cpu: {{ .Values.redis.params.cpuLimit | quote }}
