@@ -109,6 +109,18 @@ async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> No
     resumed.join()
 
 
+def test_a_service_may_outlive_its_run(state: RunState) -> None:
+    life = Lifecycle(5.0)
+    life.watch(state, 0.02, ends_with_run=False)
+    state.transition("stopping", "t")
+    eventually(lambda: life.status is Status.STOPPING)
+    assert not life.draining and not life.active
+    state.transition("starting", "t")
+    state.transition("running", "t")
+    eventually(lambda: life.active)
+    life.close()
+
+
 def test_an_absent_store_leaves_the_status_as_it_was(state: RunState) -> None:
     life = Lifecycle(5.0)
     state.transition("running", "t")
