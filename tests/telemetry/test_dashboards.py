@@ -1,12 +1,13 @@
 """The dashboards in the chart are those that the code makes, and can be read."""
 
+import re
 from typing import Any
 
 import pytest
 
 from cli.dashboards.catalogue import BOARDS
 from cli.dashboards.frame import Board
-from tests.telemetry.expressions import DASHBOARDS, dashboards, panels
+from tests.telemetry.expressions import DASHBOARDS, ROOT, dashboards, panels
 
 NAMES = [board.name for board in BOARDS]
 
@@ -35,6 +36,15 @@ def test_a_dashboard_is_whole(board: Board) -> None:
             assert target["datasource"]["uid"] == "${datasource}"
             assert 'run=~"$run"' in target["expr"], f"{panel['title']} mixes runs"
             assert 'namespace=~"$namespace"' in target["expr"]
+
+
+def test_the_handbook_speaks_of_panels_that_there_are() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    part = page[page.index("\n## Read the dashboards"):page.index("\n## Alerts")]
+    named = set(re.findall(r"\*\*(.+?)\*\*", part))
+    titles = {panel["title"] for made in dashboards().values() for panel in panels(made)}
+    assert named and named <= titles, f"no panel is called {sorted(named - titles)}"
+    assert {p["title"] for p in panels(dashboards()["data-quality"])} <= named, "a panel is not explained"
 
 
 def overlaps(made: dict[str, Any]) -> list[tuple[str, str]]:

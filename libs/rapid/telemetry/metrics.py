@@ -133,6 +133,8 @@ ProcessCollector(registry=REGISTRY)
 PROCESS_INFO = gauge("process", "started", "info", "Always 1; says which run and service instance the page is of.",
                      ("run", "kind", "id"))
 LOGGED = counter("process", "log_records", "Log records by level, warnings and worse.", ("level",))
+for _level in ("warning", "error"):
+    LOGGED.labels(_level)  # a series that begins with its first event has no rate before the second
 
 
 def identify(run: str, kind: str, identity: str) -> None:

@@ -1,0 +1,89 @@
+"""A real run under a real Prometheus: every panel of every dashboard shows something, and no alert is false."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import httpx
+import pytest
+
+from cli.dashboards.catalogue import BOARDS
+from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from tests.e2e.running import Run, eventually
+from tests.telemetry.expressions import FOREIGN, dashboards, filled, panels, rules, used
+from tests.telemetry.watching import Watch
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+KINDS = {"controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout"}
+# A short run: every second game against a past version, games in servers of their own, a rating every few games.
+OVERRIDES = ("services.rollout.environment=remote", "league.past_opponent_share=0.5",
+             "services.evaluator.share_scripted=0.5", "services.evaluator.idle_seconds=0.02")
+# The embedded Redis has no memory limit to show.
+ABSENT = {"system: Memory B"}
+# What a run of a minute with two gradient steps a version may really be.
+PLAUSIBLE = {"FiveStale", "FiveReuseHigh", "FiveReuseLow", "FiveSegmentsRefused", "FiveOptimizersWaiting",
+             "FiveBufferStarving"}
+
+
+def autoscaling() -> set[str]:
+    """Titles of the panels that need a cluster."""
+    return {panel.build().title or "" for board in BOARDS for row in board.rows if row.cluster for panel in row.panels}
+
+
+def expressions(run: str) -> dict[str, str]:
+    """Every query of every panel that a local run can answer."""
+    return {f"{name}: {panel['title']} {target['refId']}": filled(target["expr"], run, interval="20s")
+            for name, board in dashboards().items() for panel in panels(board) for target in panel["targets"]
+            if panel["title"] not in autoscaling()}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    run = Run(tmp_path)
+    yield run
+    run.destroy()
+
+
+@pytest.fixture
+def watch(prometheus: str, run: Run, tmp_path: Path) -> Iterator[Watch]:
+    run.start_new(*OVERRIDES)
+    run.wait_version(1)
+    watch = Watch(prometheus, run, tmp_path)
+    yield watch
+    watch.end()
+
+
+def call_without_token(run: Run) -> None:
+    """A call that is refused, for the panel of calls that failed."""
+    with grpc.insecure_channel(run.config.services.inference.addresses[0]) as channel:
+        stub = inference_pb2_grpc.InferenceServiceStub(channel)  # type: ignore[no-untyped-call]
+        with pytest.raises(grpc.RpcError) as refused:
+            stub.GetModel(inference_pb2.GetModelRequest(), timeout=10)
+    assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_dashboards_and_alerts_of_a_real_run(run: Run, watch: Watch, promtool: str) -> None:
+    pages = eventually(lambda: (found := watch.follow()).keys() >= KINDS and found, 60, "all services live")
+    call_without_token(run)
+    for kind, address in pages.items():
+        text = httpx.get(f"http://{address}/metrics", timeout=10).content
+        checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, timeout=60)
+        assert checked.returncode == 0, f"{kind}: {(checked.stdout + checked.stderr).decode()}"
+
+    wanted = expressions(run.folder.name)
+    assert len(wanted) > 150
+    missing = set(watch.missing(wanted, 150)) - ABSENT
+    assert not missing, f"without data: {sorted(missing)}\n{run.logs()}"
+    assert not watch.values(f'five_process_started_info{{run!="{run.folder.name}"}}')
+
+    # What the alerts ask for is there: none is silent only because nobody shows its metrics.
+    asked = {u.metric for rule in rules() for u in used(rule["expr"])}
+    asked -= {metric for metric in asked if "autoscaler" in metric} | (FOREIGN.keys() - {"up"})
+    assert watch.missing({metric: f"count({metric})" for metric in asked}, 20) == []
+    broken = [rule for group in watch.ask("rules")["groups"] for rule in group["rules"] if rule.get("lastError")]
+    assert broken == []
+    alerts = watch.ask("alerts")["alerts"]
+    assert {a["labels"]["alertname"] for a in alerts if a["state"] == "firing"} == set()
+    assert {a["labels"]["alertname"] for a in alerts} <= PLAUSIBLE

@@ -1,0 +1,78 @@
+"""A real Prometheus that watches a real run."""
+
+import json
+import math
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from cli.cluster import free_ports
+from rapid.store.leases import Leases
+from tests.e2e.running import Run, eventually
+from tests.telemetry.expressions import RULES
+
+SCRAPE = "1s"
+
+
+class Watch:
+    """Prometheus over all processes of ``run``, with the alert rules. It finds them by their signs of life."""
+
+    def __init__(self, binary: str, run: Run, place: Path) -> None:
+        self._run = run
+        self._targets = place / "targets.json"
+        self._targets.write_text("[]")
+        config = place / "prometheus.yml"
+        config.write_text(yaml.safe_dump({
+            "global": {"scrape_interval": SCRAPE, "evaluation_interval": SCRAPE}, "rule_files": [str(RULES)],
+            "scrape_configs": [{"job_name": "five", "file_sd_configs": [{
+                "files": [str(self._targets)], "refresh_interval": "1s"}]}]}))
+        port = free_ports(1)[0]
+        self._url = f"http://127.0.0.1:{port}"
+        with (place / "prometheus.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                [binary, f"--config.file={config}", f"--storage.tsdb.path={place / 'tsdb'}",
+                 f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=subprocess.STDOUT)
+        eventually(lambda: httpx.get(f"{self._url}/-/ready").status_code == 200, 30, "Prometheus is ready")
+
+    def pages(self) -> dict[str, str]:
+        """Address of the metrics page by kind of service."""
+        state = self._run.state()
+        return {instance.kind: instance.metrics_address for instance in Leases(state.redis, state.run).live()
+                if instance.metrics_address}
+
+    def follow(self) -> dict[str, str]:
+        """Scrapes the processes that live now; returns their pages."""
+        pages = self.pages()
+        self._targets.write_text(json.dumps([{"targets": sorted(pages.values())}]))
+        return pages
+
+    def ask(self, path: str, **parameters: Any) -> Any:
+        """``data`` of an answer of Prometheus's API. Raises AssertionError with what it says is wrong."""
+        answer = httpx.get(f"{self._url}/api/v1/{path}", params=parameters, timeout=10).json()
+        assert answer["status"] == "success", f"{parameters}: {answer.get('error')}"
+        return answer["data"]
+
+    def values(self, expression: str) -> list[float]:
+        """What an expression gives now, NaN left out."""
+        found = [float(each["value"][1]) for each in self.ask("query", query=expression)["result"]]
+        return [value for value in found if not math.isnan(value)]
+
+    def missing(self, expressions: dict[str, str], seconds: float) -> list[str]:
+        """Names of the expressions that have had no data until then."""
+        left = dict(expressions)
+        end = time.monotonic() + seconds
+        while left and time.monotonic() < end:
+            self._run.check()
+            self.follow()
+            left = {name: text for name, text in left.items() if not self.values(text)}
+            time.sleep(1.0)
+        return sorted(left)
+
+    def end(self) -> None:
+        """Ends Prometheus."""
+        self.process.terminate()
+        self.process.wait(20)
