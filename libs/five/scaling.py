@@ -10,8 +10,9 @@ Above its target (1.0, section M.3) there are too few rollouts: the optimizers w
 Production is proportional to the number of rollouts, so ``rollouts x unpaced reuse / target`` is the number to have.
 
 **Inference follows queue time**, the mean time a request waits for its batch. It grows faster than in proportion to the
-load of a server, so one server is taken away only where the queue would stay under the target even if it grew with
-the square of the load.
+load of a server, so servers are taken away only where the queue would stay under the target even if it grew with the
+square of the load, and where the others can take over their work at the best pace that was ever seen: a server that
+forms small batches is busy all the time and yet has room.
 
 Both scale between bounds, leave a band around the target alone, wait until a wish has lasted (long before shrinking),
 grow and shrink by a bounded fraction at a time, and pause after each change. Each waits for the other where more of
@@ -32,6 +33,7 @@ from five.scaling_signals import Signals
 
 Kind = Literal["rollout", "inference"]
 QUEUE_ELASTICITY = 2.0  # queue time is taken to grow with this power of a server's load
+FULL = 0.85  # of what servers have been seen to do, that is left to them
 REGRET_WINDOWS = 4.0  # a level that was too small is not tried again for so many down windows, twice as many each time
 
 
@@ -126,8 +128,8 @@ def rollouts_wished(signals: Signals, rule: ScalingRule, current: int) -> Wish:
     return Wish(max(wished, current), Reason.STARVED if wished > current else Reason.PODS_MISSING)
 
 
-def inference_wished(signals: Signals, rule: ScalingRule, current: int) -> Wish:
-    """What queue time asks of ``current`` inference pods."""
+def inference_wished(signals: Signals, rule: ScalingRule, current: int, best_pace: float = 0.0) -> Wish:
+    """What queue time asks of ``current`` inference pods. ``best_pace``: the highest `Signals.inference_pace` seen."""
     if signals.queue_seconds is None or signals.inference <= 0:
         return Wish(current, Reason.MEASURING)
     ratio = signals.queue_seconds / rule.target
@@ -135,7 +137,11 @@ def inference_wished(signals: Signals, rule: ScalingRule, current: int) -> Wish:
         wished = math.ceil(signals.inference * min(ratio, 1 + rule.max_step_fraction) - 1e-6)
         return Wish(max(wished, current), Reason.QUEUE_LONG if wished > current else Reason.PODS_MISSING)
     if ratio < 1 - rule.tolerance:
-        wished = math.ceil(signals.inference * ratio ** (1 / QUEUE_ELASTICITY) - 1e-6)
+        share = ratio ** (1 / QUEUE_ELASTICITY)
+        if signals.inference_busy is not None and signals.inference_pace is not None:
+            pace = signals.inference_pace / max(best_pace, signals.inference_pace)
+            share = max(share, signals.inference_busy * pace / FULL)
+        wished = math.ceil(signals.inference * share - 1e-6)
         if wished < current:
             return Wish(wished, Reason.QUEUE_SHORT)
     return Wish(current, Reason.IN_BAND)
@@ -236,6 +242,7 @@ class Autoscaler:
     rollout: ScalingRule | None
     inference: ScalingRule | None
     _scalers: dict[Kind, Scaler] = field(default_factory=dict)
+    _best_pace: float = 0.0
 
     def __post_init__(self) -> None:
         if self.rollout is not None:
@@ -249,20 +256,23 @@ class Autoscaler:
         return tuple(self._scalers)
 
     def forget(self) -> None:
-        """To be called while the run does not play: what was wished before says nothing about after."""
+        """To be called while the run does not play: what was seen before says nothing about after."""
+        self._best_pace = 0.0
         for scaler in self._scalers.values():
             scaler.forget()
 
     def decide(self, now: float, signals: Signals | None, sizes: Mapping[Kind, int]) -> list[Decision]:
         """One decision for each kind whose present size is known. ``signals`` None: not measured yet."""
         wishes: dict[Kind, Wish] = {}
+        if signals is not None:
+            self._best_pace = max(self._best_pace, signals.inference_pace or 0.0)
         for kind, current in sizes.items():
             if signals is None:
                 wishes[kind] = Wish(current, Reason.MEASURING)
             elif kind == "rollout" and self.rollout is not None:
                 wishes[kind] = rollouts_wished(signals, self.rollout, current)
             elif kind == "inference" and self.inference is not None:
-                wishes[kind] = inference_wished(signals, self.inference, current)
+                wishes[kind] = inference_wished(signals, self.inference, current, self._best_pace)
         if signals is not None:
             self._give_way(signals, wishes, sizes)
         return [self._scalers[kind].decide(now, sizes[kind], wish) for kind, wish in wishes.items()

@@ -6,7 +6,8 @@ What each kind of service counts, in ``stats`` of its lease, since it started:
   of its groups, a wait under way included; a pause of the run is not counted);
 - optimizer: ``received`` and ``consumed`` samples, and ``starved_seconds`` without a batch to learn from (a wait under
   way included);
-- inference: ``requests``, the seconds that they waited for their batch, ``queued_seconds``, and ``forward_seconds``.
+- inference: ``requests``, the seconds that they waited for their batch, ``queued_seconds``, the ``team_steps`` that
+  were evaluated and the ``forward_seconds`` that it took.
 
 Counters and not rates, so that a sign of life that is missed loses nothing and all rates are over the same window.
 """
@@ -20,7 +21,7 @@ LEAST_SHARE = 0.02  # of its time that a side counts as working: one that only w
 COUNTERS: dict[str, tuple[str, ...]] = {
     "rollout": ("throttled_seconds",),
     "optimizer": ("received", "consumed", "starved_seconds"),
-    "inference": ("requests", "queued_seconds", "forward_seconds"),
+    "inference": ("requests", "queued_seconds", "forward_seconds", "team_steps"),
 }
 
 
@@ -39,7 +40,8 @@ class Signals:
     """What was measured over a window.
 
     ``rollouts``, ``inference``, ``optimizers``: how many lived, averaged over the window. Shares are of their time;
-    None: there was nothing to measure.
+    None: there was nothing to measure. ``inference_pace``: team-steps evaluated in a second of forward passes; it grows
+    with the size of batches.
     """
 
     rollouts: float = 0.0
@@ -50,6 +52,7 @@ class Signals:
     optimizers_starved: float | None = None
     queue_seconds: float | None = None
     inference_busy: float | None = None
+    inference_pace: float | None = None
 
     @property
     def unpaced_reuse(self) -> float | None:
@@ -131,14 +134,14 @@ class SignalWindow:
             return None
         rollouts, inference, optimizers = (self._seen(kind) for kind in ("rollout", "inference", "optimizer"))
         received, consumed, starved = (self._sum("optimizer", i) for i in range(3))
-        requests, queued, forward = (self._sum("inference", i) for i in range(3))
+        requests, queued, forward, steps = (self._sum("inference", i) for i in range(4))
         return Signals(
             rollouts / span, inference / span, optimizers / span,
             reuse=consumed / received if received else None,
             rollouts_throttled=_share(self._sum("rollout", 0), rollouts),
             optimizers_starved=_share(starved, optimizers),
             queue_seconds=queued / requests if requests else None,
-            inference_busy=_share(forward, inference))
+            inference_busy=_share(forward, inference), inference_pace=steps / forward if forward else None)
 
     def _seen(self, kind: str) -> float:
         return sum(track.seconds for (of, _), track in self._tracks.items() if of == kind)

@@ -19,6 +19,7 @@ class RolloutScaling(ScaledDeployment):
     max: int = Field(16, ge=1, description="Pods there are at most.")
     target: float = Field(1.0, gt=0, description="Sample reuse without pacing: buffer.sample_reuse is what it should "
                           "be.")
+    tolerance: float = Field(0.05, gt=0, lt=1, description="Relative band around the target in which nothing changes.")
 
 
 class InferenceScaling(ScaledDeployment):
@@ -28,6 +29,8 @@ class InferenceScaling(ScaledDeployment):
     target: float = Field(0.02, gt=0, description="Mean seconds that a request waits for its batch. Several times the "
                           "server's queue_delay_us; about the time of a forward pass.")
     tolerance: float = Field(0.2, gt=0, lt=1, description="Relative band around the target in which nothing changes.")
+    cooldown_seconds: float = Field(600.0, ge=0, description="Time after a change in which nothing else is changed: "
+                                    "streams come to a new server by and by, within rpc.stream_max_seconds.")
 
 
 class AutoscalerConfig(BaseModel):

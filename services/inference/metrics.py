@@ -38,7 +38,7 @@ class Meter:
         self._rows = self._batches = self._requests = 0
         self._forward = self._queued = 0.0
         self._open = 0
-        self._totals = {"requests": 0, "queued_seconds": 0.0, "forward_seconds": 0.0}
+        self._totals = {"requests": 0, "team_steps": 0, "queued_seconds": 0.0, "forward_seconds": 0.0}
 
     @property
     def observer(self) -> Observer:
@@ -79,6 +79,7 @@ class Meter:
             self._rows += rows
             self._batches += 1
             self._forward += seconds
+            self._totals["team_steps"] += rows
             self._totals["forward_seconds"] += seconds
 
     def _queue(self, seconds: float) -> None:

@@ -8,17 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from five.scaling import (
-    REGRET_WINDOWS,
-    Autoscaler,
-    Decision,
-    Reason,
-    Scaler,
-    ScalingRule,
-    Wish,
-    inference_wished,
-    rollouts_wished,
-)
+from five.scaling import Autoscaler, Decision, Reason, Scaler, ScalingRule, Wish, inference_wished, rollouts_wished
 from five.scaling_signals import Signals
 
 RULE = ScalingRule(min=1, max=100)
@@ -84,6 +74,30 @@ def test_another_reuse_may_be_the_target() -> None:
 ])
 def test_inference_follows_queue_time(signals: Signals, current: int, wished: Wish) -> None:
     assert inference_wished(signals, QUEUE, current) == wished
+
+
+@pytest.mark.parametrize(("busy", "pace", "best", "wished"), [
+    (0.2, 1000.0, 1000.0, 1),
+    (0.5, 1000.0, 1000.0, 3),  # of four, two would be full
+    (1.0, 1000.0, 1000.0, 4),
+    (1.0, 250.0, 1000.0, 2),  # busy with batches so small that a quarter of the servers could do it
+    (1.0, 1000.0, 0.0, 4),
+])
+def test_servers_go_only_where_the_others_can_do_their_work(busy: float, pace: float, best: float, wished: int) -> None:
+    signals = Signals(inference=4, queue_seconds=0.0005, inference_busy=busy, inference_pace=pace)
+    assert inference_wished(signals, QUEUE, 4, best).replicas == wished
+
+
+def test_the_best_pace_is_remembered_until_the_run_stands_still() -> None:
+    both = Autoscaler(None, QUEUE)
+
+    def wanted(pace: float) -> int:
+        signals = Signals(inference=4, queue_seconds=0.0005, inference_busy=1.0, inference_pace=pace)
+        return both.decide(0.0, signals, {"inference": 4})[0].wanted
+
+    assert (wanted(1000.0), wanted(250.0)) == (4, 2)
+    both.forget()
+    assert wanted(250.0) == 4
 
 
 # -------------------------------------------------------------------------------------------------------- the pace
@@ -292,11 +306,10 @@ def test_inference_settles_however_its_queue_grows(start: int, load: float, floo
     for i in range(12 * 60):
         share = load / current
         queue = floor * rule.target / 2 / (1 - share) if share < 0.99 else 50 * rule.target
-        (decision,) = scaler.decide(i * 60.0, queued(current, queue), {"inference": current})
+        signals = Signals(inference=current, queue_seconds=queue, inference_busy=min(share, 1.0), inference_pace=1000)
+        (decision,) = scaler.decide(i * 60.0, signals, {"inference": current})
         if decision.changes:
-            changes.append((i * 60.0, decision.after - current))
+            changes.append(decision.after - current)
         current = decision.after
     assert load / current < 1
-    turns = sum((a > 0) != (b > 0) for (_, a), (_, b) in itertools.pairwise(changes))
-    # Each regret doubles the time until the next try: in twelve hours, five of them.
-    assert turns <= 1 + 2 * (1 + math.log2(12 * 3600 / (REGRET_WINDOWS * rule.down_window_seconds)))
+    assert sum((a > 0) != (b > 0) for a, b in itertools.pairwise(changes)) <= 1

@@ -16,7 +16,7 @@ def rollout(at: float, throttled: float, name: str = "a", since: float = 0.0) ->
 
 def inference(at: float, requests: float, queued: float, forward: float, name: str = "i") -> Beat:
     return Beat("inference", name, at, 0.0, {
-        "requests": requests, "queued_seconds": queued, "forward_seconds": forward})
+        "requests": requests, "queued_seconds": queued, "forward_seconds": forward, "team_steps": 32 * requests})
 
 
 def watched(*looks: list[Beat], window: float = 60.0, every: float = 15.0) -> SignalWindow:
@@ -36,6 +36,7 @@ def test_rates_are_differences_over_the_window() -> None:
     assert found.optimizers_starved == pytest.approx(0.25)
     assert found.rollouts_throttled == pytest.approx(0.1)
     assert found.queue_seconds == pytest.approx(0.005) and found.inference_busy == pytest.approx(0.5)
+    assert found.inference_pace == pytest.approx(32 * 20 / 0.5)
     assert found.unpaced_reuse == pytest.approx(0.9 * 0.9 / 0.75)
     assert found.as_dict()["unpaced_reuse"] == pytest.approx(1.08)
 

@@ -1,0 +1,52 @@
+"""The measured numbers that the capacity tables and the simulation are made from, each with its source.
+
+``bench`` figures stand in docs/benchmarks.md (`five bench`, one core each); ``here`` were measured with this project's
+code on the same kind of machine (2 cores, Zen 4 class); ``paper`` is Berner et al. 2019; ``assumed`` were not measured.
+Nothing is extrapolated beyond the batch at which it was measured, and a GPU's figures are the paper's.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Source = Literal["bench", "here", "paper", "assumed"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number, its unit, and where it comes from."""
+
+    value: float
+    unit: str
+    source: Source
+    about: str
+
+
+ENV_HERO_STEPS = Figure(
+    20_710, "hero-steps/s", "bench", "`env.hero_steps`: games of five against five behind gRPC, one core")
+CPU_BATCH_1 = Figure(348, "team-steps/s", "bench", "`inference.team_steps.batch1`: the laptop model, one core")
+CPU_BATCH_60 = Figure(10_335, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
+LAPTOP_HERO_STEPS = Figure(
+    4_629, "hero-steps/s", "bench", "`train.hero_steps`: the whole system on two cores, limited by its optimizer")
+DOOR_BYTES = Figure(230e6, "bytes/s", "bench", "`experience.bytes`: segments into one optimizer process")
+GPU_TEAM_STEPS = Figure(
+    960, "team-steps/s", "paper", "figure 2: 57,600 workers, 256 timesteps a minute, both teams, 512 GPUs; batches of "
+    "about 60, the paper's model")
+GPU_SAMPLES = Figure(60, "samples/s", "paper", "figure 2: 120 samples of 16 timesteps every 2 s on each GPU")
+GAME_STEPS = Figure(
+    20_000, "timesteps", "paper", "section 2: length of a game")
+PAPER_PARAMETERS = Figure(158_502_815, "parameters", "paper", "table 1, the last row")
+REDIS_FETCH_FP32 = Figure(6, "fetches/s", "here", "full reads of 158.5 M parameters that one Redis core serves, fp32")
+REDIS_FETCH_BF16 = Figure(11, "fetches/s", "here", "the same in bf16")
+REDIS_SET = Figure(6e-6, "s", "here", "CPU time of Redis for one write of 700 bytes, append-only file on")
+STREAM_SMALL = Figure(2_100, "messages/s", "here", "round trips on gRPC streams of 64 KB into one Python process")
+STREAM_LARGE = Figure(830e6, "bytes/s", "here", "the same with 640 KB: 1,300 a second")
+ASSIGN = Figure(0.030, "s", "here", "CPU time of the opponents service for one assignment, pool of 5,600 versions")
+REPORT = Figure(0.104, "s", "here", "the same for one result, Redis included")
+TEAM_STEP_1V1 = Figure(2_661, "bytes", "here", "one team-step of laptop-1v1, minute 5, bitmask and float16")
+TEAM_STEP_5V5 = Figure(20_340, "bytes", "here", "one team-step of the paper's layout, minute 10, bitmask and float16")
+TEAM_STEP_5V5_ZSTD = Figure(4_607, "bytes", "here", "the same with zstd on top (services.rollout.encoding sparse_zstd)")
+FIXED_SHARE = Figure(
+    0.5, "of a pass", "assumed", "what a GPU's forward pass of 60 costs whatever its batch; on the CPU it is 0.48")
+BOOT = Figure(60, "s", "assumed", "from asking for a pod to its first step: node there, image pulled")
+
+FIGURES: tuple[Figure, ...] = tuple(f for f in list(globals().values()) if isinstance(f, Figure))
