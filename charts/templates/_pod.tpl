@@ -74,7 +74,9 @@ capabilities:
 {{- end }}
 {{- $selector := include "five.selectorLabels" . | fromYaml }}
 {{- $spread := list }}
-{{- range .values.topologySpreadConstraints | default $global.topologySpreadConstraints }}
+{{- /* One pod alone cannot be spread. */}}
+{{- $several := has .component (list "rollout" "dota-env" "inference" "optimizer") }}
+{{- range ternary (.values.topologySpreadConstraints | default $global.topologySpreadConstraints) list $several }}
 {{- $spread = append $spread (merge dict . (dict "labelSelector" (dict "matchLabels" $selector))) }}
 {{- end }}
 {{- with $spread }}
