@@ -50,13 +50,14 @@ OPTIMIZERS = unknown(gauge("optimizer", "group", "instances", "Optimizers that a
 
 FLOP = counter("optimizer", "flop", "Floating point operations of this optimizer's gradient steps: matrix products and "
                "convolutions, a multiplication and an addition counting as two.")
-RUN_FLOP = unknown(gauge("optimizer", "run", "flop", "Floating point operations of all optimizers' gradient steps since "
-                         "the run began; 8.64e19 are a PFLOP/s-day."))
+RUN_FLOP = unknown(gauge("optimizer", "run", "flop", "Floating point operations of all optimizers' gradient steps "
+                         "since the run began; 8.64e19 are a PFLOP/s-day."))
 
 LOSS = gauge("optimizer", "term", "loss", "The loss and its terms: total, policy, value, entropy, and the auxiliary "
              "heads.", ("term",))
 ENTROPY = unknown(gauge("optimizer", "entropy", "nats", "Entropy of the action and the parameters that it uses."))
-KL = unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that acted."))
+KL = unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that "
+                   "acted."))
 CLIPPED = unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is outside the "
                         "clip range."))
 EXPLAINED = unknown(gauge("optimizer", "explained_variance", "ratio", "Share of the returns' variance that the value "

@@ -23,8 +23,8 @@ WALL_SECONDS = histogram("rollout", "game_wall", "seconds", "Time that games too
 STATISTICS = counter("rollout", "hero_statistics", "What a hero that learns had at the end of a game (last hits, net "
                      "worth, ...): means over a game's heroes, summed over games. Divided by five_rollout_games_total "
                      "it is the mean of a game.", ("statistic",))
-GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, by term and weighted, summed over games "
-                 "in which the term's sum was positive.", ("term",))
+GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, by term and weighted, summed over "
+                 "games in which the term's sum was positive.", ("term",))
 LOST = counter("rollout", "reward_lost", "As five_rollout_reward_gained_total, of games in which the term's sum was "
                "negative, without its sign.", ("term",))
 DROPPED = counter("rollout", "dropped_segments", "Segments that could not be sent: larger than a message may be.")

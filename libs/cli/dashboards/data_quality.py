@@ -72,7 +72,7 @@ BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of wha
               Query(largest(series("five_optimizer_version_versions")), "made"),
               Query(f"min({series('five_inference_newest_versions')})", "served, slowest server"),
               Query(largest(series("five_rollout_newest_versions")), "played")),
-        chart("Segments by verdict", "Made by rollouts, and what optimizers answered. Duplicates come from retries "
+        chart("Segments", "Made by rollouts, and what optimizers answered. Duplicates come from retries "
               "and are harmless.", Query(total(rate("five_rollout_segments_total", WINDOW)), "made"),
               Query(total(rate("five_optimizer_received_segments_total", WINDOW), "verdict"), "{{verdict}}"),
               unit="cps", least=0),

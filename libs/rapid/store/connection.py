@@ -48,6 +48,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state") -> redis.Redis:
     The password is the URL's own or, for a server on the network, that of ``role`` in the environment. Raises
     ValueError for a URL that is none of Redis, or a certificate file that cannot be read.
     """
+    FAILED.labels(role)  # shown as 0 until the first one fails
     if not url:
         raise ValueError("the Redis URL is empty: give store.state_url and store.params_url, or start an embedded one")
     options: dict[str, Any] = {}
