@@ -78,7 +78,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     pip --python /opt/five/bin/python install -q -r /requirements/control.txt
 
 # torch's flavour: TORCH_INDEX is looked into besides pip's own index, https://download.pytorch.org/whl/cu130 for CUDA 13.
-# The headers that torch brings are for building extensions, and there is no compiler here.
+# What torch brings for building extensions and for its own tests is taken out: there is no compiler here.
 FROM platform AS agent
 ARG TORCH=torch==2.13.0
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
@@ -86,7 +86,9 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
     pip --python /opt/five/bin/python install -q ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
       "$TORCH" -r /requirements/agent.txt \
- && rm -rf /opt/five/lib/python3*/site-packages/torch/include /opt/five/lib/python3*/site-packages/torch/share
+ && cd /opt/five/lib/python3*/site-packages/torch \
+ && rm -rf include share test \
+ && find bin -type f ! -name torch_shm_manager -delete
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
 
 FROM platform AS platform-five
