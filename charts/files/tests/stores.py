@@ -7,6 +7,8 @@ import sys
 import time
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from rapid.store.connection import connect
 from run.load import load
@@ -27,7 +29,8 @@ def wait(client, role, seconds):
 
 def refuses_strangers(client):
     """Whether it answers only to a password."""
-    options = {**client.connection_pool.connection_kwargs, "username": None, "password": None}
+    options = {**client.connection_pool.connection_kwargs, "username": None, "password": None,
+               "health_check_interval": 0, "retry": Retry(NoBackoff(), 0)}
     pool = redis.ConnectionPool(connection_class=client.connection_pool.connection_class, **options)
     try:
         redis.Redis(connection_pool=pool).ping()

@@ -1,0 +1,220 @@
+"""The scripts of `helm test`, run against real faces: Redis from its rendered configuration, the controller, gRPC."""
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+import uvicorn
+import yaml
+
+from five.config import SchedulesConfig
+from rapid.config import RpcConfig, StoreConfig
+from rapid.embedded_redis import server_binary
+from rapid.rpc.server import serve
+from rapid.store.parameters import ParameterStore
+from rapid.store.state import RunState, Status
+from services.controller.auth import Gate
+from services.controller.service import Controller, create_app
+from tests.charts.rendering import CHART, ROOT, Values, find, objects
+
+DEFAULTS = Values("defaults")
+SCRIPTS = CHART / "files/tests"
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs one as its pod does."""
+    return subprocess.run(
+        [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}/libs:{ROOT}", **env})
+
+
+@contextmanager
+def rendered_redis(role: str, folder: Path, password: str, change: dict[str, str] | None = None) -> Iterator[int]:
+    """A server by the command and configuration that the chart renders, in a folder and at a port of this machine."""
+    port = free_port()
+    folder.mkdir()
+    text = find(DEFAULTS, "ConfigMap", f"redis-{role}")["data"]["redis.conf"]
+    for old, new in {r"^port 6379$": f"port {port}", r"^dir /(data|tmp)$": f"dir {folder}", **(change or {})}.items():
+        text, found = re.subn(old, new, text, flags=re.M)
+        assert found == 1 or "dir" in old, old
+    (folder / "redis.conf").write_text(text)
+    (folder / "bin").mkdir()
+    (folder / "bin/redis-server").symlink_to(server_binary())
+    kind = "StatefulSet" if role == "state" else "Deployment"
+    (container,) = find(DEFAULTS, kind, f"redis-{role}")["spec"]["template"]["spec"]["containers"]
+    command = [part.replace("/etc/redis/redis.conf", str(folder / "redis.conf")) for part in container["command"]]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               env={"PATH": f"{folder}/bin:/usr/bin:/bin", "REDISCLI_AUTH": password})
+    try:
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)
+        print(process.stdout.read() if process.stdout else "")
+
+
+def run_file(folder: Path, state: int, params: int) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(yaml.safe_dump({"preset": "laptop-1v1", "store": {
+        "state_url": f"redis://127.0.0.1:{state}/0", "params_url": f"redis://127.0.0.1:{params}/0"}}))
+    return path
+
+
+# Quotes and a backslash: whatever a given Secret holds has to reach Redis as it is.
+STATE, PARAMS = 'st"ate\\ pass$word', "params-password"
+
+
+def test_stores(tmp_path: Path) -> None:
+    with rendered_redis("state", tmp_path / "s", STATE) as state, \
+            rendered_redis("params", tmp_path / "p", PARAMS) as params:
+        config = run_file(tmp_path, state, params)
+        done = script("stores.py", config, 10, FIVE_STATE_PASSWORD=STATE, FIVE_PARAMS_PASSWORD=PARAMS)
+        assert done.returncode == 0, done.stderr
+        assert "state: answers to its password, append-only file on" in done.stdout
+        assert "params: answers to its password, append-only file off" in done.stdout
+        client = redis.Redis(port=params, password=PARAMS)
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert int(client.config_get("maxmemory")["maxmemory"]) > 0  # type: ignore[index]
+        wrong = script("stores.py", config, 1, FIVE_STATE_PASSWORD="x", FIVE_PARAMS_PASSWORD=PARAMS)  # noqa: S106
+        assert wrong.returncode != 0 and "the state Redis does not answer" in wrong.stderr
+
+
+def test_a_store_that_would_lose_the_run_fails_the_test(tmp_path: Path) -> None:
+    with rendered_redis("state", tmp_path / "s", STATE, {"appendonly yes": "appendonly no"}) as state:
+        done = script("stores.py", run_file(tmp_path, state, state), 10, FIVE_STATE_PASSWORD=STATE,
+                      FIVE_PARAMS_PASSWORD=STATE)
+        assert done.returncode != 0 and "has no append-only file" in done.stderr
+
+
+def test_a_store_without_a_password_fails_the_test(tmp_path: Path) -> None:
+    with rendered_redis("state", tmp_path / "s", "") as state:
+        done = script("stores.py", run_file(tmp_path, state, state), 10, FIVE_STATE_PASSWORD="",
+                      FIVE_PARAMS_PASSWORD="")
+        assert done.returncode != 0 and "answers without a password" in done.stderr
+
+
+class Face:
+    """The controller's REST face on a Redis of its own."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        client = redis.Redis(port=port, password=STATE)
+        self.state = RunState(client, "trial")
+        self.state.create({"name": "trial"}, "test")
+        self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=0))
+        gate = Gate("operator-token", "viewer-token", auth=True)
+        app = create_app(Controller("trial", self.state, self.store, SchedulesConfig()), gate)
+        self.port = free_port()
+        self.server = uvicorn.Server(uvicorn.Config(app, "127.0.0.1", self.port, log_level="error"))
+        self.thread = threading.Thread(target=self.server.run)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def publish(self, version: int) -> None:
+        self.store.publish(version, {"w": np.full(4, version, np.float32)}, {})
+
+
+@pytest.fixture
+def face(tmp_path: Path) -> Iterator[Face]:
+    with rendered_redis("state", tmp_path / "s", STATE) as port:
+        client = redis.Redis(port=port, password=STATE)
+        for _ in range(200):
+            try:
+                client.ping()
+                break
+            except redis.ConnectionError:
+                time.sleep(0.05)
+        face = Face(port, tmp_path)
+        yield face
+        face.server.should_exit = True
+        face.thread.join()
+
+
+TOKENS = {"FIVE_TOKEN": "operator-token", "FIVE_VIEWER_TOKEN": "viewer-token"}
+
+
+def test_rest_face(face: Face) -> None:
+    done = script("rest_face.py", face.url, 5, **TOKENS)
+    assert done.returncode == 0, done.stderr
+    assert "run trial: starting" in done.stdout
+    assert script("rest_face.py", face.url, 0, FIVE_TOKEN="other").returncode != 0  # noqa: S106
+    same = script("rest_face.py", face.url, 5, FIVE_TOKEN="operator-token",  # noqa: S106
+                  FIVE_VIEWER_TOKEN="operator-token")  # noqa: S106
+    assert same.returncode != 0 and "expected 403" in same.stderr, "a viewer that may change things"
+
+
+def test_training_version(face: Face) -> None:
+    face.publish(1)
+    later = threading.Timer(3.0, lambda: face.publish(2))
+    later.start()
+    done = script("training_version.py", face.url, 30, **TOKENS)
+    later.join()
+    assert done.returncode == 0 and "version 2 came after version 1" in done.stdout, done.stderr
+    done = script("training_version.py", face.url, 0.5, **TOKENS)
+    assert done.returncode != 0 and "no new version within 0.5 s" in done.stderr
+    face.state.transition(Status.RUNNING, "test")
+    face.state.transition(Status.PAUSING, "test", "to look")
+    done = script("training_version.py", face.url, 5, **TOKENS)
+    assert done.returncode != 0 and "the run is pausing (to look)" in done.stderr
+
+
+def test_grpc_faces(tmp_path: Path) -> None:
+    """Every address in the configuration has to serve; one that only listens is not enough."""
+    config = tmp_path / "run.yaml"
+
+    async def ask(serving: bool) -> subprocess.CompletedProcess[str]:
+        rpc = RpcConfig(require_token=False)
+        up, other = await serve("127.0.0.1:0", [], rpc), await serve("127.0.0.1:0", [], rpc, serving=serving)
+        # By a name: numbers of the own loop are the games beside a rollout, which nobody else calls.
+        names = {"inference": {"addresses": [f"{socket.gethostname()}:{up.port}"]},
+                 "opponents": {"address": f"{socket.gethostname()}:{up.port}"},
+                 "evaluator": {"address": f"{socket.gethostname()}:{other.port}"},
+                 "optimizer": {"addresses": [f"{socket.gethostname()}:{other.port}"]}}
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "services": names}))
+        done = await asyncio.to_thread(script, "grpc_faces.py", config, 3)
+        await up.stop(0)
+        await other.stop(0)
+        return done
+
+    good = asyncio.run(ask(True))
+    assert good.returncode == 0 and good.stdout.count("serves") == 4, good.stderr
+    bad = asyncio.run(ask(False))
+    assert bad.returncode != 0 and "not serving after 3 s" in bad.stderr
+
+
+def test_the_pods_run_these_scripts() -> None:
+    tests = {o["metadata"]["name"]: o for o in objects(DEFAULTS, "Pod")}
+    assert set(tests) == {f"five-test-{n}" for n in ("rest", "grpc", "redis", "training")}
+    mounted = find(DEFAULTS, "ConfigMap", "test")["data"]
+    for pod in tests.values():
+        (container,) = pod["spec"]["containers"]
+        path = Path(container["command"][-1])
+        assert path.parent == Path("/etc/five/tests") and path.name in mounted
+        assert mounted[path.name] == (SCRIPTS / path.name).read_text()
+        assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+        assert pod["spec"]["activeDeadlineSeconds"] > int(container["args"][-1]), "the script tells why it failed"
+    assert container["image"].startswith("five/controller:")
+
+
+def test_without_training_or_without_tests() -> None:
+    names = [o["metadata"]["name"] for o in objects(Values("faces", sets=("tests.training.enabled=false",)), "Pod")]
+    assert "five-test-training" not in names and len(names) == 3
+    assert not objects(Values("none", sets=("tests.enabled=false",)), "Pod")
