@@ -1,0 +1,27 @@
+"""The chart's README tells the truth: its table is current, and its commands name what is there."""
+
+import re
+
+from tests.charts.rendering import CHART, ROOT, Values, objects
+from tests.charts.values_table import described, with_table
+
+README = CHART / "README.md"
+
+
+def test_the_table_is_current() -> None:
+    text = README.read_text()
+    assert text == with_table(text), "python tests/charts/values_table.py"
+
+
+def test_comments_of_several_lines_and_nested_keys() -> None:
+    text = "a:\n  # -- First\n  # and more.\n  b: 1\n  # Not a description.\n  c: 2\nd:\n  # -- Other.\n  b: []\n"
+    assert described(text) == {"a.b": "First and more.", "d.b": "Other."}
+
+
+def test_names_in_its_commands_exist() -> None:
+    text = README.read_text()
+    for path in re.findall(r"charts/[\w./-]+\.(?:yaml|json)", text):
+        assert (ROOT / path).is_file(), path
+    names = {o["metadata"]["name"] for o in objects(Values("defaults"))}
+    for name in re.findall(r"\b(?:secret|deployment|statefulset|service)s?/(five-[\w-]+)", text):
+        assert name in names, name
