@@ -25,16 +25,16 @@ FROM compiler AS core
 # Compilers that run at once; empty: one a processor.
 ARG JOBS=
 WORKDIR /src
-COPY CMakeLists.txt pyproject.toml README.md ./
+COPY CMakeLists.txt pyproject.toml ./
 COPY protos protos
 COPY libs/dota/core libs/dota/core
-RUN mkdir -p configs services libs/rapid libs/five libs/run libs/cli \
+RUN mkdir -p configs services libs/rapid libs/five libs/run libs/cli && touch README.md \
  && find . -type f -exec touch -d 2020-01-01 {} + \
  && CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
     pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /tmp/core .
 
 FROM core AS wheel
-COPY protos protos
+COPY README.md ./
 COPY configs configs
 COPY services services
 COPY libs libs
