@@ -58,6 +58,11 @@ def parser() -> argparse.ArgumentParser:
     for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):
         backup.add_arguments(commands.add_parser(name, help=words), restoring=name == "restore")
 
+    scaling = commands.add_parser("scale", help="what clusters of four sizes carry, how they are settled")
+    scaling.add_argument("--markdown", action="store_true", help="print the tables of docs/scale.md")
+    scaling.add_argument("--json", action="store_true", help="print the tables as JSON")
+    scaling.add_argument("--into", metavar="PAGE", help="write the tables into a page, between its marks")
+
     reporting = commands.add_parser("report", help="write a run's report now")
     reporting.add_argument("--run", help="the run's name; by default the last one")
     return main
@@ -98,6 +103,10 @@ def run(arguments: argparse.Namespace) -> int:
             from cli.watch import watch
 
             return watch(arguments.replay, arguments.out, arguments.speed, arguments.seconds)
+        case "scale":
+            from cli.scale import scale
+
+            return scale(arguments.markdown, arguments.json, arguments.into)
         case "report":
             from cli.evaluate import write_report
 

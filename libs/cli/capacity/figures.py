@@ -1,8 +1,9 @@
 """The measured numbers that the capacity tables and the simulation are made from, each with its source.
 
-``bench`` figures stand in docs/benchmarks.md (`five bench`, one core each); ``here`` were measured with this project's
-code on the same kind of machine (2 cores, Zen 4 class); ``paper`` is Berner et al. 2019; ``assumed`` were not measured.
-Nothing is extrapolated beyond the batch at which it was measured, and a GPU's figures are the paper's.
+``bench`` figures stand in docs/benchmarks.md (`five bench`, one core each); ``here`` were measured by hand on the same
+kind of machine (2 cores, Zen 4 class); ``paper`` is Berner et al. 2019; ``assumed`` were not measured. Nothing is
+extrapolated beyond the batch at which it was measured. A GPU is the paper's of 2019; a smaller model is taken to be
+faster on it in proportion to its parameters.
 """
 
 from dataclasses import dataclass

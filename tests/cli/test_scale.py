@@ -1,0 +1,109 @@
+"""Capacity tables and the simulation: they are what the page says, from numbers that the project measured."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cli.capacity import figures, sizes
+from cli.capacity.links import first_bottleneck, largest_inference_pool, links
+from cli.capacity.simulation import Outcome, flow
+from cli.capacity.sizes import Cluster, clusters
+from cli.main import main
+from cli.scale import markdown, scenarios, written_into
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "scale.md"
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Cluster]:
+    return {c.name: c for c in clusters()}
+
+
+@pytest.fixture(scope="module")
+def outcomes(found: dict[str, Cluster]) -> list[tuple[str, Outcome]]:
+    return [(f"{name}: {what}", o) for name in ("one node", "512 GPUs") for what, o in scenarios(found[name])]
+
+
+def test_the_page_holds_what_the_command_prints() -> None:
+    page = PAGE.read_text()
+    assert written_into(page, markdown()) == page, "run `five scale --into docs/scale.md`"
+    with pytest.raises(ValueError, match="no marks"):
+        written_into("", "body")
+
+
+def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scale", "--json"]) == 0
+    titles = [table["title"] for table in json.loads(capsys.readouterr().out)]
+    assert "The autoscaler, simulated" in titles and "Links, 512 GPUs" in titles
+
+
+def test_figures_of_benchmarks_are_those_of_their_page() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    rows = dict(re.findall(r"^\| `([a-z0-9_.]+)` \| ([0-9.,]+) ", page, re.MULTILINE))
+    for figure in figures.FIGURES:
+        if figure.source == "bench":
+            name = figure.about.split("`")[1]
+            value = float(rows[name].replace(",", "")) * (1e6 if name == "experience.bytes" else 1)
+            assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/cli/capacity/figures.py"
+
+
+def test_sizes_of_versions_are_those_of_the_presets() -> None:
+    facts = yaml.safe_load((ROOT / "charts" / "files" / "presets.yaml").read_text())
+    for preset, values in (("laptop-1v1", sizes.LAPTOP_PARAMETERS), ("gpu-node", sizes.NODE_PARAMETERS),
+                           ("rerun", sizes.RERUN_PARAMETERS)):
+        assert facts[preset]["parameter_bytes"] == values * 4
+
+
+def test_the_papers_scale_is_the_papers(found: dict[str, Cluster]) -> None:
+    c = found["512 GPUs"]
+    assert (c.all_games, c.optimizers, c.inference) == (57_600, 512, 512)
+    # Figure 2: 1,920 timesteps on each of 512 GPUs every 2 seconds, 32 steps from version to version.
+    assert c.learned_steps == pytest.approx(512 * 1920 / 2, rel=0.02)
+    assert c.version_seconds == pytest.approx(64, rel=0.02)
+    # Its workers made 256 timesteps a minute: that is what 512 forward GPUs answer, and games wait for them.
+    assert flow(c, c.rollouts, c.inference).rate == pytest.approx(57_600 * 2 * 256 / 60, rel=0.02)
+
+
+def test_one_redis_core_is_what_stops_512_readers(found: dict[str, Cluster]) -> None:
+    c = found["512 GPUs"]
+    worst = first_bottleneck(links(c))
+    assert worst.name == "Redis -> inference, versions" and worst.used is not None and worst.used > 1
+    half = next(link for link in links(c, bfloat16=True) if link.name == worst.name)
+    assert half.used is not None and 0.5 < half.used < 1
+    assert largest_inference_pool(c, False) < 512 < largest_inference_pool(c, True)
+    assert not [link for link in links(found["64 GPUs"]) if link.used is not None and link.used > 0.5]
+
+
+def test_flow_grows_with_pods_up_to_what_inference_does(found: dict[str, Cluster]) -> None:
+    c = found["512 GPUs"]
+    rates = [flow(c, pods, 512) for pods in (10, 100, 400, 800, 1800, 3600)]
+    most = c.forward.most * 512
+    assert all(a.rate <= b.rate and a.queue <= b.queue for a, b in itertools.pairwise(rates))
+    assert rates[-1].rate == pytest.approx(most) and rates[-1].queue > 2 * rates[-2].queue
+    assert flow(c, 1800, 512, most / 2).rate == pytest.approx(most / 2)
+    assert flow(c, 0, 512).rate == flow(c, 5, 0).rate == 0.0
+
+
+def test_every_scenario_ends_at_full_speed_and_quietly(outcomes: list[tuple[str, Outcome]]) -> None:
+    for name, o in outcomes:
+        assert o.speed >= 0.95 and o.recovered is not None, name
+        assert o.turns <= 2 and o.settled < 3 * 3600 and o.overshoot <= 0.5, name
+
+
+def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, Outcome]]) -> None:
+    for name, o in outcomes:
+        if "vanish" in name:
+            assert o.before[0] == o.after[0] and o.overshoot == 0 and o.recovered is not None
+            assert o.slowest < 0.7 and o.recovered < 900
+
+
+def test_twice_the_optimizers_get_about_twice_the_rollouts(outcomes: list[tuple[str, Outcome]]) -> None:
+    for name, o in outcomes:
+        if "double" in name and "512" in name:
+            assert o.after[0] / o.before[0] == pytest.approx(2, rel=0.1)
+            assert o.after[1] / o.before[1] == pytest.approx(2, rel=0.1)
