@@ -72,7 +72,7 @@ class ScalingLoop:
             self._brain.forget()
             return []
         live = self._leases.live()
-        self._window.observe(now, [Beat(i.kind, i.id, i.beaten_at, i.started_at, i.stats) for i in live])
+        self._window.observe(now, [Beat(i.kind, i.id, i.beaten_at, i.started_at, i.stats) for i in self._ours(live)])
         signals = self._window.signals()
         metrics.show_signals(signals.as_dict() if signals else {})
         seen = {kind: found for kind in self._brain.kinds if (found := self._size(kind)) is not None}
@@ -87,6 +87,18 @@ class ScalingLoop:
                 "wanted": decision.wanted, "reason": str(decision.reason),
                 "signals": signals.as_dict() if signals else {}})
         return decisions
+
+    def _ours(self, live: Sequence[Instance]) -> list[Instance]:
+        """Without the pods of other Deployments of a kind: a pool for past versions has a queue of its own.
+
+        Instances are known by their pods' names; where no name is one of the Deployment's, all count.
+        """
+        kept = list(live)
+        for kind, name in self._names.items():
+            others = [i for i in kept if i.kind == kind and i.id.rsplit("-", 2)[0] != name]
+            if len(others) < sum(i.kind == kind for i in kept):
+                kept = [i for i in kept if i not in others]
+        return kept
 
     def _size(self, kind: Kind) -> _Seen | None:
         name = self._names[kind]

@@ -142,6 +142,20 @@ def test_a_long_queue_gets_inference_servers(state: RunState, api: KubernetesApi
     assert event.what == "inference.scaled" and event.details["signals"]["queue_seconds"] == pytest.approx(0.03)
 
 
+def test_the_pool_for_past_versions_has_a_queue_of_its_own(state: RunState, api: KubernetesApi, server: ApiServer
+                                                           ) -> None:
+    cluster = Cluster(state.redis, server, needed=4)
+    loop = looking(state, api, cluster)
+    for _ in range(20):
+        for name, queue in (("five-inference-5d4c9-abcde", 0.02), ("five-inference-past-77f6b-fghij", 2.0)):
+            cluster._beat("inference", name, requests=10, queued_seconds=10 * queue, forward_seconds=5, team_steps=320)
+        cluster.pass_time()
+        loop.look()
+    view = state.table("autoscaler").get("inference")
+    assert view["signals"]["inference"] == pytest.approx(1, abs=0.1)
+    assert view["signals"]["queue_seconds"] == pytest.approx(0.02) and server.deployments["five-inference"] == 2
+
+
 @pytest.mark.parametrize("status", [Status.PAUSING, Status.STOPPING, Status.FAILED])
 def test_nothing_is_scaled_while_the_run_does_not_play(state: RunState, api: KubernetesApi, server: ApiServer,
                                                        status: Status) -> None:
