@@ -14,11 +14,12 @@ COMPOSE ?= $(DOCKER) compose
 PRESET ?= laptop-1v1
 MINUTES ?= 60
 
+PROMETHEUS := build/prometheus/usr/bin/prometheus
 STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos train test test-slow test-asan bench lint format clean images env test-containers test-chart
+.PHONY: help setup build protos train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -26,6 +27,7 @@ help:
 	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
+	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
 	@echo "make bench | lint | format | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
@@ -86,6 +88,19 @@ test: build
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
+
+# A run under a real Prometheus: dashboards, alerts and metrics against each other. Minutes.
+test-telemetry: build $(PROMETHEUS)
+	@PATH="$(abspath $(dir $(PROMETHEUS))):$$PATH" FIVE_NEED_PROMETHEUS=1 \
+	  $(PY) -m pytest tests/telemetry -m "slow or not slow"
+
+# Those that are installed, or else the Debian package's, unpacked and not installed.
+$(PROMETHEUS):
+	@mkdir -p $(dir $@)
+	@if command -v prometheus >/dev/null && command -v promtool >/dev/null; then \
+	  ln -sf "$$(command -v prometheus)" "$$(command -v promtool)" $(dir $@); \
+	else cd build/prometheus && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
+	fi || { echo "five: Prometheus is needed: https://prometheus.io/download, or on Debian apt-get update first"; exit 1; }
 
 # The game's tests on a core with address and undefined-behaviour sanitizers, in a copy of the package.
 ASAN_DIR := build/asan

@@ -14,8 +14,8 @@ def binary(name: str) -> str:
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}{os.pathsep}{BUILT}")
     if found is None:
         if os.environ.get("FIVE_NEED_PROMETHEUS"):
-            pytest.fail(f"{name} is not installed: `make prometheus`")
-        pytest.skip(f"{name} is not installed: `make prometheus`")
+            pytest.fail(f"{name} is not installed: `make test-telemetry` gets it")
+        pytest.skip(f"{name} is not installed: `make test-telemetry` gets it")
     return found
 
 

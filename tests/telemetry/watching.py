@@ -31,12 +31,12 @@ class Watch:
             "scrape_configs": [{"job_name": "five", "file_sd_configs": [{
                 "files": [str(self._targets)], "refresh_interval": "1s"}]}]}))
         port = free_ports(1)[0]
-        self._url = f"http://127.0.0.1:{port}"
+        self._api = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=10)  # one: hundreds of questions follow
         with (place / "prometheus.log").open("wb") as log:
             self.process = subprocess.Popen(
                 [binary, f"--config.file={config}", f"--storage.tsdb.path={place / 'tsdb'}",
                  f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=subprocess.STDOUT)
-        eventually(lambda: httpx.get(f"{self._url}/-/ready").status_code == 200, 30, "Prometheus is ready")
+        eventually(lambda: self._api.get("/-/ready").status_code == 200, 30, "Prometheus is ready")
 
     def pages(self) -> dict[str, str]:
         """Address of the metrics page by kind of service."""
@@ -52,7 +52,7 @@ class Watch:
 
     def ask(self, path: str, **parameters: Any) -> Any:
         """``data`` of an answer of Prometheus's API. Raises AssertionError with what it says is wrong."""
-        answer = httpx.get(f"{self._url}/api/v1/{path}", params=parameters, timeout=10).json()
+        answer = self._api.get(f"/api/v1/{path}", params=parameters).json()
         assert answer["status"] == "success", f"{parameters}: {answer.get('error')}"
         return answer["data"]
 
@@ -74,5 +74,6 @@ class Watch:
 
     def end(self) -> None:
         """Ends Prometheus."""
+        self._api.close()
         self.process.terminate()
         self.process.wait(20)
