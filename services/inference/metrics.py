@@ -16,8 +16,8 @@ BATCH_STEPS = histogram("inference", "batch", "steps", "Team-steps of a batch.",
 TEAM_STEPS = counter("inference", "team_steps", "Team-steps evaluated.")
 SESSIONS = gauge("inference", "open", "sessions", "Sessions whose recurrent state is kept.")
 EXPIRED = counter("inference", "expired_sessions", "Sessions forgotten because their lease ran out.")
-DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason: cancelled, error, expired, "
-                  "refused, unknown_sessions, version.", ("reason",))
+DROPPED = counter("inference", "dropped_requests", "Requests that were not evaluated, by reason: cancelled, error, "
+                  "expired, refused, unknown_sessions, version.", ("reason",))
 NEWEST = unknown(gauge("inference", "newest", "versions", "Version that plays as the newest."))
 PAST_LOADS = counter("inference", "past_loads", "Past versions loaded from the store. If it grows faster than games "
                      "begin, services.inference.past_versions is too small for the versions in play.")

@@ -234,3 +234,11 @@ def test_many_threads_add_while_one_draws():
     assert s.received == 1200
     assert s.samples + sum(s.dropped.values()) == 1200
     assert s.nbytes == sum(a.nbytes for a in sample(0).values()) * s.samples
+
+
+def test_ages_are_those_of_the_newest_steps():
+    b = buffer()
+    assert b.ages(3).tolist() == []
+    b.add(sample(1), [0, 0, 1, 1], 1)
+    b.add(sample(2), [2] * T, 2)
+    assert b.ages(3).tolist() == [2, 1]

@@ -29,3 +29,13 @@ def test_flops_of_a_gradient_step():
     flops = count_flops(lambda: learner.step(batch, HYPER))
     cell = 3 * 2 * (7 + 16) * 64 * steps * samples * 2
     assert 0.95 * cell < flops < 1.5 * cell
+
+
+def test_counting_a_step_changes_nothing():
+    learner, other = (Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG) for _ in range(2))
+    batch = batch_of(learner.policy)
+    flops = learner.flops(batch)
+    assert flops == count_flops(lambda: other.step(batch, HYPER))
+    other = Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG)
+    assert learner.step(batch, HYPER) == other.step(batch, HYPER)
+    assert learner.fingerprint() == other.fingerprint()

@@ -1,0 +1,122 @@
+"""What the services' pages show of what they are told."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from five.learning.buffer import BufferStatistics, DropReason
+from rapid.store.leases import Instance
+from rapid.store.state import Status
+from rapid.telemetry.metrics import Page, gauge, unknown
+from services.controller import metrics as controller
+from services.evaluator import metrics as evaluator
+from services.opponents import metrics as opponents
+from services.optimizer import metrics as optimizer
+from services.rollout import metrics as rollout
+
+
+def value(metric: Any, *labels: str) -> float:
+    return float((metric.labels(*labels) if labels else metric)._value.get())
+
+
+def test_every_sample_says_of_which_run_and_kind_it_is() -> None:
+    page = Page()
+    page.register(gauge("tested", "common", "ratio", "Of a test.", ("kind",)))
+    family = next(f for f in page.collect() if f.name == "five_tested_common_ratio")
+    page.common = {"run": "r", "kind": "rollout"}
+    shown = gauge("tested", "common_plain", "ratio", "Of a test.")
+    page.register(shown)
+    shown.set(2)
+    labels = {f.name: [s.labels for s in f.samples] for f in page.collect()}
+    assert labels["five_tested_common_plain_ratio"] == [{"run": "r", "kind": "rollout"}]
+    assert [s.labels for s in family.samples] == []
+
+
+def test_what_is_not_measured_is_not_zero() -> None:
+    assert math.isnan(value(unknown(gauge("tested", "unknown", "ratio", "Of a test."))))
+
+
+def test_a_game_is_counted_by_opponent_result_and_term() -> None:
+    before = {
+        "past": value(rollout.GAMES, "past", "won"), "bot": value(rollout.GAMES, "scripted", "lost"),
+        "gained": value(rollout.GAINED, "gold"), "lost": value(rollout.LOST, "hero_death"),
+        "hits": value(rollout.STATISTICS, "last_hits"), "radiant": value(rollout.WINNERS, "radiant")}
+    record = {"opponent": 7, "outcome": "won", "winner": "radiant", "game_seconds": 300.0, "wall_seconds": 20.0,
+              "statistics": {"last_hits": 12.5}, "rewards": {"gold": 1.5, "hero_death": -2.0}}
+    meter = rollout.Meter()
+    meter.game(record)
+    meter.game(record | {"opponent": "scripted", "outcome": "lost", "winner": "dire"})
+    assert value(rollout.GAMES, "past", "won") - before["past"] == 1
+    assert value(rollout.GAMES, "scripted", "lost") - before["bot"] == 1
+    assert value(rollout.GAINED, "gold") - before["gained"] == 3.0
+    assert value(rollout.LOST, "hero_death") - before["lost"] == 4.0
+    assert value(rollout.STATISTICS, "last_hits") - before["hits"] == 25.0
+    assert value(rollout.WINNERS, "radiant") - before["radiant"] == 1
+
+
+def test_the_buffer_counts_on_from_where_it_was() -> None:
+    meter = optimizer.BufferMeter()
+    before = value(optimizer.DROPPED, "unused")
+    for unused in (3, 5):
+        dropped = dict.fromkeys(DropReason, 0) | {DropReason.UNUSED: unused}
+        meter.show(BufferStatistics(dropped=dropped, samples=4, nbytes=100), np.array([0, 1, 1, 6], np.int32))
+    assert value(optimizer.DROPPED, "unused") - before == 5
+    assert value(optimizer.BUFFER_AGE, "mean") == 2.0 and value(optimizer.BUFFER_AGE, "oldest") == 6.0
+    assert value(optimizer.BUFFER_SAMPLES) == 4
+
+
+def test_a_version_brings_losses_by_term() -> None:
+    optimizer.show_version({"version": 9, "loss": 0.5, "loss_policy": -0.1, "entropy": 3.0, "learning_rate": 1e-4,
+                            "flop": 8.64e19, "reuse_recent": None})
+    assert value(optimizer.LOSS, "total") == 0.5 and value(optimizer.LOSS, "policy") == -0.1
+    assert value(optimizer.VERSION) == 9 and value(optimizer.RUN_FLOP) == 8.64e19
+    assert value(optimizer.LEARNING_RATE) == 1e-4
+
+
+def test_the_pool_is_as_wide_as_it_is_played() -> None:
+    opponents.show_pool({10: 0.5, 20: 0.5})
+    assert value(opponents.POOL_EFFECTIVE) == pytest.approx(2.0) and value(opponents.POOL_NEWEST) == 20
+    opponents.show_pool({10: 0.999, 20: 0.001})
+    assert value(opponents.POOL_EFFECTIVE) < 1.05 and value(opponents.POOL_SIZE) == 2
+
+
+def test_versions_are_no_labels() -> None:
+    before = value(evaluator.GAMES, "version", "won")
+    evaluator.count_game("version-10", 1.0, 10)
+    evaluator.count_game("version-20", 1.0, 20)
+    assert value(evaluator.GAMES, "version", "won") - before == 2
+    evaluator.show_rating({"version": 20, "mu": 31.0, "sigma": 2.0, "win_rates": {"random": 0.75},
+                           "statistics": {"last_hits": 8.0}}, references=3)
+    assert value(evaluator.RATING) == 31.0 and value(evaluator.WIN_RATE, "random") == 0.75
+    assert value(evaluator.STATISTICS, "last_hits") == 8.0 and value(evaluator.REFERENCES) == 3
+
+
+class Answers:
+    """A Redis that says of itself what it is given."""
+
+    def __init__(self, **said: Any) -> None:
+        self.said = said
+
+    def info(self) -> dict[str, Any]:
+        if not self.said:
+            raise ConnectionError("away")
+        return self.said
+
+
+def test_the_controller_shows_the_run_and_its_stores() -> None:
+    live = [Instance("rollout", str(i), "", "", 0.0, 0.0, {}) for i in range(3)]
+    controller.show_run(Status.RUNNING, 12, live)
+    assert value(controller.STATE, "running") == 1 and value(controller.STATE, "paused") == 0
+    assert value(controller.LIVE, "rollout") == 3 and value(controller.LIVE, "optimizer") == 0
+    controller.show_run(Status.PAUSED, None, [])
+    assert value(controller.STATE, "running") == 0 and value(controller.HEAD) == 12
+    assert value(controller.LIVE, "rollout") == 0
+    good = Answers(used_memory=5, maxmemory=10, aof_enabled=1, aof_last_write_status="ok")
+    controller.show_stores({"state": good, "params": Answers()})  # type: ignore[dict-item]
+    assert value(controller.REDIS_UP, "state") == 1 and value(controller.REDIS_UP, "params") == 0
+    assert value(controller.REDIS_SAVED, "state") == 1 and value(controller.REDIS_LIMIT, "state") == 10
+    full = Answers(used_memory=5, maxmemory=10, aof_enabled=1, aof_last_write_status="err")
+    controller.show_stores({"state": full})  # type: ignore[dict-item]
+    assert value(controller.REDIS_SAVED, "state") == 0
