@@ -92,7 +92,7 @@ def test_stores(tmp_path: Path) -> None:
         client = redis.Redis(port=params, password=PARAMS)
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert int(client.config_get("maxmemory")["maxmemory"]) > 0  # type: ignore[index]
-        wrong = script("stores.py", config, 1, FIVE_STATE_PASSWORD="x", FIVE_PARAMS_PASSWORD=PARAMS)  # noqa: S106
+        wrong = script("stores.py", config, 1, FIVE_STATE_PASSWORD="x", FIVE_PARAMS_PASSWORD=PARAMS)
         assert wrong.returncode != 0 and "the state Redis does not answer" in wrong.stderr
 
 
@@ -155,9 +155,9 @@ def test_rest_face(face: Face) -> None:
     done = script("rest_face.py", face.url, 5, **TOKENS)
     assert done.returncode == 0, done.stderr
     assert "run trial: starting" in done.stdout
-    assert script("rest_face.py", face.url, 0, FIVE_TOKEN="other").returncode != 0  # noqa: S106
-    same = script("rest_face.py", face.url, 5, FIVE_TOKEN="operator-token",  # noqa: S106
-                  FIVE_VIEWER_TOKEN="operator-token")  # noqa: S106
+    assert script("rest_face.py", face.url, 0, FIVE_TOKEN="other").returncode != 0
+    same = script("rest_face.py", face.url, 5, FIVE_TOKEN="operator-token",
+                  FIVE_VIEWER_TOKEN="operator-token")
     assert same.returncode != 0 and "expected 403" in same.stderr, "a viewer that may change things"
 
 

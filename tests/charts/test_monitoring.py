@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.charts.rendering import CHART, Values, containers, find, matches, objects, pods
+from tests.charts.rendering import CHART, Values, containers, matches, objects, pods
 
 DEFAULTS = Values("defaults")
 ON = ("monitoring.serviceMonitor.enabled=true", "monitoring.prometheusRule.enabled=true",

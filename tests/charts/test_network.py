@@ -46,7 +46,8 @@ def wanted(values: Values, folder: Path) -> set[Edge]:
     path.write_text(run_config(values))
     config = load(path)
     services = config.services
-    addresses = {"inference": [*services.inference.addresses, *services.inference.past_addresses], "opponents": [services.opponents.address],
+    addresses = {"inference": [*services.inference.addresses, *services.inference.past_addresses],
+                 "opponents": [services.opponents.address],
                  "optimizer": [services.optimizer.address(r) for r in range(services.optimizer.optimizers)],
                  "dota-env": [a for a in services.dota_env.addresses if not a.startswith("127.0.0.1")]}
     present = {meta["labels"][COMPONENT] for _, meta, _ in pods(objects(values))}

@@ -15,7 +15,8 @@ RUNS_ON = ("starting", "running", "warming")
 
 def look(url):
     """The run's status, or the reason why there is none."""
-    request = urllib.request.Request(f"{url}/v1/status", headers={"Authorization": f"Bearer {os.environ['FIVE_TOKEN']}"})
+    headers = {"Authorization": f"Bearer {os.environ['FIVE_TOKEN']}"}
+    request = urllib.request.Request(f"{url}/v1/status", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.loads(answer.read()), ""
