@@ -148,7 +148,7 @@ def test_a_service_waits_for_its_run_and_says_so(start: Any, config: Path, datab
     assert page(port, "healthz") == (200, "alive") and state.services("tested") == []
     state.create({}, "t")
     eventually(lambda: page(port, "readyz") == (503, "no games yet"))
-    assert [i.address for i in state.services("tested")] == ["127.0.0.1:9"]
+    eventually(lambda: [i.address for i in state.services("tested")] == ["127.0.0.1:9"], 60)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 0
