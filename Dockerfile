@@ -72,10 +72,12 @@ RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
     pip --python /opt/five/bin/python install -q -r /requirements/rating.txt
 
+# The Kubernetes client comes twice, the second time for asyncio; the controller uses the first.
 FROM platform AS control
 RUN --mount=type=cache,target=/root/.cache/pip \
     --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
-    pip --python /opt/five/bin/python install -q -r /requirements/control.txt
+    pip --python /opt/five/bin/python install -q -r /requirements/control.txt \
+ && rm -rf /opt/five/lib/python3*/site-packages/kubernetes/aio
 
 # torch's flavour: TORCH_INDEX is looked into besides pip's own index, https://download.pytorch.org/whl/cu130 for CUDA 13.
 # What torch brings for building extensions and for its own tests is taken out: there is no compiler here.

@@ -113,19 +113,29 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Environment: tokens and passwords from their Secrets, then what the values add. */}}
 {{- define "five.env" -}}
-{{ include "five.secretEnv" . }}
+{{- $secrets := list "token" "redis" }}
+{{- if eq .component "controller" }}
+{{- $secrets = append $secrets "viewer" }}
+{{- end }}
+{{ include "five.secretEnv" (dict "root" .root "secrets" $secrets) | trim }}
 {{- with concat .root.Values.global.extraEnv .values.extraEnv }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}
 
+{{/*
+Call with (dict "root" $ "secrets" LIST): "token", every service's and the operator's; "viewer", of who may only look;
+"redis", the passwords of both servers.
+*/}}
 {{- define "five.secretEnv" -}}
+{{- if has "token" .secrets }}
 - name: FIVE_TOKEN
   valueFrom:
     secretKeyRef:
       name: {{ include "five.tokenSecretName" .root }}
       key: token
-{{- if eq .component "controller" }}
+{{- end }}
+{{- if has "viewer" .secrets }}
 - name: FIVE_VIEWER_TOKEN
   valueFrom:
     secretKeyRef:
@@ -133,6 +143,7 @@ scales one inference pool, the one that serves the latest version.
       key: viewer-token
       optional: true
 {{- end }}
+{{- if has "redis" .secrets }}
 - name: FIVE_STATE_PASSWORD
   valueFrom:
     secretKeyRef:
@@ -143,6 +154,7 @@ scales one inference pool, the one that serves the latest version.
     secretKeyRef:
       name: {{ include "five.redisSecretName" .root }}
       key: params-password
+{{- end }}
 {{- end }}
 
 {{/*

@@ -1,6 +1,9 @@
 {{/*
 A pod of `helm test`: a script of files/tests in the controller's image, which has every client and no torch.
-Call with (dict "root" $ "name" "rest" "script" "rest_face.py" "args" LIST "seconds" N).
+Call with (dict "root" $ "name" "rest" "script" "rest_face.py" "args" LIST "seconds" N), and what the script needs, of which
+a pod without it is given nothing:
+  secrets  of "token", "viewer" and "redis"; see five.secretEnv;
+  config   true for the run's configuration and the certificates that it names.
 */}}
 {{- define "five.test" -}}
 {{- $root := .root -}}
@@ -16,7 +19,8 @@ metadata:
   annotations:
     helm.sh/hook: test
     helm.sh/hook-weight: {{ .weight | default 0 | quote }}
-    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+    # Not when it succeeds: `helm test --logs` asks for the logs after that.
+    helm.sh/hook-delete-policy: before-hook-creation
 spec:
   restartPolicy: Never
   activeDeadlineSeconds: {{ add .seconds 120 }}
@@ -46,37 +50,43 @@ spec:
         {{- range .args }}
         - {{ . | quote }}
         {{- end }}
+      {{- with include "five.secretEnv" (dict "root" $root "secrets" .secrets) | trim }}
       env:
-        {{- include "five.secretEnv" $controller | trim | nindent 8 }}
+        {{- . | nindent 8 }}
+      {{- end }}
       resources:
         requests: {cpu: 50m, memory: 128Mi}
         limits: {cpu: "1", memory: 512Mi}
       securityContext:
         {{- include "five.containerSecurityContext" $test | nindent 8 }}
       volumeMounts:
-        - name: run
-          mountPath: /etc/five/run.yaml
-          subPath: run.yaml
-          readOnly: true
         - name: scripts
           mountPath: /etc/five/tests
           readOnly: true
         - name: tmp
           mountPath: /tmp
+        {{- if .config }}
+        - name: run
+          mountPath: /etc/five/run.yaml
+          subPath: run.yaml
+          readOnly: true
         {{- with include "five.tls.mounts" $root | trim }}
         {{- . | nindent 8 }}
         {{- end }}
+        {{- end }}
   volumes:
-    - name: run
-      configMap:
-        name: {{ include "five.fullname" $root }}-run
     - name: scripts
       configMap:
         name: {{ include "five.componentName" $test }}
     - name: tmp
       emptyDir:
         sizeLimit: 64Mi
+    {{- if .config }}
+    - name: run
+      configMap:
+        name: {{ include "five.fullname" $root }}-run
     {{- with include "five.tls.volumes" $root | trim }}
     {{- . | nindent 4 }}
+    {{- end }}
     {{- end }}
 {{- end }}

@@ -39,6 +39,10 @@ class Keys:
         """A hash of JSON values."""
         return f"{self.prefix}table:{name}"
 
+    def table_log(self, name: str) -> str:
+        """What changed in a table that is followed."""
+        return f"{self.prefix}log:{name}"
+
     def once(self, name: str, identity: str) -> str:
         """Mark that an update has been applied."""
         return f"{self.prefix}once:{name}:{identity}"
