@@ -67,14 +67,6 @@ test: {{ concat (list "controller" "inference" "optimizer" "opponents") $games $
 {{- end }}
 {{- end }}
 
-{{/*
-Whether a component reads or writes blobs; the controller shows what an archived version says of itself. Call with the
-component; "true" or empty.
-*/}}
-{{- define "five.network.usesBlobs" -}}
-{{- if has . (list "inference" "optimizer" "controller" "evaluator") }}true{{ end -}}
-{{- end }}
-
 {{/* One peer that is a component of this release. Call with (dict "root" $ "component" "x"). */}}
 {{- define "five.network.peer" -}}
 - podSelector:
@@ -163,7 +155,8 @@ spec:
       {{- end }}
     {{- end }}
     {{- end }}
-    {{- if and (include "five.network.usesBlobs" $component) $root.Values.blobs.url }}
+    {{- /* The controller has no part in the volume, but asks an object store what a version of long ago says of itself. */}}
+    {{- if and $root.Values.blobs.url (or (include "five.usesBlobs" .) (eq $component "controller")) }}
     # The object store.
     - ports:
         {{- toYaml $policy.blobsPorts | include "five.network.tcp" | trim | nindent 8 }}

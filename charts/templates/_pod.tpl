@@ -178,9 +178,14 @@ readinessProbe:
   {{- toYaml (merge dict $ready $timing.readiness) | nindent 2 }}
 {{- end }}
 
-{{/* "true" for a component that reads or writes blobs on the shared volume. */}}
+{{/* "true" for a component that reads or writes blobs, wherever they are. */}}
+{{- define "five.usesBlobs" -}}
+{{- if has .component (list "inference" "optimizer" "evaluator") }}true{{ end }}
+{{- end }}
+
+{{/* "true" for one that does so on the shared volume. */}}
 {{- define "five.mountsBlobs" -}}
-{{- if and (not .root.Values.blobs.url) (has .component (list "inference" "optimizer" "evaluator")) }}true{{ end }}
+{{- if and (not .root.Values.blobs.url) (include "five.usesBlobs" .) }}true{{ end }}
 {{- end }}
 
 {{/* "true" for one that has to be on the same node as all others of its kind: the volume is mounted on one node only. */}}
@@ -222,7 +227,7 @@ five/shares-blobs: {{ include "five.fullname" .root }}
   persistentVolumeClaim:
     claimName: {{ include "five.blobsClaimName" .root }}
 {{- end }}
-{{- with include "five.tls.volumes" .root | trim }}
+{{- with include "five.tls.volumes" (dict "root" .root "of" (list "grpc" "redis")) | trim }}
 {{ . }}
 {{- end }}
 {{- end }}
@@ -238,7 +243,7 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 - name: blobs
   mountPath: /var/lib/five/blobs
 {{- end }}
-{{- with include "five.tls.mounts" .root | trim }}
+{{- with include "five.tls.mounts" (dict "root" .root "of" (list "grpc" "redis")) | trim }}
 {{ . }}
 {{- end }}
 {{- end }}

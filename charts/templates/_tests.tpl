@@ -3,7 +3,7 @@ A pod of `helm test`: a script of files/tests in the controller's image, which h
 Call with (dict "root" $ "name" "rest" "script" "rest_face.py" "args" LIST "seconds" N), and what the script needs, of which
 a pod without it is given nothing:
   secrets  of "token", "viewer" and "redis"; see five.secretEnv;
-  config   true for the run's configuration and the certificates that it names.
+  config   the run's configuration, and of the certificates that it names those of "grpc" or "redis".
 */}}
 {{- define "five.test" -}}
 {{- $root := .root -}}
@@ -70,7 +70,7 @@ spec:
           mountPath: /etc/five/run.yaml
           subPath: run.yaml
           readOnly: true
-        {{- with include "five.tls.mounts" $root | trim }}
+        {{- with include "five.tls.mounts" (dict "root" $root "of" .config) | trim }}
         {{- . | nindent 8 }}
         {{- end }}
         {{- end }}
@@ -85,7 +85,7 @@ spec:
     - name: run
       configMap:
         name: {{ include "five.fullname" $root }}-run
-    {{- with include "five.tls.volumes" $root | trim }}
+    {{- with include "five.tls.volumes" (dict "root" $root "of" .config) | trim }}
     {{- . | nindent 4 }}
     {{- end }}
     {{- end }}

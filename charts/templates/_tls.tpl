@@ -67,18 +67,18 @@ issuerRef:
   {{- toYaml .Values.tls.certManager.issuerRef | nindent 2 }}
 {{- end }}
 
-{{/* Volumes of a service's pod. Call with the root. */}}
+{{/* Volumes of a client's pod. Call with (dict "root" $ "of" LIST), of "grpc" and "redis"; a service has both. */}}
 {{- define "five.tls.volumes" -}}
-{{- if .Values.tls.grpc.enabled }}
+{{- if and .root.Values.tls.grpc.enabled (has "grpc" .of) }}
 - name: grpc-tls
   secret:
-    secretName: {{ include "five.tls.grpcSecretName" . }}
+    secretName: {{ include "five.tls.grpcSecretName" .root }}
     defaultMode: 0440
 {{- end }}
-{{- if include "five.tls.redisAuthority" . }}
+{{- if and (include "five.tls.redisAuthority" .root) (has "redis" .of) }}
 - name: redis-ca
   secret:
-    secretName: {{ include "five.tls.redisSecretName" . }}
+    secretName: {{ include "five.tls.redisSecretName" .root }}
     defaultMode: 0440
     items:
       - key: ca.crt
@@ -86,14 +86,14 @@ issuerRef:
 {{- end }}
 {{- end }}
 
-{{/* Where a service's containers find them. Call with the root. */}}
+{{/* Where its containers find them. Call with the same. */}}
 {{- define "five.tls.mounts" -}}
-{{- if .Values.tls.grpc.enabled }}
+{{- if and .root.Values.tls.grpc.enabled (has "grpc" .of) }}
 - name: grpc-tls
   mountPath: /etc/five/tls
   readOnly: true
 {{- end }}
-{{- if include "five.tls.redisAuthority" . }}
+{{- if and (include "five.tls.redisAuthority" .root) (has "redis" .of) }}
 - name: redis-ca
   mountPath: /etc/five/redis-tls
   readOnly: true

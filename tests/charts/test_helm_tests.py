@@ -214,6 +214,28 @@ def test_the_pods_run_these_scripts() -> None:
     assert container["image"].startswith("five/controller:")
 
 
+def test_a_pod_holds_only_the_secrets_that_its_script_reads() -> None:
+    """Whoever may read a test's pod, or break into one, gets no further than the face that it asks."""
+    tls = Values("tests over TLS", sets=("tls.grpc.enabled=true", "tls.grpc.existingSecret=grpc",
+                                         "tls.redis.enabled=true", "tls.redis.existingSecret=redis"))
+    held = {}
+    for pod in objects(tls, "Pod"):
+        (container,) = pod["spec"]["containers"]
+        keys = {e["valueFrom"]["secretKeyRef"]["key"] for e in container.get("env", [])}
+        mounted = {v["secret"]["secretName"] for v in pod["spec"]["volumes"] if "secret" in v}
+        configured = any(m["mountPath"] == "/etc/five/run.yaml" for m in container["volumeMounts"])
+        assert configured is ("/etc/five/run.yaml" in container["args"])
+        held[pod["metadata"]["name"].removeprefix("five-test-")] = keys | mounted
+    assert held == {"rest": {"token", "viewer-token"}, "training": {"token"}, "grpc": {"grpc"},
+                    "redis": {"state-password", "params-password", "redis"}}
+
+
+def test_logs_can_be_read_after_a_test() -> None:
+    """`helm test --logs` asks for them when all tests are over: a pod that is removed on success has none."""
+    for pod in objects(DEFAULTS, "Pod"):
+        assert pod["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation"
+
+
 def test_without_training_or_without_tests() -> None:
     names = [o["metadata"]["name"] for o in objects(Values("faces", sets=("tests.training.enabled=false",)), "Pod")]
     assert "five-test-training" not in names and len(names) == 3

@@ -10,7 +10,7 @@ import yaml
 
 from run.config import RunConfig
 from run.load import load
-from tests.charts.rendering import ROOT, Object, Values, containers, matches, objects, pods, run_config
+from tests.charts.rendering import CHART, ROOT, Object, Values, containers, matches, objects, pods, run_config
 
 Edge = tuple[str, str, int]  # caller, called, port
 COMPONENT = "app.kubernetes.io/component"
@@ -167,7 +167,15 @@ def test_the_object_store_is_reached_by_those_who_read_or_write_there() -> None:
     mounted = {meta["labels"][COMPONENT] for _, meta, spec in pods(objects(Values("defaults")))
               if any("persistentVolumeClaim" in v for v in spec.get("volumes", []))}
     assert mounted == {"inference", "optimizer", "evaluator"}
-    assert reach == {*mounted, "controller"}, "it shows what an archived version says of itself"
+    assert reach == {*mounted, "controller"}
+    asks = {f.parent.name for f in (ROOT / "services").glob("*/*.py") if "fetch_meta(" in f.read_text()}
+    assert asks == {"controller"}, "whoever shows a version's metadata reads an archived one's from the object store"
+
+
+def test_on_a_volume_only_those_who_mount_it_are_tied_to_its_node() -> None:
+    notes = (CHART / "templates/NOTES.txt").read_text()
+    assert "keeps inference, optimizers and evaluator on one node" in notes
+    assert not egress_without_pods(Values("defaults"), "controller"), "nothing to reach outside the cluster"
 
 
 def test_redis_outside_the_release_is_reached_at_its_port() -> None:
