@@ -6,19 +6,20 @@ of their qualities. A quality falls when its opponent is beaten, so that those w
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from five.config import LeagueConfig
+from five.weighted_draw import SoftmaxDraw
 
 FORMAT = 1
 
 
-@dataclass
+@dataclass(frozen=True)
 class Opponent:
-    """A past version in the pool. ``wins`` are the current agent's against it."""
+    """A past version in the pool. ``wins`` are the current agent's against it. Only differences of qualities count."""
 
     version: int
     quality: float
@@ -36,43 +37,67 @@ class Match:
 
 
 class League:
-    """The pool and its qualities. Not thread-safe: one service owns it."""
+    """The pool and its qualities. Not thread-safe: one service owns it.
+
+    What may happen to it is asked for (`joining`, `after`), and then put in: a pool that others keep as well is changed
+    once the change is agreed with them.
+    """
 
     def __init__(self, config: LeagueConfig) -> None:
         self.config = config
+        self.last_added: int | None = None
         self._opponents: dict[int, Opponent] = {}
-        self._last_added: int | None = None
+        self._draw = SoftmaxDraw()
         self._reported: dict[str, None] = {}  # game ids, oldest first
 
     @property
     def opponents(self) -> list[Opponent]:
-        """The pool, in order of addition."""
-        return list(self._opponents.values())
+        """The pool, in order of addition; the highest quality is 0."""
+        top = max((o.quality for o in self._opponents.values()), default=0.0)
+        return [replace(o, quality=o.quality - top) for o in self._opponents.values()]
 
-    def on_version(self, version: int) -> bool:
-        """A version was published: it joins the pool when it is the turn. Returns whether it did.
-
-        Versions may be skipped or told of twice; every ``add_every_versions`` one joins.
-        """
-        if self._last_added is not None and version < self._last_added + self.config.add_every_versions:
-            return False
-        self.add(version)
-        return True
-
-    def add(self, version: int) -> None:
-        """Adds a version with the highest quality of the pool. Adding one that is there changes nothing."""
-        if version < 0:
-            raise ValueError(f"a version is not negative: {version}")
-        if version in self._opponents:
-            return
-        quality = max((o.quality for o in self._opponents.values()), default=0.0)
-        self._opponents[version] = Opponent(version, quality)
-        self._last_added = max(version, self._last_added if self._last_added is not None else version)
+    def put(self, opponent: Opponent) -> None:
+        """Adds an opponent, or replaces what is known of its version. Raises ValueError for a quality that is none."""
+        if not math.isfinite(opponent.quality):
+            raise ValueError(f"the quality of version {opponent.version} is {opponent.quality}")
+        before = self._opponents.get(opponent.version)
+        self._opponents[opponent.version] = opponent
+        if before is None or before.quality != opponent.quality:
+            self._draw.put(opponent.version, opponent.quality)
 
     def remove(self, version: int) -> None:
         """Takes a version out of the pool: one that can no longer be loaded."""
         self._opponents.pop(version, None)
-        self._centre()
+        self._draw.remove(version)
+
+    def joining(self, version: int) -> Opponent | None:
+        """As what a published version joins the pool: with its highest quality. None when it is not the turn of it.
+
+        Versions may be skipped or told of twice; every ``add_every_versions`` one joins.
+        """
+        if self.last_added is not None and version < self.last_added + self.config.add_every_versions:
+            return None
+        return self._newcomer(version)
+
+    def on_version(self, version: int) -> bool:
+        """A version was published: it joins the pool when it is the turn. Returns whether it did."""
+        joins = self.joining(version) is not None
+        if joins:
+            self.add(version)
+        return joins
+
+    def add(self, version: int) -> None:
+        """Adds a version with the highest quality of the pool. Adding one that is there changes nothing."""
+        newcomer = self._newcomer(version)
+        if version in self._opponents:
+            return
+        self.put(newcomer)
+        self.last_added = max(version, self.last_added if self.last_added is not None else version)
+
+    def _newcomer(self, version: int) -> Opponent:
+        if version < 0:
+            raise ValueError(f"a version is not negative: {version}")
+        return Opponent(version, max((o.quality for o in self._opponents.values()), default=0.0))
 
     def probabilities(self) -> dict[int, float]:
         """Chance of each opponent when a past one is drawn: the softmax of the qualities. Sums to 1."""
@@ -87,37 +112,42 @@ class League:
         side = int(rng.integers(2))
         if not self._opponents or rng.random() >= self.config.past_opponent_share:
             return Match(None, side)
-        p = self.probabilities()
-        version = int(rng.choice(list(p), p=list(p.values())))
-        return Match(version, side, p[version])
+        version = self._draw.draw(rng.random())
+        return Match(version, side, self._draw.chance(version))
+
+    def after(self, version: int, won: bool) -> Opponent | None:
+        """What a game of the current agent against ``version`` makes of it; ``won`` False: lost or drawn.
+
+        A win takes η / (N p) from the opponent's quality, at most ``max_quality_drop`` (equation 14). None for a
+        version that has left the pool.
+        """
+        opponent = self._opponents.get(version)
+        if opponent is None:
+            return None
+        if not won:
+            return replace(opponent, games=opponent.games + 1)
+        p = self._draw.chance(version)
+        drop = self.config.quality_learning_rate / max(len(self._opponents) * p, 1e-300)
+        return Opponent(version, opponent.quality - min(drop, self.config.max_quality_drop), opponent.games + 1,
+                        opponent.wins + 1)
 
     def report(self, game_id: str, version: int, won: bool) -> bool:
-        """The current agent finished a game against ``version``; ``won`` False: lost or drawn.
-
-        A win takes η / (N p) from the opponent's quality, at most ``max_quality_drop`` (equation 14). Returns whether
-        the report counted: a game told of before, or one against a version that has left the pool, changes nothing.
-        """
+        """The current agent finished a game against ``version``. Returns whether the report counted: a game told of
+        before, or one against a version that has left the pool, changes nothing."""
         if game_id in self._reported:
             return False
         self._reported[game_id] = None
         while len(self._reported) > self.config.remembered_games:
             del self._reported[next(iter(self._reported))]
-        opponent = self._opponents.get(version)
-        if opponent is None:
-            return False
-        opponent.games += 1
-        if won:
-            opponent.wins += 1
-            p = self.probabilities()[version]
-            drop = self.config.quality_learning_rate / max(len(self._opponents) * p, 1e-300)
-            opponent.quality -= min(drop, self.config.max_quality_drop)
-            self._centre()
-        return True
+        after = self.after(version, won)
+        if after is not None:
+            self.put(after)
+        return after is not None
 
     def dump(self) -> dict[str, Any]:
         """The league's state as JSON values."""
         return {
-            "format": FORMAT, "last_added": self._last_added, "reported": list(self._reported),
+            "format": FORMAT, "last_added": self.last_added, "reported": list(self._reported),
             "opponents": [[o.version, o.quality, o.games, o.wins] for o in self._opponents.values()]}
 
     @classmethod
@@ -127,18 +157,14 @@ class League:
             raise ValueError(f"a league's state has format {FORMAT}, not {state.get('format')!r}")
         league = cls(config)
         for version, quality, games, wins in state["opponents"]:
-            if not math.isfinite(quality):
-                raise ValueError(f"the quality of version {version} is {quality}")
             league._opponents[int(version)] = Opponent(int(version), float(quality), int(games), int(wins))
-        league._last_added = None if state["last_added"] is None else int(state["last_added"])
+        for opponent in league._opponents.values():
+            if not math.isfinite(opponent.quality):
+                raise ValueError(f"the quality of version {opponent.version} is {opponent.quality}")
+        league._draw = SoftmaxDraw((o.version, o.quality) for o in league._opponents.values())
+        league.last_added = None if state["last_added"] is None else int(state["last_added"])
         league._remember(state["reported"])
         return league
 
     def _remember(self, game_ids: Iterable[str]) -> None:
         self._reported = dict.fromkeys(game_ids)
-
-    def _centre(self) -> None:
-        # Only differences count; qualities only fall, and would drift away.
-        top = max((o.quality for o in self._opponents.values()), default=0.0)
-        for opponent in self._opponents.values():
-            opponent.quality -= top

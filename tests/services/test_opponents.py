@@ -1,6 +1,8 @@
 """The opponent pool over a real Redis."""
 
 import asyncio
+import threading
+from typing import Any
 
 import pytest
 import redis
@@ -58,6 +60,57 @@ def test_losing_changes_no_quality(state: RunState) -> None:
         pool.on_version(v)
     assert pool.report("g", 10, won=False)
     assert [(o.quality, o.games, o.wins) for o in pool.league().opponents] == [(0.0, 0, 0), (0.0, 1, 0)]
+
+
+def test_replicas_share_one_pool(state: RunState) -> None:
+    pools = [Pool(state, CONFIG, seed=0) for _ in range(3)]
+    assert [pools[v % 3].on_version(v) for v in (0, 0, 5, 10, 20)] == [True, False, False, True, True]
+    rounds = [(i, v) for i in range(20) for v in (0, 10, 20)]
+
+    def play(pool: Pool, shift: int) -> None:
+        for i, version in rounds:
+            pool.report(f"own-{shift}-{i}-{version}", version, won=True)
+            pool.report(f"shared-{i}-{version}", version, won=False)
+
+    threads = [threading.Thread(target=play, args=(pool, i)) for i, pool in enumerate(pools)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seen = [pool.league() for pool in (*pools, Pool(state, CONFIG, seed=0))]
+    assert [(o.games, o.wins) for o in seen[0].opponents] == [(80, 60)] * 3
+    assert all(league.dump() == seen[0].dump() for league in seen)
+    # The same pool, the same draws.
+    matches = [[pool.assign(str(i)) for i in range(50)] for pool in pools]
+    assert [[(m.past, m.side) for m in row] for row in matches] == [[(m.past, m.side) for m in matches[0]]] * 3
+
+
+def whole_reads(client: redis.Redis) -> int:
+    statistics: Any = client.info("commandstats")
+    return int(statistics["cmdstat_hgetall"]["calls"])
+
+
+def test_calls_do_not_read_the_pool(state: RunState, redis_client: redis.Redis) -> None:
+    pool, other = Pool(state, CONFIG, seed=0), Pool(state, CONFIG, seed=0)
+    for v in range(0, 1000, 10):
+        pool.on_version(v)
+    other.league()
+    whole = whole_reads(redis_client)
+    for i in range(100):
+        other.assign(str(i))
+        assert pool.report(f"g{i}", 10 * (i % 100), won=True)
+    assert whole_reads(redis_client) == whole
+    assert [o.games for o in other.league().opponents] == [1] * 100
+
+
+def test_a_result_against_a_version_that_left_does_not_count(state: RunState) -> None:
+    pool = Pool(state, CONFIG, seed=0)
+    for v in (0, 10):
+        pool.on_version(v)
+    assert pool.report("a", 0, won=False)
+    state.table("league").set("version:0", None)
+    assert not pool.report("b", 0, won=False)
+    assert [o.version for o in pool.league().opponents] == [10]
 
 
 def ask(call: object) -> object:

@@ -1,0 +1,136 @@
+"""A table that its reader keeps in memory: every update is logged beside it, and a reader takes in what it missed.
+
+A `Table` reads all of itself at each update; here both reading and updating cost what changed, however large it is.
+Any number of processes may write. The log is a stream of bounded length whose last entry is the table's version.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import redis
+
+from rapid.store.events import event_fields
+from rapid.store.state import ONCE_SECONDS, Json, RunState
+
+Rows = Mapping[str, Json]
+LOG_ENTRIES = 10_000  # a reader further behind reads the whole table
+RELOAD_SECONDS = 60.0
+_TRIES = 100
+_CHANGES = b"rows"
+
+
+class FollowedTable:
+    """Follows a table and updates it atomically. Not thread-safe: its owner locks.
+
+    ``take`` is told of rows that have changed, (rows, False), where None is a row that went, or of all there are,
+    (rows, True). It has been told of everything before ``change`` of an update is asked.
+    """
+
+    def __init__(self, state: RunState, name: str, take: Callable[[Rows, bool], None]) -> None:
+        self._state = state
+        self._name = name
+        self._key = state.keys.table(name)
+        self._log = state.keys.table_log(name)
+        self._take = take
+        self._texts: dict[bytes, bytes] = {}
+        self._at: Any = None  # the log's entry up to which `_texts` goes; None: it had none
+        self._loaded: float | None = None
+
+    def refresh(self) -> None:
+        """Takes in what others have written since."""
+        self._refresh(self._state.redis)
+
+    def update(self, change: Callable[[], dict[str, Json] | None], once: str = "",
+               event: tuple[str, str, dict[str, Json]] | None = None) -> bool:
+        """Writes what ``change`` returns (None removes a row; None for all: nothing to write) as one atomic step.
+
+        ``change`` works on what ``take`` was told and must alter nothing: it is asked again when another writer was
+        faster. ``take`` is told of the new rows once they are written. With ``once`` the update is applied at most
+        once for that identity, whoever applies it. Returns whether it was applied.
+        """
+        client: Any = self._state.redis
+        mark = self._state.keys.once(self._name, once)
+        with client.pipeline(transaction=True) as pipeline:
+            for _ in range(_TRIES):
+                try:
+                    pipeline.watch(self._key, self._log, mark)
+                    if once and pipeline.exists(mark):
+                        return False
+                    self._refresh(pipeline)
+                    changed = change()
+                    if changed is not None and not self._holds(pipeline, changed):
+                        self._load(pipeline)
+                        changed = change()
+                    if not changed:
+                        return False
+                    self._write(pipeline, changed, mark if once else "", event)
+                    return True
+                except redis.WatchError:
+                    continue
+                finally:
+                    pipeline.reset()
+        raise redis.RedisError(f"{self._key}: others changed it {_TRIES} times in a row")
+
+    def _refresh(self, client: Any) -> None:
+        if self._loaded is None or time.monotonic() - self._loaded > RELOAD_SECONDS:
+            # Also now and then: a writer of an earlier release, or a person, keeps no log.
+            self._load(client)
+            return
+        if self._at is None:
+            if client.exists(self._log):
+                self._load(client)
+            return
+        entries = client.xrange(self._log, min=self._at[0])
+        # Where the entry is not there as it was, the log was cut off meanwhile, or Redis went back in time.
+        if not entries or entries[0] != self._at:
+            self._load(client)
+            return
+        for entry in entries[1:]:
+            self._note(entry)
+
+    def _load(self, client: Any) -> None:
+        # The log first: what is written between the two reads is in the table already, and is taken in once more.
+        last = client.xrevrange(self._log, count=1)
+        self._texts = client.hgetall(self._key)
+        self._at = last[0] if last else None
+        self._loaded = time.monotonic()
+        self._take({field.decode(): json.loads(text) for field, text in self._texts.items()}, True)
+
+    def _note(self, entry: Any) -> None:
+        rows: dict[str, Json] = json.loads(entry[1][_CHANGES])
+        for field, value in rows.items():
+            if value is None:
+                self._texts.pop(field.encode(), None)
+            else:
+                self._texts[field.encode()] = _text(value)
+        self._at = entry
+        self._take(rows, False)
+
+    def _holds(self, pipeline: Any, changed: Rows) -> bool:
+        """Whether the rows to be written are in the table as they are here."""
+        if not changed:
+            return True
+        fields = [field.encode() for field in changed]
+        return bool(pipeline.hmget(self._key, fields) == [self._texts.get(field) for field in fields])
+
+    def _write(self, pipeline: Any, changed: Rows, mark: str,
+               event: tuple[str, str, dict[str, Json]] | None) -> None:
+        fields = {_CHANGES: _text(changed)}
+        pipeline.multi()
+        pipeline.xadd(self._log, fields, maxlen=LOG_ENTRIES, approximate=True)
+        for field, value in changed.items():
+            if value is None:
+                pipeline.hdel(self._key, field)
+            else:
+                pipeline.hset(self._key, field, _text(value))
+        if mark:
+            pipeline.set(mark, "1", ex=ONCE_SECONDS)
+        if event:
+            pipeline.xadd(self._state.keys.events, event_fields(*event))
+        self._note((pipeline.execute()[0], fields))
+
+
+def _text(value: Json) -> bytes:
+    return json.dumps(value, allow_nan=False).encode()

@@ -1,0 +1,188 @@
+"""A followed table: several readers and writers see the same, no update is lost, and calls cost what changed."""
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import redis
+
+from rapid.store import followed
+from rapid.store.followed import FollowedTable
+from rapid.store.state import RunState
+
+
+class Copy:
+    """What one process was told of a table."""
+
+    def __init__(self, state: RunState, name: str = "pool") -> None:
+        self.rows: dict[str, Any] = {}
+        self.loads = 0
+        self.table = FollowedTable(state, name, self.take)
+
+    def take(self, rows: Mapping[str, Any], whole: bool) -> None:
+        self.loads += whole
+        self.rows = dict(rows) if whole else {**self.rows, **rows}
+        self.rows = {name: row for name, row in self.rows.items() if row is not None}
+
+    def seen(self) -> dict[str, Any]:
+        self.table.refresh()
+        return self.rows
+
+    def add(self, name: str, amount: float = 1, once: str = "") -> bool:
+        return self.table.update(lambda: {name: self.rows.get(name, 0) + amount}, once)
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    return RunState(database, "r")
+
+
+def calls(database: redis.Redis, command: str) -> int:
+    statistics: Any = database.info("commandstats")
+    return int(statistics.get(f"cmdstat_{command}", {}).get("calls", 0))
+
+
+def test_what_one_writes_the_others_see(state: RunState) -> None:
+    one, other = Copy(state), Copy(state)
+    assert other.seen() == {}
+    assert one.add("a") and other.add("a") and other.add("b")
+    assert one.rows == {"a": 1}  # until it looks
+    assert one.seen() == other.seen() == Copy(state).seen() == state.table("pool").all() == {"a": 2, "b": 1}
+    assert one.table.update(lambda: {"a": None})
+    assert other.seen() == state.table("pool").all() == {"b": 1}
+    assert not one.table.update(lambda: None) and not one.table.update(lambda: {})
+    assert Copy(state, "other").seen() == {}
+
+
+def test_an_update_counts_once_whoever_applies_it(state: RunState) -> None:
+    one, other = Copy(state), Copy(state)
+    assert one.add("a", once="game-1")
+    assert not one.add("a", once="game-1") and not other.add("a", once="game-1")
+    assert not Copy(state).add("a", once="game-1")
+    assert other.add("a", once="game-2")
+    assert one.seen() == {"a": 2}
+
+
+def test_the_event_is_written_with_the_update(state: RunState) -> None:
+    one = Copy(state)
+    one.table.update(lambda: None, event=("t", "never", {}))
+    one.table.update(lambda: {"a": 1}, event=("t", "pool.changed", {"x": 1}))
+    assert [(e.what, e.details) for e in state.events.read()] == [("pool.changed", {"x": 1})]
+
+
+def test_no_update_is_lost_among_many_writers(state: RunState) -> None:
+    copies = [Copy(state) for _ in range(4)]
+
+    def work(copy: Copy, who: int) -> None:
+        for i in range(25):
+            copy.add("all")
+            copy.add(f"own-{who}", once=f"{who}-{i}")
+            copy.add("shared", once=f"shared-{i}")
+
+    threads = [threading.Thread(target=work, args=(copy, i)) for i, copy in enumerate(copies)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = {"all": 100, "shared": 25, **{f"own-{i}": 25 for i in range(4)}}
+    assert state.table("pool").all() == expected
+    assert all(copy.seen() == expected for copy in copies)
+
+
+def test_another_write_between_reading_and_writing_is_not_overwritten(state: RunState) -> None:
+    one, other = Copy(state), Copy(state)
+    one.add("a")
+    asked = 0
+
+    def overtaken() -> dict[str, Any]:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            assert other.add("a", 10)
+        return {"a": one.rows["a"] + 100}
+
+    assert one.table.update(overtaken)
+    assert asked > 1 and other.seen() == one.seen() == {"a": 111}
+
+
+def test_a_call_reads_what_changed_and_not_the_table(state: RunState, database: redis.Redis) -> None:
+    one, other = Copy(state), Copy(state)
+    one.table.update(lambda: {str(i): i for i in range(1000)})
+    other.seen()
+    before, bytes_before = calls(database, "hgetall"), int(database.info("stats")["total_net_output_bytes"])
+    for i in range(50):
+        assert one.add(str(i)) and other.seen()[str(i)] == i + 1
+    assert calls(database, "hgetall") == before
+    assert int(database.info("stats")["total_net_output_bytes"]) - bytes_before < 100_000
+    assert (one.loads, other.loads) == (1, 1)
+
+
+def test_who_is_behind_the_log_reads_the_whole(state: RunState, database: redis.Redis) -> None:
+    one, other = Copy(state), Copy(state)
+    one.add("a")
+    assert other.seen() == {"a": 1}
+    for _ in range(5):
+        one.add("a")
+    database.xtrim(state.keys.table_log("pool"), maxlen=3, approximate=False)
+    assert other.seen() == {"a": 6} and other.loads == 2
+
+
+def test_the_log_is_bounded(state: RunState, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "LOG_ENTRIES", 10)
+    one = Copy(state)
+    for _ in range(500):
+        one.add("a")
+    assert database.xlen(state.keys.table_log("pool")) < 250  # whole nodes of a stream are dropped, of a hundred
+
+
+def test_when_redis_lost_its_last_second_memory_follows_it(state: RunState, database: redis.Redis) -> None:
+    one, other = Copy(state), Copy(state)
+    log, key = state.keys.table_log("pool"), state.keys.table("pool")
+    one.add("a")
+    saved = {name: database.dump(name) for name in (log, key)}
+    one.add("a", once="lost")
+    assert other.seen() == {"a": 2}
+    for name, payload in saved.items():
+        database.restore(name, 0, payload, replace=True)  # type: ignore[arg-type]
+    database.delete(state.keys.once("pool", "lost"))
+    # Others have gone on meanwhile, as far as it was.
+    third = Copy(state)
+    third.add("b")
+    assert one.seen() == other.seen() == {"a": 1, "b": 1}
+    assert one.add("a", once="lost") and other.seen() == {"a": 2, "b": 1}
+    database.flushall()
+    assert one.seen() == {} and other.add("a") and one.seen() == {"a": 1}
+
+
+def test_a_writer_without_a_log_is_not_overwritten_and_soon_seen(state: RunState,
+                                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the release before, during an upgrade."""
+    one = Copy(state)
+    one.add("a")
+    state.table("pool").set("a", 41)
+    assert one.add("a") and one.seen() == {"a": 42}
+    state.table("pool").set("b", 7)
+    assert one.seen() == {"a": 42}
+    monkeypatch.setattr(followed, "RELOAD_SECONDS", -1.0)
+    assert one.seen() == {"a": 42, "b": 7}
+
+
+def test_a_table_written_before_there_was_a_log_is_taken_over(state: RunState) -> None:
+    state.table("pool").update(lambda rows: {"a": 1, "b": [0.5, 2]})
+    one, other = Copy(state), Copy(state)
+    assert one.seen() == other.seen() == {"a": 1, "b": [0.5, 2]}
+    assert one.add("a") and other.seen() == {"a": 2, "b": [0.5, 2]}
+
+
+def test_a_table_that_always_changes_is_given_up(state: RunState) -> None:
+    one, other = Copy(state), Copy(state)
+    one.add("a")
+
+    def overtaken() -> dict[str, Any]:
+        other.add("a")
+        return {"a": 0}
+
+    with pytest.raises(redis.RedisError, match="100 times in a row"):
+        one.table.update(overtaken)
+    assert one.seen()["a"] > 100  # all of the other's
