@@ -110,10 +110,9 @@ class Rollout:
         self.games = GameLog(Series(service.state.redis, config.name))
         self.meter = Meter()
         identity = zlib.crc32(service.id.encode())
-        # A process that is started again plays other games than it has played before.
-        starts = f"rollout-{service.id}-starts"
-        service.state.add(**{starts: 1})
-        count = int(service.state.counters()[starts])
+        # A process that is started again plays other games than it has played before. All share one counter: pods'
+        # names are many in the life of a run, and one that has been used before must not begin anew.
+        count = service.state.count("rollout_starts")
         self._seeds = np.random.SeedSequence([config.seed, settings.seed, identity, count])
         # Every optimizer has a window of its own; rollouts begin at different ones.
         optimizer = config.services.optimizer

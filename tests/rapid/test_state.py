@@ -93,6 +93,20 @@ def test_counters_keep_whole_numbers_whole(state: RunState) -> None:
     assert state.counters()["games"] == 2**40 + 5
 
 
+def test_no_two_get_the_same_number_of_a_counter(state: RunState) -> None:
+    numbers: list[int] = []
+
+    def take() -> None:
+        numbers.extend(state.count("starts") for _ in range(50))
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(1, 201)) and state.counters() == {"starts": 200}
+
+
 def test_tables(state: RunState) -> None:
     table = state.table("pool")
     assert table.all() == {} and table.get("3") is None

@@ -185,6 +185,10 @@ class RunState:
                 pipeline.hincrbyfloat(self.keys.counters, name, amount)
         pipeline.execute()
 
+    def count(self, name: str) -> int:
+        """Adds one to a counter and returns what it has become: no two callers get the same number."""
+        return int(self.redis.hincrby(self.keys.counters, name, 1))
+
     def counters(self) -> dict[str, float]:
         """All counters by name."""
         rows: Any = self.redis.hgetall(self.keys.counters)
