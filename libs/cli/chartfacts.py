@@ -6,12 +6,11 @@ their tensors' contents, so this takes a second or two.
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 import yaml
-from torch import Tensor
 
 from dota.spaces import Layout
 from five.model.policy import Policy
@@ -26,8 +25,8 @@ ADAM_STEP_BYTES = 4  # a count for each parameter tensor
 
 
 def facts(config: RunConfig) -> dict[str, int]:
-    """Of one preset: the most optimizers, heroes of a team, the bytes of a version's tensors as they are published and
-    of a checkpoint's, how many of each are kept."""
+    """Of one preset: the most optimizers, heroes of a team, the most bytes of a version's tensors, those of a
+    checkpoint's, how many of each are kept."""
     with torch.device("meta"):
         policy = Policy(Layout(config.game), config.model)
     parameters = list(policy.parameters())
@@ -37,20 +36,12 @@ def facts(config: RunConfig) -> dict[str, int]:
     return {
         "max_optimizers": config.services.optimizer.max_optimizers,
         "heroes_per_team": config.game.heroes_per_team,
-        "parameter_bytes": published_bytes(tensors, config.store.publish_dtype),
+        # In float32, whatever the preset says: a values file may set store.publish_dtype, and memory must do for it.
+        "parameter_bytes": sum(t.nbytes for t in tensors.values()),
         "checkpoint_bytes": checkpoint,
         "keep_versions": config.store.keep_versions,
         "checkpoints_kept": config.services.optimizer.checkpoints_kept,
     }
-
-
-def published_bytes(tensors: Mapping[str, Tensor], dtype: str) -> int:
-    """Bytes of a version; with ``bfloat16`` its float32 matrices travel as such."""
-    def size(tensor: Tensor) -> int:
-        halved = dtype == "bfloat16" and tensor.dtype == torch.float32 and tensor.ndim > 1
-        return tensor.nbytes // 2 if halved else tensor.nbytes
-
-    return sum(size(tensor) for tensor in tensors.values())
 
 
 def text() -> str:

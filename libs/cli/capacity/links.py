@@ -25,9 +25,11 @@ class Link:
     spreads: bool
 
 
-def links(c: Cluster, bfloat16: bool = False) -> list[Link]:
-    """All links of a cluster."""
+def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
+    """All links of a cluster. ``bfloat16``: how versions travel; None: as its configuration says."""
     config = c.config
+    if bfloat16 is None:
+        bfloat16 = config.store.publish_dtype == "bfloat16"
     requests = c.played_steps / c.request_rows
     unroll = config.learning.lstm_unroll_length
     asked = c.played_steps * c.team_step_bytes
