@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 state=${CONTAINER_HOST_STATE:-/var/lib/five-container-host}
 docker=/usr/bin/docker
 compose_version=2.40.3
-images=(python:3.11-slim-bookworm redis:7-bookworm prom/prometheus:v2.53.0)
+images=(python:3.11-slim-bookworm redis:7.0-bookworm prom/prometheus:v2.53.0)
 
 cannot() {
   if [ "$(id -u)" != 0 ]; then

@@ -4,13 +4,7 @@ HorizontalPodAutoscalers, where autoscaling.mode is hpa. Call with (dict "root" 
 {{- define "five.hpa" -}}
 {{- $scaling := .root.Values.autoscaling }}
 {{- $bounds := index $scaling .component }}
-{{- $signal := index $scaling.hpa .component }}
-{{- if gt (int $bounds.minReplicas) (int $bounds.maxReplicas) }}
-{{- fail (printf "autoscaling.%s: minReplicas %d is above maxReplicas %d" .component (int $bounds.minReplicas) (int $bounds.maxReplicas)) }}
-{{- end }}
-{{- if not (or $signal.externalMetric $signal.metrics $scaling.hpa.cpuFallback) }}
-{{- fail (printf "autoscaling.hpa.%s: there is nothing to follow. Name an externalMetric or metrics, or accept hpa.cpuFallback" .component) }}
-{{- end -}}
+{{- $signal := index $scaling.hpa .component -}}
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata:
@@ -63,4 +57,19 @@ spec:
       policies:
         - {type: Percent, value: 10, periodSeconds: 120}
         - {type: Pods, value: 1, periodSeconds: 120}
+{{- end }}
+
+{{/* Refusals, one to a line. Call with the root. */}}
+{{- define "five.autoscaling.problems" -}}
+{{- $scaling := .Values.autoscaling }}
+{{- range $component := ternary list (list "rollout" "inference") (eq $scaling.mode "none") }}
+{{- $bounds := index $scaling $component }}
+{{- if gt (int $bounds.minReplicas) (int $bounds.maxReplicas) }}
+{{ printf "autoscaling.%s: minReplicas %d is above maxReplicas %d" $component (int $bounds.minReplicas) (int $bounds.maxReplicas) }}
+{{- end }}
+{{- $signal := index $scaling.hpa $component }}
+{{- if and (eq $scaling.mode "hpa") (not (or $signal.externalMetric $signal.metrics $scaling.hpa.cpuFallback)) }}
+{{ printf "autoscaling.hpa.%s: there is nothing to follow. Name an externalMetric or metrics, or accept hpa.cpuFallback" $component }}
+{{- end }}
+{{- end }}
 {{- end }}

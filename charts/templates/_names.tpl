@@ -37,10 +37,14 @@ five/inference-pool: {{ . }}
 {{- end }}
 {{- end }}
 
-{{/* Labels of pods. Without the chart's version: a new chart that changes nothing of a pod leaves it running. */}}
+{{/*
+Labels of pods. Without the chart's version: a new chart that changes nothing of a pod leaves it running. For the same
+reason Redis has its own version and not the platform's: an upgrade would restart it under everybody.
+*/}}
 {{- define "five.podLabels" -}}
 {{ include "five.selectorLabels" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- $version := ternary .root.Values.redis.image.tag .root.Chart.AppVersion (hasPrefix "redis-" .component) }}
+app.kubernetes.io/version: {{ $version | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/part-of: five
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}

@@ -36,13 +36,12 @@ securityContext:
 checksum/run-config: {{ include "five.runConfig" .root | sha256sum }}
 {{- end }}
 
-{{/* The user of the images: 10001, and 999 in those of Redis. */}}
+{{/* The user of the images, and of Redis too in place of its image's 999: low numbers are users of the nodes. */}}
 {{- define "five.podSecurityContext" -}}
-{{- $user := ternary 999 10001 (hasPrefix "redis" .component) -}}
 runAsNonRoot: true
-runAsUser: {{ $user }}
-runAsGroup: {{ $user }}
-fsGroup: {{ $user }}
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
   type: RuntimeDefault

@@ -86,6 +86,22 @@ limits:
   memory: {{ $memory }}
 {{- end }}
 
+{{/*
+Refusals, one to a line. Call with the root. The kernel ends a server that outgrows its limit, and with it at that moment
+the run; one that is only full refuses the write and says so.
+*/}}
+{{- define "five.redis.problems" -}}
+{{- $state := .Values.redis.state }}
+{{- $units := dict "kb" 1024 "mb" 1048576 "gb" 1073741824 }}
+{{- $data := mulf (regexFind "^[0-9]+" $state.maxmemory | float64) (get $units (regexFind "[a-z]+$" $state.maxmemory)) }}
+{{- $limit := toString $state.resources.limits.memory }}
+{{- $kubernetes := dict "" 1 "m" 0.001 "k" 1e3 "Ki" 1024 "M" 1e6 "Mi" 1048576 "G" 1e9 "Gi" 1073741824 "T" 1e12 "Ti" 1099511627776 }}
+{{- $room := mulf (regexFind "^[0-9.]+" $limit | float64) (get $kubernetes (regexFind "[A-Za-z]*$" $limit)) }}
+{{- if and (not $state.external.host) (lt $room (mulf $data 1.5)) }}
+redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again while the file is rewritten, and redis.state.resources.limits.memory is {{ $limit }}: raise it, or lower maxmemory
+{{- end }}
+{{- end }}
+
 {{/* Most inference servers that there can be. */}}
 {{- define "five.inferenceServers" -}}
 {{- $servers := 0 }}
@@ -94,4 +110,29 @@ limits:
 {{- $servers = add $servers (ternary $.Values.autoscaling.inference.maxReplicas $pool.replicas (eq $autoscaled "true")) }}
 {{- end }}
 {{- $servers }}
+{{- end }}
+
+{{/* redis.conf of redis-state. */}}
+{{- define "five.redisConfig.state" -}}
+dir /data
+{{ include "five.tls.redisServerConfig" . }}
+# Every write, on disk within a second: at most that much of the run is lost with the machine.
+appendonly yes
+appendfsync everysec
+save ""
+maxmemory {{ .Values.redis.state.maxmemory }}
+maxmemory-policy noeviction
+{{- end }}
+
+{{/* redis.conf of redis-params. */}}
+{{- define "five.redisConfig.params" -}}
+{{ include "five.tls.redisServerConfig" . }}
+# Nothing is written to disk: writing a version would cost ten times as much.
+appendonly no
+save ""
+maxmemory {{ include "five.paramsMaxmemory" . }}
+# A version is whole or not there: a publish that does not fit is refused.
+maxmemory-policy noeviction
+# Sending versions is most of its work; the second thread writes to sockets.
+io-threads 2
 {{- end }}

@@ -153,14 +153,14 @@ port 6379
 {{- if .Values.tls.redis.enabled }}--tls --cacert /etc/redis/tls/ca.crt{{ end -}}
 {{- end }}
 
-{{/* Refusals. Call with the root. */}}
-{{- define "five.tls.validate" -}}
+{{/* Refusals, one to a line. Call with the root. */}}
+{{- define "five.tls.problems" -}}
 {{- $issuer := .Values.tls.certManager.issuerRef.name -}}
 {{- range $what := list "grpc" "redis" }}
 {{- $tls := index $.Values.tls $what }}
 {{- $needed := ternary $tls.enabled (include "five.tls.redisServed" $) (eq $what "grpc") }}
 {{- if and $needed (not $tls.existingSecret) (not $issuer) }}
-{{- fail (printf "tls.%s.enabled: there is no certificate. Give tls.%s.existingSecret (keys tls.crt, tls.key, ca.crt), or tls.certManager.issuerRef.name to have cert-manager issue one." $what $what) }}
+{{ printf "tls.%s.enabled: there is no certificate. Give tls.%s.existingSecret (keys tls.crt, tls.key, ca.crt), or tls.certManager.issuerRef.name to have cert-manager issue one" $what $what }}
 {{- end }}
 {{- end }}
 {{- end }}

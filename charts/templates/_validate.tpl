@@ -20,9 +20,11 @@ What values.schema.json cannot say: values that each are fine and together are n
 
 {{/* Refuses the values. Called once, where the run's ConfigMap is rendered. */}}
 {{- define "five.validate" -}}
-{{- include "five.tls.validate" . }}
 {{- $facts := include "five.facts" . | fromYaml }}
 {{- $problems := list }}
+{{- range list "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" }}
+{{- $problems = concat $problems (include . $ | trim | splitList "\n" | compact) }}
+{{- end }}
 
 {{- $computed := mustMergeOverwrite (include "five.computedConfig" . | fromYaml) (include "five.tls.config" . | fromYaml) }}
 {{- range include "five.contradictions" (dict "path" "run.overrides" "overrides" .Values.run.overrides "computed" $computed) | trim | splitList "\n" | compact }}
@@ -62,6 +64,10 @@ What values.schema.json cannot say: values that each are fine and together are n
 
 {{- if and (not .Values.blobs.url) .Values.blobs.existingClaim .Values.blobs.storageClass }}
 {{- $problems = append $problems "blobs.storageClass: blobs.existingClaim is there already and keeps its class; leave one of them out" }}
+{{- end }}
+
+{{- if and .Values.controller.ingress.enabled .Values.networkPolicy.enabled (not .Values.networkPolicy.controllerFrom) }}
+{{- $problems = append $problems "controller.ingress.enabled: no policy lets the ingress controller in. Name its pods in networkPolicy.controllerFrom, for example [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]" }}
 {{- end }}
 
 {{- with $problems }}

@@ -1,8 +1,10 @@
 """Values that cannot work are refused before anything is installed, with the reason."""
 
+import re
+
 import pytest
 
-from tests.charts.rendering import Values, refusal
+from tests.charts.rendering import Values, objects, refusal
 
 NO_CERTIFICATE = "there is no certificate. Give tls.{0}.existingSecret (keys tls.crt, tls.key, ca.crt), or " \
              "tls.certManager.issuerRef.name"
@@ -21,6 +23,16 @@ CASES = {
     "unknown preset": (("run.preset=laptop-2v2",), 'there is no preset "laptop-2v2"; presets: gpu-node, laptop-1v1'),
     "bounds the wrong way": (("autoscaling.mode=hpa", "autoscaling.rollout.minReplicas=9",
                               "autoscaling.rollout.maxReplicas=3"), "minReplicas 9 is above maxReplicas 3"),
+    "bounds the wrong way, for the controller": (
+        ("autoscaling.mode=controller", "autoscaling.inference.minReplicas=5"), "minReplicas 5 is above maxReplicas 4"),
+    "a state that outgrows its pod": (("redis.state.maxmemory=1gb",),
+                                      "1gb of state need half as much again while the file is rewritten, and "
+                                      "redis.state.resources.limits.memory is 1Gi"),
+    "a claim and a class": (("blobs.existingClaim=ours", "blobs.storageClass=fast"), "leave one of them out"),
+    "no games": (("dotaEnv.placement=deployment", "dotaEnv.replicas=0"), "rollouts without games"),
+    "two pools of the latest": (("inference.pools.more.serves=latest",), "2 pools serve the latest version"),
+    "a model of another size": (("run.overrides.model.lstm=64",), "run.overrides.model changes the model's size"),
+    "an unknown section": (("run.overrides.learnign.clip=1",), "learnign"),
     "nothing to follow": (("autoscaling.mode=hpa", "autoscaling.hpa.rollout.externalMetric="),
                           "autoscaling.hpa.rollout: there is nothing to follow"),
     "an ingress behind a closed door": (("controller.ingress.enabled=true",),
@@ -42,5 +54,17 @@ def test_is_refused_with_the_reason(case: str, helm: str) -> None:
 
 
 def test_all_reasons_are_told_at_once() -> None:
-    said = refusal(Values("several", sets=("optimizer.replicas=3", "rollout.terminationGracePeriodSeconds=5")))
-    assert "3 optimizers" in said and "rollout.terminationGracePeriodSeconds" in said
+    said = refusal(Values("several", sets=(
+        "optimizer.replicas=3", "rollout.terminationGracePeriodSeconds=5", "tls.redis.enabled=true",
+        "autoscaling.mode=controller", "autoscaling.rollout.minReplicas=17", "controller.ingress.enabled=true",
+        "redis.state.maxmemory=2gb")))
+    listed = re.findall(r"^  - (\S+?):", said, re.M)
+    assert sorted(listed) == ["autoscaling.rollout", "controller.ingress.enabled", "optimizer", "redis.state.maxmemory",
+                              "rollout.terminationGracePeriodSeconds", "tls.redis.enabled"]
+
+
+def test_the_same_values_are_fine_where_they_do_not_matter() -> None:
+    objects(Values("bounds that nobody reads", sets=("autoscaling.rollout.minReplicas=17",)))
+    objects(Values("a Redis elsewhere", sets=("redis.state.maxmemory=2gb", "redis.state.external.host=a.example")))
+    for limit in ("768Mi", "0.75Gi", "806M", "1000000k"):
+        objects(Values(limit, sets=(f"redis.state.resources.limits.memory={limit}",)))

@@ -82,18 +82,20 @@ def test_pods_end_after_their_service_has_drained(values: Values, tmp_path: Path
 
 
 def test_files_are_where_the_configuration_says(values: Values, tmp_path: Path) -> None:
-    """Certificates and authorities that are named are mounted in every container that reads the configuration."""
+    """Certificates and authorities that are named are mounted in every container that reads the configuration, but
+    for the tests', of which each dials one kind."""
     config = loaded(values, tmp_path)
-    named = [config.store.tls_authority] if config.store.tls_authority else []
-    if config.rpc.tls:
-        named += [config.rpc.tls.authority, config.rpc.tls.certificate, config.rpc.tls.key]
+    stores = [config.store.tls_authority] if config.store.tls_authority else []
+    tls = config.rpc.tls
+    calls = [tls.authority, tls.certificate, tls.key] if tls else []
+    of_tests = {"Pod/five-test-redis": stores, "Pod/five-test-grpc": calls}
     for name, _, spec in pods(objects(values)):
         volumes = {v["name"]: v for v in spec.get("volumes", [])}
         for c in spec["containers"]:
             mounts = {m["mountPath"]: m["name"] for m in c["volumeMounts"]}
             if "/etc/five/run.yaml" not in mounts:
                 continue
-            for path in named:
+            for path in of_tests.get(name, [*stores, *calls]):
                 where, _, key = path.rpartition("/")
                 assert where in mounts, (name, c["name"], path)
                 items = volumes[mounts[where]]["secret"].get("items")

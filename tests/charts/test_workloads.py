@@ -151,6 +151,8 @@ def test_pod_security_restricted(values: Values) -> None:
     """Beyond the standard, root file systems are read-only."""
     for name, meta, spec in pods(objects(values)):
         assert not violations(meta, spec), name
+        user = spec["securityContext"]
+        assert user["runAsUser"] == user["runAsGroup"] == user["fsGroup"] >= 10000, "no user of the node's own"
         assert all(c["securityContext"].get("readOnlyRootFilesystem") is True for c in containers(spec)), name
 
 
