@@ -70,6 +70,10 @@ What values.schema.json cannot say: values that each are fine and together are n
 {{- $problems = append $problems "controller.ingress.enabled: no policy lets the ingress controller in. Name its pods in networkPolicy.controllerFrom, for example [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ingress-nginx}}}]" }}
 {{- end }}
 
+{{- if and (eq .Values.controller.service.type "LoadBalancer") .Values.networkPolicy.enabled (not .Values.networkPolicy.controllerFrom) }}
+{{- $problems = append $problems "controller.service.type: no policy lets the load balancer in. Name its addresses in networkPolicy.controllerFrom, for example [{ipBlock: {cidr: 10.0.0.0/8}}]" }}
+{{- end }}
+
 {{- with $problems }}
 {{- fail (printf "\n\nThese values cannot be installed:\n  - %s\n" (join "\n  - " .)) }}
 {{- end }}

@@ -37,6 +37,8 @@ CASES = {
                           "autoscaling.hpa.rollout: there is nothing to follow"),
     "an ingress behind a closed door": (("controller.ingress.enabled=true",),
                                         "Name its pods in networkPolicy.controllerFrom"),
+    "a load balancer before a closed door": (("controller.service.type=LoadBalancer",),
+                                             "no policy lets the load balancer in"),
     "an address of the chart's own": (("run.overrides.services.controller.port=9000",),
                                       "run.overrides.services.controller.port: the chart computes it"),
     "no time to drain": (("optimizer.terminationGracePeriodSeconds=5",),
