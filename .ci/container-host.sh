@@ -80,18 +80,19 @@ make_image() {
       changes=(--change 'EXPOSE 9090' --change 'WORKDIR /prometheus' --change 'ENTRYPOINT ["/usr/bin/prometheus"]') ;;
     *) echo "container-host: no stand-in is known for $image" >&2; exit 2 ;;
   esac
-  local tar; tar=$(mktemp --suffix=.tar "$state/XXXXXX")
+  local tar hook; tar=$(mktemp --suffix=.tar "$state/XXXXXX"); hook=$(mktemp "$state/XXXXXX")
+  printf '#!/bin/sh\nset -e\n%s\n' "$setup" >"$hook"; chmod 755 "$hook"
   mmdebstrap --quiet --variant=minbase --include="ca-certificates,$packages" \
     --customize-hook='cp /usr/local/share/ca-certificates/*.crt "$1/usr/local/share/ca-certificates/" 2>/dev/null || true' \
     --customize-hook='chroot "$1" update-ca-certificates >/dev/null 2>&1' \
-    --customize-hook="$(printf 'sh -c %q x "$1"' "$setup")" \
+    --customize-hook="$hook" \
     bookworm "$tar" /etc/apt/sources.list.d/debian.sources
   $docker import \
     --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
     --change 'ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt' \
     --change 'ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt' \
     "${changes[@]}" "$tar" "$image" >/dev/null
-  rm -f "$tar"
+  rm -f "$tar" "$hook"
   echo "container-host: made $image"
 }
 
