@@ -22,6 +22,7 @@ class Unrolled:
     values: torch.Tensor
     aux: dict
     entropies: dict
+    observation_moments: torch.Tensor
 
 
 class TinyPolicy(nn.Module):
@@ -81,10 +82,8 @@ class TinyPolicy(nn.Module):
         logits = self.head(core).log_softmax(-1)
         logp = logits.gather(-1, actions[..., :1].long())[..., 0]
         entropy = -(logits.exp() * logits).sum(-1)
-        return Unrolled(logp, entropy, self.value(core)[..., 0], self._aux(core), {"slot": entropy})
-
-    def observation_moments(self, obs):
-        return self.statistics.moments(obs["x"])
+        return Unrolled(logp, entropy, self.value(core)[..., 0], self._aux(core), {"slot": entropy},
+                        self.statistics.moments(obs["x"]))
 
     def update_normaliser(self, moments):
         self.statistics.merge(moments)

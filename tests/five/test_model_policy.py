@@ -23,6 +23,13 @@ def make(heroes: int, seed: int = 0, config: ModelConfig = SMALL) -> Policy:
     return policy
 
 
+def see(policy: Policy, obs: dict[str, Tensor]) -> None:
+    """Takes observations into the policy's statistics, as a gradient step does."""
+    steps, teams = obs["shared"].shape[:2]
+    actions = torch.zeros(steps, teams, policy.layout.heroes, 6, dtype=torch.int16)
+    policy.update_normaliser(policy.unroll(obs, actions, policy.initial_state(teams)).observation_moments)
+
+
 def play(policy: Policy, obs: dict[str, Tensor], resets: Tensor | None = None, seed: int = 1,
          state: State | None = None) -> tuple[Tensor, Tensor, Tensor, State]:
     """Acts step by step; a reset zeroes the state before its step. (actions, logp, values, last state)"""
@@ -67,7 +74,7 @@ def test_unroll_repeats_what_act_did(heroes: int, with_resets: bool) -> None:
     """PPO's ratio is exactly 1 on data of the current version, also across the end of a game."""
     policy = make(heroes)
     obs = random_obs(policy.layout, STEPS, TEAMS)
-    policy.update_normaliser(policy.observation_moments(obs))
+    see(policy, obs)
     resets = torch.zeros(STEPS, TEAMS, dtype=torch.bool)
     if with_resets:
         resets[0, 0] = resets[3, 1] = resets[4, 1] = resets[5, 2] = True
@@ -233,7 +240,7 @@ def test_overfits_a_small_target() -> None:
     """Behaviour cloning of random actions and values on one batch: everything that must learn is wired."""
     policy = make(5)
     obs = random_obs(policy.layout, 4, 2)
-    policy.update_normaliser(policy.observation_moments(obs))
+    see(policy, obs)
     actions, _, _, _ = play(policy, obs, seed=3)
     target = torch.randn(4, 2, 5, generator=torch.Generator().manual_seed(4))
     optimiser = torch.optim.Adam(policy.parameters(), 0.02)
@@ -248,10 +255,36 @@ def test_overfits_a_small_target() -> None:
     assert losses[0] > 3.0 and losses[-1] < 0.5
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_moments_of_an_unroll_are_those_of_its_observations(precision: str) -> None:
+    policy = make(5, config=SMALL.model_copy(update={"precision": precision}))
+    see(policy, random_obs(policy.layout, STEPS, TEAMS, seed=5))  # about means that are not zero
+    obs = random_obs(policy.layout, STEPS, TEAMS)
+    actions = torch.zeros(STEPS, TEAMS, 5, 6, dtype=torch.int16)
+    out = policy.unroll(obs, actions, policy.initial_state(TEAMS))
+    flat = {name: array.flatten(0, 1) for name, array in obs.items()}
+    expected = policy.normaliser.stream_moments(policy.trunk.reader(flat))
+    assert out.observation_moments.dtype == torch.float64 and not out.observation_moments.requires_grad
+    assert torch.equal(out.observation_moments, expected)
+
+
+def test_observations_are_read_once_a_step() -> None:
+    policy = make(5)
+    reads = 0
+
+    def count(*_: object) -> None:
+        nonlocal reads
+        reads += 1
+
+    policy.trunk.reader.register_forward_hook(count)
+    see(policy, random_obs(policy.layout, STEPS, TEAMS))
+    assert reads == 1 and policy.normaliser.count.sum() > 0
+
+
 def test_state_dict_is_flat_and_complete() -> None:
     policy = make(5)
     policy.rewards.merge_raw(10, 5.0, 30.0)
-    policy.update_normaliser(policy.observation_moments(random_obs(policy.layout, 4)))
+    see(policy, random_obs(policy.layout, 4, 1))
     version = policy.state_dict()
     assert all(isinstance(t, Tensor) for t in version.values())
     assert any(name.startswith("normaliser.") for name in version)

@@ -19,7 +19,7 @@ def case(log_ratio=0.0, advantages=1.0, seed=0):
         "mask": torch.ones(T, B, H), "win_label": torch.rand(T, B), "rank_label": torch.full((T, B, H, 5), 0.2),
         "building_label": torch.zeros(T, B, BUILDINGS)}
     unrolled = Unrolled((behaviour + log_ratio).requires_grad_(), torch.rand(T, B, H).requires_grad_(),
-                        values.requires_grad_(), {}, {})
+                        values.requires_grad_(), {}, {}, torch.zeros(3, 0))
     return unrolled, batch
 
 

@@ -44,8 +44,6 @@ class LearningPolicy(Protocol):
     def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: dict[str, Tensor],
                resets: Tensor | None = None) -> UnrolledPolicy: ...
 
-    def observation_moments(self, obs: dict[str, Tensor]) -> Tensor: ...
-
     def update_normaliser(self, moments: Tensor) -> None: ...
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]: ...
@@ -143,7 +141,7 @@ class Learner:
         loss = ppo_loss(unrolled, learning, self.config, hyper.entropy_coefficient, self.reduce)
         loss.total.backward()  # type: ignore[no-untyped-call]
 
-        moments = self.policy.observation_moments(observation)
+        moments = unrolled.observation_moments
         shared_loss = loss.total.detach().double().reshape(1)
         rewards = torch.tensor(self._rewards, dtype=torch.float64, device=self.device)
         if self.reduce is not None:

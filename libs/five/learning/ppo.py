@@ -23,7 +23,7 @@ MAX_LOG_RATIO = 20.0  # beyond it a ratio says nothing more, and exp() overflows
 
 
 class UnrolledPolicy(Protocol):
-    """What the loss reads of a policy's unroll: see `five.model.policy.Unrolled`."""
+    """What the learner reads of a policy's unroll: see `five.model.policy.Unrolled`."""
 
     @property
     def logp(self) -> Tensor: ...
@@ -35,6 +35,8 @@ class UnrolledPolicy(Protocol):
     def aux(self) -> dict[str, Tensor]: ...
     @property
     def entropies(self) -> dict[str, Tensor]: ...
+    @property
+    def observation_moments(self) -> Tensor: ...
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,11 @@ class Acted:
 @dataclass(frozen=True)
 class Unrolled:
     """What ``unroll`` returns, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
-    ``entropies`` by head [T, B, H] (their sum is ``entropy``), ``state`` after the last step, detached."""
+    ``entropies`` by head [T, B, H] (their sum is ``entropy``), ``state`` after the last step, detached.
+
+    ``observation_moments`` float64 [3, F]: raw moments of the observations for ``update_normaliser``, sums about the
+    present means: those of several processes are added up, then each process merges the total.
+    """
 
     logp: Tensor
     entropy: Tensor
@@ -43,6 +47,7 @@ class Unrolled:
     aux: dict[str, Tensor]
     entropies: dict[str, Tensor]
     state: State
+    observation_moments: Tensor
 
 
 class Policy(nn.Module):
@@ -113,6 +118,7 @@ class Policy(nn.Module):
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
         with self._autocast():
             inputs, trunk, floats = self._encode(flat)
+            moments = self.normaliser.stream_moments(inputs)
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
             core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets)
@@ -126,20 +132,10 @@ class Policy(nn.Module):
         return Unrolled(
             _leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
             _leading(values, steps, teams), aux, entropies,
-            {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last})
-
-    @torch.no_grad()
-    def observation_moments(self, obs: dict[str, Tensor]) -> Tensor:
-        """float64 [3, F]: raw moments of a batch's observations (any leading dimensions) for ``update_normaliser``.
-
-        Sums about the present means: those of several processes are added up, then each process merges the total.
-        """
-        lead = obs["shared"].dim() - 1
-        flat = {name: array.flatten(0, lead - 1) for name, array in obs.items()} if lead > 1 else obs
-        return self.normaliser.stream_moments(self.trunk.reader(flat))
+            {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last}, moments)
 
     def update_normaliser(self, moments: Tensor) -> None:
-        """Takes ``observation_moments`` (summed over processes) into the statistics of all data ever seen."""
+        """Takes ``Unrolled.observation_moments`` (summed over processes) into the statistics of all data ever seen."""
         self.normaliser.merge(moments)
 
     @property
