@@ -72,3 +72,14 @@ def place(game: VecGame, unit: dict[str, Any], x: float, y: float, index: int = 
 
 def target_of(layout: Layout, name: str) -> TargetType:
     return next(a.target for a in layout.actions if a.name == name)
+
+
+def enemy_slot(game: VecGame) -> int:
+    """The first enemy hero's unit slot."""
+    return game.layout.groups["enemy_heroes"].start
+
+
+def steps(game: VecGame, n: int, actions: Any = None) -> None:
+    """Plays ``n`` timesteps."""
+    for _ in range(n):
+        game.step(actions)

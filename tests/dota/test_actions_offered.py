@@ -1,0 +1,133 @@
+"""Which actions are offered, and which units they may be given."""
+
+
+
+import numpy as np
+import pytest
+
+from dota.config import GameConfig
+from dota.spaces import MAX_AVAILABLE, NOOP, MaskClass
+from dota.vec_game import Controller, VecGame
+from tests.dota.watching import choose, duel, enemy_slot, field, hero_unit, mask, offered, place, steps, units
+
+
+@pytest.fixture
+def lane() -> VecGame:
+    """Both heroes in the middle of mid, 400 apart, with the last creeps still at home."""
+    game = VecGame(duel(kills_to_win=5), 1, seed=1)
+    place(game, hero_unit(game, 0), -700, -600)
+    place(game, hero_unit(game, 1), -400, -330)
+    game._core.observe(0)
+    return game
+
+
+def test_start_offers_what_can_be_done_and_noop_first() -> None:
+    game = VecGame(duel(), 1, seed=1)
+    names = offered(game)
+    assert names[0] == "noop" and "move" in names
+    assert "attack" not in names and not mask(game, MaskClass.ATTACK)  # no enemy is near
+    assert "nevermore_shadowraze1" not in names                       # not learned
+    assert "buyback" not in names and "shrine" not in names and "glyph" not in names
+    assert len(names) == len(set(names)) <= MAX_AVAILABLE
+
+
+def test_attack_is_offered_when_a_target_is_near(lane: VecGame) -> None:
+    assert "attack" in offered(lane)
+    assert mask(lane, MaskClass.ATTACK) == [enemy_slot(lane)]
+    place(lane, hero_unit(lane, 1), 1500, 1300)  # 500 attack range + 600, and more
+    lane._core.observe(0)
+    assert "attack" not in offered(lane) and mask(lane, MaskClass.ATTACK) == []
+
+
+def test_own_creep_can_be_attacked_when_it_may_be_denied() -> None:
+    game = VecGame(duel(), 1, seed=1)
+    game.step()
+    creep = units(game, "creep", 0)[0]
+    place(game, hero_unit(game), creep["x"] + 200, creep["y"])
+    game._core.observe(0)
+    start = game.layout.groups["allied_creeps"].start
+    assert start not in mask(game, MaskClass.ATTACK)
+    game._core.set_hp(0, creep["slot"], creep["max_hp"] * 0.49)
+    game._core.observe(0)
+    assert start in mask(game, MaskClass.ATTACK)
+
+
+def test_protected_buildings_are_no_targets() -> None:
+    game = VecGame(duel(), 1, seed=1)
+    group = game.layout.groups["enemy_buildings"]
+    towers = sorted((u for u in units(game, "tower", 1) if "mid" in u["name"]), key=lambda u: u["name"])
+    place(game, hero_unit(game), towers[0]["x"] - 500, towers[0]["y"] - 300)
+    game._core.observe(0)
+    assert group.start in mask(game, MaskClass.ATTACK)       # first tower of mid
+    place(game, hero_unit(game), towers[1]["x"] - 300, towers[1]["y"] - 300)
+    game._core.observe(0)
+    assert group.start + 1 not in mask(game, MaskClass.ATTACK)  # the second stands while the first does
+
+
+def test_hostile_spell_needs_an_enemy_near() -> None:
+    game = VecGame(duel(randomisation={"xp": 5.0}), 8, seed=3)
+    index = next(i for i in range(8) if field(game, "abilities", "castable", index=i)[0].any())
+    assert "nevermore_shadowraze1" not in offered(game, index)  # at home, alone
+
+
+def test_dead_hero_has_noop_and_buyback_only() -> None:
+    game = VecGame(duel(kills_to_win=9), 1, seed=1)
+    victim = hero_unit(game, 1)
+    place(game, victim, -6300, -6300)
+    for _ in range(200):
+        game.step()
+        if not hero_unit(game, 1)["alive"]:
+            break
+    assert offered(game, team=1) in (["noop"], ["noop", "buyback"])
+    assert offered(game, team=1) == ["noop"]  # 40 gold do not buy back
+    assert not game.obs["target_mask"][0, 1].any()
+
+
+def test_glyph_waits_for_its_time() -> None:
+    game = VecGame(duel(), 1, seed=1)
+    assert "glyph" not in offered(game)
+    steps(game, int(180 * 7.5) + 2)
+    assert "glyph" in offered(game)
+    scripted = VecGame(duel(scripted_actions=["glyph"]), 1, seed=1)
+    steps(scripted, int(180 * 7.5) + 2)
+    assert "glyph" not in offered(scripted)
+    game.step(choose(game, "glyph"))
+    steps(game, 3)
+    assert "glyph" not in offered(game)
+    tower = game.layout.groups["allied_buildings"].start
+    assert field(game, "units", "glyphed")[tower, 0] == 1
+    assert 0 < field(game, "units", "glyph_timer")[tower, 0] <= 0.6
+    assert field(game, "global", "glyph_cooldown")[0, 0] == pytest.approx(5, abs=0.05)
+
+
+def test_every_offered_action_with_a_unit_has_a_target() -> None:
+    """A softmax over no valid slot is not a number: an action that takes a unit is offered only with one."""
+    game = VecGame(GameConfig(), 2, seed=9)
+    game.controllers[:] = [[Controller.SCRIPTED, Controller.RANDOM]] * 2
+    takes = {a.id: int(a.mask) for a in game.layout.actions if a.target in (2, 3, 4)}
+    seen = set()
+    for step in range(1500):
+        game.step()
+        if step % 10:
+            continue
+        available, masks = game.obs["available"], game.obs["target_mask"]
+        assert (available[..., 0] == NOOP).all()
+        for index in np.argwhere(np.isin(available, list(takes))):
+            g, t, h, _ = index
+            action = int(available[tuple(index)])
+            seen.add(action)
+            assert masks[g, t, h, takes[action]].any(), game.layout.actions[action].name
+        full = available != 0
+        assert (full[..., 1:] <= full[..., :-1]).all()  # no gap in the list
+    assert len(seen) > 4
+
+
+def test_masked_slots_hold_units() -> None:
+    game = VecGame(GameConfig(), 1, seed=9)
+    game.controllers[:] = Controller.SCRIPTED
+    for step in range(900):
+        game.step()
+        if step % 30 == 0:
+            for team in (0, 1):
+                ids = field(game, "units", "unit", team=team)[:, 0]
+                assert (ids[game.obs["target_mask"][0, team].any(axis=(0, 1))] > 0).all()

@@ -1,0 +1,166 @@
+"""What an optimizer goes on from after a restart, a damaged checkpoint or a kill."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rapid.blobs import BlobStore
+from rapid.store.errors import Corrupt
+from services.optimizer.checkpoints import Checkpoints
+from tests.services.optimizer_cases import (
+    HYPER,
+    UNROLL,
+    Versions,
+    feed,
+    segment,
+    training,
+    until,
+)
+
+
+def test_a_restart_goes_on_from_the_checkpoint_to_the_bit(tmp_path: Path) -> None:
+    versions = Versions()
+    first = training(tmp_path / "a", versions)
+    first.start()
+    feed(first, 4)
+    until(first, 1)
+
+    again = training(tmp_path / "a", versions)
+    again.start()
+    assert again.version == 1 and again.desk.events == ["optimizer.resumed"]  # type: ignore[attr-defined]
+    batch = {n: np.repeat(a[:UNROLL, None], 2, 1) if not n.startswith("state/") else np.repeat(a[:1], 2, 0)
+             for n, a in segment(1, seed=9).items()}
+    for run in (first, again):
+        run.learner.step(batch, HYPER)
+    ours, theirs = first.learner.state_dict(), again.learner.state_dict()
+    assert ours.keys() == theirs.keys()
+    for name, tensor in ours.items():
+        assert torch.equal(tensor, theirs[name]), name
+
+
+def test_versions_behind_a_lost_checkpoint_keep_their_numbers(tmp_path: Path) -> None:
+    versions = Versions()
+    run = training(tmp_path, versions)
+    run.start()
+    versions.published[5] = versions.published[0]
+    again = training(tmp_path, versions)
+    again.start()
+    assert again.version == 5
+    feed(again, 4)
+    until(again, 6)
+    assert 6 in versions.published
+
+
+def test_a_run_without_its_checkpoints_refuses_to_start_over(tmp_path: Path) -> None:
+    versions = Versions()
+    training(tmp_path / "a", versions).start()
+    with pytest.raises(RuntimeError, match="blobs.url"):
+        training(tmp_path / "b", versions).start()
+
+
+def test_old_checkpoints_go(tmp_path: Path) -> None:
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
+    for v in range(4):
+        store.save(v, {"w": torch.full((3,), float(v))}, {"v": v})
+    assert store.versions() == [2, 3]
+    tensors, extra = store.load(3)
+    assert tensors["w"].tolist() == [3.0] * 3 and extra == {"v": 3}
+
+
+def test_a_checkpoint_comes_back_bit_for_bit(tmp_path: Path) -> None:
+    tensors = {"w": torch.randn(5, 3).T, "half": torch.randn(3).half(), "count": torch.tensor([2.5]).double(),
+               "step": torch.tensor(3.0), "seen": torch.tensor([True, False]), "n": torch.arange(4)}
+    extra = {"schedule": [[0, 1e-4]], "big": 2**60, "name": "x"}
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
+    store.save(7, tensors, extra)
+    back, found = store.load(7)
+    assert found == extra and back.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert back[name].dtype == tensor.dtype and torch.equal(back[name], tensor), name
+
+
+def damage(folder: Path, store: BlobStore, version: int) -> None:
+    digest = store.ref(f"trial/checkpoints/{version:012d}").digest
+    path = folder / "objects" / digest[:2] / digest
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over_but_not_all(tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    store = Checkpoints(blobs, "trial", 2)
+    assert store.newest() is None
+    for v in (1, 2):
+        store.save(v, {"w": torch.full((3,), float(v))}, {})
+    damage(tmp_path, blobs, 2)
+    found = store.newest()
+    assert found is not None and found[0] == 1
+    damage(tmp_path, blobs, 1)
+    with pytest.raises(Corrupt, match=r"no checkpoint can be read: version 2.*version 1"):
+        store.newest()
+
+
+def test_a_run_goes_on_from_the_last_whole_checkpoint_behind_all_versions(tmp_path: Path) -> None:
+    versions = Versions()
+    run = training(tmp_path, versions)
+    run.start()
+    feed(run, 8)
+    until(run, 2)
+    damage(tmp_path, BlobStore(str(tmp_path)), 2)
+    again = training(tmp_path, versions)
+    again.start()
+    assert again.version == 2 and again.learner.gradient_steps == 2  # version 2's number, version 1's learner
+
+
+def test_a_save_that_fails_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blobs = BlobStore(str(tmp_path))
+    store = Checkpoints(blobs, "trial", 2)
+    store.save(1, {"w": torch.ones(3)}, {})
+    write, calls = blobs._write, 0
+
+    def full(path: str, pieces: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:  # the contents are there, their name is not
+            raise OSError("disk full")
+        write(path, pieces)
+
+    monkeypatch.setattr(blobs, "_write", full)
+    with pytest.raises(OSError, match="disk full"):
+        store.save(2, {"w": torch.zeros(3)}, {})
+    found = store.newest()
+    assert found is not None and found[0] == 1
+
+
+KILLED = """
+import sys, torch
+from rapid.blobs import BlobStore
+from rapid.store.errors import Corrupt
+from rapid.telemetry.metrics import definitions
+from services.optimizer import metrics as page
+from services.optimizer.checkpoints import Checkpoints
+store = Checkpoints(BlobStore(sys.argv[1]), "trial", 2)
+for version in range(100000):
+    store.save(version, {"w": torch.full((300_000,), float(version))}, {"version": version})
+    print(version, flush=True)
+"""
+
+
+def test_a_process_killed_while_saving_leaves_whole_checkpoints(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE,
+                               cwd=Path(__file__).parents[2], env={**os.environ, "PYTHONPATH": "libs:."})
+    assert process.stdout is not None
+    for _ in range(5):
+        process.stdout.readline()
+    process.kill()
+    process.wait()
+    store = Checkpoints(BlobStore(str(tmp_path)), "trial", 2)
+    for version in store.versions():
+        tensors, extra = store.load(version)
+        assert extra == {"version": version} and (tensors["w"] == version).all()
+    assert store.versions()[-1] >= 4

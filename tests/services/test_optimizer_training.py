@@ -1,0 +1,79 @@
+"""Samples in, versions out: when the optimizer publishes, rests, and what it tells of staleness."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rapid.telemetry.metrics import definitions
+from services.optimizer import metrics as page
+from services.optimizer.intake import Offer
+from services.optimizer.records import Window, quantile
+from tests.services.optimizer_cases import HYPER, LAYOUT, UNROLL, Desk, Versions, feed, segment, training, until
+
+
+def test_a_new_run_publishes_version_0_and_then_one_every_so_many_steps(tmp_path: Path) -> None:
+    versions, desk = Versions(), Desk()
+    run = training(tmp_path, versions, desk)
+    run.start()
+    assert list(versions.published) == [0] and versions.meta[0]["layout"] == LAYOUT.hash
+    feed(run, 4)
+    until(run, 1)
+    assert list(versions.published) == [0, 1]
+    assert run.learner.gradient_steps == 2
+    assert any((versions.published[0][n] != t).any() for n, t in versions.published[1].items())
+    (record,) = desk.records
+    assert record["version"] == 1 and record["staleness_median"] == 0.0
+    assert record["reuse"] == pytest.approx(1.0, abs=0.51)
+    assert versions.meta[1]["hyperparameters"]["learning_rate"] == 1e-3
+
+
+def ages_shown() -> dict[str, float]:
+    """Timesteps by bound of age, as the metrics page has them."""
+    (family,) = page.STALENESS.collect()
+    return {s.labels["le"]: s.value for s in family.samples if s.name.endswith("_bucket")}
+
+
+def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_path: Path) -> None:
+    """Known ages of what is learned from, in the record and on the metrics page; neither uses nor reuse."""
+    desk = Desk()
+    run = training(tmp_path, Versions(), desk)
+    run.start()
+    run.version = run.intake.version = 7
+    for i, version in enumerate((7, 7, 5, 5)):  # 2 segments of 2 samples of 4 steps each: two steps of 4 samples
+        run.intake.take(Offer(str(i), 2, segment(2, version, seed=i), 1.0, 2.0, 8, version))
+    before = ages_shown()
+    until(run, 8)
+    (record,) = desk.records
+    consumed = {le: value - before[le] for le, value in ages_shown().items()}
+    assert consumed["+Inf"] == 2 * 4 * UNROLL
+    young, old = consumed["0.0"], consumed["+Inf"] - consumed["1.0"]
+    assert young + old == consumed["+Inf"] and 0 < young < consumed["+Inf"]  # ages 0 and 2, none of 1
+    assert consumed["2.0"] == consumed["+Inf"]
+    assert record["staleness_histogram"] == [young, 0, old]
+    assert record["staleness_mean"] == pytest.approx(2 * old / consumed["+Inf"])
+    assert {d.name for d in definitions() if "staleness" in d.name} == {"five_optimizer_staleness_versions"}
+
+
+def test_learning_rests_while_the_run_is_paused(tmp_path: Path) -> None:
+    desk = Desk()
+    run = training(tmp_path, Versions(), desk)
+    run.start()
+    feed(run, 4)
+    desk.playing = False
+    until(run, 1, patience=20)
+    assert run.version == 0 and run.learner.gradient_steps == 0
+
+
+def test_staleness_is_counted_by_timestep_and_padding_is_not() -> None:
+    window = Window()
+    window.add({"loss": 2.0}, np.array([[0, 0], [1, -1], [3, -1]], np.int32), np.array([1, 2], np.int32), 0.5, 4)
+    record = window.close(7, HYPER, 0.0)
+    assert record["staleness_histogram"] == [2, 1, 0, 1]
+    assert record["staleness_mean"] == 1.0 and record["staleness_median"] == 0.0 and record["staleness_p95"] == 3.0
+    assert record["mean_uses"] == 1.5 and record["loss"] == 2.0
+
+
+def test_quantiles_are_whole_versions() -> None:
+    shares = np.array([0.5, 0.5, 0.9, 1.0])
+    assert [quantile(shares, s) for s in (0.1, 0.5, 0.51, 0.95)] == [0.0, 0.0, 2.0, 3.0]
