@@ -1,0 +1,73 @@
+// What effects leave in the world: modifiers, projectiles, places that keep acting, effects that fire later.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "data/tables.hpp"
+#include "world/values.hpp"
+
+namespace dota {
+
+// One stat change of a modifier.
+struct StatChange {
+  Stat stat = Stat::Count;
+  float value = 0;
+};
+
+struct Modifier {
+  std::int16_t next = -1;
+  std::int16_t name = -1;     // Tables::modifiers
+  std::int16_t ability = -1;  // Tables::abilities
+  std::int16_t node = -1;     // effect node in that ability's program
+  Handle source;
+  float until = 0, start = 0;  // game time; until = infinity for auras and passives
+  float next_tick = 0, interval = 0;
+  float per_tick = 0;  // damage (> 0) or healing (< 0) a tick
+  float mana_per_tick = 0;
+  float shield = 0;  // absorption left
+  std::uint32_t status = 0;
+  std::uint8_t damage_type = 0, level = 1, stacks = 0;
+  std::uint8_t flags = 0;  // kModDispellable etc., effects/modifiers.hpp
+  std::array<StatChange, 6> stats{};
+  std::int16_t owner = -1;   // unit slot it sits on; -1: this slot of the pool is free
+  std::uint8_t counter = 0;  // pseudo-random counter of a proc, attacks left of an attack-limited buff
+  float ready = -999;        // game time a proc's own cooldown ends
+  Vec2 motion;               // forced motion, units per second
+  Handle aim;                // the one target it is for (Hurricane Pike)
+};
+
+struct Projectile {
+  enum class Kind : std::uint8_t { None, Attack, Homing, Point, Linear } kind = Kind::None;
+  std::uint8_t team = kNeutralTeam, level = 1;
+  bool crit = false, disjointed = false;
+  Handle source, target;
+  Vec2 pos, origin, direction;
+  Vec2 goal;
+  float speed = 0, travelled = 0, length = 0, w0 = 0, w1 = 0;
+  float damage = 0;  // attacks: rolled before armor; < 0: decided at launch to miss
+  std::int16_t ability = -1, node = -1;
+  std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // linear: each unit once
+};
+
+// A place on the ground that keeps acting: shrapnel, nethertoxin, a delayed strike, a channelled field.
+struct Area {
+  bool active = false;
+  std::uint8_t team = kNeutralTeam, level = 1, counter = 0;
+  Handle owner, follow;  // follow: moves with this unit
+  Vec2 pos;
+  float radius = 0, start = 0, until = 0, next_tick = 0, interval = 0;
+  std::int16_t ability = -1, node = -1;
+};
+
+// An effect that fires later (Finger of Death's 0.25 s).
+struct Delayed {
+  bool active = false;
+  std::uint8_t team = kNeutralTeam, level = 1, step = 0;  // step: number of the jump, pulse or burst
+  Handle owner, target;
+  Vec2 point;
+  float at = 0;
+  std::int16_t ability = -1, node = -1;
+};
+
+}  // namespace dota

@@ -1,0 +1,44 @@
+// What changes on the map: runes, camps, what a team sees, where units can go.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "world/values.hpp"
+
+namespace dota {
+
+// What lies on the ground. World::pickups[0-3] are the bounty spots, [4-5] the power spots, in the map's order.
+enum class PickupKind : std::int8_t { Bounty, DoubleDamage, Haste, Invisibility, Regeneration, Arcane, Count };
+struct Pickup {  // runes
+  bool present = false;
+  std::int8_t kind = -1;  // PickupKind
+  Vec2 pos;
+  float until = 0;
+  std::array<std::uint8_t, kTeams> known{};  // 0 unknown, 1 present, 2 absent, as far as the team has seen
+};
+
+struct Camp {
+  float next_spawn = 0;
+  std::int8_t last_set = -1;
+  std::uint8_t living = 0;
+};
+
+// Fog on a grid of 128-unit cells, one bit a cell, rebuilt once a timestep by map/vision.
+constexpr int kFogCells = 130;
+struct Fog {
+  std::array<std::uint64_t, (kFogCells * kFogCells + 63) / 64> visible{}, true_sight{};
+};
+
+// What map/ derives from trees, buildings and positions; written there only.
+struct Nav {
+  std::array<std::uint64_t, (kNavCells * kNavCells + 63) / 64> blocked{};  // cells no ground unit may enter now
+  std::uint64_t buildings = 0;  // buildings_standing that `blocked` was made for
+  bool ready = false;
+  std::int16_t trees_down = 0;
+  float next_regrow = 0;                                       // earliest tree_regrow, when trees_down > 0
+  std::array<std::int16_t, kHashCells * kHashCells> head{};    // spatial hash: first unit of the cell, -1 none
+  std::array<std::int16_t, kMaxUnits> next{}, prev{}, cell{};  // lists of a cell's units; cell -1: not listed
+};
+
+}  // namespace dota

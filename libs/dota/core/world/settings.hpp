@@ -1,0 +1,30 @@
+// What a game is played with.
+#pragma once
+
+namespace dota {
+
+struct ActionVocabulary;  // view/actions.hpp
+
+// What a game is played with; fixed while it runs. Filled from dota.config.GameConfig.
+struct GameSettings {
+  int heroes_per_team = 5;
+  bool mode_1v1_mid = false;
+  int kills_to_win = 0;     // 1v1: 2
+  bool tower_wins = false;  // 1v1: the first tier 1 tower of mid ends the game
+  bool lane_enabled[3] = {true, true, true};
+  bool neutrals = true, roshan = true, runes = true, courier_scripted = false;
+  float max_game_s = 3600;  // then a draw
+  float start_s = -90;      // game time at which play begins
+  float offset_cell = 100;  // world units an offset step is worth
+  bool buyback = true;
+  bool commit_windups = false;  // a policy that begins an attack or a cast is offered nothing else until it is out
+  // Consumables the scripted buyer keeps in stock (charges held) until the game time given.
+  int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;
+  float consumables_until_s = 600;
+  // Randomisation: standard deviations as fractions, probabilities; all 0 = off.
+  float random_stats = 0, random_gold = 0, random_xp = 0, random_level = 0, random_item_drop = 0,
+        random_item_insert = 0, random_lane = 0, random_skill = 0, random_roshan = 0;
+  const ActionVocabulary* actions = nullptr;  // what Command::action indexes; owned by whoever made the game
+};
+
+}  // namespace dota

@@ -1,0 +1,134 @@
+// A unit: what it is, what it may do, what it was told and what it is doing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "data/tables.hpp"
+#include "world/values.hpp"
+
+namespace dota {
+
+// Bits a unit is under, rebuilt from its modifiers whenever these change (plus kind-inherent ones).
+enum Status : std::uint32_t {
+  kStunned = 1u << 0,
+  kRooted = 1u << 1,
+  kSilenced = 1u << 2,
+  kDisarmed = 1u << 3,
+  kHexed = 1u << 4,
+  kMuted = 1u << 5,
+  kInvisible = 1u << 6,
+  kSpellImmune = 1u << 7,
+  kInvulnerable = 1u << 8,
+  kBanished = 1u << 9,
+  kEthereal = 1u << 10,
+  kPhased = 1u << 11,
+  kBroken = 1u << 12,
+  kTaunted = 1u << 13,
+  kLeashed = 1u << 14,
+  kFlyingVision = 1u << 15,
+  kTrueSighted = 1u << 16,
+  kForcedMotion = 1u << 17,
+  kGlyphed = 1u << 18,
+  kAttackImmune = 1u << 19,
+  kUntargetable = 1u << 20,
+  kTrueStrike = 1u << 21,
+  kRevealed = 1u << 22
+};
+
+enum class OrderType : std::uint8_t {
+  None,
+  Stop,
+  Hold,
+  MoveTo,
+  AttackUnit,
+  AttackMove,
+  CastNoTarget,
+  CastPoint,
+  CastUnit,
+  FollowLane,
+  Pickup
+};
+struct Order {
+  OrderType type = OrderType::None;
+  std::int8_t slot = -1;   // ability slot 0-5, or 16 + item slot
+  Handle target;           // unit target
+  Vec2 point;              // ground target
+  std::int16_t tree = -1;  // tree target (tango)
+};
+
+enum class Act : std::uint8_t {
+  Idle,
+  Walk,
+  AttackWindup,
+  AttackBackswing,
+  CastWindup,
+  CastBackswing,
+  Channel,
+  Dead
+};
+
+struct Unit {
+  UnitKind kind = UnitKind::None;
+  std::uint8_t team = kNeutralTeam;
+  std::int8_t hero = -1;      // index into World::heroes
+  std::int8_t lane = -1;      // lane creeps and buildings
+  std::uint8_t tier = 0;      // buildings: 1-4; camps: tier
+  std::uint8_t building = 0;  // index into the map's building list + 1
+  bool alive = false;
+  std::uint16_t type = 0;  // Tables::units
+  std::uint16_t generation = 0;
+  Handle owner;  // wards, summons
+  Vec2 pos, spawn;
+  float facing = 0;  // radians
+  float hp = 0, mana = 0;
+
+  // Derived by refresh_stats(); written nowhere else.
+  float max_hp = 0, max_mana = 0, hp_regen = 0, mana_regen = 0, armor = 0, magic_resist = 0;  // resist: fraction
+  float move_speed = 0, attack_speed = 100, attack_interval = 1, attack_point = 0, attack_range = 0;
+  float dmg_min = 0, dmg_max = 0, dmg_bonus = 0, turn_rate = 0.5f, vision_day = 0, vision_night = 0,
+        true_sight = 0;
+  float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, phys_taken = 1,
+        dmg_dealt = 1;
+  float str = 0, agi = 0, intellect = 0, radius = 8;
+  float cooldown_red = 0, mana_cost_red = 0, cast_range = 0, gold_per_10s = 0, xp_bonus = 0, spell_lifesteal = 0;
+  std::uint32_t status = 0;
+  bool stats_dirty = true;
+
+  // Growth and randomisation, added to the type's base by refresh_stats().
+  float extra_hp = 0, extra_dmg = 0, extra_armor = 0, extra_gold = 0, extra_ms = 0, extra_hp_regen = 0,
+        extra_mana_regen = 0, extra_mr = 0, extra_as = 0;
+  std::array<float, 3> extra_attr{};
+  float aura_armor = 0;  // heroes: of the allied tower near
+
+  Order order, queued;  // queued: resumed after a cast
+  Act act = Act::Idle;
+  float act_until = 0;        // game time at which the windup, backswing or channel ends
+  float attack_ready = -999;  // earliest game time of the next attack start
+  float last_attack = -99;    // game time the last attack was launched
+  float last_damaged_by_hero = -99;
+  Handle attack_target, last_attacker, aggro_target;
+  float aggro_until = -99, aggro_ready = -99;
+  float expires = 0;  // wards, summons: game time; 0 = never
+  std::int8_t hits_left = 0;
+  std::int16_t waypoint = 0;  // lane creeps
+  std::int8_t camp = -1;
+  Vec2 velocity;                                // of this frame, set by motion; units per second
+  std::int16_t path = -1;                       // map/path: kind of the path it is on
+  Vec2 path_goal;                               // what the path was planned for
+  Vec2 path_end;                                // path_goal, or the walkable place nearest to it
+  std::array<Vec2, kPathPoints> path_points{};  // corners ahead, path_i the next of path_n
+  std::uint8_t path_n = 0, path_i = 0;
+  std::int8_t path_side = 0;    // side it last passed another unit on
+  float path_until = 0;         // game time at which the path is planned anew
+  std::int16_t modifiers = -1;  // head of its list in World::modifiers
+  std::uint16_t bash_counter = 0, crit_counter = 0;
+  std::array<float, kHistory> hp_history{};   // one entry a timestep, newest at World::step_index % kHistory
+  float shrine_ready = 0, shrine_until = 0;   // shrines: usable from; healing until
+  float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
+  float credited = 1;                         // buildings: health fraction already told as signals
+  std::uint8_t first_wave = 0;                // side lanes' first wave leaves heroes alone until it meets creeps
+  float died_at = 0;
+};
+
+}  // namespace dota
