@@ -186,6 +186,17 @@ class BlobStore:
                           f"{self._object(ref.digest)}")
         return result
 
+    def get_start(self, what: "str | Ref", size: int) -> bytes:
+        """The first ``size`` bytes of a name's or ref's contents, all of them where there are fewer.
+
+        They are not checked: the digest is of the whole. Raises BlobMissing.
+        """
+        ref = self._resolve(what)
+        try:
+            return bytes(self._fs.cat_file(self._object(ref.digest), start=0, end=min(size, ref.size)))
+        except FileNotFoundError:
+            raise BlobMissing(f"{self.url} has no contents {ref.digest}") from None
+
     def get(self, what: "str | Ref") -> bytes:
         """Contents of a name or ref. Raises BlobMissing, Corrupt."""
         return self.get_array(what).tobytes()

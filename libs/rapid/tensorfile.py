@@ -147,16 +147,25 @@ def cut(pieces: Iterable[memoryview], size: int) -> list[list[memoryview]]:
     return runs
 
 
+def header_bytes(start: bytes, size: int) -> int:
+    """Bytes before the data section of a file of ``size`` bytes, told by its first 8.
+
+    Raises ValueError when it is no safetensors file.
+    """
+    if len(start) < 8:
+        raise ValueError(f"no safetensors file: {size} bytes")
+    length = int.from_bytes(start[:8], "little")
+    if length > min(MAX_HEADER_BYTES, size - 8):
+        raise ValueError(f"no safetensors file: its header would have {length} of {size} bytes")
+    return 8 + length
+
+
 def parse(data: "bytes | bytearray | memoryview | npt.NDArray[np.uint8]") -> tuple[dict[str, Array], Index]:
     """Arrays (views of ``data``) and index of a whole file. Raises ValueError when it is no safetensors file."""
     view = np.frombuffer(data, np.uint8)
-    if view.size < 8:
-        raise ValueError(f"no safetensors file: {view.size} bytes")
-    length = int.from_bytes(view[:8].tobytes(), "little")
-    if length > min(MAX_HEADER_BYTES, view.size - 8):
-        raise ValueError(f"no safetensors file: its header would have {length} of {view.size} bytes")
-    body = view[8 + length:]
-    index = parse_header(view[8:8 + length].tobytes(), body.size)
+    begin = header_bytes(view[:8].tobytes(), view.size)
+    body = view[begin:]
+    index = parse_header(view[8:begin].tobytes(), body.size)
     if index.entries and body.ctypes.data % 8:
         # Files written here are aligned; others may not be, and numpy wants it.
         body = body.copy()

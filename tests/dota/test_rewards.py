@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-import dota.rewards
 from dota.config import RewardConfig
 from dota.rewards import PRESETS, SIGNALS, health_score, rewards
 
@@ -25,7 +24,7 @@ def signals_of(name, value=1.0, hero=1, heroes=5):
 
 
 def test_signals_stand_in_the_order_of_the_core():
-    text = (Path(dota.rewards.__file__).parent / "core/world/world.hpp").read_text()
+    text = (Path(__file__).parents[2] / "libs/dota/core/world/hero_state.hpp").read_text()
     names = re.search(r"enum class Signal[^{]*\{([^}]*)\}", text).group(1).replace("\n", "").split(",")
     snake = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", n.strip()).lower() for n in names]
     assert snake == [*SIGNALS, "count"]

@@ -9,7 +9,7 @@ import redis
 from rapid.bfloat16 import to_bfloat16
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
-from rapid.store.errors import VersionMissing
+from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
 
@@ -23,6 +23,23 @@ def test_an_empty_params_redis_is_no_loss(database: redis.Redis, store: Paramete
     same(store.fetch(0)[0], tensors(0))
     store.publish(1, tensors(1), {"v": 1})
     same(store.fetch(1)[0], tensors(1))
+
+
+def test_metadata_of_an_archived_version_takes_none_of_its_arrays(
+        database: redis.Redis, store: ParameterStore, tmp_path: Path) -> None:
+    store.publish(0, tensors(0), {"v": 0})
+    database.delete(*database.scan_iter("five:r:params*"))
+    (path,) = (p for p in (tmp_path / "blobs" / "objects").rglob("*") if p.is_file())
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    path.write_bytes(data[:begin])
+    assert store.fetch_meta(0) == {"v": 0}
+    path.write_bytes(b"\xff" * 8 + data[8:])
+    with pytest.raises(Corrupt, match="version 0 of run r is damaged in the blob store: no safetensors file"):
+        store.fetch_meta(0)
+    path.unlink()
+    with pytest.raises(VersionMissing, match="version 0 of run r is not in Redis"):
+        store.fetch_meta(0)
 
 
 def test_only_some_versions_are_archived_for_ever(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore,

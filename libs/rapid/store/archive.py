@@ -15,7 +15,7 @@ import redis
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.config import StoreConfig
-from rapid.store.errors import VersionMissing
+from rapid.store.errors import Corrupt, VersionMissing
 from rapid.store.keys import Keys
 
 Array = npt.NDArray[Any]
@@ -80,14 +80,28 @@ class VersionArchive:
         self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest if ref else "",
                          str(ref.size if ref else 0))
 
+    def _ref(self, version: int) -> Ref:
+        record = self._record(version)
+        return record.blob if record and record.blob else self._blobs.ref(self._name(version))
+
     def get(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
         """Arrays and index of a version; None when it is not archived. Raises Corrupt."""
-        record = self._record(version)
         try:
-            ref = record.blob if record and record.blob else self._blobs.ref(self._name(version))
-            return tensorfile.parse(self._blobs.get_array(ref))
+            return tensorfile.parse(self._blobs.get_array(self._ref(version)))
         except BlobMissing:
             return None
+
+    def meta(self, version: int) -> dict[str, Any] | None:
+        """Metadata of a version; None when it is not archived. Reads the file's header and none of its arrays, and
+        so without a check of the whole. Raises Corrupt for what is no header."""
+        try:
+            ref = self._ref(version)
+            begin = tensorfile.header_bytes(self._blobs.get_start(ref, 8), ref.size)
+            return tensorfile.parse_header(self._blobs.get_start(ref, begin)[8:], ref.size - begin).meta
+        except BlobMissing:
+            return None
+        except ValueError as error:
+            raise Corrupt(f"version {version} of run {self._keys.run} is damaged in the blob store: {error}") from None
 
     def forget(self) -> None:
         """Deletes versions that were not to stay and are no longer among the newest."""

@@ -253,8 +253,7 @@ class ParameterStore:
         found = self._while_away(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
                                  f"fetching version {version}")
         if found is None:
-            raise VersionMissing(f"version {version} of run {self._keys.run} is not in Redis "
-                                 f"({_listed(self.stored())}) and was not archived")
+            raise self._missing(version)
         arrays, index = found
         meta = dict(index.meta)
         if keep_bfloat16:
@@ -265,13 +264,20 @@ class ParameterStore:
             arrays[name] = from_bfloat16(arrays[name])
         return arrays, meta
 
+    def _missing(self, version: int) -> VersionMissing:
+        return VersionMissing(f"version {version} of run {self._keys.run} is not in Redis ({_listed(self.stored())}) "
+                              "and was not archived")
+
     def fetch_meta(self, version: int) -> dict[str, Any]:
-        """Metadata of a version without its arrays where it is in Redis. Raises VersionMissing."""
+        """Metadata of a version; its arrays are not read. Raises VersionMissing, Corrupt."""
         record = self.record(version)
         manifest = None if record is None else self._manifest(version, record.digest)
         if manifest is not None:
             return tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"]).meta
-        return self.fetch(version, keep_bfloat16=True)[1]
+        meta = None if self._archive is None else self._archive.meta(version)
+        if meta is None:
+            raise self._missing(version)
+        return meta
 
     def _from_redis(self, version: int, buffer: npt.NDArray[np.uint8] | None
                     ) -> tuple[dict[str, Array], tensorfile.Index] | None:
