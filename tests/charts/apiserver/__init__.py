@@ -1,0 +1,5 @@
+"""As much of the Kubernetes API, in memory, as helm installs, upgrades and removes a release with.
+
+It refuses what the real one refuses and what upgrades break on: fields that may not change, fields that somebody else
+owns, objects that are there already. Nothing runs: the only controllers are those that make and remove claims.
+"""

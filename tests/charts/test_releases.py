@@ -1,0 +1,236 @@
+"""Real helm installs, upgrades and removes releases, against an API server that refuses what Kubernetes refuses."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.charts.releases import Objects, Release, claims, later_chart, release, secrets, templates
+from tests.charts.rendering import HELMS, ROOT
+
+PAGE = (ROOT / "docs/operations.md").read_text()
+README = (ROOT / "charts/README.md").read_text()
+KEPT_SECRETS = {"five-tokens", "five-redis"}
+KEPT_CLAIMS = {"five-blobs", "data-five-redis-state-0"}
+UPGRADE = ("--set-string", "global.image.tag=v9", "--set", "rollout.replicas=3",
+           "--set", "optimizer.resources.limits.memory=9Gi,run.overrides.seed=7,blobs.size=40Gi")
+
+
+def section(title: str) -> str:
+    """One chapter of docs/operations.md."""
+    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture(scope="module", params=HELMS)
+def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Objects]:
+    """What there is after each step of a release's life."""
+    folder = tmp_path_factory.mktemp("story")
+    with release(request.param, folder) as r:
+        steps = {}
+
+        def step(name: str, *commands: str) -> None:
+            for command in commands:
+                program, _, arguments = command.partition(" ")
+                r.done(arguments, program=program)
+            steps[name] = r.objects()
+
+        chart = later_chart(folder, "7.8.9", "9.9.9")
+        step("installed", "helm install five charts --create-namespace")
+        step("upgraded", " ".join(("helm upgrade five", str(chart), *UPGRADE)))
+        step("tested", "helm test five")
+        step("uninstalled", "helm uninstall five")
+        step("installed again", "helm install five charts --set blobs.size=40Gi")
+        step("removed", "helm uninstall five", re.findall(r"^ *(kubectl -n five delete pod,.*)$", README, re.M)[0])
+    return steps
+
+
+def test_an_upgrade_and_a_reinstallation_keep_secrets_and_volumes(story: dict[str, Objects]) -> None:
+    first = story["installed"]
+    assert secrets(first).keys() == KEPT_SECRETS and all(map(len, secrets(first).values()))
+    assert claims(first).keys() == KEPT_CLAIMS
+    for step in ("upgraded", "uninstalled", "installed again"):
+        assert secrets(story[step]) == secrets(first), step
+        assert claims(story[step]) == claims(first), step
+
+
+def test_an_upgrade_brings_what_was_asked_for(story: dict[str, Objects]) -> None:
+    found = story["upgraded"]
+    assert found["deployments.apps", "five-rollout"]["spec"]["replicas"] == 3
+    (optimizer,) = templates(found)["five-optimizer"]["spec"]["containers"]
+    assert optimizer["image"].endswith(":v9") and optimizer["resources"]["limits"]["memory"] == "9Gi"
+    assert found["persistentvolumeclaims", "five-blobs"]["spec"]["resources"]["requests"]["storage"] == "40Gi"
+    assert "seed: 7" in found["configmaps", "five-run"]["data"]["run.yaml"]
+
+
+def test_an_upgrade_restarts_those_who_read_the_configuration_and_not_redis(story: dict[str, Objects]) -> None:
+    before, after = templates(story["installed"]), templates(story["upgraded"])
+    changed = {name for name in before
+               if before[name]["metadata"]["annotations"] != after[name]["metadata"]["annotations"]}
+    assert changed == {name for name in before if "redis" not in name} and len(changed) == 6
+    for name in ("five-redis-state", "five-redis-params"):
+        assert before[name] == after[name]
+
+
+def test_uninstall_leaves_what_the_page_says(story: dict[str, Objects]) -> None:
+    kinds = {"PersistentVolumeClaim": "persistentvolumeclaims", "Secrets": "secrets", "pods": "pods"}
+    listed = {(kinds[row.split()[0]], name) for row in re.findall(r"^\| (\w+ `.*?) \|", section("Uninstall"), re.M)
+              for name in re.findall(r"`((?:data-)?five-[^`]+)`", row)}
+    left = {(resource, re.sub(r"^five-test-.*", "five-test-...", name)) for resource, name in story["uninstalled"]}
+    assert left == listed
+
+
+def test_the_command_that_removes_everything_does(story: dict[str, Objects]) -> None:
+    assert story["removed"] == {}
+
+
+@pytest.fixture
+def fresh(helm: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    """A release that is not installed yet."""
+    with release(helm, tmp_path_factory.mktemp("release")) as r:
+        yield r
+
+
+def test_a_rollback_brings_images_back_and_no_secrets(fresh: Release) -> None:
+    fresh.done("install five charts")
+    first = fresh.objects()
+    fresh.done("upgrade five charts --set rollout.replicas=3 --set-string global.image.tag=v9")
+    assert templates(fresh.objects()) != templates(first)
+    fresh.done("rollback five 1")
+    again = fresh.objects()
+    assert templates(again) == templates(first)
+    assert again["deployments.apps", "five-rollout"]["spec"]["replicas"] == 1
+    assert secrets(again) == secrets(first) and claims(again) == claims(first)
+
+
+def test_after_a_rotation_an_upgrade_goes_back_and_a_rollback_does_not(fresh: Release) -> None:
+    fresh.done("install five charts")
+    old = secrets(fresh.objects())
+    fresh.done("patch secret five-tokens -p", '{"stringData": {"token": "new"}}', program="kubectl")
+    rotated = secrets(fresh.objects())
+    assert rotated["five-tokens"]["token"] != old["five-tokens"]["token"]
+    fresh.done("upgrade five charts --set rollout.replicas=3")
+    assert secrets(fresh.objects()) == rotated
+    values = fresh.config.parent / "old.yaml"
+    values.write_text(fresh.done("get values five --revision 1 -o yaml"))
+    fresh.done("upgrade five charts --reset-values -f", values)
+    assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 1
+    assert secrets(fresh.objects()) == rotated
+    if fresh.helm == "helm4":
+        said = fresh.refused("rollback five 1")
+        assert 'conflict with "kubectl-patch" using v1: .data.token' in said
+        assert secrets(fresh.objects()) == rotated
+    else:
+        fresh.done("rollback five 1")
+        assert secrets(fresh.objects()) == old
+    assert "helm upgrade five ./charts -n five --reset-values -f old.yaml" in section("Roll back")
+
+
+def test_given_secrets_are_used_and_none_is_made(fresh: Release) -> None:
+    create = "create secret generic {} --from-literal={}=a --from-literal={}=b"
+    fresh.done(create.format("ours", "token", "viewer-token"), program="kubectl")
+    fresh.done(create.format("our-redis", "state-password", "params-password"), program="kubectl")
+    given = secrets(fresh.objects())
+    done = len(fresh.store.writes)
+    wrong = "--set secrets.tokens.existingSecret=our-redis,secrets.redis.existingSecret=ours"
+    said = fresh.refused(f"install five charts {wrong}")
+    for secret, key in (("our-redis", "token"), ("ours", "state-password"), ("ours", "params-password")):
+        assert f"Secret {secret} has no key {key}" in said
+    assert len(fresh.store.writes) == done
+    fresh.done("install five charts --set secrets.tokens.existingSecret=ours,secrets.redis.existingSecret=our-redis")
+    assert secrets(fresh.objects()) == given
+
+
+@pytest.mark.parametrize("values, reason", [
+    ("rolout.replicas=2", "rolout"),
+    ("rollout.replicas=-1", "replicas"),
+    ("tls.grpc.enabled=true", "there is no certificate"),
+    ("optimizer.replicas=3", "preset laptop-1v1 is made for 2 at most"),
+])
+def test_bad_values_are_refused_before_anything_is_written(fresh: Release, values: str, reason: str) -> None:
+    said = fresh.refused("install five charts --set", values)
+    assert reason in said, said
+    assert fresh.store.writes == [] and fresh.objects() == {}
+
+
+def test_a_size_that_an_autoscaler_has_set_stays(fresh: Release) -> None:
+    fresh.done("install five charts --set rollout.replicas=4")
+    fresh.done("upgrade five charts --set autoscaling.mode=controller")
+    assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 1  # as the page says
+    fresh.autoscaler_sets("five-rollout", 7)
+    fresh.done("upgrade five charts --set autoscaling.mode=controller,rollout.resources.limits.cpu=3")
+    rollout = fresh.object("deployments.apps", "rollout")
+    assert rollout["spec"]["replicas"] == 7
+    assert rollout["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] in (3, "3")
+    back = "upgrade five charts --set rollout.replicas=4"
+    if fresh.helm == "helm4":
+        assert 'with subresource "scale" using apps/v1: .spec.replicas' in fresh.refused(back)
+        back += " --force-conflicts"
+    fresh.done(back)
+    assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 4
+    assert "--force-conflicts" in section("Grow and shrink") and "to one pod" in section("Grow and shrink")
+
+
+def test_a_size_that_kubectl_has_set(fresh: Release) -> None:
+    """helm 4 refuses until it is told to take the number over, also where it was set back; helm 3 sets its own."""
+    fresh.done("install five charts")
+    for size in (7, 1):
+        fresh.done(f"scale deployment/five-rollout --replicas={size}", program="kubectl")
+    if fresh.helm == "helm4":
+        said = fresh.refused("upgrade five charts --set rollout.replicas=3")
+        assert 'conflict with "kubectl" with subresource "scale" using apps/v1: .spec.replicas' in said
+        fresh.done("upgrade five charts --set rollout.replicas=3 --force-conflicts")
+    else:
+        fresh.done("upgrade five charts --set rollout.replicas=3")
+    assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 3
+    fresh.done("upgrade five charts --set rollout.replicas=5")
+    assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 5
+
+
+def test_what_kubernetes_would_refuse_halfway_is_refused_before(fresh: Release) -> None:
+    fresh.done("install five charts")
+    before, done = fresh.objects(), len(fresh.store.writes)
+    said = fresh.refused("upgrade five charts --set redis.state.persistence.size=9Gi,global.storageClass=fast,"
+                         "blobs.size=10Gi,blobs.accessModes={ReadWriteMany},rollout.replicas=2")
+    assert sorted(re.findall(r"^  - (\S+?):", said, re.M)) == [
+        "blobs.accessModes", "blobs.size", "blobs.storageClass", "redis.state.persistence.size",
+        "redis.state.persistence.storageClass"]
+    assert fresh.objects() == before and len(fresh.store.writes) == done
+    fresh.done("upgrade five charts --set redis.state.persistence.size=8192Mi,blobs.size=20480Mi")
+    assert claims(fresh.objects()) == claims(before)
+
+
+def test_a_name_that_selectors_follow_is_refused_by_kubernetes(fresh: Release) -> None:
+    """The server here refuses it too, so the upgrades above did not pass for want of a refusal."""
+    fresh.done("install five charts")
+    said = fresh.refused("upgrade five charts --set nameOverride=other,fullnameOverride=five")
+    assert "field is immutable" in said and "updates to statefulset spec" in said
+
+
+@pytest.mark.parametrize("before, after, more", [
+    ("gpu-cluster", "paper", ""), ("laptop", "gpu-node", "run.name=larger,")])
+def test_the_next_larger_values(fresh: Release, before: str, after: str, more: str) -> None:
+    files = [f"-f charts/values-{before}.yaml", f"-f charts/values-{after}.yaml"]
+    fresh.done(f"install five charts {files[0]}")
+    first = fresh.objects()
+    larger = " ".join(files if more == "" else files[1:])
+    said = fresh.refused(f"upgrade five charts {larger}")
+    size = re.search(r"redis.state.persistence.size: this release has (\w+),", said)
+    assert size and fresh.objects() == first
+    fresh.done(f"upgrade five charts {larger} --set {more}redis.state.persistence.size={size[1]}")
+    found = fresh.objects()
+    assert templates(found) != templates(first)
+    assert secrets(found) == secrets(first) and claims(found) == claims(first)
+
+
+def test_helm_4_takes_over_what_helm_3_has_installed(tmp_path: Path) -> None:
+    with release("helm3", tmp_path) as r:
+        r.done("install five charts")
+        first = r.objects()
+        r.helm = "helm4"
+        r.done("upgrade five charts --set rollout.replicas=3 --set-string global.image.tag=v9")
+        assert r.object("deployments.apps", "rollout")["spec"]["replicas"] == 3
+        r.done("rollback five 1")
+        found = r.objects()
+        assert templates(found) == templates(first)
+        assert secrets(found) == secrets(first) and claims(found) == claims(first)
