@@ -110,15 +110,41 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 {{- end }}
 
-{{/* Environment: tokens and passwords from their Secrets, then what the values add. */}}
+{{/* Environment: tokens and passwords from their Secrets, then what the values add; a component's own in place of the global. */}}
 {{- define "five.env" -}}
 {{- $secrets := list "token" "redis" }}
 {{- if eq .component "controller" }}
 {{- $secrets = append $secrets "viewer" }}
 {{- end }}
 {{ include "five.secretEnv" (dict "root" .root "secrets" $secrets) | trim }}
-{{- with concat .root.Values.global.extraEnv .values.extraEnv }}
-{{ toYaml . }}
+{{- $given := concat .root.Values.global.extraEnv .values.extraEnv }}
+{{- $last := dict }}
+{{- range $i, $one := $given }}
+{{- $_ := set $last $one.name $i }}
+{{- end }}
+{{- range $i, $one := $given }}
+{{- if eq $i (get $last $one.name) }}
+{{ toYaml (list $one) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
+{{- define "five.env.problems" -}}
+{{- $own := list "FIVE_TOKEN" "FIVE_VIEWER_TOKEN" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" }}
+{{- $lists := dict "global" .Values.global.extraEnv }}
+{{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" }}
+{{- $_ := set $lists . (index $.Values .).extraEnv }}
+{{- end }}
+{{- range $name, $pool := .Values.inference.pools }}
+{{- $_ := set $lists (printf "inference.pools.%s" $name) (dig "extraEnv" list ($pool | default dict)) }}
+{{- end }}
+{{- range $path, $variables := $lists }}
+{{- range $variables }}
+{{- if has .name $own }}
+{{ printf "%s.extraEnv: %s is the chart's own" $path .name }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -146,6 +146,7 @@ def test_given_secrets_are_used_and_none_is_made(fresh: Release) -> None:
     ("rollout.replicas=-1", "replicas"),
     ("tls.grpc.enabled=true", "there is no certificate"),
     ("optimizer.replicas=3", "preset laptop-1v1 is made for 2 at most"),
+    ("rollout.extraEnv[0].name=FIVE_TOKEN,rollout.extraEnv[0].value=x", "FIVE_TOKEN is the chart's own"),
 ])
 def test_bad_values_are_refused_before_anything_is_written(fresh: Release, values: str, reason: str) -> None:
     said = fresh.refused("install five charts --set", values)
@@ -234,3 +235,65 @@ def test_helm_4_takes_over_what_helm_3_has_installed(tmp_path: Path) -> None:
         found = r.objects()
         assert templates(found) == templates(first)
         assert secrets(found) == secrets(first) and claims(found) == claims(first)
+
+
+def test_a_rollback_over_a_larger_volume_is_refused(fresh: Release) -> None:
+    fresh.done("install five charts")
+    fresh.done("upgrade five charts --set blobs.size=40Gi,rollout.replicas=3")
+    assert "field can not be less than status.capacity" in fresh.refused("rollback five 1")
+    fresh.done("upgrade five charts --reset-values --set blobs.size=40Gi")
+    assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 1
+
+
+def test_a_rollback_over_what_was_given_in_place_of_the_charts_own(fresh: Release) -> None:
+    fresh.done("install five charts")
+    first = fresh.objects()
+    fresh.done("upgrade five charts --set blobs.url=s3://bucket/five")
+    assert claims(fresh.objects()) == claims(first)
+    if fresh.helm == "helm4":
+        fresh.done("rollback five 1")
+        assert templates(fresh.objects()) == templates(first)
+    else:
+        assert 'no PersistentVolumeClaim with the name "five-blobs" found' in fresh.refused("rollback five 1")
+        fresh.done("upgrade five charts --reset-values --set blobs.url=")
+        assert templates(fresh.objects()) == templates(first)
+    assert claims(fresh.objects()) == claims(first)
+
+
+def test_the_kinds_of_other_projects(fresh: Release) -> None:
+    """Certificates and monitors have no merge keys, and helm 3 patches them in another way than the rest."""
+    files = [part for name in ("tls-cert-manager", "monitoring", "hpa", "ingress", "deployment-placement")
+             for part in ("-f", f"charts/ci/{name}-values.yaml")]
+    fresh.done("install five charts", *files)
+    first = fresh.objects()
+    assert {"certificates.cert-manager.io", "prometheusrules.monitoring.coreos.com", "ingresses.networking.k8s.io",
+            "horizontalpodautoscalers.autoscaling"} <= {resource for resource, _ in first}
+    fresh.done("upgrade five charts", *files, "--set", "tls.certManager.duration=1440h",
+               "--set", "autoscaling.rollout.maxReplicas=17",
+               "--set", "monitoring.serviceMonitor.interval=30s,monitoring.prometheusRule.enabled=false")
+    found = fresh.objects()
+    assert found["certificates.cert-manager.io", "five-grpc"]["spec"]["duration"] == "1440h"
+    assert found["horizontalpodautoscalers.autoscaling", "five-rollout"]["spec"]["maxReplicas"] == 17
+    assert first.keys() - found.keys() == {("prometheusrules.monitoring.coreos.com", "five")}
+    fresh.done("rollback five 1")
+    again = fresh.objects()
+    assert again.keys() == first.keys()
+    assert {key: o.get("spec") for key, o in again.items()} == {key: o.get("spec") for key, o in first.items()}
+
+
+def test_a_laptops_data_go_with_the_release(fresh: Release) -> None:
+    fresh.done("install five charts -f charts/values-laptop.yaml")
+    assert claims(fresh.objects()).keys() == KEPT_CLAIMS
+    fresh.done("uninstall five")
+    assert fresh.objects().keys() == {("secrets", name) for name in KEPT_SECRETS}
+
+
+def test_a_components_environment_is_in_place_of_the_global(fresh: Release) -> None:
+    """helm 4 would be refused a variable that is there twice."""
+    variables = ("global.extraEnv[0].name=A,global.extraEnv[0].value=all,global.extraEnv[1].name=B,"
+                 "global.extraEnv[1].value=$(A),rollout.extraEnv[0].name=A,rollout.extraEnv[0].value=own")
+    fresh.done("install five charts --set", variables)
+    for name, value in (("rollout", "own"), ("evaluator", "all")):
+        container = fresh.object("deployments.apps", name)["spec"]["template"]["spec"]["containers"][0]
+        assert [v["value"] for v in container["env"] if v["name"] == "A"] == [value]
+        assert any(v == {"name": "B", "value": "$(A)"} for v in container["env"])

@@ -69,30 +69,30 @@ def item_key(keys: tuple[str, ...], item: Object) -> Path:
     return tuple((k, item.get(k, "TCP") if k == "protocol" else item[k]) for k in keys)
 
 
-def leaves(kind: str, o: Object | None) -> dict[Path, Any]:
-    """Every field that somebody can own, with its value. Raises ValueError for two items of one key."""
+def leaves(kind: str, o: Object | None, strict: bool = False) -> dict[Path, Any]:
+    """Every field that somebody can own, with its value. Raises ValueError for two items of one key, where strict."""
     found: dict[Path, Any] = {}
     for name, value in (o or {}).items():
         if name == "metadata":
             value = {k: v for k, v in value.items() if k not in SERVERS_OWN}
         if name not in ("apiVersion", "kind", "status"):
-            _collect(kind, name, value, (name,), found)
+            _collect(kind, name, value, (name,), found, strict)
     return found
 
 
-def _collect(kind: str, name: str, value: Any, path: Path, found: dict[Path, Any]) -> None:
+def _collect(kind: str, name: str, value: Any, path: Path, found: dict[Path, Any], strict: bool) -> None:
     keys = list_keys(kind, name) if isinstance(value, list) else ()
     if isinstance(value, dict) and value and name not in ATOMIC:
         for k, v in value.items():
-            _collect(kind, k, v, (*path, k), found)
+            _collect(kind, k, v, (*path, k), found, strict)
     elif keys:
         for item in value:
             at = (*path, item_key(keys, item))
-            if at in found:
+            if strict and at in found:
                 raise ValueError(f"{shown(path)}: duplicate entries for key {shown(at[-1:])}")
             found[at] = "an item"
             for k, v in item.items():
-                _collect(kind, k, v, (*at, k), found)
+                _collect(kind, k, v, (*at, k), found, strict)
     elif value is not None:
         found[path] = value
 
@@ -143,7 +143,7 @@ def merged(kind: str, live: Any, change: Any, name: str = "") -> Any:
 
 def apply(kind: str, live: Object | None, config: Object, owners: list[Owner], manager: str, force: bool) -> Object:
     """Server-side apply. Raises Conflict, ValueError."""
-    asked, there = leaves(kind, config), leaves(kind, live)
+    asked, there = leaves(kind, config, strict=True), leaves(kind, live)
     own = next((o for o in owners if (o.manager, o.operation, o.subresource) == (manager, "Apply", "")), None)
     others = [o for o in owners if o is not own]
     lost = [(o, path) for o in others for path in sorted(o.fields & asked.keys(), key=str)
@@ -175,7 +175,7 @@ def _conflict_message(lost: list[tuple[Owner, Path]]) -> str:
 
 
 def updated(kind: str, before: Object | None, after: Object, owners: list[Owner], manager: str, sub: str) -> None:
-    """Whoever writes a field without apply takes it from all others. Raises ValueError."""
+    """Whoever writes a field without apply takes it from all others."""
     old, new = leaves(kind, before), leaves(kind, after)
     changed = {path for path in new if old.get(path) != new[path]}
     own = next((o for o in owners if (o.manager, o.operation, o.subresource) == (manager, "Update", sub)), None)
