@@ -1,7 +1,8 @@
-"""What the Helm chart has to know of the presets: ``python -m cli.chartfacts`` writes charts/files/presets.yaml.
+"""What the Helm chart has to know of a run's configuration: ``python -m cli.chartfacts`` writes it into the chart.
 
-A chart cannot load a preset, and must size memory and refuse what a preset is not made for. Models are built without
-their tensors' contents, so this takes a second or two.
+A chart cannot load a preset, and must size memory and refuse what a preset is not made for: charts/files/presets.yaml.
+Nor can it ask RunConfig whether ``run.overrides`` are valid: their part of charts/values.schema.json. Models are built
+without their tensors' contents, so this takes a second or two.
 """
 
 import argparse
@@ -12,12 +13,14 @@ from pathlib import Path
 import torch
 import yaml
 
+from cli.chartschema import with_overrides
 from dota.spaces import Layout
 from five.model.policy import Policy
 from run.config import RunConfig
 from run.load import load, presets
 
-FILE = Path(__file__).resolve().parents[2] / "charts" / "files" / "presets.yaml"
+CHART = Path(__file__).resolve().parents[2] / "charts"
+FACTS, SCHEMA = "files/presets.yaml", "values.schema.json"
 ABOUT = "# Written by `python -m cli.chartfacts` from the presets; a test checks that it is current. Sizes in bytes.\n"
 # In a checkpoint beside the policy: Adam's two moments and the clip's second moments, float32 like the parameters.
 MOMENTS = 3
@@ -45,24 +48,31 @@ def facts(config: RunConfig) -> dict[str, int]:
 
 
 def text() -> str:
-    """The file's contents."""
+    """The contents of files/presets.yaml."""
     return ABOUT + yaml.safe_dump({name: facts(load(name)) for name in sorted(presets())}, sort_keys=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the file, or with ``--check`` says whether it is current. Returns the exit status."""
+    """Writes both files, or with ``--check`` says which is not current. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m cli.chartfacts", description=__doc__)
-    parser.add_argument("--out", type=Path, default=FILE, help="the file (default: the chart's)")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the file is not current")
+    parser.add_argument("--chart", type=Path, default=CHART, help="the chart's folder (default: charts/)")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not current")
     arguments = parser.parse_args(argv)
-    new = text()
-    if not arguments.check:
-        arguments.out.write_text(new)
-        return 0
-    if arguments.out.is_file() and arguments.out.read_text() == new:
-        return 0
-    print(f"{arguments.out} is not current: run python -m cli.chartfacts", file=sys.stderr)
-    return 1
+    schema = arguments.chart / SCHEMA
+    if not schema.is_file():
+        parser.error(f"there is no {schema}: --chart takes the folder of the chart, whose schema is written by hand "
+                     "but for run.overrides")
+    status = 0
+    for path, new in ((arguments.chart / FACTS, text()), (schema, with_overrides(schema.read_text()))):
+        if path.is_file() and path.read_text() == new:
+            continue
+        if arguments.check:
+            print(f"{path} is not current: run python -m cli.chartfacts", file=sys.stderr)
+            status = 1
+        else:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(new)
+    return status
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The chart's facts of the presets are those of the presets."""
+"""The chart's facts of the presets are those of the presets, and its files are current."""
 
 from pathlib import Path
 
@@ -6,22 +6,32 @@ import pytest
 import torch
 import yaml
 
-from cli.chartfacts import FILE, facts, main
+from cli.chartfacts import CHART, FACTS, SCHEMA, facts, main
 from dota.spaces import Layout
 from five.learning.learner import Learner
 from five.model.policy import Policy
 from run.load import load, presets
 
 
-def test_the_charts_file_is_current() -> None:
+def test_the_charts_files_are_current() -> None:
     assert main(["--check"]) == 0
-    assert yaml.safe_load(FILE.read_text()).keys() == presets().keys()
+    assert yaml.safe_load((CHART / FACTS).read_text()).keys() == presets().keys()
 
 
-def test_a_file_that_is_not_current_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "presets.yaml"
-    assert main(["--check", "--out", str(path)]) == 1 and "run python -m cli.chartfacts" in capsys.readouterr().err
-    assert main(["--out", str(path)]) == 0 and main(["--check", "--out", str(path)]) == 0
+def test_files_that_are_not_current_are_told_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = (CHART / SCHEMA).read_text()
+    (tmp_path / SCHEMA).write_text(schema.replace('"batch_samples"', '"batch"'))
+    assert main(["--check", "--chart", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert all(f"{tmp_path / name} is not current: run python -m cli.chartfacts" in told for name in (FACTS, SCHEMA))
+    assert main(["--chart", str(tmp_path)]) == 0 and main(["--check", "--chart", str(tmp_path)]) == 0
+    assert (tmp_path / SCHEMA).read_text() == schema
+
+
+def test_a_folder_that_is_no_chart_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--chart", str(tmp_path)])
+    assert f"there is no {tmp_path / SCHEMA}" in capsys.readouterr().err
 
 
 def test_sizes_are_those_of_real_tensors() -> None:

@@ -1,0 +1,122 @@
+"""The Helm chart's schema of ``run.overrides``: what RunConfig accepts, with every key optional.
+
+helm then refuses a typing slip at install, before any pod has been started with it.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from run.config import RunConfig
+
+Schema = dict[str, Any]
+
+# Any value of these passes the schema: helm would stop at its words, and the chart's own are better, "the chart
+# computes it from its own values; leave it out" (charts/templates/_validate.tpl). A test compares this list with what
+# is rendered.
+COMPUTED = (
+    "preset", "name", "rpc.listen_host", "store.state_url", "store.params_url", "blobs.url", "telemetry.metrics_host",
+    "services.dota_env.addresses", "services.rollout.environment", "services.inference.addresses",
+    "services.inference.device", "services.optimizer.optimizers", "services.optimizer.ranks_per_node",
+    "services.optimizer.addresses", "services.optimizer.device", "services.opponents.address",
+    "services.evaluator.enabled", "services.controller.host", "services.controller.port", "services.controller.stay",
+)
+# `title` repeats the key; a preset has other defaults than the class.
+LEFT_OUT = ("title", "default")
+BEGIN = '"overrides": '
+# Numbers as text. Go's patterns cannot look ahead, so that "not zero" has to be spelt out.
+ANY = r"[0-9]*\.?[0-9]+"
+NOT_ZERO = r"([0-9]*[1-9][0-9]*(\.[0-9]+)?|0*\.[0-9]*[1-9][0-9]*)"
+EXPONENT = r"([eE][+-]?[0-9]+)?"
+SMALL = r"[1-9](\.[0-9]+)?[eE]-0*[1-9][0-9]*"
+BELOW_ONE = rf"0?\.[0-9]+|{SMALL}"
+NOT_ZERO_BELOW_ONE = rf"0?\.[0-9]*[1-9][0-9]*|{SMALL}"
+
+
+def overrides() -> Schema:
+    """The schema, JSON Schema draft 7."""
+    whole = RunConfig.model_json_schema(by_alias=True)
+    schema = _partial(whole, whole["$defs"], merged=True)
+    schema["properties"] = {"preset": {}, **schema["properties"]}
+    for path in COMPUTED:
+        *sections, key = path.split(".")
+        at = schema["properties"]
+        for section in sections:
+            at = at[section]["properties"]
+        at[key] = {"description": "The chart computes it from its own values."}
+    return schema
+
+
+def with_overrides(text: str) -> str:
+    """charts/values.schema.json with this in its place; the rest stays to the letter. Raises ValueError when there is
+    no one such place."""
+    if text.count(BEGIN) != 1:
+        raise ValueError(f"values.schema.json: {BEGIN.strip()!r} is there {text.count(BEGIN)} times; it has to be once")
+    begin = text.index(BEGIN) + len(BEGIN)
+    _, end = json.JSONDecoder().raw_decode(text, begin)
+    line = text[text.rindex("\n", 0, begin) + 1:begin]
+    return text[:begin] + _written(overrides(), len(line) - len(line.lstrip())) + text[end:]
+
+
+def as_text(number: Mapping[str, Any]) -> str | None:
+    """A pattern of the numbers within a schema's bounds, None where the bounds are such that none can be given.
+
+    `helm --set a=0.5` hands over text, and only whole numbers as numbers.
+    """
+    low = number.get("minimum", number.get("exclusiveMinimum"))
+    high = number.get("maximum", number.get("exclusiveMaximum"))
+    if low is None and high in (None, 0):
+        return f"^{'-?' if high is None else '-'}{ANY}{EXPONENT}$"
+    if low not in range(10) or high not in (None, *range(1, 100)):
+        return None
+    low, high = int(low), None if high is None else int(high)
+    if low == 0 and high is None:
+        return f"^{NOT_ZERO if 'exclusiveMinimum' in number else ANY}{EXPONENT}$"
+    if high is None:
+        return rf"^([{low}-9]|[1-9][0-9]+)(\.[0-9]+)?$"
+    forms = [NOT_ZERO_BELOW_ONE if "exclusiveMinimum" in number else BELOW_ONE] if low == 0 else []
+    if wholes := "|".join(map(str, range(max(1, low), high))):
+        forms.append(rf"({wholes})\.[0-9]+")
+    if "maximum" in number:
+        forms.append(rf"{high}\.0+")
+    return f"^({'|'.join(forms)})$"
+
+
+def _partial(schema: Mapping[str, Any], shared: Mapping[str, Any], merged: bool) -> Schema:
+    """``schema`` with what it refers to in it. ``merged``: the preset is below it, so nothing in it is required;
+    a list replaces the preset's, so its items are whole."""
+    if "$ref" in schema:
+        schema = {**shared[schema["$ref"].rpartition("/")[2]], **{k: v for k, v in schema.items() if k != "$ref"}}
+    if "anyOf" in schema:
+        # One schema of two types is refused in plainer words than two schemas of one.
+        (value,) = (_partial(s, shared, merged) for s in schema["anyOf"] if s != {"type": "null"})
+        return {**value, "type": [value["type"], "null"], "description": schema["description"]}
+    found: Schema = {k: v for k, v in schema.items() if k not in (*LEFT_OUT, "$defs", "required")}
+    if "required" in schema and not merged:
+        found["required"] = schema["required"]
+    if "enum" in found.get("propertyNames", {}):
+        # helm 4 does not say where a name stands that propertyNames refuses.
+        value = found["additionalProperties"]
+        found |= {"properties": dict.fromkeys(found.pop("propertyNames")["enum"], value), "additionalProperties": False}
+    for key in ("items", "additionalProperties"):
+        if isinstance(found.get(key), dict):
+            found[key] = _partial(found[key], shared, merged=False)
+    if "properties" in found:
+        found["properties"] = {k: _partial(v, shared, merged) for k, v in found["properties"].items()}
+    if found.get("type") == "number" and (pattern := as_text(found)):
+        found |= {"type": ["number", "string"], "pattern": pattern}
+    # In this order whatever pydantic's is: another version of it must not make the file look out of date.
+    first: Schema = {k: found[k] for k in ("description", "type", "additionalProperties") if k in found}
+    return first | dict(sorted(found.items()))
+
+
+def _written(value: Any, indent: int) -> str:
+    """``value`` as JSON, each property on a line of its own so that a change of one is a change of a line."""
+    if not (isinstance(value, dict) and "properties" in value):
+        return json.dumps(value, ensure_ascii=False)
+    deep = " " * indent
+    properties = [f"{deep}    {json.dumps(k)}: {_written(v, indent + 4)}" for k, v in value["properties"].items()]
+    others = {k: json.dumps(v, ensure_ascii=False) for k, v in value.items() if k != "properties"}
+    rows = [f"{deep}  {json.dumps(k)}: {v}" for k, v in others.items()]
+    rows.append(f'{deep}  "properties": {{\n' + ",\n".join(properties) + f"\n{deep}  }}")
+    return "{\n" + ",\n".join(rows) + f"\n{deep}}}"
