@@ -1,7 +1,6 @@
 """Upgrades that the API server takes, that restart only what changed, and an uninstall that leaves what it says.
 
-There is no API server here: what it would refuse is what an upgrade may not change of an object that is there, and that
-is read from two renderings.
+Read from two renderings: what may not change of an object that is there. ``test_releases.py`` has helm do it.
 """
 
 import functools

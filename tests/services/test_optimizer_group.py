@@ -33,7 +33,7 @@ from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.config import OptimizerConfig
 from services.optimizer.group import join
 from services.rollout.sender import Sender
-from tests.services.test_optimizer import GAME, LAYOUT, MODEL, UNROLL, segment
+from tests.services.optimizer_cases import GAME, LAYOUT, MODEL, UNROLL, segment
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
 RANKS = ("0", "1")

@@ -11,7 +11,7 @@ from services.inference.metrics import Meter as InferenceMeter
 from services.optimizer import __main__ as optimizer_main
 from services.rollout.metrics import Meter as RolloutMeter
 from services.rollout.rollout import Progress
-from tests.services.test_optimizer import Versions, feed, training, until
+from tests.services.optimizer_cases import Versions, feed, training, until
 from tests.services.test_rollout_sender import Optimizer, blocked, segment, sender
 
 
