@@ -85,7 +85,7 @@ def draw(plot: Plot, shaded: Sequence[tuple[float, float]] = ()) -> str:
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     if any(len(c.x) for c in plot.lines):
-        axes.legend(fontsize=7, ncols=2, frameon=False)
+        figure.legend(loc="outside upper left", fontsize=7, ncols=4, frameon=False)
     else:
         axes.text(0.5, 0.5, "no data yet", ha="center", va="center", transform=axes.transAxes, color="#888888")
     out = io.StringIO()
