@@ -41,6 +41,18 @@ class RandomisationConfig(_Section):
     roshan: bool = Field(False, description="Start Roshan with a uniform share of his health.")
 
 
+class ConsumablesConfig(_Section):
+    """What the scripted buyer keeps in stock for a hero (Berner et al. 2019, appendix O.2: consumables are bought again
+    when they are used, until some game time). The paper gives no amounts; a hero that uses them carelessly has no gold
+    left for anything else."""
+
+    tango: int = Field(1, ge=0, le=16, description="Charges of tango; 0 buys none.")
+    salve: int = Field(1, ge=0, le=16, description="Charges of healing salve; 0 buys none.")
+    clarity: int = Field(1, ge=0, le=16, description="Charges of clarity; 0 buys none.")
+    town_portal: int = Field(1, ge=0, le=16, description="Charges of town portal scroll; 0 buys none.")
+    until_seconds: float = Field(600.0, ge=0, description="Game time until which tango, salve and clarity are bought.")
+
+
 class GameConfig(_Section):
     """One game."""
 
@@ -68,6 +80,8 @@ class GameConfig(_Section):
         [], description="Actions that stay with the script and are not offered to the policy.")
     observation: ObservationConfig = Field(default_factory=lambda: ObservationConfig(),
                                            description="Slots of the observation.")
+    consumables: ConsumablesConfig = Field(default_factory=lambda: ConsumablesConfig(),
+                                           description="What the scripted buyer keeps in stock.")
     randomisation: RandomisationConfig = Field(default_factory=lambda: RandomisationConfig(),
                                                description="Per-game randomisation.")
 

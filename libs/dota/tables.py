@@ -68,5 +68,6 @@ def core_settings(config: GameConfig) -> dict[str, Any]:
         "runes": config.runes, "courier_scripted": config.courier == "scripted", "buyback": config.buyback,
         "commit_windups": config.commit_windups,
         "max_game_seconds": config.max_game_seconds, "start_seconds": config.start_seconds,
-        "offset_cell": config.offset_cell, "randomisation": config.randomisation.model_dump(),
+        "offset_cell": config.offset_cell, "consumables": config.consumables.model_dump(),
+        "randomisation": config.randomisation.model_dump(),
     }

@@ -33,6 +33,15 @@ def play(threads: int, steps: int = 250, games: int = 5) -> tuple[list[int], lis
     return [vec.hash(i) for i in range(games)], observed
 
 
+def test_the_buyer_keeps_what_the_configuration_says() -> None:
+    kept = {"tango": 2, "salve": 3, "clarity": 0, "town_portal": 4, "until_seconds": 300.0}
+    vec = VecGame(brawl(consumables=kept, start_seconds=0.0), 1, seed=3)
+    told = field(vec, "allied_heroes", "purchase_settings")[0]
+    np.testing.assert_allclose(told[:5], [2, 3, 0, 4, 5 / 10], atol=0.01)
+    with pytest.raises(ValueError, match="consumables.salve"):
+        brawl(consumables={"salve": -1})
+
+
 def test_same_games_on_any_number_of_threads() -> None:
     reference, arrays = play(1)
     assert len(set(reference)) == len(reference)  # the games differ from each other

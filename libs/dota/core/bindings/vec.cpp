@@ -35,6 +35,12 @@ GameSettings game_settings(nb::handle described) {
   s.max_game_s = n.num("max_game_seconds");
   s.start_s = n.num("start_seconds");
   s.offset_cell = n.num("offset_cell");
+  const Node& kept = n.at("consumables");
+  s.keep_tango = integer(kept, "tango");
+  s.keep_salve = integer(kept, "salve");
+  s.keep_clarity = integer(kept, "clarity");
+  s.keep_teleport = integer(kept, "town_portal");
+  s.consumables_until_s = kept.num("until_seconds");
   const Node& r = n.at("randomisation");
   s.random_stats = r.num("stats");
   s.random_gold = r.num("gold");
