@@ -42,9 +42,9 @@ class RandomisationConfig(_Section):
 
 
 class ConsumablesConfig(_Section):
-    """What the scripted buyer keeps in stock for a hero (Berner et al. 2019, appendix O.2: consumables are bought again
-    when they are used, until some game time). The paper gives no amounts; a hero that uses them carelessly has no gold
-    left for anything else."""
+    """What the scripted buyer keeps in stock for a hero: in Berner et al. 2019 consumables are bought again when they
+    are used, until some game time. The amounts and the time are not published; a hero that uses them carelessly has no
+    gold left for anything else."""
 
     tango: int = Field(1, ge=0, le=16, description="Charges of tango; 0 buys none.")
     salve: int = Field(1, ge=0, le=16, description="Charges of healing salve; 0 buys none.")

@@ -93,12 +93,13 @@ class ScalingLoop:
 
         Instances are known by their pods' names; where no name is one of the Deployment's, all count.
         """
-        kept = list(live)
-        for kind, name in self._names.items():
-            others = [i for i in kept if i.kind == kind and i.id.rsplit("-", 2)[0] != name]
-            if len(others) < sum(i.kind == kind for i in kept):
-                kept = [i for i in kept if i not in others]
-        return kept
+        present = {(i.kind, self._deployment(i)) for i in live}
+        strict = {kind: name for kind, name in self._names.items() if (kind, name) in present}
+        return [i for i in live if i.kind not in strict or self._deployment(i) == strict[i.kind]]
+
+    @staticmethod
+    def _deployment(instance: Instance) -> str:
+        return instance.id.rsplit("-", 2)[0]
 
     def _size(self, kind: Kind) -> _Seen | None:
         name = self._names[kind]

@@ -59,3 +59,17 @@ def new_world(core: Any, tables: Any) -> Any:
         return core.World(tables, quiet | settings, list(radiant), list(dire), seed)
 
     return make
+
+
+@pytest.fixture
+def lane() -> Any:
+    """A VecGame: both heroes in the middle of mid, 400 apart, with the last creeps still at home."""
+    # Not before the path above is set.
+    from dota.vec_game import VecGame
+    from tests.dota.watching import duel, hero_unit, place
+
+    game = VecGame(duel(kills_to_win=5), 1, seed=1)
+    place(game, hero_unit(game, 0), -700, -600)
+    place(game, hero_unit(game, 1), -400, -330)
+    game._core.observe(0)
+    return game

@@ -1,7 +1,5 @@
 """Which actions are offered, and which units they may be given."""
 
-
-
 import numpy as np
 import pytest
 
@@ -9,16 +7,6 @@ from dota.config import GameConfig
 from dota.spaces import MAX_AVAILABLE, NOOP, MaskClass
 from dota.vec_game import Controller, VecGame
 from tests.dota.watching import choose, duel, enemy_slot, field, hero_unit, mask, offered, place, steps, units
-
-
-@pytest.fixture
-def lane() -> VecGame:
-    """Both heroes in the middle of mid, 400 apart, with the last creeps still at home."""
-    game = VecGame(duel(kills_to_win=5), 1, seed=1)
-    place(game, hero_unit(game, 0), -700, -600)
-    place(game, hero_unit(game, 1), -400, -330)
-    game._core.observe(0)
-    return game
 
 
 def test_start_offers_what_can_be_done_and_noop_first() -> None:

@@ -1,6 +1,5 @@
 """What actions do when they are taken: offset of one step, delay, re-issued orders."""
 
-
 import numpy as np
 import pytest
 
@@ -11,16 +10,6 @@ from tests.dota.watching import choose, duel, enemy_slot, field, hero_unit, mask
 
 # Acts of the core, as spectate() gives them.
 ACT_WALK, ACT_ATTACK_WINDUP, ACT_CAST_WINDUP, ACT_CHANNEL = 1, 2, 4, 6
-
-
-@pytest.fixture
-def lane() -> VecGame:
-    """Both heroes in the middle of mid, 400 apart, with the last creeps still at home."""
-    game = VecGame(duel(kills_to_win=5), 1, seed=1)
-    place(game, hero_unit(game, 0), -700, -600)
-    place(game, hero_unit(game, 1), -400, -330)
-    game._core.observe(0)
-    return game
 
 
 def test_action_takes_effect_one_step_later(lane: VecGame) -> None:
