@@ -14,10 +14,11 @@ from rapid.service import Service, start
 from rapid.store.leases import Leases
 from run.config import RunConfig
 from run.load import load
+from services.controller.api.app import create_app
+from services.controller.api.dependencies import Context
 from services.controller.auth import Gate
 from services.controller.opening import open_run
 from services.controller.reconcile import reconcile
-from services.controller.service import Controller, create_app
 from services.controller.showing import keep_showing
 
 log = logging.getLogger("services.controller")
@@ -55,7 +56,7 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     config = service.config
     settings = config.services.controller
     gate = Gate(service.token, os.environ.get(VIEWER_TOKEN), settings.auth)
-    controller = Controller(config.name, service.state, service.parameters, config.schedules)
+    context = Context(config.name, service.state, service.parameters, config.schedules, gate)
 
     def not_ready() -> str:
         try:
@@ -66,7 +67,7 @@ async def serve_rest(service: Service[RunConfig]) -> None:
 
     port = settings.port if service.arguments.port is None else service.arguments.port
     service.not_ready = not_ready
-    server = RestServer(uvicorn.Config(create_app(controller, gate, service.why_not_ready), settings.host, port,
+    server = RestServer(uvicorn.Config(create_app(context, service.why_not_ready), settings.host, port,
                                        log_level="warning", access_log=False))
     serving = asyncio.create_task(server.serve())
     while not server.started and not serving.done():

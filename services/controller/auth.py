@@ -4,7 +4,9 @@ import hmac
 from dataclasses import dataclass
 from enum import IntEnum
 
-from fastapi import HTTPException, Request
+from fastapi import Request
+
+from services.controller.problems import Problem
 
 
 class Role(IntEnum):
@@ -34,7 +36,7 @@ class Gate:
         self._auth = auth
 
     def caller(self, request: Request) -> Caller:
-        """The caller of a request. Raises HTTPException 401 without a valid token."""
+        """The caller of a request. Raises Problem 401 without a valid token."""
         name = request.headers.get("x-five-user", "rest")[:64]
         if not self._auth:
             return Caller(name, Role.OPERATOR)
@@ -44,16 +46,16 @@ class Gate:
                 return Caller(name, Role.OPERATOR)
             if self._viewer and hmac.compare_digest(token.encode(), self._viewer.encode()):
                 return Caller(name, Role.VIEWER)
-        raise HTTPException(401, "a valid bearer token is needed: Authorization: Bearer <token>",
-                            headers={"WWW-Authenticate": "Bearer"})
+        raise Problem(401, "a valid bearer token is needed: Authorization: Bearer <token>",
+                      headers={"WWW-Authenticate": "Bearer"})
 
     def viewer(self, request: Request) -> Caller:
         """Dependency of what reads."""
         return self.caller(request)
 
     def operator(self, request: Request) -> Caller:
-        """Dependency of what changes something. Raises HTTPException 403 for a viewer."""
+        """Dependency of what changes something. Raises Problem 403 for a viewer."""
         caller = self.caller(request)
         if caller.role < Role.OPERATOR:
-            raise HTTPException(403, "this needs the operator's token, the one given is a viewer's")
+            raise Problem(403, "this needs the operator's token, the one given is a viewer's")
         return caller

@@ -24,8 +24,9 @@ from rapid.embedded_redis import server_binary
 from rapid.rpc.server import serve
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState, Status
+from services.controller.api.app import create_app
+from services.controller.api.dependencies import Context
 from services.controller.auth import Gate
-from services.controller.service import Controller, create_app
 from tests.charts.rendering import CHART, ROOT, Values, find, objects
 
 DEFAULTS = Values("defaults")
@@ -119,7 +120,7 @@ class Face:
         self.state.create({"name": "trial"}, "test")
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=0))
         gate = Gate("operator-token", "viewer-token", auth=True)
-        app = create_app(Controller("trial", self.state, self.store, SchedulesConfig()), gate)
+        app = create_app(Context("trial", self.state, self.store, SchedulesConfig(), gate))
         self.port = free_port()
         self.server = uvicorn.Server(uvicorn.Config(app, "127.0.0.1", self.port, log_level="error"))
         self.thread = threading.Thread(target=self.server.run)

@@ -11,9 +11,10 @@ from rapid.config import StoreConfig
 from rapid.store.leases import Instance, Lease
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState, Status
+from services.controller.api.app import create_app
+from services.controller.api.dependencies import Context
 from services.controller.auth import Gate
 from services.controller.reconcile import next_status, reconcile
-from services.controller.service import Controller, create_app
 
 OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "ada"}
 VIEWER = {"Authorization": "Bearer viewer-token"}
@@ -33,8 +34,8 @@ def store(redis_client: redis.Redis) -> ParameterStore:
 
 @pytest.fixture
 def app(state: RunState, store: ParameterStore) -> FastAPI:
-    return create_app(Controller("trial", state, store, SchedulesConfig()),
-                      Gate("operator-token", "viewer-token", auth=True))
+    return create_app(Context("trial", state, store, SchedulesConfig(),
+                              Gate("operator-token", "viewer-token", auth=True)))
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_a_run_that_is_over_is_started_again(client: TestClient, state: RunState
 
 def test_readiness_gives_its_reason(state: RunState, store: ParameterStore) -> None:
     reasons = ["the run's store does not answer", ""]
-    client = TestClient(create_app(Controller("trial", state, store, SchedulesConfig()), Gate("t", None, True),
+    client = TestClient(create_app(Context("trial", state, store, SchedulesConfig(), Gate("t", None, True)),
                                    lambda: reasons.pop(0)))
     first, second = client.get("/readyz"), client.get("/readyz")
     assert (first.status_code, first.json()) == (503, {"status": "the run's store does not answer"})

@@ -1,0 +1,49 @@
+"""The application: all routers, errors as problem details, health pages."""
+
+from collections.abc import Callable
+
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+
+from services.controller import problems
+from services.controller.api import (
+    config,
+    events,
+    opponents,
+    ratings,
+    run,
+    schedules,
+    series,
+    services,
+    versions,
+)
+from services.controller.api.dependencies import Context
+
+# One a resource. Each has its tag and its paths below /v1.
+ROUTERS = (
+    run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
+    ratings.router, config.router,
+)
+
+
+def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> FastAPI:
+    """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
+    '' when it can."""
+    app = FastAPI(title="Five", version="1", description="Control of a training run.",
+                  generate_unique_id_function=lambda route: route.name,
+                  responses=problems.responses(401, 403, 422, 429, 500, 503))
+    app.state.context = context
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router, prefix="/v1")
+
+    @app.get("/healthz", include_in_schema=False)
+    def alive() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz", include_in_schema=False)
+    def answers() -> JSONResponse:
+        reason = not_ready()
+        return JSONResponse({"status": reason or "ready"}, 503 if reason else 200)
+
+    return app
