@@ -1,0 +1,1 @@
+"""Long calls on a run: documents of what is under way, and the engine that advances them."""
