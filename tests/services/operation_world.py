@@ -28,7 +28,7 @@ class MemoryRun:
     fails (with how often), ``refusing`` those that it refuses.
     """
 
-    now_is: RunStatus = RunStatus(Status.RUNNING, 0.0, "controller", "")
+    now_is: RunStatus = field(default_factory=lambda: RunStatus(Status.RUNNING, 0.0, "controller", ""))
     version: int = HEAD
     epoch: int = 1
     schema: str = "p" * 16
@@ -44,7 +44,7 @@ class MemoryRun:
     out_of_bounds: bool = False
     publishes: int = 0
     deeds: int = 0
-    limits: Limits = Limits(attempts=2)
+    limits: Limits = field(default_factory=lambda: Limits(attempts=2))
 
     # The engine's world.
 
