@@ -42,15 +42,16 @@ class RandomisationConfig(_Section):
 
 
 class ConsumablesConfig(_Section):
-    """What the scripted buyer keeps in stock for a hero: in Berner et al. 2019 consumables are bought again when they
-    are used, until some game time. The amounts and the time are not published; a hero that uses them carelessly has no
-    gold left for anything else."""
+    """What the scripted buyer keeps in stock for a hero, beside its build: in Berner et al. 2019 consumables are bought
+    again when they are used, until some game time. The amounts, the time and the budget are not published."""
 
     tango: int = Field(1, ge=0, le=16, description="Charges of tango; 0 buys none.")
     salve: int = Field(1, ge=0, le=16, description="Charges of healing salve; 0 buys none.")
     clarity: int = Field(1, ge=0, le=16, description="Charges of clarity; 0 buys none.")
     town_portal: int = Field(1, ge=0, le=16, description="Charges of town portal scroll; 0 buys none.")
     until_seconds: float = Field(600.0, ge=0, description="Game time until which tango, salve and clarity are bought.")
+    income_share: float = Field(0.2, ge=0, le=1, description="Most of a hero's income, the start's gold included, that "
+                                "goes on consumables, scrolls and wards; the build takes its gold first.")
 
 
 class GameConfig(_Section):

@@ -5,6 +5,7 @@ import pytest
 
 from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout, MaskClass, TargetType
+from dota.tables import load_tables
 from dota.vec_game import STATS, Controller, VecGame, Winner
 
 MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30, max_game_seconds=600,
@@ -99,15 +100,15 @@ def test_scripted_beats_random():
 
 def test_scripted_takes_last_hits_and_denies():
     """A quarter of the enemy's creeps at the least when nobody fights for them, and some of its own."""
-    vec = VecGame(MID, 4, seed=3, observations=False)
-    vec.controllers[:2] = (Controller.SCRIPTED, Controller.POLICY)  # a policy that is not told anything stands still
-    vec.controllers[2:] = (Controller.POLICY, Controller.SCRIPTED)
-    seen = np.zeros((4, len(STATS)))
+    vec = VecGame(MID, 12, seed=3, observations=False)
+    vec.controllers[:6] = (Controller.SCRIPTED, Controller.POLICY)  # a policy that is not told anything stands still
+    vec.controllers[6:] = (Controller.POLICY, Controller.SCRIPTED)
+    seen = np.zeros((12, len(STATS)))
     while vec.game_time.max() < 200:
         vec.step()
-        for i in range(4):
+        for i in range(12):
             if vec.winner[i] == Winner.RUNNING:
-                seen[i] = vec.stats[i, i // 2, 0]
+                seen[i] = vec.stats[i, i // 6, 0]
     waves = 200 // 30
     assert seen[:, STATS.index("last_hits")].mean() > 0.25 * 4 * waves
     assert seen[:, STATS.index("denies")].mean() >= 2
@@ -120,6 +121,48 @@ def test_stronger_bots_win_more():
         won, lost = (winner == Winner.RADIANT).sum(), (winner == Winner.DIRE).sum()
         assert won >= 6 and lost <= 2, f"{stronger.name} against {weaker.name}: {won} to {lost}"
         assert totals["last_hits"][:, 0].mean() > totals["last_hits"][:, 1].mean()
+
+
+# Gold a minute of the poorest and the richest player of a league game of June 2017, 31 minutes long (odota/core,
+# json/3254426673_output.json), where a team's five got 190 to 687. Every hero begins with 600.
+POOREST, RICHEST, START = 190, 687, 600
+
+
+def items_worth(vec, game):
+    """What each of the ten heroes' items cost, the stash included, most valuable first."""
+    tables = load_tables("7.21d")
+    worth = [sum(tables.item(item)["cost"] for item in unit["items"] if item)
+             for unit in vec.spectate(game)["units"] if unit["hero"] >= 0]
+    return sorted(worth, reverse=True)
+
+
+def test_bots_hold_the_items_of_a_real_game():
+    """At minutes 5, 10 and 20 the average hero's items are worth at least half of all that the poorest player of a
+    real game had had by then, and at most all that the richest had; and every hero has more than it began with."""
+    vec = VecGame(GameConfig(), 2, seed=7, observations=False)
+    vec.controllers[:] = Controller.SCRIPTED
+    for minute in (5, 10, 20):
+        while vec.game_time.min() < 60 * minute:
+            vec.step()
+        assert (vec.winner == Winner.RUNNING).all()
+        worth = np.array([items_worth(vec, game) for game in range(2)])
+        low, high = 0.5 * (START + POOREST * minute), START + RICHEST * minute
+        assert low < worth.mean() < high, f"minute {minute}: {worth.mean():.0f} outside {low:.0f}..{high:.0f}"
+        assert worth.max() < high
+        if minute == 20:
+            assert worth.min() > START
+
+
+def test_both_players_of_a_duel_build_items():
+    """After 500 s of the middle lane both hold a finished Wraith Band (515 gold) beside what they began with."""
+    vec = VecGame(MID.model_copy(update={"kills_to_win": 0}), 4, seed=7, observations=False)
+    vec.controllers[:] = Controller.SCRIPTED
+    while (running := np.flatnonzero((vec.winner == Winner.RUNNING) & (vec.game_time < 500))).size:
+        vec.step(which=running)
+    seen = [unit["items"] for game in range(4) if vec.winner[game] == Winner.RUNNING
+            for unit in vec.spectate(game)["units"] if unit["hero"] >= 0]
+    assert len(seen) >= 4
+    assert all("item_wraith_band" in items or "item_power_treads" in items for items in seen)
 
 
 def test_scripted_teams_play_all_lanes():

@@ -51,14 +51,14 @@ def test_without_it_the_next_choice_cancels_the_attack() -> None:
 
 def test_a_random_policy_hits_often_only_when_it_is_bound() -> None:
     def damage(commit: bool) -> float:
-        game = VecGame(duel(commit_windups=commit, max_game_seconds=120.0), 4, seed=3)
+        game = VecGame(duel(commit_windups=commit, max_game_seconds=120.0), 12, seed=3)
         rng = np.random.default_rng(0)
         while (game.winner == 0).any():
-            actions = np.zeros((4, 2, 1, 6), np.int16)
+            actions = np.zeros((12, 2, 1, 6), np.int16)
             count = (game.obs["available"] != 0).sum(-1)
             actions[..., 0] = rng.integers(0, np.maximum(count, 1))
-            actions[..., 4:] = rng.integers(0, 9, (4, 2, 1, 2))
-            for index in np.ndindex(4, 2, 1):
+            actions[..., 4:] = rng.integers(0, 9, (12, 2, 1, 2))
+            for index in np.ndindex(12, 2, 1):
                 chosen = game.layout.actions[game.obs["available"][(*index, int(actions[(*index, 0)]))]]
                 valid = np.flatnonzero(game.obs["target_mask"][(*index, int(chosen.mask))])
                 if valid.size:

@@ -271,9 +271,10 @@ def test_what_is_not_seen_changes_no_number() -> None:
     for _ in range(4):
         for _ in range(150):
             game.step()
+        start = game.snapshot(0)
         game._core.observe(0)
         before = {name: array[0, 0].copy() for name, array in game.obs.items()}
-        start = game.snapshot(0)
+        game.restore(0, start)  # each look at a timestep ages what was seen before it: both are the second
         hidden = [u for u in game.spectate(0)["units"]
                   if not u["seen_by"][0] and u["alive"] and u["kind"] in ("hero", "creep", "neutral", "courier")]
         hidden_units += len(hidden)

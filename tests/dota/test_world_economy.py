@@ -101,6 +101,36 @@ def test_consumables_are_bought_again_until_ten_minutes(new_world: Any) -> None:
     assert "item_flask" not in names(world)
 
 
+def test_the_build_takes_its_gold_before_upkeep(new_world: Any) -> None:
+    """150 gold are slippers for the build or a salve: the slippers, and the salve when there is gold again."""
+    world = new_world(keep_salve=1, keep_teleport=0)
+    world.clear_items(0)
+    world.set_gold(0, 150)
+    world.step(6)
+    assert names(world) == ["item_slippers"]
+    world.set_gold(0, 111)
+    world.step(3)
+    assert "item_flask" in names(world)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
+def test_upkeep_stays_within_its_share_of_income(new_world: Any, share: float) -> None:
+    """A hero who uses up whatever he holds, and earns 20 gold a second for two minutes, beside 600 at the start."""
+    world = new_world(keep_salve=1, keep_clarity=1, keep_tango=1, keep_teleport=1, upkeep_share=share)
+    bought = 0.0
+    for _ in range(120):
+        world.clear_items(0)
+        world.give_gold(0, 20)
+        world.step(8)
+        hero = world.hero(0)
+        assert hero["upkeep"] <= share * hero["income"]
+        assert hero["income"] >= 600
+        bought = hero["upkeep"]
+    assert hero["income"] == pytest.approx(600 + 120 * 20 + world.time / 0.66, abs=2)
+    assert bought > 0.8 * share * hero["income"] - 110  # the dearest of them costs 110
+    assert hero["spent"] - bought - (600 - 40) > 0.5 * (1 - share) * (120 * 20)  # the rest went into the build
+
+
 def test_scroll_is_kept_in_stock(new_world: Any) -> None:
     world = new_world()
     world.clear_items(0)

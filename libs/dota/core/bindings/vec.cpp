@@ -41,6 +41,7 @@ GameSettings game_settings(nb::handle described) {
   s.keep_clarity = integer(kept, "clarity");
   s.keep_teleport = integer(kept, "town_portal");
   s.consumables_until_s = kept.num("until_seconds");
+  s.upkeep_share = kept.num("income_share");
   const Node& r = n.at("randomisation");
   s.random_stats = r.num("stats");
   s.random_gold = r.num("gold");

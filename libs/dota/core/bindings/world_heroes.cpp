@@ -28,6 +28,8 @@ nb::dict hero_dict(PyWorld& p, const HeroState& h) {
   d["reliable"] = h.reliable;
   d["net_worth"] = net_worth(c, h);
   d["spent"] = h.spent;
+  d["income"] = h.income;
+  d["upkeep"] = h.upkeep;
   d["kills"] = h.kills;
   d["deaths"] = h.deaths;
   d["assists"] = h.assists;

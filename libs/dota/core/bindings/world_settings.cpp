@@ -36,6 +36,7 @@ const std::pair<const char*, Setter> kSettings[] = {
     {"keep_clarity", set_field<&GameSettings::keep_clarity>},
     {"keep_teleport", set_field<&GameSettings::keep_teleport>},
     {"consumables_until_s", set_field<&GameSettings::consumables_until_s>},
+    {"upkeep_share", set_field<&GameSettings::upkeep_share>},
     {"random_stats", set_field<&GameSettings::random_stats>},
     {"random_gold", set_field<&GameSettings::random_gold>},
     {"random_xp", set_field<&GameSettings::random_xp>},

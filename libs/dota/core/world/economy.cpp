@@ -150,9 +150,35 @@ int wanted_item(const Context& c, HeroState& h) {
              : -1;
 }
 
+// Upkeep (consumables, scrolls, wards) stays within its share of all the gold that the hero has had: without such a
+// bound a hero that uses what it holds buys nothing else.
+bool buy_upkeep(Context& c, HeroState& h, int item) {
+  const float cost = static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost);
+  if (h.upkeep + cost > c.settings.upkeep_share * h.income) return false;
+  if (buy_basic(c, h, item) != Step::Done) return false;
+  h.upkeep += cost;
+  return true;
+}
+
 bool keep_stocked(Context& c, HeroState& h, int item, int target) {
   if (item < 0 || target <= 0 || held_charges(h, item) >= target || !item_supported(c.tables, item)) return false;
-  return buy_basic(c, h, item) == Step::Done;
+  return buy_upkeep(c, h, item);
+}
+
+// One step of the build; false when it is complete or has to wait for gold or room.
+bool advance_build(Context& c, HeroState& h) {
+  const int item = wanted_item(c, h);
+  if (item < 0) return false;
+  std::uint32_t used = 0;
+  int at = -1;
+  const Step taken = acquire(c, h, item, used, true, &at);
+  if (taken == Step::Done) {
+    if (item == h.build_insert)
+      h.build_insert = -1;
+    else
+      ++h.build_next;
+  }
+  return taken == Step::Done || taken == Step::Bought;
 }
 
 // Observer wards go to the poorest hero of a team of more than one.
@@ -171,7 +197,7 @@ bool buy_wards(Context& c, HeroState& h) {
     const float other = net_worth(c, mate);
     if (other < own || (other == own && i < index)) return false;
   }
-  if (buy_basic(c, h, item) != Step::Done) return false;
+  if (!buy_upkeep(c, h, item)) return false;
   --t.stock[2];
   return true;
 }
@@ -182,28 +208,21 @@ void give_gold(Context& c, HeroState& h, float gold, bool reliable) {
   (void)c;
   if (!h.in_game || gold <= 0) return;
   (reliable ? h.reliable : h.gold) += gold;
+  h.income += gold;
   signal(h, Signal::Gold, gold);
 }
 
 void purchase(Context& c, HeroState& h) {
   const GameRules& g = *c.tables.game;
   const GameSettings& s = c.settings;
+  if (advance_build(c, h)) return;
   if (keep_stocked(c, h, g.tp_item, s.keep_teleport)) return;
   if (c.world.time < s.consumables_until_s) {
     if (keep_stocked(c, h, g.tango_item, s.keep_tango) || keep_stocked(c, h, g.salve_item, s.keep_salve) ||
         keep_stocked(c, h, g.clarity_item, s.keep_clarity))
       return;
   }
-  if (buy_wards(c, h)) return;
-  const int item = wanted_item(c, h);
-  if (item < 0) return;
-  std::uint32_t used = 0;
-  int at = -1;
-  if (acquire(c, h, item, used, true, &at) != Step::Done) return;
-  if (item == h.build_insert)
-    h.build_insert = -1;
-  else
-    ++h.build_next;
+  buy_wards(c, h);
 }
 
 }  // namespace dota

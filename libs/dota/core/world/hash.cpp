@@ -104,7 +104,7 @@ class Hasher {
   }
   void fields(const HeroState& h) {
     all(h.unit, h.def, h.level, h.ability_points, h.streak, h.skill_next, h.in_game, h.xp, h.gold, h.reliable,
-        h.spent, h.kills, h.deaths, h.assists, h.last_hits, h.denies, h.wards_placed, h.damage_dealt, h.respawn_at,
+        h.spent, h.income, h.upkeep, h.kills, h.deaths, h.assists, h.last_hits, h.denies, h.wards_placed, h.damage_dealt, h.respawn_at,
         h.death_penalty, h.buyback_ready, h.last_teleport, h.abilities, h.items, h.talents, h.build_next,
         h.build_id, h.build_skip, h.build_insert, h.lanes_allowed, h.lanes_until, h.seen_pos, h.seen_at,
         h.damage_credit_until, h.hurt_by, h.pending, h.previous, h.previous_target_slot, h.signals, h.prev_hp_frac,
@@ -120,7 +120,7 @@ class Hasher {
 };
 
 // A new field of the state must be added above; then the size here is brought up to date.
-static_assert(sizeof(Unit) == 524 && sizeof(Modifier) == 116 && sizeof(HeroState) == 724 &&
+static_assert(sizeof(Unit) == 524 && sizeof(Modifier) == 116 && sizeof(HeroState) == 732 &&
                   sizeof(TeamState) == 64,
               "a field was added to the state: add it to the hash, then update this size");
 

@@ -65,6 +65,7 @@ struct HeroState {
   std::uint8_t level = 1, ability_points = 0, streak = 0, skill_next = 0;
   bool in_game = false;
   float xp = 0, gold = 0, reliable = 0, spent = 0;  // gold: unreliable part
+  float income = 0, upkeep = 0;  // all gold it ever got, the start's included; what of it went on upkeep
   std::uint16_t kills = 0, deaths = 0, assists = 0, last_hits = 0, denies = 0, wards_placed = 0;
   float damage_dealt = 0;
   float respawn_at = 0, death_penalty = 0, buyback_ready = 0, last_teleport = -99;

@@ -21,6 +21,7 @@ struct GameSettings {
   // Consumables the scripted buyer keeps in stock (charges held) until the game time given.
   int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;
   float consumables_until_s = 600;
+  float upkeep_share = 0.2f;  // most of a hero's income that goes on consumables, scrolls and wards
   // Randomisation: standard deviations as fractions, probabilities; all 0 = off.
   float random_stats = 0, random_gold = 0, random_xp = 0, random_level = 0, random_item_drop = 0,
         random_item_insert = 0, random_lane = 0, random_skill = 0, random_roshan = 0;

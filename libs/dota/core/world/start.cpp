@@ -62,6 +62,7 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
     u.extra_mr = std::clamp(10 * d * gaussian(rng), -25.0f, 25.0f);
   }
   h.gold *= scatter(rng, s.random_gold);
+  h.income = h.gold;
   const auto& table = c.tables.rules.xp_for_level;
   float xp = 0;
   if (s.random_xp > 0) {  // mean of an exponential, in levels
