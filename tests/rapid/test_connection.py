@@ -11,7 +11,7 @@ import redis
 
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.store.connection import connect, password_of, require_reachable, safe_url
+from rapid.store.connection import Login, connect, password_of, require_reachable, safe_url, user_of
 from rapid.store.errors import StoreRefused, StoreUnreachable
 
 CONFIG = StoreConfig(timeout_seconds=5)
@@ -85,6 +85,28 @@ def test_the_urls_own_password_goes_first(guarded: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("FIVE_STATE_PASSWORD", "another")
     own = guarded.replace("redis://", f"redis://:{SECRET}@")
     assert connect(own, CONFIG).ping() and safe_url(own) == guarded.replace("redis://", "redis://***@")
+
+
+def test_a_user_goes_with_its_password(guarded: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = connect(guarded, CONFIG, "state", Login("default", SECRET))
+    admin.execute_command("ACL", "SETUSER", "rollout", "on", ">of-the-rollouts", "+ping", "resetchannels")
+    admin.execute_command("ACL", "SETUSER", "mute", "on", ">of-the-mute", "resetchannels")
+    monkeypatch.setenv("FIVE_STATE_USER", "rollout")
+    with pytest.raises(ValueError, match="FIVE_STATE_USER is 'rollout', but FIVE_STATE_PASSWORD is not set"):
+        connect(guarded, CONFIG, "state")
+    monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-the-rollouts")
+    assert user_of("state") == "rollout" and connect(guarded, CONFIG, "state").ping()
+    # Nothing is asked that the user would be refused: no name of a library, no notices of maintenance.
+    assert admin.execute_command("ACL", "LOG") == []
+    monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-somebody")
+    with pytest.raises(StoreRefused, match=r"user 'rollout' \(FIVE_STATE_USER\) with the password of "
+                       "FIVE_STATE_PASSWORD") as caught:
+        require_reachable(connect(guarded, CONFIG, "state"), guarded, "state")
+    assert "of-somebody" not in str(caught.value)
+    monkeypatch.setenv("FIVE_STATE_USER", "mute")
+    monkeypatch.setenv("FIVE_STATE_PASSWORD", "of-the-mute")
+    with pytest.raises(StoreRefused, match=r"lets user 'mute' \(FIVE_STATE_USER\) .* in, but to do nothing"):
+        require_reachable(connect(guarded, CONFIG, "state"), guarded, "state")
 
 
 def test_an_embedded_redis_needs_none(redis_server: RunningRedis, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,14 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import redis
 from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
+from redis.credentials import CredentialProvider
+from redis.exceptions import NoPermissionError
+from redis.maint_notifications import MaintNotificationsConfig
 from redis.retry import Retry
 
 from rapid.config import StoreConfig
@@ -18,7 +22,20 @@ _BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: rides out a restart 
 Role = Literal["state", "params"]
 FAILED = counter("redis", "failed_tries", "Tries of an exchange with Redis that failed and were repeated or given up, "
                  "by role: state, params.", ("role",))
+USER_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_USER", "params": "FIVE_PARAMS_USER"}
 PASSWORD_VARIABLES: dict[Role, str] = {"state": "FIVE_STATE_PASSWORD", "params": "FIVE_PARAMS_PASSWORD"}
+
+
+@dataclass
+class Login(CredentialProvider):
+    """A user of a Redis and its password, which may be changed: the next connection takes the new one."""
+
+    user: str
+    password: str = field(repr=False)
+
+    def get_credentials(self) -> tuple[str, str]:
+        """As a CredentialProvider's."""
+        return self.user, self.password
 
 
 class CountedRetry(Retry):
@@ -42,18 +59,31 @@ def password_of(role: Role) -> str | None:
     return os.environ.get(PASSWORD_VARIABLES[role], "").strip() or None
 
 
-def connect(url: str, config: StoreConfig, role: Role = "state") -> redis.Redis:
+def user_of(role: Role) -> str | None:
+    """The user of the Redis in that role, from the environment. None: the server's default one."""
+    return os.environ.get(USER_VARIABLES[role], "").strip() or None
+
+
+def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | None = None) -> redis.Redis:
     """A client for ``url`` (redis://, rediss:// or unix://); nothing is sent yet. Safe to share between threads.
 
-    The password is the URL's own or, for a server on the network, that of ``role`` in the environment. Raises
-    ValueError for a URL that is none of Redis, or a certificate file that cannot be read.
+    User and password are the URL's own, those of ``login``, or those of ``role`` in the environment; a server behind a
+    unix socket is sent a password only with its user's name. Raises ValueError for a URL that is none of Redis, a
+    certificate file that cannot be read, or a user without a password.
     """
     FAILED.labels(role)  # shown as 0 until the first one fails
     if not url:
         raise ValueError("the Redis URL is empty: give store.state_url and store.params_url, or start an embedded one")
-    options: dict[str, Any] = {}
+    # Only what is needed is sent: a user is refused all else, and the refusals would fill the server's log of them.
+    options: dict[str, Any] = {"driver_info": None, "maint_notifications_config": MaintNotificationsConfig(False)}
     if not url.startswith("unix"):
-        options = {"socket_keepalive": True, "password": password_of(role)}  # the URL's own goes first
+        options["socket_keepalive"] = True
+    if login is not None:
+        options["credential_provider"] = login
+    elif user_of(role) is not None or not url.startswith("unix"):
+        if user_of(role) is not None and password_of(role) is None:
+            raise ValueError(f"{USER_VARIABLES[role]} is {user_of(role)!r}, but {PASSWORD_VARIABLES[role]} is not set")
+        options |= {"username": user_of(role), "password": password_of(role)}  # the URL's own go first
     if url.startswith("rediss") and config.tls_authority:
         if not os.access(config.tls_authority, os.R_OK):
             raise ValueError(f"store.tls_authority {config.tls_authority} cannot be read")
@@ -83,10 +113,25 @@ def require_reachable(client: redis.Redis, url: str, role: Role) -> None:
         finally:
             connection.disconnect()
     except redis.AuthenticationError as error:
-        raise StoreRefused(f"the {role} Redis at {safe_url(url)} refuses the password of "
-                           f"{PASSWORD_VARIABLES[role]}: {error}") from None
+        raise StoreRefused(f"the {role} Redis at {safe_url(url)} refuses {_asker(pool.connection_kwargs, role)}: "
+                           f"{error}") from None
+    except NoPermissionError as error:
+        raise StoreRefused(f"the {role} Redis at {safe_url(url)} lets {_asker(pool.connection_kwargs, role)} in, but "
+                           f"to do nothing: {error}") from None
     except (redis.RedisError, OSError) as error:
         raise StoreUnreachable(f"no {role} Redis answers at {safe_url(url)}: {error}") from None
+
+
+def _asker(options: dict[str, Any], role: Role) -> str:
+    """Who has asked, in words; never the password."""
+    login = options.get("credential_provider")
+    if login is not None:
+        return f"user {login.user!r} with the password of the run's folder"
+    user = options.get("username")
+    if user is None:
+        return f"the password of {PASSWORD_VARIABLES[role]}"
+    whence = USER_VARIABLES[role] if user == user_of(role) else "the URL"
+    return f"user {user!r} ({whence}) with the password of {PASSWORD_VARIABLES[role]}"
 
 
 def safe_url(url: str) -> str:

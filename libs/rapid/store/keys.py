@@ -43,6 +43,10 @@ class Keys:
         """What changed in a table that is followed."""
         return f"{self.prefix}log:{name}"
 
+    def series(self, kind: str) -> str:
+        """A time series of JSON records."""
+        return f"{self.prefix}series:{kind}"
+
     def once(self, name: str, identity: str) -> str:
         """Mark that an update has been applied."""
         return f"{self.prefix}once:{name}:{identity}"

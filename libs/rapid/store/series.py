@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import redis
 
+from rapid.store.keys import Keys
+
 
 class Record(NamedTuple):
     """One record: its stream id, seconds since the epoch at which it was appended, and its values."""
@@ -25,12 +27,12 @@ class Series:
 
     def __init__(self, state: redis.Redis, run: str, length: int = 200_000) -> None:
         self._redis = state
-        self._run = run
+        self._keys = Keys(run)
         self._length = length
 
     def key(self, kind: str) -> str:
         """The Redis key of a kind."""
-        return f"five:{self._run}:series:{kind}"
+        return self._keys.series(kind)
 
     def append(self, kind: str, values: dict[str, Any]) -> None:
         """Appends one record of JSON values."""

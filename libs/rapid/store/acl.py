@@ -1,0 +1,212 @@
+"""Who may do what in the two Redis servers of a run: one user a component, with the keys and commands that it needs.
+
+One declaration, ``ENTRIES``: every name of `Keys`, what kind of value it holds, and who reads and writes it. The rules
+of Redis' access control lists are made from it, for a laptop's embedded server, for compose and for the chart alike; a
+key that is not in it is a failing test, and to a service a refusal.
+
+Redis 7 tells reading from writing per key. Redis 6.2, which the embedded server is, does not: there who may read a key
+of a kind that he may write elsewhere could write it too.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+from rapid.store.keys import Keys
+
+Role = str  # "state" or "params"
+ROLES: tuple[Role, ...] = ("state", "params")
+ADMIN = "admin"  # backup, restore, rotation of passwords: a person's, of no service
+PROBE = "probe"  # PING alone: health checks
+CONTROLLER, EVALUATOR, INFERENCE, OPPONENTS, OPTIMIZER, ROLLOUT = SERVICES = (
+    "controller", "evaluator", "inference", "opponents", "optimizer", "rollout")
+ANYBODY = frozenset(SERVICES)
+
+
+class Kind(StrEnum):
+    """What a key holds, and with it which commands read and write it."""
+
+    VALUE = "value"  # a string
+    PASSING = "passing"  # a string that ends by itself or is removed
+    FIELDS = "fields"  # a hash
+    COUNTERS = "counters"  # a hash of numbers that are only added to
+    SORTED = "sorted"  # a sorted set
+    STREAM = "stream"
+    CHANNEL = "channel"
+
+
+READS: Mapping[Kind, tuple[str, ...]] = {
+    Kind.VALUE: ("get", "mget", "exists"),
+    Kind.PASSING: ("get", "mget", "exists"),
+    Kind.FIELDS: ("hget", "hmget", "hgetall", "hexists", "hlen"),
+    Kind.COUNTERS: ("hget", "hgetall"),
+    Kind.SORTED: ("zrange", "zcard", "zscore"),
+    Kind.STREAM: ("xrange", "xrevrange", "xread", "xlen", "exists"),
+    Kind.CHANNEL: ("subscribe", "unsubscribe"),
+}
+WRITES: Mapping[Kind, tuple[str, ...]] = {
+    Kind.VALUE: ("set",),
+    Kind.PASSING: ("set", "del", "pexpire", "persist"),
+    Kind.FIELDS: ("hset", "hdel"),
+    Kind.COUNTERS: ("hincrby", "hincrbyfloat"),
+    Kind.SORTED: ("zadd", "zrem"),
+    Kind.STREAM: ("xadd",),
+    Kind.CHANNEL: ("publish",),
+}
+CONNECTION = ("ping", "hello", "select")
+# Each command in a transaction or a script is checked as it is outside of one.
+TRANSACTION = ("multi", "exec", "discard", "watch", "unwatch")
+SCRIPT = ("eval", "evalsha", "script|load")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name of `Keys`: ``pattern`` below the run's prefix ('*' stands for what varies), and who needs it.
+
+    Writers read as well, unless ``write_only``: what is only ever added to need not be seen.
+    """
+
+    name: str
+    pattern: str
+    kind: Kind
+    writers: frozenset[str] = frozenset()
+    readers: frozenset[str] = frozenset()
+    role: Role = "state"
+    write_only: bool = False
+
+    def reads(self, user: str) -> bool:
+        """Whether the user may read it."""
+        return user in self.readers or (user in self.writers and not self.write_only)
+
+    def writes(self, user: str) -> bool:
+        """Whether the user may write it."""
+        return user in self.writers
+
+
+def _who(*users: str) -> frozenset[str]:
+    return frozenset(users)
+
+
+# Tables and series have names of their own: who keeps which.
+TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writers, readers)
+    "league": (_who(OPPONENTS), _who(CONTROLLER)),
+    "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
+    "autoscaler": (_who(CONTROLLER), _who()),
+}
+SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "versions": (_who(OPTIMIZER), _who(CONTROLLER)),
+    "games": (_who(ROLLOUT), _who(CONTROLLER)),
+    "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
+    "matches": (_who(EVALUATOR), _who(CONTROLLER)),
+}
+
+
+def _tables() -> Iterable[Entry]:
+    for name, (writers, readers) in TABLES.items():
+        yield Entry("table", f"table:{name}", Kind.FIELDS, writers, readers)
+        yield Entry("table_log", f"log:{name}", Kind.STREAM, writers, readers)
+        yield Entry("once", f"once:{name}:*", Kind.PASSING, writers, readers)
+    for name, (writers, readers) in SERIES.items():
+        yield Entry("series", f"series:{name}", Kind.STREAM, writers, readers)
+
+
+VERSIONED = _who(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR)
+ENTRIES: Sequence[Entry] = (
+    Entry("head", "head", Kind.VALUE, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
+    Entry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
+    Entry("passing", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
+    Entry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR), _who(OPTIMIZER, CONTROLLER)),
+    Entry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
+    Entry("status", "status", Kind.VALUE, _who(CONTROLLER), ANYBODY),
+    Entry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER)),
+    Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
+    Entry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
+    Entry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
+    Entry("events", "events", Kind.STREAM, _who(CONTROLLER)),
+    *_tables(),
+    *(Entry("lease", f"lease:{service}:*", Kind.PASSING, _who(service), _who(CONTROLLER)) for service in SERVICES),
+    Entry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
+    Entry("manifest", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
+    Entry("chunk", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE), "params"),
+)
+# Beside keys: who lists services looks for their leases, who shows how a server is asks it, and who runs scripts.
+EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {
+    (OPTIMIZER, "state"): SCRIPT,
+    (CONTROLLER, "state"): ("scan", "info"),
+    (CONTROLLER, "params"): ("info",),
+}
+
+
+def users(role: Role) -> tuple[str, ...]:
+    """Everybody who has a user in that server: its services, who probes it, and the admin."""
+    mine = {user for entry in ENTRIES if entry.role == role for user in entry.writers | entry.readers}
+    mine |= {user for user, where in EXTRA if where == role}
+    return (*(service for service in SERVICES if service in mine), PROBE, ADMIN)
+
+
+def roles_of(user: str) -> tuple[Role, ...]:
+    """The servers in which a component has a user; none for one that needs no Redis."""
+    return tuple(role for role in ROLES if user in users(role))
+
+
+def commands(user: str, role: Role) -> tuple[str, ...]:
+    """The commands that a user may give, in order."""
+    found = {*CONNECTION, *EXTRA.get((user, role), ())}
+    for entry in ENTRIES:
+        if entry.role == role and entry.reads(user):
+            found.update(READS[entry.kind])
+        if entry.role == role and entry.writes(user):
+            found.update((*WRITES[entry.kind], *TRANSACTION))
+    return tuple(sorted(found))
+
+
+def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> list[str]:
+    """A user's rules but for its passwords: what follows ``on #HASH`` in an ACL file.
+
+    ``run``: the run whose keys they are ('*': any). ``reads_apart`` makes keys that are only read read-only, which
+    servers before Redis 7 do not understand. Raises ValueError for a user or a run that cannot be.
+    """
+    if user not in users(role):
+        raise ValueError(f"{user!r} has no user in the {role} Redis; there are {', '.join(users(role))}")
+    if user == ADMIN:
+        return ["~*", "&*", "+@all"]
+    if user == PROBE:
+        return ["resetchannels", "-@all", "+ping"]
+    prefix = "five:*:" if run == "*" else Keys(run).prefix
+    channels: set[str] = set()
+    keys: dict[str, set[str]] = {}
+    for entry in ENTRIES:
+        access = ("R" if entry.reads(user) else "") + ("W" if entry.writes(user) else "")
+        if entry.role != role or not access:
+            continue
+        if entry.kind is Kind.CHANNEL:
+            channels.add(f"&{prefix}{entry.pattern}")
+        else:
+            keys.setdefault(prefix + entry.pattern, set()).update(access)
+    patterns = [f"%{''.join(sorted(access))}~{key}" if reads_apart and len(access) == 1 else f"~{key}"
+                for key, access in sorted(keys.items())]
+    return ["resetchannels", *sorted(channels), "-@all", *(f"+{name}" for name in commands(user, role)), *patterns]
+
+
+def hashed(password: str) -> str:
+    """A password as an ACL file holds it. Raises ValueError for an empty one."""
+    if not password:
+        raise ValueError("an empty password is none")
+    return "#" + sha256(password.encode()).hexdigest()
+
+
+def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*", reads_apart: bool = False) -> str:
+    """The users of a server, for its ``aclfile``; of the passwords it holds only hashes.
+
+    ``passwords``: those of each user, any of which is taken (two while they are changed). A user without is not let in,
+    and neither is Redis' own ``default``. Raises ValueError for passwords of nobody.
+    """
+    strangers = set(passwords) - set(users(role))
+    if strangers:
+        raise ValueError(f"the {role} Redis has no user {', '.join(sorted(strangers))}")
+    lines = ["user default off resetkeys resetchannels -@all"]
+    for user in users(role):
+        given = [hashed(password) for password in passwords.get(user, ())]
+        lines.append(" ".join(["user", user, "on" if given else "off", *given, *rules(user, role, run, reads_apart)]))
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,367 @@
+"""Users of Redis: each component does its work under its own, and nothing else, on a real server of either series."""
+
+import fnmatch
+import inspect
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis, server_binary
+from rapid.store import acl
+from rapid.store.connection import Login, connect, require_reachable
+from rapid.store.errors import StoreRefused, VersionMissing
+from rapid.store.followed import FollowedTable
+from rapid.store.keys import Keys
+from rapid.store.leases import Leases
+from rapid.store.parameters import ParameterStore
+from rapid.store.series import Series
+from rapid.store.state import RunState
+
+ROOT = Path(__file__).parents[2]
+KEYS = Keys("r")
+CONFIG = StoreConfig(timeout_seconds=5, reconnect_seconds=0, chunk_mebibytes=0.0625, keep_versions=1, grace_seconds=30,
+                     archive_every=2, keep_archived=1)
+SAMPLES: dict[str, Any] = {"str": "x", "int": 1}
+
+
+def server_of_series_7() -> str:
+    """A server of Redis 7 or newer on this machine; '' where there is none."""
+    path = os.environ.get("FIVE_REDIS_SERVER") or shutil.which("redis-server") or ""
+    if path:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+        found = re.search(r"v=(\d+)", said)
+        path = path if found and int(found[1]) >= 7 else ""
+    return path
+
+
+class Servers:
+    """The state's and the parameters' Redis with the users of run ``r``; the password of a user is its name."""
+
+    def __init__(self, folder: Path, binary: str, reads_apart: bool) -> None:
+        self.reads_apart = reads_apart
+        self.servers: dict[str, EmbeddedRedis] = {}
+        self.running: list[RunningRedis] = []
+        self.blobs = BlobStore(str(folder / "blobs"))
+        for role in acl.ROLES:
+            path = folder / f"{role}.acl"
+            path.write_text(acl.acl_file(role, {user: [user] for user in acl.users(role)}, "r", reads_apart))
+            server = EmbeddedRedis(folder / role, False, path, Login(acl.PROBE, acl.PROBE), binary)
+            self.running.append(server.start())
+            self.servers[role] = server
+
+    def client(self, user: str, role: str = "state") -> redis.Redis:
+        return connect(self.servers[role].url, CONFIG, "state", Login(user, user))
+
+    def state(self, user: str) -> RunState:
+        return RunState(self.client(user), "r")
+
+    def store(self, user: str) -> ParameterStore:
+        return ParameterStore(self.client(user, "params"), self.client(user), "r", CONFIG, self.blobs)
+
+    def refusals(self) -> list[Any]:
+        """What was refused since last asked, as (user, of what kind, what)."""
+        found = []
+        for role in acl.ROLES:
+            admin: Any = self.client(acl.ADMIN, role)
+            found += [(row["username"], row["reason"], row["object"]) for row in admin.acl_log()]
+            admin.acl_log_reset()
+        return found
+
+    def stop(self) -> None:
+        for running in self.running:
+            running.stop()
+
+
+@pytest.fixture(scope="module", params=["6.2", "7"])
+def servers(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    binary = server_binary() if request.param == "6.2" else server_of_series_7()
+    if not binary:
+        pytest.skip("no redis-server of series 7 here (FIVE_REDIS_SERVER names one)")
+    found = Servers(tmp_path_factory.mktemp("redis"), binary, request.param == "7")
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def run(servers: Servers) -> Servers:
+    """The run is made, by who makes it, and two versions are out."""
+    for role in acl.ROLES:
+        servers.client(acl.ADMIN, role).flushall()
+    assert servers.state("controller").create({"name": "r"}, "controller")
+    servers.state("controller").transition("running", "controller")
+    for version in range(2):
+        servers.store("optimizer").publish(version, {"w": np.full((9, 9), version, np.float32)}, {})
+    servers.refusals()
+    return servers
+
+
+# What is declared.
+
+
+def test_every_key_has_an_owner() -> None:
+    """A key that is added to Keys without anybody who may use it is this failing test."""
+    declared: dict[str, set[str]] = {}
+    for entry in acl.ENTRIES:
+        declared.setdefault(entry.name, set()).add(entry.pattern)
+        assert entry.writers | entry.readers <= acl.ANYBODY and entry.writers, entry
+        assert entry.role in acl.ROLES
+    plain = {name: value for name, value in vars(KEYS).items() if name not in ("run", "prefix")}
+    methods = dict(inspect.getmembers(KEYS, inspect.ismethod))
+    methods.pop("__init__")
+    assert declared.keys() == plain.keys() | methods.keys()
+    for name, value in plain.items():
+        assert declared[name] == {value.removeprefix(KEYS.prefix)}
+    for name, method in methods.items():
+        arguments = [SAMPLES[p.annotation if isinstance(p.annotation, str) else p.annotation.__name__]
+                     for p in inspect.signature(method).parameters.values()]
+        made = str(method(*arguments)).removeprefix(KEYS.prefix)
+        # What varies is a '*', or one of the names that are listed.
+        shapes = {re.sub(r"\b(" + "|".join({*acl.TABLES, *acl.SERIES, *acl.SERVICES}) + r")\b", "x", pattern)
+                  for pattern in declared[name]}
+        assert any(fnmatch.fnmatchcase(made, shape) for shape in shapes), f"{name} makes {made}, declared is {shapes}"
+
+
+def test_every_table_and_series_of_the_source_has_an_owner() -> None:
+    tables, series = set(), set()
+    for path in [*(ROOT / "libs").rglob("*.py"), *(ROOT / "services").rglob("*.py")]:
+        text = path.read_text()
+        tables |= set(re.findall(r"state\.table\(\"(\w+)\"", text))
+        tables |= set(re.findall(r"^\w*TABLE = \"(\w+)\"", text, re.M))
+        series |= set(re.findall(r"series\.(?:append|extend|last|read)\(\"(\w+)\"", text))
+    assert tables, "nothing was found: the source is written in another way now"
+    assert series >= {"versions", "ratings"}
+    assert tables == acl.TABLES.keys()
+    assert series <= acl.SERIES.keys()
+
+
+def test_nobody_but_the_admin_may_give_orders_to_the_server() -> None:
+    dangerous = {"config", "flushall", "flushdb", "keys", "acl", "script", "script|flush", "shutdown", "debug", "save",
+                 "replicaof", "slaveof", "monitor", "client", "migrate", "restore", "dump", "rename", "function",
+                 "module", "swapdb", "unlink", "lastsave", "psubscribe", "object"}
+    for role in acl.ROLES:
+        for user in set(acl.users(role)) - {acl.ADMIN}:
+            assert not dangerous & set(acl.commands(user, role)), user
+            assert not [rule for rule in acl.rules(user, role) if rule.startswith("+@") or rule in ("~*", "&*")]
+
+
+def test_who_has_a_user_where() -> None:
+    assert acl.roles_of("dota_env") == ()
+    assert acl.roles_of("rollout") == acl.roles_of("opponents") == acl.roles_of("evaluator") == ("state",)
+    assert acl.roles_of("optimizer") == acl.roles_of("inference") == acl.roles_of("controller") == ("state", "params")
+    with pytest.raises(ValueError, match="'dota_env' has no user in the state Redis; there are controller"):
+        acl.rules("dota_env", "state")
+
+
+def test_a_file_holds_hashes_only_and_lets_nobody_in_who_has_no_password() -> None:
+    text = acl.acl_file("state", {"rollout": ["old-one", "new-one"], "controller": ["sesame"]}, "r")
+    lines = {line.split()[1]: line for line in text.splitlines()}
+    assert not [word for word in ("old-one", "new-one", "sesame") if word in text]
+    assert len(re.findall(r"#[0-9a-f]{64}\b", lines["rollout"])) == 2
+    assert lines["default"] == "user default off resetkeys resetchannels -@all"
+    assert lines["optimizer"].startswith("user optimizer off resetchannels") and "nopass" not in text
+    with pytest.raises(ValueError, match="the state Redis has no user dota_env"):
+        acl.acl_file("state", {"dota_env": ["x"]})
+    with pytest.raises(ValueError, match="an empty password is none"):
+        acl.acl_file("state", {"rollout": [""]})
+    with pytest.raises(ValueError, match="run name"):
+        acl.rules("rollout", "state", "r* ~*")
+
+
+# What each does.
+
+
+def lives(run: Servers, kind: str) -> None:
+    """What every service does: it waits for its stores and the run, and gives its sign of life."""
+    for role in acl.roles_of(kind):
+        require_reachable(run.client(kind, role), run.servers[role].url, "state")
+    state = run.state(kind)
+    assert state.status() is not None
+    lease = state.lease(kind, "0", 5)
+    lease.renew({"steps": 1})
+    assert [i.kind for i in Leases(run.client("controller"), "r").live(kind)] == [kind]
+    lease.release()
+
+
+def controls(run: Servers) -> None:
+    state, store = run.state("controller"), run.store("controller")
+    series = Series(state.redis, "r")
+    state.set_config({"name": "r"}, "controller")
+    state.set_schedules({}, "a-person")
+    assert state.config() and state.schedules() == {} and state.exists()
+    state.transition("pausing", "a-person")
+    state.transition("paused", "controller")
+    state.table("autoscaler").set("rollout", {"replicas": 3})
+    state.table("autoscaler").set("rollout", None)
+    assert all(state.table(name).all() == {} for name in ("league", "ratings"))
+    assert series.last("versions") is None and not list(series.read("games"))
+    state.events.append("controller", "noted")
+    assert [e.what for e in state.events.last(1)] == ["noted"] and state.events.read()
+    assert store.head() == 1 and len(store.records()) == 2 and store.fetch_meta(1) == {} and store.pins() == {}
+    assert state.services() == []
+    for role in acl.ROLES:
+        assert run.client("controller", role).info()["used_memory"] > 0
+
+
+def learns(run: Servers) -> None:
+    state, store = run.state("optimizer"), run.store("optimizer")
+    for version in range(2, 7):  # keeps one, archives, forgets what was not to stay
+        store.publish(version, {"w": np.full((9, 9), version, np.float32)}, {"x": 1})
+    assert store.head() == 6 and store.stored() == [6] and store.record(4).blob  # type: ignore[union-attr]
+    store.archive(6)
+    assert state.schedules() is None
+    Series(state.redis, "r").append("versions", {"version": 6})
+    state.events.append("optimizer-0", "optimizer.resumed")
+
+
+def serves(run: Servers) -> None:
+    store = run.store("inference")
+    assert store.head() == 1
+    tensors, _ = store.fetch(1)
+    assert (tensors["w"] == 1).all()
+    assert store.wait_newer(0, 1) == 1  # listens to announcements
+    with pytest.raises(VersionMissing, match="it has 1"):
+        store.fetch(99)
+
+
+def plays(run: Servers) -> None:
+    state = run.state("rollout")
+    assert state.count("rollout_starts") == 1
+    assert state.schedules() is None
+    Series(state.redis, "r").extend("games", [{"won": 1}])
+
+
+def keeps_the_pool(run: Servers) -> None:
+    state, store = run.state("opponents"), run.store("opponents")
+    table = FollowedTable(state, "league", lambda rows, whole: None)
+    assert table.update(lambda: {"version:0": [1]}, once="a-game", event=("opponents", "league.added", {}))
+    assert not table.update(lambda: {"version:0": [2]}, once="a-game")
+    table.refresh()
+    assert store.records() and store.wait_newer(0, 1) == 1
+
+
+def rates(run: Servers) -> None:
+    state, store = run.state("evaluator"), run.store("evaluator")
+    store.pin(0, "reference")
+    assert state.table("ratings").update(lambda rows: {"state": {}}, once="one")
+    state.table("ratings").set("rates", {})
+    assert state.table("ratings").get("rates") == {}
+    series = Series(state.redis, "r")
+    series.append("ratings", {"mu": 25})
+    assert series.last("ratings") is not None and store.head() == 1
+
+
+WORK: dict[str, Callable[[Servers], None]] = {
+    "controller": controls, "optimizer": learns, "inference": serves, "rollout": plays, "opponents": keeps_the_pool,
+    "evaluator": rates}
+
+
+@pytest.mark.parametrize("kind", acl.SERVICES)
+def test_a_component_does_its_work_under_its_own_user(run: Servers, kind: str) -> None:
+    lives(run, kind)
+    WORK[kind](run)
+    assert run.refusals() == []
+
+
+# What nobody may.
+
+V, P = KEYS.prefix, "params"
+FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
+    ("rollout", "state", ("GET", KEYS.head)),
+    ("rollout", "state", ("SET", KEYS.head, "9")),
+    ("rollout", "state", ("HGETALL", KEYS.versions)),
+    ("rollout", "state", ("XRANGE", KEYS.events, "-", "+")),
+    ("rollout", "state", ("XADD", KEYS.events, "*", "who", "somebody")),
+    ("rollout", "state", ("HSET", KEYS.documents, "schedules", "{}")),
+    ("rollout", "state", ("SET", KEYS.lease("optimizer", "0"), "{}")),
+    ("rollout", "state", ("XADD", KEYS.series("versions"), "*", "v", "{}")),
+    ("rollout", "state", ("HGETALL", KEYS.table("league"))),
+    ("rollout", "state", ("PUBLISH", KEYS.heads_channel, "9")),
+    ("rollout", "state", ("SUBSCRIBE", KEYS.heads_channel)),
+    ("rollout", "state", ("EVAL", "return redis.call('SET', KEYS[1], '9')", 1, KEYS.head)),
+    ("rollout", "state", ("SCAN", "0")),
+    ("evaluator", "state", ("SET", KEYS.lease("rollout", "0"), "{}")),
+    ("evaluator", "state", ("EVAL", "return redis.call('PUBLISH', ARGV[1], '9')", 0, KEYS.heads_channel)),
+    ("evaluator", "state", ("PUBLISH", KEYS.heads_channel, "9")),
+    ("evaluator", "state", ("HSET", KEYS.documents, "config", "{}")),
+    ("opponents", "state", ("HSET", KEYS.table("ratings"), "x", "1")),
+    ("opponents", "state", ("ZADD", KEYS.passing, "1", "1")),
+    ("inference", "state", ("HSET", KEYS.versions, "9", "{}")),
+    ("inference", "state", ("XADD", KEYS.series("games"), "*", "v", "{}")),
+    ("inference", "params", ("SET", KEYS.chunk(9, "d", 0), "x", "KEEPTTL", "GET")),
+    ("controller", "params", ("FLUSHALL",)),
+    ("optimizer", "state", ("HSET", KEYS.table("league"), "x", "1")),
+    ("optimizer", "state", ("XTRIM", KEYS.events, "MAXLEN", "0")),
+    ("optimizer", "params", ("CONFIG", "SET", "maxmemory", "1")),
+    ("probe", "state", ("GET", KEYS.status)),
+    *((user, role, order) for role in acl.ROLES for user in acl.users(role) if user != acl.ADMIN for order in (
+        ("KEYS", "*"), ("FLUSHALL",), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("SCRIPT", "FLUSH"), ("CLIENT", "LIST"),
+        ("SHUTDOWN", "NOSAVE"), ("GET", "five:another:status"), ("SET", "five:another:head", "1"), ("MONITOR",))),
+]
+# Where the server tells reading from writing.
+FORBIDDEN_WRITES: list[tuple[str, tuple[Any, ...]]] = [
+    ("rollout", ("SET", KEYS.status, "{}")), ("rollout", ("DEL", KEYS.status)),
+    ("inference", ("SET", KEYS.head, "9")), ("evaluator", ("HSET", KEYS.versions, "9", "{}")),
+    ("evaluator", ("SET", KEYS.head, "9")), ("opponents", ("HDEL", KEYS.versions, "0")),
+    ("optimizer", ("HSET", KEYS.documents, "config", "{}")), ("optimizer", ("XRANGE", KEYS.events, "-", "+")),
+    ("controller", ("SET", KEYS.lease("rollout", "0"), "{}")), ("controller", ("SET", KEYS.head, "9")),
+    ("controller", ("HSET", KEYS.table("ratings"), "x", "1")),
+]
+
+
+def refused(client: redis.Redis, order: tuple[Any, ...]) -> None:
+    try:
+        answer = client.execute_command(*order)
+    except redis.ResponseError as error:
+        assert re.search(r"(?i)no permissions|NOPERM|Refused", str(error)), f"{order}: {error}"
+    else:
+        raise AssertionError(f"{order} was answered with {answer!r}")
+
+
+def test_what_a_component_does_not_need_is_refused(run: Servers) -> None:
+    before = run.client(acl.ADMIN).dbsize(), run.client(acl.ADMIN).get(KEYS.head)
+    for user, role, order in FORBIDDEN:
+        refused(run.client(user, role), order)
+    if run.reads_apart:
+        for user, order in FORBIDDEN_WRITES:
+            refused(run.client(user), order)
+    assert (run.client(acl.ADMIN).dbsize(), run.client(acl.ADMIN).get(KEYS.head)) == before
+
+
+def test_nobody_gets_in_without_a_user_of_that_server(run: Servers) -> None:
+    url = run.servers["state"].url
+    with pytest.raises(redis.AuthenticationError):
+        connect(url, CONFIG).ping()
+    with pytest.raises(StoreRefused, match="refuses user 'rollout' with the password") as caught:
+        require_reachable(connect(url, CONFIG, "state", Login("rollout", "no-such-word")), url, "state")
+    assert "no-such-word" not in str(caught.value) and "no-such-word" not in repr(Login("rollout", "no-such-word"))
+    with pytest.raises(redis.AuthenticationError):
+        run.client("rollout", "params").ping()
+
+
+def test_two_passwords_hold_while_one_is_changed(servers: Servers, tmp_path: Path) -> None:
+    """A user's second password is added, and the first taken away, under connections that go on."""
+    server = replace(servers.servers["state"], folder=tmp_path / "another")
+    with server.start() as running:
+        admin = connect(running.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN))
+        login = Login("rollout", "rollout")
+        client = connect(running.url, CONFIG, "state", login)
+        assert client.ping()
+        admin.execute_command("ACL", "SETUSER", "rollout", acl.hashed("another-one"))
+        assert client.ping() and connect(running.url, CONFIG, "state", Login("rollout", "another-one")).ping()
+        login.password = "another-one"  # noqa: S105
+        admin.execute_command("ACL", "SETUSER", "rollout", "!" + acl.hashed("rollout")[1:])
+        admin.execute_command("CLIENT", "KILL", "USER", "rollout")
+        assert client.ping()  # connects again, by the new one
+        with pytest.raises(redis.AuthenticationError):
+            connect(running.url, CONFIG, "state", Login("rollout", "rollout")).ping()
