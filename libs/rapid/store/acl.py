@@ -93,6 +93,8 @@ TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writer
     "league": (_who(OPPONENTS), _who(CONTROLLER)),
     "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
     "autoscaler": (_who(CONTROLLER), _who()),
+    "operations": (_who(CONTROLLER), _who()),
+    "orders": (_who(CONTROLLER, OPTIMIZER), _who()),
 }
 SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "versions": (_who(OPTIMIZER), _who(CONTROLLER)),
