@@ -1,7 +1,7 @@
 """A local run's folder: where everything of it lies.
 
 ``config.yaml`` the whole configuration, ``token`` the bearer token (readable by its owner only), ``cluster.json`` the
-running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``.
+running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``.
 """
 
 import json
@@ -49,6 +49,11 @@ class RunFolder:
     def report(self) -> Path:
         """The report page."""
         return self.path / "report.html"
+
+    @property
+    def records(self) -> Path:
+        """What the report is made of, as JSON: it can be read when the run's stores are down."""
+        return self.path / "records.json"
 
     def create(self) -> None:
         """Makes the folder and its token, if they are not there."""
