@@ -1,7 +1,8 @@
 """A local run's folder: where everything of it lies.
 
 ``config.yaml`` the whole configuration, ``token`` the bearer token (readable by its owner only), ``cluster.json`` the
-running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``.
+running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``,
+``records.json``.
 """
 
 import json
