@@ -75,6 +75,8 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
     controller = services.controller
     if controller.port == 0 or not is_free(controller.host, controller.port):  # another run on this machine has it
         wanted["services.controller.port"] = str(next(ports))
+    if not controller.tokens_file:
+        wanted["services.controller.tokens_file"] = str((folder / "tokens.json").resolve())
     for key, given in (("store.state_url", config.store.state_url), ("store.params_url", config.store.params_url)):
         if not given:
             wanted[key] = _embedded(folder, key).url

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from cli import backup
 from cli.remote import Controller, Refused
@@ -32,7 +31,8 @@ def parser() -> argparse.ArgumentParser:
                         ("stop", "end a run; it can be started again")):
         command = commands.add_parser(name, help=words)
         command.add_argument("--run", help="the run's name; by default the last one")
-        command.add_argument("--url", help="the controller of a run elsewhere, http(s)://host:port; needs FIVE_TOKEN")
+        command.add_argument("--url", help="the controller of a run elsewhere, http(s)://host:port; needs "
+                             "FIVE_OPERATOR_TOKEN")
         if name != "status":
             command.add_argument("--reason", default="", help="why; kept with the event")
 
@@ -44,14 +44,6 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--games", type=int, default=100)
     evaluate.add_argument("--seed", type=int, default=0)
     evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
-
-    evaluate.add_argument("--greedy", action="store_true", help="play the most probable actions; in this process")
-    evaluate.add_argument("--offline", action="store_true",
-                          help="play in this process, as is always done for a run that has ended")
-
-    ablation = commands.add_parser("ablate", help="train several arms with several seeds, and compare them")
-    ablation.add_argument("file", help="the comparison, YAML; see docs/ablations.md")
-    ablation.add_argument("--report", action="store_true", help="run nothing, write table and page of what is there")
 
     watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
     watch.add_argument("replay")
@@ -107,11 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
             from cli.evaluate import evaluate
 
             return evaluate(find(arguments.run), arguments.version, arguments.against, arguments.games,
-                            arguments.seed, arguments.json, arguments.greedy, arguments.offline)
-        case "ablate":
-            from cli.ablate import ablate
-
-            return ablate(Path(arguments.file), arguments.report)
+                            arguments.seed, arguments.json)
         case "watch":
             from cli.watch import watch
 
@@ -136,13 +124,13 @@ def control(arguments: argparse.Namespace) -> int:
     import os
 
     if arguments.url:
-        token = os.environ.get("FIVE_TOKEN", "")
+        token = os.environ.get("FIVE_OPERATOR_TOKEN", "")
         if not token:
-            raise Refused("set FIVE_TOKEN to the run's token")
+            raise Refused("set FIVE_OPERATOR_TOKEN to a token of that run")
         controller = Controller(arguments.url, token)
     else:
         folder = find(arguments.run)
-        controller = Controller(folder.cluster().rest, folder.token())
+        controller = Controller(folder.cluster().rest, folder.operator_token())
     if arguments.command == "status":
         print(json.dumps(controller.get("status"), indent=2))
     else:

@@ -1,6 +1,5 @@
 """The controller's REST face, as the command line calls it."""
 
-import getpass
 from typing import Any
 
 import httpx
@@ -15,7 +14,7 @@ class Controller:
 
     def __init__(self, url: str, token: str, timeout: float = 10.0) -> None:
         self._url = url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}", "X-Five-User": getpass.getuser()}
+        self._headers = {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
 
     def get(self, path: str, **parameters: Any) -> Any:

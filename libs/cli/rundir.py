@@ -1,16 +1,19 @@
 """A local run's folder: where everything of it lies.
 
-``config.yaml`` the whole configuration, ``token`` the bearer token (readable by its owner only), ``cluster.json`` the
-running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``,
-``records.json``.
+``config.yaml`` the whole configuration, ``token`` what services call each other with, ``operator_token`` what the
+`five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens (all readable by their owner
+only), ``cluster.json`` the running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``,
+``replays/``, ``report.html``.
 """
 
+import getpass
 import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rapid.rpc.security import write_token
+from services.controller import tokens
 
 ROOT = Path("runs")
 
@@ -51,21 +54,32 @@ class RunFolder:
         """The report page."""
         return self.path / "report.html"
 
-    @property
-    def records(self) -> Path:
-        """What the report is made of, as JSON: it can be read when the run's stores are down."""
-        return self.path / "records.json"
-
     def create(self) -> None:
-        """Makes the folder and its token, if they are not there."""
+        """Makes the folder and its tokens, if they are not there."""
         for name in ("logs", "redis", "blobs", "tensorboard", "replays"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
         write_token(self.path / "token")
+        own = write_token(self.path / "operator_token")
+        if not self.tokens.exists():
+            tokens.write(self.tokens, [tokens.TokenEntry(name=_user(), role="operator", sha256=tokens.hash_of(own))])
+
+    @property
+    def tokens(self) -> Path:
+        """The hashes of the REST API's tokens."""
+        return self.path / "tokens.json"
 
     def token(self) -> str:
-        """The bearer token. Raises NoRun when the run was never started."""
+        """What services call each other with; it opens no REST endpoint. Raises NoRun when the run was never
+        started."""
+        return self._read("token")
+
+    def operator_token(self) -> str:
+        """What the REST API is called with. Raises NoRun when the run was never started."""
+        return self._read("operator_token")
+
+    def _read(self, name: str) -> str:
         try:
-            return (self.path / "token").read_text().strip()
+            return (self.path / name).read_text().strip()
         except FileNotFoundError:
             raise NoRun(f"{self.path}: there is no such run; `five train` starts one") from None
 
@@ -111,6 +125,14 @@ def free_name(base: str, root: Path = ROOT) -> str:
     while (root / name).exists():
         name, number = f"{base}-{number}", number + 1
     return name
+
+
+def _user() -> str:
+    """The name that events carry for the command's own token: the user's, where it can be one."""
+    try:
+        return tokens.TokenEntry(name=getpass.getuser(), role="operator", sha256="0" * 64).name
+    except (OSError, KeyError, ValueError):
+        return "owner"
 
 
 def _alive(pid: int) -> bool:

@@ -2,12 +2,8 @@
 
 import asyncio
 import logging
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import redis
-import uvicorn
 
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
@@ -15,22 +11,12 @@ from rapid.store.leases import Leases
 from run.config import RunConfig
 from run.load import load
 from services.controller.api.app import create_app
-from services.controller.api.dependencies import Context
-from services.controller.auth import Gate
 from services.controller.opening import open_run
 from services.controller.reconcile import reconcile
+from services.controller.server import context_of, server
 from services.controller.showing import keep_showing
 
 log = logging.getLogger("services.controller")
-VIEWER_TOKEN = "FIVE_VIEWER_TOKEN"  # noqa: S105  (the variable's name)
-
-
-class RestServer(uvicorn.Server):
-    """A server that leaves the process's signals to its lifecycle."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 async def keep_reconciling(service: Service[RunConfig]) -> None:
@@ -55,8 +41,7 @@ async def keep_scaling(service: Service[RunConfig]) -> None:
 async def serve_rest(service: Service[RunConfig]) -> None:
     config = service.config
     settings = config.services.controller
-    gate = Gate(service.token, os.environ.get(VIEWER_TOKEN), settings.auth)
-    context = Context(config.name, service.state, service.parameters, config.schedules, gate)
+    context = context_of(service)
 
     def not_ready() -> str:
         try:
@@ -67,19 +52,18 @@ async def serve_rest(service: Service[RunConfig]) -> None:
 
     port = settings.port if service.arguments.port is None else service.arguments.port
     service.not_ready = not_ready
-    server = RestServer(uvicorn.Config(create_app(context, service.why_not_ready), settings.host, port,
-                                       log_level="warning", access_log=False))
-    serving = asyncio.create_task(server.serve())
-    while not server.started and not serving.done():
+    rest = server(create_app(context, service.why_not_ready), settings.limits, settings.host, port)
+    serving = asyncio.create_task(rest.serve())
+    while not rest.started and not serving.done():
         await asyncio.sleep(0.02)
-    if server.started:
-        service.announce(server.servers[0].sockets[0].getsockname()[1], settings.host)
+    if rest.started:
+        service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
     reconciling = asyncio.create_task(keep_reconciling(service))
     showing = asyncio.create_task(keep_showing(service))
     scaling = asyncio.create_task(keep_scaling(service))
     drained = asyncio.create_task(service.lifecycle.drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)
-    server.should_exit = True
+    rest.should_exit = True
     reconciling.cancel()
     showing.cancel()
     scaling.cancel()

@@ -1,61 +1,79 @@
-"""Who may do what: bearer tokens and the two roles."""
+"""Who may do what: named bearer tokens and the two roles."""
 
-import hmac
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from pathlib import Path
+from typing import Protocol
 
-from fastapi import Request
-
+from services.controller.config import ControllerConfig
 from services.controller.problems import Problem
+from services.controller.tokens import FILE_VARIABLE, Role, TokenEntry, TokenFile, find, hash_of
+
+__all__ = ["ANYBODY", "Caller", "Gate", "Role", "Tokens"]
 
 
-class Role(IntEnum):
-    """What a caller may do; an operator may do all that a viewer may."""
+class Tokens(Protocol):
+    """Where entries come from (services.controller.tokens)."""
 
-    VIEWER = 1
-    OPERATOR = 2
+    def entries(self) -> list[TokenEntry]: ...
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: the name that events carry, and the role."""
+    """Who asks: the token's name, which events carry, and its role."""
 
     name: str
     role: Role
 
 
+ANYBODY = Caller("anonymous", Role.OPERATOR)  # where services.controller.auth is off
+
+
 class Gate:
-    """Checks the token of each request. Without ``auth`` everybody is an operator."""
+    """Checks the token of each request. Without ``tokens`` everybody is an operator.
 
-    def __init__(self, operator: str | None, viewer: str | None, auth: bool) -> None:
-        if auth and not operator:
-            raise ValueError("services.controller.auth is on, but there is no token: set FIVE_TOKEN (or "
-                             "rpc.token_file), or switch auth off on a machine that nobody else reaches")
-        self._operator = operator or ""
-        self._viewer = viewer or ""
-        self._auth = auth
+    ``service_token``, which services use among themselves, opens nothing here, even where it is listed.
+    """
 
-    def caller(self, request: Request) -> Caller:
-        """The caller of a request. Raises Problem 401 without a valid token."""
-        name = request.headers.get("x-five-user", "rest")[:64]
-        if not self._auth:
-            return Caller(name, Role.OPERATOR)
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    def __init__(self, tokens: Tokens | None, service_token: str | None = None) -> None:
+        self._tokens = tokens
+        self._refused = hash_of(service_token) if service_token else ""
+        if tokens is not None:
+            shared = [e.name for e in tokens.entries() if e.sha256 == self._refused]
+            if shared:
+                raise ValueError(f"the token {shared[0]!r} of the REST API is the one that services use among "
+                                 "themselves (FIVE_TOKEN): give it one of its own, `five token new` makes it")
+
+    @classmethod
+    def configured(cls, config: ControllerConfig, service_token: str | None,
+                   environment: Mapping[str, str] = os.environ) -> "Gate":
+        """The gate of a configuration. Raises ValueError when its tokens cannot be read."""
+        if not config.auth:
+            return cls(None)
+        path = config.tokens_file or environment.get(FILE_VARIABLE, "").strip()
+        if not path:
+            raise ValueError("services.controller.auth is on, but there are no tokens: give services.controller."
+                             f"tokens_file or {FILE_VARIABLE} (`five token new NAME --role operator` makes an entry), "
+                             "or switch auth off on a machine that nobody else reaches")
+        return cls(TokenFile(Path(path).expanduser()), service_token)
+
+    def caller(self, authorization: str) -> Caller:
+        """The caller of a request with that Authorization header ('': none). Raises Problem 401 without a valid
+        token."""
+        if self._tokens is None:
+            return ANYBODY
+        scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and token:
-            if hmac.compare_digest(token.encode(), self._operator.encode()):
-                return Caller(name, Role.OPERATOR)
-            if self._viewer and hmac.compare_digest(token.encode(), self._viewer.encode()):
-                return Caller(name, Role.VIEWER)
-        raise Problem(401, "a valid bearer token is needed: Authorization: Bearer <token>",
-                      headers={"WWW-Authenticate": "Bearer"})
+            entry = find(self._tokens.entries(), token)
+            if entry is not None and entry.sha256 != self._refused:
+                return Caller(entry.name, entry.level)
+        raise Problem(401, "give a named token that is listed and has not expired: Authorization: Bearer <token>. The "
+                      "token that services use among themselves (FIVE_TOKEN) is none", headers={
+                          "WWW-Authenticate": 'Bearer realm="five"'})
 
-    def viewer(self, request: Request) -> Caller:
-        """Dependency of what reads."""
-        return self.caller(request)
-
-    def operator(self, request: Request) -> Caller:
-        """Dependency of what changes something. Raises Problem 403 for a viewer."""
-        caller = self.caller(request)
+    @staticmethod
+    def require_operator(caller: Caller) -> None:
+        """Raises Problem 403 for a viewer."""
         if caller.role < Role.OPERATOR:
-            raise Problem(403, "this needs the operator's token, the one given is a viewer's")
-        return caller
+            raise Problem(403, f"this needs an operator's token, {caller.name!r} is a viewer's")

@@ -51,8 +51,31 @@ class AutoscalerConfig(BaseModel):
     inference: InferenceScaling = Field(default_factory=InferenceScaling, description="The inference pods.")
 
 
+class LimitsConfig(BaseModel):
+    """What a request to the REST API may take. Rates are token buckets: so many a second, up to the burst at once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    body_bytes: int = Field(1 << 20, ge=1 << 10, le=64 << 20, description="Bytes a request's body may have.")
+    body_seconds: float = Field(10.0, gt=0, description="Time in which a request's body has to be there.")
+    header_seconds: float = Field(10.0, gt=0, description="Time in which a request's headers have to be there.")
+    request_seconds: float = Field(30.0, gt=0, description="Time in which an answer has to begin.")
+    store_seconds: float = Field(1.0, gt=0, description="Time a Redis may take to answer before a request is answered "
+                                 "with 503.")
+    concurrent_requests: int = Field(256, ge=1, description="Requests that are worked on at once.")
+    connections: int = Field(1024, ge=1, description="Connections that are open at once.")
+    streams: int = Field(16, ge=1, description="Clients of /v1/stream at once.")
+    requests_per_second: float = Field(1000.0, gt=0, description="Requests of all clients together.")
+    burst: float = Field(2000.0, ge=1, description="Requests of all clients at once.")
+    client_requests_per_second: float = Field(500.0, gt=0, description="Requests from one address.")
+    client_burst: float = Field(1000.0, ge=1, description="Requests from one address at once.")
+    failed_logins_per_second: float = Field(1.0, gt=0, description="Requests without a valid token from one address "
+                                            "that are told so; more are told to slow down.")
+    failed_logins_burst: float = Field(60.0, ge=1, description="Such requests at once.")
+
+
 class ControllerConfig(BaseModel):
-    """The REST face of a run."""
+    """The REST API of a run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -60,6 +83,9 @@ class ControllerConfig(BaseModel):
     port: int = Field(0, ge=0, le=65535, description="Port the REST API listens on; 0: any free one.")
     auth: bool = Field(True, description="Whether requests need a bearer token. Only switch this off on a machine "
                        "that nobody else reaches.")
+    tokens_file: str = Field("", description="JSON file with the named tokens of the REST API, as hashes; read again "
+                             "when it changes. Empty: environment variable FIVE_TOKENS_FILE.")
+    limits: LimitsConfig = Field(default_factory=LimitsConfig, description="What requests may take.")
     stay: bool = Field(False, description="Go on when the run is stopped, so that REST can start it again; for "
                        "containers. A local cluster ends as a whole.")
     reconcile_seconds: float = Field(1.0, gt=0, description="Time between two looks at the run's services.")

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any
 
 import redis
@@ -30,6 +29,8 @@ TITLES = {
     "timeout": "The request took too long",
     "illegal-transition": "The run cannot go there from its present status",
     "conflict": "The request conflicts with what is there",
+    "key-reused": "An idempotency key belongs to one request",
+    "key-busy": "The first request with this key is still under way",
     "stale": "The document has changed since it was read",
     "too-large": "The request is too large",
     "invalid": "The request does not hold what it must",
@@ -80,7 +81,7 @@ class Problem(Exception):
         super().__init__(detail)
         self.status = status
         self.detail = detail
-        self.kind = kind or _OF_STATUS.get(status, "bad-request")
+        self.kind = kind or kind_of(status)
         self.headers = dict(headers or {})
         self.members = members
 
@@ -100,11 +101,17 @@ def store_away(error: Exception) -> Problem:
                    "store-away", {"Retry-After": str(RETRY_SECONDS)})
 
 
-def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The errors of an operation, for OpenAPI; those that every operation may answer with are declared by the app."""
-    return {status: {
-        "description": f"{HTTPStatus(status).phrase}: {TITLES[_OF_STATUS[status]].lower()}.",
-        "model": ProblemDetails} for status in statuses}
+def kind_of(status: int) -> str:
+    """The kind of problem that a status stands for where nothing more is known."""
+    return _OF_STATUS.get(status, "bad-request" if status < 500 else "internal")
+
+
+def responses(**statuses: str) -> dict[int | str, dict[str, Any]]:
+    """The errors of an operation and when they come, for its OpenAPI: ``responses(_404="no such version")``.
+
+    What any operation may answer with (services.controller.api.openapi) need not be named.
+    """
+    return {int(status.removeprefix("_")): {"description": when} for status, when in statuses.items()}
 
 
 def install(app: FastAPI) -> None:

@@ -27,6 +27,7 @@ from rapid.store.state import RunState, Status
 from services.controller.api.app import create_app
 from services.controller.api.dependencies import Context
 from services.controller.auth import Gate
+from services.controller.tokens import FixedTokens
 from tests.charts.rendering import CHART, ROOT, Values, find, objects
 
 DEFAULTS = Values("defaults")
@@ -119,7 +120,7 @@ class Face:
         self.state = RunState(client, "trial")
         self.state.create({"name": "trial"}, "test")
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=0))
-        gate = Gate("operator-token", "viewer-token", auth=True)
+        gate = Gate(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
         app = create_app(Context("trial", self.state, self.store, SchedulesConfig(), gate))
         self.port = free_port()
         self.server = uvicorn.Server(uvicorn.Config(app, "127.0.0.1", self.port, log_level="error"))

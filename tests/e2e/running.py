@@ -165,8 +165,8 @@ class Run:
         return [top, *top.children(recursive=True)]
 
     def rest(self, method: str, path: str, token: str | None = None, **arguments: Any) -> httpx.Response:
-        """A request to the controller; by default with the run's token."""
-        given = self.folder.token() if token is None else token
+        """A request to the controller; by default with the operator's token."""
+        given = self.folder.operator_token() if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         return httpx.request(method, f"{self.folder.cluster().rest}/v1/{path}", headers=headers, timeout=10,
                              **arguments)

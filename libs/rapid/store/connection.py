@@ -41,8 +41,8 @@ class Login(CredentialProvider):
 class CountedRetry(Retry):
     """Counts each try that failed, on the metrics page."""
 
-    def __init__(self, role: Role) -> None:
-        super().__init__(ExponentialWithJitterBackoff(*_BACKOFF), RETRIES)
+    def __init__(self, role: Role, retries: int = RETRIES) -> None:
+        super().__init__(ExponentialWithJitterBackoff(*_BACKOFF), retries)
         self._role = role  # not the counter itself: every connection copies its Retry, and a counter's lock cannot be
 
     def call_with_retry(self, do: Callable[[], Any], fail: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -64,12 +64,14 @@ def user_of(role: Role) -> str | None:
     return os.environ.get(USER_VARIABLES[role], "").strip() or None
 
 
-def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | None = None) -> redis.Redis:
+def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | None = None,
+            retries: int = RETRIES) -> redis.Redis:
     """A client for ``url`` (redis://, rediss:// or unix://); nothing is sent yet. Safe to share between threads.
 
     User and password are the URL's own, those of ``login``, or those of ``role`` in the environment; a server behind a
     unix socket is sent a password only with its user's name. Raises ValueError for a URL that is none of Redis, a
-    certificate file that cannot be read, or a user without a password.
+    certificate file that cannot be read, or a user without a password. An exchange that fails is tried ``retries``
+    times more.
     """
     FAILED.labels(role)  # shown as 0 until the first one fails
     if not url:
@@ -92,7 +94,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
         client: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
             health_check_interval=30, **options,
-            retry=CountedRetry(role),
+            retry=CountedRetry(role, retries),
             retry_on_error=[redis.BusyLoadingError])
     except (ValueError, TypeError) as error:
         raise ValueError(f"{safe_url(url)} is no Redis URL: {error}") from None

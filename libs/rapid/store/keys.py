@@ -24,6 +24,7 @@ class Keys:
         self.documents = self.prefix + "documents"
         self.counters = self.prefix + "counters"
         self.events = self.prefix + "events"
+        self.idempotency_index = self.prefix + "idempotency-index"
         # Parameters.
         self.stored_versions = self.prefix + "params:versions"
 
@@ -50,6 +51,10 @@ class Keys:
     def once(self, name: str, identity: str) -> str:
         """Mark that an update has been applied."""
         return f"{self.prefix}once:{name}:{identity}"
+
+    def idempotency(self, digest: str) -> str:
+        """What a change through REST was answered, by the digest of its key and caller."""
+        return f"{self.prefix}idempotency:{digest}"
 
     def lease(self, kind: str, identity: str) -> str:
         """A service's sign of life."""

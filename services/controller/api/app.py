@@ -1,8 +1,8 @@
-"""The application: all routers, errors as problem details, health pages."""
+"""The application: all routers behind the boundary, errors as problem details, health pages."""
 
 from collections.abc import Callable
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.responses import JSONResponse
 
 from services.controller import problems
@@ -18,9 +18,13 @@ from services.controller.api import (
     versions,
 )
 from services.controller.api.dependencies import Context
+from services.controller.api.openapi import describe
+from services.controller.boundary import Boundary
+from services.controller.idempotency import Replays
+from services.controller.limits import Limits
 
 # One a resource. Each has its tag and its paths below /v1.
-ROUTERS = (
+ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
     ratings.router, config.router,
 )
@@ -30,12 +34,14 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> F
     """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
     '' when it can."""
     app = FastAPI(title="Five", version="1", description="Control of a training run.",
-                  generate_unique_id_function=lambda route: route.name,
-                  responses=problems.responses(401, 403, 422, 429, 500, 503))
+                  generate_unique_id_function=lambda route: route.name)
     app.state.context = context
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
+    describe(app)
+    app.add_middleware(Boundary, gate=context.gate, limits=Limits(context.limits),
+                       replays=Replays(context.state.redis, context.run))
 
     @app.get("/healthz", include_in_schema=False)
     def alive() -> dict[str, str]:

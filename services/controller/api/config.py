@@ -10,7 +10,7 @@ from services.controller.problems import Problem, responses
 router = APIRouter(tags=["config"])
 
 
-@router.get("/config", responses=responses(404))
+@router.get("/config", responses=responses(_404="The run is not made yet."))
 def config(caller: Viewer, here: Here) -> dict[str, Any]:
     """The run's configuration as it was started."""
     found = here.state.config()

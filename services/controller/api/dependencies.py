@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request, Security
+from fastapi.security import HTTPBearer
 
 from five.config import SchedulesConfig
 from five.schedules import load_schedules
@@ -11,17 +12,19 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from services.controller.auth import Caller, Gate
+from services.controller.config import LimitsConfig
 
 
 class Context:
     """The run that an application serves. One object for all routers; ``app.state.context`` holds it."""
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
-                 gate: Gate) -> None:
+                 gate: Gate, limits: LimitsConfig | None = None) -> None:
         self.run = run
         self.state = state
         self.store = store
         self.gate = gate
+        self.limits = limits or LimitsConfig()
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
         self._configured = configured
@@ -32,17 +35,29 @@ class Context:
         return load_schedules(changed) if changed is not None else self._configured
 
 
+_bearer = HTTPBearer(scheme_name="token", description="A named token: `five token new NAME --role viewer|operator`.",
+                     auto_error=False)
+
+
 def _context(request: Request) -> Context:
     context: Context = request.app.state.context
     return context
 
 
-def _viewer(request: Request) -> Caller:
-    return _context(request).gate.viewer(request)
+def _viewer(request: Request, declared: Annotated[object, Security(_bearer)]) -> Caller:
+    caller: Caller = request.state.caller  # the boundary has seen to it
+    return caller
 
 
-def _operator(request: Request) -> Caller:
-    return _context(request).gate.operator(request)
+def _operator(
+    caller: Annotated[Caller, Depends(_viewer)], request: Request,
+    key: Annotated[str | None, Header(
+        alias="Idempotency-Key", min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$",
+        description="A text of your choice, new for each change: a request that is repeated under it is carried out "
+        "once, and answered as the first time. Kept for a day.")] = None,
+) -> Caller:
+    _context(request).gate.require_operator(caller)
+    return caller
 
 
 Here = Annotated[Context, Depends(_context)]

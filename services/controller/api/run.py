@@ -13,6 +13,7 @@ from services.controller.auth import Caller
 from services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["run"])
+IMPOSSIBLE = "The run cannot go there from its present status; the detail says where it can."
 
 
 class Reason(BaseModel):
@@ -23,7 +24,7 @@ class Reason(BaseModel):
     reason: str = Field("", max_length=500, description="Why; kept with the event.")
 
 
-@router.get("/status", responses=responses(404))
+@router.get("/status", responses=responses(_404="There is no such run yet."))
 def status(caller: Viewer, here: Here) -> dict[str, Any]:
     """Status, newest version, live services, hyperparameters in force."""
     status = here.state.status()
@@ -52,13 +53,13 @@ def transition(here: Context, to: Status, caller: Caller, reason: str) -> dict[s
         raise Problem(409, str(error), "illegal-transition") from None
 
 
-@router.post("/pause", responses=responses(409))
+@router.post("/pause", responses=responses(_409=IMPOSSIBLE))
 def pause(caller: Operator, here: Here, body: Reason | None = None) -> dict[str, Any]:
     """Games and learning come to rest; the run is paused once they have."""
     return transition(here, Status.PAUSING, caller, body.reason if body else "")
 
 
-@router.post("/resume", responses=responses(409))
+@router.post("/resume", responses=responses(_409=IMPOSSIBLE))
 def resume(caller: Operator, here: Here, body: Reason | None = None) -> dict[str, Any]:
     """Goes on from a pause; starts a run again that was stopped or has failed."""
     now = here.state.status()
@@ -66,7 +67,7 @@ def resume(caller: Operator, here: Here, body: Reason | None = None) -> dict[str
     return transition(here, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "")
 
 
-@router.post("/stop", responses=responses(409))
+@router.post("/stop", responses=responses(_409=IMPOSSIBLE))
 def stop(caller: Operator, here: Here, body: Reason | None = None) -> dict[str, Any]:
     """Ends the run: services drain, the optimizer writes a checkpoint. It can be started again."""
     return transition(here, Status.STOPPING, caller, body.reason if body else "")

@@ -27,7 +27,7 @@ def schedules(caller: Viewer, here: Here) -> dict[str, Any]:
     return dump_schedules(here.schedules())
 
 
-@router.put("/schedules/{name}", responses=responses(404))
+@router.put("/schedules/{name}", responses=responses(_404="There is no such schedule."))
 def change_schedule(caller: Operator, here: Here, name: str, change: ScheduleChange) -> dict[str, Any]:
     """Changes a scheduled value from the present version on."""
     if name not in SCHEDULED:

@@ -18,7 +18,7 @@ def versions(caller: Viewer, here: Here, limit: Annotated[int, Query(ge=1, le=10
     return [asdict(r) for r in reversed(here.store.records()[-limit:])]
 
 
-@router.get("/versions/{version}", responses=responses(404))
+@router.get("/versions/{version}", responses=responses(_404="That version was never published."))
 def version(caller: Viewer, here: Here, version: int) -> dict[str, Any]:
     """A version's record and metadata."""
     record = here.store.record(version) if version >= 0 else None

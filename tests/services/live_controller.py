@@ -1,0 +1,93 @@
+"""The controller's REST API as it is served: a real server at a port of this machine, on a Redis of the test's."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import redis
+
+from five.config import SchedulesConfig
+from rapid.config import StoreConfig
+from rapid.store.connection import connect
+from rapid.store.parameters import ParameterStore
+from rapid.store.state import RunState
+from services.controller.api.app import create_app
+from services.controller.api.dependencies import Context
+from services.controller.auth import Gate
+from services.controller.config import LimitsConfig
+from services.controller.server import STORE_RETRIES, server
+from services.controller.tokens import FixedTokens
+
+OPERATOR, VIEWER, SERVICE = "operator-token", "viewer-token", "service-token"
+RUN = "trial"
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def gate() -> Gate:
+    return Gate(FixedTokens.of(ada=("operator", OPERATOR), vera=("viewer", VIEWER)), SERVICE)
+
+
+def context_at(url: str, limits: LimitsConfig) -> Context:
+    """As services.controller.server makes it."""
+    store = StoreConfig(archive_every=0, timeout_seconds=limits.store_seconds, reconnect_seconds=limits.store_seconds)
+    client = connect(url, store, "state", retries=STORE_RETRIES)
+    return Context(RUN, RunState(client, RUN), ParameterStore(client, client, RUN, store), SchedulesConfig(), gate(),
+                   limits)
+
+
+class LiveController:
+    """A served application. ``state`` is a connection of the test's own."""
+
+    def __init__(self, redis_url: str, limits: LimitsConfig, **given: Any) -> None:
+        self.context = context_at(redis_url, limits)
+        for name, value in given.items():
+            setattr(self.context, name, value)
+        self.state = RunState(redis.Redis.from_url(redis_url), RUN)
+        self.app = create_app(self.context)
+        self._server = server(self.app, limits, "127.0.0.1", 0)
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            assert self._thread.is_alive()
+            time.sleep(0.005)
+        self.port = int(self._server.servers[0].sockets[0].getsockname()[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def ask(self, method: str, path: str, token: str = OPERATOR, **arguments: Any) -> httpx.Response:
+        headers = {**(bearer(token) if token else {}), **arguments.pop("headers", {})}
+        return httpx.request(method, self.url + path, headers=headers, timeout=20, **arguments)
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(15)
+        assert not self._thread.is_alive()
+
+
+@contextmanager
+def live(redis_url: str, limits: LimitsConfig | None = None, create: bool = True, **given: Any
+         ) -> Iterator[LiveController]:
+    """A served application whose run exists."""
+    found = LiveController(redis_url, limits or LimitsConfig(), **given)
+    try:
+        if create:
+            found.state.create({"name": RUN}, "test")
+        yield found
+    finally:
+        found.close()
+
+
+def problem(answer: httpx.Response, status: int, kind: str) -> dict[str, Any]:
+    """The problem details of an answer, which has to be of that status and kind."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    document: dict[str, Any] = answer.json()
+    assert document["type"] == f"urn:five:problem:{kind}", document
+    assert document["status"] == status and document["title"] and document["detail"]
+    assert document["instance"] == answer.request.url.path
+    return document
