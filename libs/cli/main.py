@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cli import backup
 from cli.remote import Controller, Refused
@@ -44,6 +45,14 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--games", type=int, default=100)
     evaluate.add_argument("--seed", type=int, default=0)
     evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
+
+    evaluate.add_argument("--greedy", action="store_true", help="play the most probable actions; in this process")
+    evaluate.add_argument("--offline", action="store_true",
+                          help="play in this process, as is always done for a run that has ended")
+
+    ablation = commands.add_parser("ablate", help="train several arms with several seeds, and compare them")
+    ablation.add_argument("file", help="the comparison, YAML; see docs/ablations.md")
+    ablation.add_argument("--report", action="store_true", help="run nothing, write table and page of what is there")
 
     watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
     watch.add_argument("replay")
@@ -99,7 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
             from cli.evaluate import evaluate
 
             return evaluate(find(arguments.run), arguments.version, arguments.against, arguments.games,
-                            arguments.seed, arguments.json)
+                            arguments.seed, arguments.json, arguments.greedy, arguments.offline)
+        case "ablate":
+            from cli.ablate import ablate
+
+            return ablate(Path(arguments.file), arguments.report)
         case "watch":
             from cli.watch import watch
 

@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Line:
-    """A curve: x in minutes since the run began, y, and optionally a band around it."""
+    """A curve: x (of a run: minutes since it began), y, and optionally a band around it."""
 
     label: str
     x: Floats
@@ -38,6 +38,7 @@ class Plot:
     target: tuple[float, str] | None = None
     log: bool = False
     note: str = ""
+    x_unit: str = "minutes"
 
 
 def line(records: Sequence[Record], began: float, label: str, value: Callable[[dict[str, Any]], float | None],
@@ -80,7 +81,7 @@ def draw(plot: Plot, shaded: Sequence[tuple[float, float]] = ()) -> str:
         axes.axhline(plot.target[0], color="#666666", ls="--", lw=1, label=plot.target[1])
     if plot.log:
         axes.set_yscale("log")
-    axes.set_xlabel("minutes")
+    axes.set_xlabel(plot.x_unit)
     axes.set_ylabel(plot.unit)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)

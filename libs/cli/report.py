@@ -1,6 +1,7 @@
 """The report of a run: one self-contained HTML page, made from the time series in its state."""
 
 import html
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -178,6 +179,16 @@ def render(run: RunRecords, now: float | None = None) -> str:
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     note = f"made {made}" + ("; shaded: no version came out" if shaded else "")
     return PAGE.format(name=html.escape(run.name), made=note, head=head, cards=cards, events=rows)
+
+
+def save_records(run: RunRecords, path: Path) -> None:
+    """Writes the records of versions and ratings as JSON, each with the minutes since the run began; beside first and
+    then renamed."""
+    tree = {kind: [{"minutes": (r.at - run.began) / 60.0, **r.values} for r in records]
+            for kind, records in (("versions", run.versions), ("ratings", run.ratings))}
+    beside = path.with_suffix(".json.partial")
+    beside.write_text(json.dumps({"name": run.name, "began": run.began, **tree}))
+    beside.replace(path)
 
 
 def write(run: RunRecords, path: Path) -> None:

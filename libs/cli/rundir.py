@@ -3,7 +3,7 @@
 ``config.yaml`` the whole configuration, ``token`` what services call each other with, ``operator_token`` what the
 `five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens (all readable by their owner
 only), ``cluster.json`` the running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``,
-``replays/``, ``report.html``.
+``replays/``, ``report.html``, ``records.json``.
 """
 
 import getpass
@@ -53,6 +53,11 @@ class RunFolder:
     def report(self) -> Path:
         """The report page."""
         return self.path / "report.html"
+
+    @property
+    def records(self) -> Path:
+        """What the report is made of, as JSON: it can be read when the run's stores are down."""
+        return self.path / "records.json"
 
     def create(self) -> None:
         """Makes the folder and its tokens, if they are not there."""

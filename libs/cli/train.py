@@ -55,6 +55,7 @@ class Reporter:
         except redis.RedisError:
             return
         report.write(records, c.folder.report)
+        report.save_records(records, c.folder.records)
 
     def close(self) -> None:
         """Ends the event files."""

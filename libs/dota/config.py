@@ -23,6 +23,9 @@ class ObservationConfig(_Section):
     minimap: int = Field(10, ge=1, le=32, description="Cells along a side of the minimap.")
     nearby_map: int = Field(8, ge=2, le=16, description="Cells along a side of the terrain grid around a hero.")
     passability: int = Field(14, ge=2, le=16, description="Cells along a side of an allied hero's passability grid.")
+    omit: tuple[str, ...] = Field(
+        (), description="Fields of the paper's table that are left out, as block.field, or a whole block (minimap, "
+        "nearby_map, abilities, items). Surgery puts them in again.")
     mirror_dire: bool = Field(
         False, description="Show the map to Dire turned by 180 degrees (positions, facings, offsets), so that both "
         "sides look alike. Not in the paper; it halves what a small run has to learn.")

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.omission import WHOLE_BLOCKS, omitted_fields
 
 DATA = Path(__file__).parent / "data"
 MAX_AVAILABLE = 30
@@ -88,6 +89,10 @@ class Block:
     fields: tuple[Field, ...]
     offset: dict[str, int]
     stride: dict[str, int]
+
+    def has(self, name: str) -> bool:
+        """Whether the field is there: the configuration may leave it out."""
+        return any(field.name == name for field in self.fields)
 
     def width(self, array: Array) -> int:
         """Fields of one row in ``array``."""
@@ -211,7 +216,8 @@ class Layout:
     """Shapes, fields and ids of one game's observations and actions.
 
     Attributes: ``heroes`` H per team; ``units`` U unit slots; ``shared``, ``private``, ``shared_ids``, ``private_ids``
-    array widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions``; ``hash`` 16 hex digits.
+    array widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions``; ``omitted``
+    fields that are left out; ``hash`` 16 hex digits.
     """
 
     def __init__(self, game: GameConfig) -> None:
@@ -284,10 +290,15 @@ class Layout:
                 ("action_embedding", PAPER_EMBEDDING, "model"),
                 ("action", 1, "private_ids"), ("target_slot", 1, "private_ids")]),
         ]
+        self.omitted = omitted_fields(
+            o.omit, {name: [n for n, _, _ in spec] for name, _, spec in specs},
+            {name: [n for n, _, array in spec if array in (f, p)] for name, _, spec in specs})
         self.blocks: dict[str, Block] = {}
-        total: dict[str, int] = {}
+        total: dict[str, int] = {"shared": 0, "private": 0, "shared_ids": 0, "private_ids": 0}
         for name, instances, spec in specs:
-            fields, stride = _rows(spec)
+            if name in WHOLE_BLOCKS and name in o.omit:
+                instances = 0
+            fields, stride = _rows([field for field in spec if f"{name}.{field[0]}" not in self.omitted])
             offset = {array: total.get(array, 0) for array in stride}
             for array, width in stride.items():
                 total[array] = total.get(array, 0) + width * instances

@@ -57,6 +57,7 @@ def core_layout(layout: Layout) -> dict[str, Any]:
                     "fields": [f._asdict() for f in b.fields]} for b in layout.blocks.values()],
         "groups": [g._asdict() for g in layout.groups.values()],
         "actions": [{"name": a.name, "target": int(a.target), "mask": int(a.mask)} for a in layout.actions],
+        "omitted": list(layout.omitted),
     }
 
 

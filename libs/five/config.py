@@ -5,7 +5,7 @@ Names and defaults are those of Berner et al. 2019 (the Rerun column of table 2)
 
 import itertools
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -15,6 +15,9 @@ class _Section(BaseModel):
 
 
 # --------------------------------------------------------------------------------------------------------- the model
+
+SplitHead = Literal["unit.attack", "unit.enemy", "unit.ally", "offset.move", "offset.follow"]
+IdSpace = Literal["unit", "animation", "modifier", "ability", "item", "pickup", "build", "area", "action"]
 
 
 class ModelConfig(_Section):
@@ -41,6 +44,11 @@ class ModelConfig(_Section):
     area_embedding: int = Field(16, ge=1, description="Width of the embedding of an area effect on the nearby map.")
     conv_filters: int = Field(32, ge=1, description="Filters of each of the two layers over minimap and nearby map.")
     auxiliary_hidden: int = Field(128, ge=4, description="Hidden layer of the auxiliary heads.")
+    split_heads: tuple[SplitHead, ...] = Field(
+        (), description="Heads of their own for a class of actions, besides the paper's: target units by what may be "
+        "targeted, offsets of move and follow. Surgery splits a head of a running agent.")
+    id_rows: dict[IdSpace, Annotated[int, Field(ge=1, le=65535)]] = Field(
+        {}, description="Rows of an embedding, by id space, where more ids are needed than there is room for.")
     input_clip: float = Field(
         5.0, gt=0, description="Every normalised input is clipped to this many standard deviations.")
     precision: Literal["float32", "bfloat16"] = Field(
@@ -50,6 +58,8 @@ class ModelConfig(_Section):
     def _keys_fit(self) -> "ModelConfig":
         if self.key > self.unit:
             raise ValueError(f"key ({self.key}) is cut from a unit's row, so it may not exceed unit ({self.unit})")
+        if len(set(self.split_heads)) != len(self.split_heads):
+            raise ValueError("split_heads names a head twice")
         return self
 
     @property

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from cli.chartfacts import CHART, SCHEMA
 from cli.chartschema import COMPUTED, as_text, overrides, with_overrides
 from dota.config import SignalName
+from five.config import IdSpace
 from run.load import load, presets
 
 DRAFT7 = jsonschema.Draft7Validator
@@ -61,11 +62,12 @@ def test_every_key_of_the_configuration_is_there_with_its_meaning() -> None:
         for key, value in tree.items():
             path = f"{at}.{key}".strip(".")
             assert path in COMPUTED or schema[key]["description"], path
-            if isinstance(value, dict) and path != "rewards.weights":
+            if isinstance(value, dict) and path not in ("rewards.weights", "model.id_rows"):
                 walk(value, path)
 
     walk(whole, "")
     assert found["rewards.weights"]["properties"].keys() == set(get_args(SignalName))
+    assert found["model.id_rows"]["properties"].keys() == set(get_args(IdSpace))
 
 
 def test_what_a_list_holds_is_whole(check: Any) -> None:

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from dota.spaces import ActionPart, MaskClass, TargetType, action_parts_used
-from five.model.distribution import OFFSET_PAIRS, ActionTable, entropy, masked_log_softmax, sample
-from tests.five.model_cases import layout
+from five.model.distribution import ActionTable, entropy, masked_log_softmax, sample
+from five.model.head_names import OFFSET_PAIRS
+from tests.five.model_cases import SMALL, layout
 
 
 def test_masked_entries_are_never_drawn() -> None:
@@ -47,7 +48,7 @@ def test_one_choice_has_no_entropy() -> None:
 @pytest.mark.parametrize("heroes", [1, 5])
 def test_table_says_what_the_layout_says(heroes: int) -> None:
     lay = layout(heroes)
-    table = ActionTable(lay)
+    table = ActionTable(lay, SMALL)
     pairs = {TargetType.POINT: "caster", TargetType.WARD: "ward"}
     for action in lay.actions:
         used = action_parts_used(action.target)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from dota.spaces import ActionPart, MaskClass, TargetType, action_parts_used
-from five.model.distribution import OFFSET_PAIRS
+from five.model.head_names import OFFSET_PAIRS
 from five.model.heads import ActionHeads, AuxiliaryHeads, Chosen
 from five.model.policy import Policy
 from five.model.trunk import TrunkOutput

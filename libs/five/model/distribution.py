@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from dota.spaces import ID_SPACES, ActionPart, Layout, TargetType, action_parts_used
-
-OFFSET_PAIRS = ("regular", "caster", "ward")
+from dota.spaces import ActionPart, Layout, action_parts_used
+from five.config import ModelConfig
+from five.model.head_names import offset_pair_of, offset_pairs, unit_split_of, unit_splits
+from five.model.tree import id_rows
 
 
 def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
@@ -36,17 +37,19 @@ class ActionTable(nn.Module):
     reads_teleport: Tensor
     reads_offset: Tensor
     offset_pair: Tensor
+    unit_split: Tensor  # 0: the regular head, else the place of the split one plus one
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, config: ModelConfig) -> None:
         super().__init__()
-        pair = {TargetType.UNIT_OFFSET: 0, TargetType.TELEPORT: 0, TargetType.POINT: 1, TargetType.WARD: 2}
-        size = ID_SPACES["action"]
-        columns = {"mask_class": [0] * size, "offset_pair": [0] * size}
+        size = id_rows(config, "action")
+        pairs, splits = offset_pairs(config), ("", *unit_splits(config))
+        columns = {"mask_class": [0] * size, "offset_pair": [0] * size, "unit_split": [0] * size}
         flags = {"reads_unit": [False] * size, "reads_teleport": [False] * size, "reads_offset": [False] * size}
         for action in layout.actions:
             used = action_parts_used(action.target)
             columns["mask_class"][action.id] = int(action.mask)
-            columns["offset_pair"][action.id] = pair.get(action.target, 0)
+            columns["offset_pair"][action.id] = pairs.index(offset_pair_of(action, config))
+            columns["unit_split"][action.id] = splits.index(unit_split_of(action, config))
             flags["reads_unit"][action.id] = ActionPart.UNIT in used
             flags["reads_teleport"][action.id] = ActionPart.TELEPORT in used
             flags["reads_offset"][action.id] = ActionPart.OFFSET_X in used

@@ -1,10 +1,11 @@
 """Learned embeddings of the categorical ids."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dota.spaces import ID_SPACES
 from five.config import ModelConfig
+from five.model.tree import embedding_widths, id_rows
 
 
 class Embeddings(nn.Module):
@@ -16,15 +17,9 @@ class Embeddings(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        widths = {
-            "unit": config.unit_embedding, "animation": config.animation_embedding,
-            "modifier": config.modifier_embedding, "ability": config.ability_embedding,
-            "item": config.item_embedding, "pickup": config.pickup_embedding, "build": config.build_embedding,
-            "area": config.area_embedding, "action": config.key,
-        }
         self.tables = nn.ParameterDict()
-        for space, width in widths.items():
-            table = nn.Parameter(nn.init.normal_(Tensor(ID_SPACES[space], width)))
+        for space, width in embedding_widths(config).items():
+            table = nn.Parameter(nn.init.normal_(torch.empty(id_rows(config, space), width)))
             table.data[0].zero_()
             self.tables[space] = table
 

@@ -8,16 +8,11 @@ from torch import Tensor, nn
 
 from dota.spaces import OFFSETS, ActionPart, Layout, MaskClass
 from five.config import ModelConfig
-from five.model.distribution import (
-    OFFSET_PAIRS,
-    ActionTable,
-    entropy,
-    masked_log_softmax,
-    sample,
-)
+from five.model.distribution import ActionTable, entropy, masked_log_softmax, sample
+from five.model.head_names import DELAYS, offset_pairs, unit_splits
+from five.model.tree import id_rows
 from five.model.trunk import TrunkOutput
 
-DELAYS = 4
 POLICY_SCALE = 0.1  # of the usual initial weights: the first policy is close to uniform over what is available
 
 
@@ -40,19 +35,22 @@ class ActionHeads(nn.Module):
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         super().__init__()
-        self.table = ActionTable(layout)
+        self.table = ActionTable(layout, config)
+        self.pairs = len(offset_pairs(config))
         self.primary = nn.Linear(config.lstm, config.key)
         self.unit = nn.Linear(config.lstm, config.key)
         self.teleport = nn.Linear(config.lstm, config.key)
-        self.gate = nn.Embedding(self.table.mask_class.shape[0], config.key, padding_idx=0)
+        self.gate = nn.Embedding(id_rows(config, "action"), config.key, padding_idx=0)
         self.delay = nn.Linear(config.lstm, DELAYS)
-        self.offsets = nn.Linear(config.lstm, len(OFFSET_PAIRS) * 2 * OFFSETS)
+        self.offsets = nn.Linear(config.lstm, self.pairs * 2 * OFFSETS)
+        self.unit_splits = nn.ModuleDict({name: nn.Linear(config.lstm, config.key) for name in unit_splits(config)})
         parts = (ActionPart.DELAY, ActionPart.OFFSET_X, ActionPart.OFFSET_Y)
         self.register_buffer("small_parts", torch.tensor(parts), persistent=False)
         self.register_buffer("unread", torch.tensor((0, OFFSETS // 2, OFFSETS // 2)), persistent=False)
         nn.init.zeros_(self.gate.weight)
         with torch.no_grad():
-            for layer in (self.primary, self.unit, self.teleport, self.delay, self.offsets):
+            for layer in (self.primary, self.unit, self.teleport, self.delay, self.offsets,
+                          *self.unit_splits.values()):
                 for parameter in layer.parameters():
                     parameter.mul_(POLICY_SCALE)
 
@@ -115,6 +113,25 @@ class ActionHeads(nn.Module):
         unit = torch.where(teleports, given[..., ActionPart.TELEPORT], given[..., ActionPart.UNIT])
         return torch.where(counted, trunk.rows.gather(1, unit), -1)
 
+    def scores(self, core: Tensor, trunk: TrunkOutput, obs: dict[str, Tensor], action_embedding: Tensor,
+               actions: Tensor) -> dict[str, Tensor]:
+        """What the distributions are made of, float32, for given actions [N, H, 6]; -inf where there is no choice.
+
+        ``primary`` [N, H, 30] logits of the available actions; ``unit`` [N, H, U] of the target units, for the action
+        given; ``small`` [N, H, 3, 9] log-probabilities of its delay, x and y.
+        """
+        available, given = obs["available"].long(), actions.long()
+        primary = self._primary_logits(core, available, action_embedding).float()
+        action = available.gather(-1, given[..., :1])[..., 0]
+        teleports = self.table.reads_teleport[action]
+        mask = self._target_mask(obs["target_mask"], action, teleports, trunk.rows)
+        unit = self._unit_logits(core, action, teleports, mask, trunk)
+        small = self._small_heads(core, action)
+        reads = torch.stack((available[..., 0] != 0, *[self.table.reads_offset[action]] * 2), -1)[..., None]
+        small = small.masked_fill(~reads | (small < torch.finfo(torch.float32).min / 2), -torch.inf)
+        return {"primary": primary.masked_fill(available == 0, -torch.inf),
+                "unit": unit.masked_fill(~mask, -torch.inf), "small": small}
+
     def _primary_logits(self, core: Tensor, available: Tensor, embedding: Tensor) -> Tensor:
         # Scoring the whole vocabulary is one matrix product; gathering embeddings first would move 30 keys a hero.
         logits: Tensor = self.primary(core) @ embedding.t()
@@ -123,7 +140,7 @@ class ActionHeads(nn.Module):
     def _small_heads(self, core: Tensor, action: Tensor) -> Tensor:
         """float32 log-probabilities [N, H, 3, 9]: delay (only its 4 can be drawn), and x and y of the offset pair
         that the action reads."""
-        offsets = self.offsets(core).float().view(*action.shape, len(OFFSET_PAIRS), 2, OFFSETS)
+        offsets = self.offsets(core).float().view(*action.shape, self.pairs, 2, OFFSETS)
         pair = self.table.offset_pair[action][..., None, None, None].expand(*action.shape, 1, 2, OFFSETS)
         delay = F.pad(self.delay(core).float(), (0, OFFSETS - DELAYS), value=torch.finfo(torch.float32).min)
         return torch.cat((delay[..., None, :], offsets.gather(2, pair)[:, :, 0]), 2).log_softmax(-1)
@@ -142,6 +159,9 @@ class ActionHeads(nn.Module):
         The sigmoid gates the query instead of the keys, which gives the same products.
         """
         query = torch.where(teleports[..., None], self.teleport(core), self.unit(core))
+        for i, head in enumerate(self.unit_splits.values(), 1):
+            query = torch.where((self.table.unit_split[action] == i)[..., None] & ~teleports[..., None], head(core),
+                                query)
         query = query * torch.sigmoid(F.embedding(action, self.gate.weight, padding_idx=0))
         step, hero, slot = mask.nonzero(as_tuple=True)
         keys = trunk.units[trunk.rows[step, slot], hero]

@@ -10,23 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from dota.spaces import HERO_ABILITIES, HERO_ITEMS, Array, Block, Layout
-
-
-class Tower(NamedTuple):
-    """A group of unit slots that share weights. ``slots`` are its unit slots, in order."""
-
-    name: str
-    slots: tuple[int, ...]
-
-
-class SetSpec(NamedTuple):
-    """A set of rows that hang on an owner: a hero, another unit, or (pickups) the team-step itself."""
-
-    block: Block
-    per_owner: int
-    first_owner: int  # unit slot of the first owner
-    space: str  # id space of its rows
+from dota.spaces import Array, Block, Layout
+from five.model.tree import sets, streams, towers
 
 
 class Rows(NamedTuple):
@@ -65,37 +50,6 @@ class Inputs:
         return {"units": units, "units/private": units, "heroes": two, "heroes/private": two}
 
 
-def towers(layout: Layout) -> tuple[Tower, ...]:
-    """The five groups of units with weights of their own (Berner et al. 2019, figure 17); empty ones left out.
-    The two groups of heroes come first."""
-    def slots(*names: str) -> tuple[int, ...]:
-        return tuple(s for n in names for s in range(layout.groups[n].start,
-                                                     layout.groups[n].start + layout.groups[n].count))
-
-    kinds = ("creeps", "buildings", "wards", "courier")
-    found = (
-        Tower("allied_heroes", slots("allied_heroes")),
-        Tower("enemy_heroes", slots("enemy_heroes")),
-        Tower("allied_units", slots(*(f"allied_{k}" for k in kinds))),
-        Tower("enemy_units", slots(*(f"enemy_{k}" for k in kinds))),
-        Tower("neutrals", slots("neutral_creeps")),
-    )
-    return tuple(t for t in found if t.slots)
-
-
-def sets(layout: Layout) -> dict[str, SetSpec]:
-    """The sets of the tree by name; those without slots left out. Names begin with what owns them."""
-    blocks, o, heroes = layout.blocks, layout.observation, 2 * layout.heroes
-    found = {
-        "hero_modifiers": SetSpec(blocks["hero_modifiers"], o.hero_modifiers, 0, "modifier"),
-        "hero_abilities": SetSpec(blocks["abilities"], HERO_ABILITIES, 0, "ability"),
-        "hero_items": SetSpec(blocks["items"], HERO_ITEMS, 0, "item"),
-        "unit_modifiers": SetSpec(blocks["unit_modifiers"], o.unit_modifiers, heroes, "modifier"),
-        "pickups": SetSpec(blocks["pickups"], o.pickups, 0, "pickup"),
-    }
-    return {name: spec for name, spec in found.items() if spec.block.instances > 0}
-
-
 class InputReader(nn.Module):
     """Cuts the arrays of ``layout`` into streams. Knows any batch size; has index tables but no parameters."""
 
@@ -114,6 +68,7 @@ class InputReader(nn.Module):
         self.blocks = layout.blocks
         self.towers = towers(layout)
         self.sets = sets(layout)
+        self.streams = streams(layout)
         # One column per row that may be present: first those of the sets, then the unit slots tower by tower.
         columns: list[int] = []
         owners: list[int] = []
@@ -141,15 +96,7 @@ class InputReader(nn.Module):
 
     def widths(self) -> dict[str, tuple[int, int]]:
         """(groups with statistics of their own, fields) of each normaliser stream, in a fixed order."""
-        b, n = self.blocks, len(self.towers)
-        widths = {"global": (1, b["global"].width("shared")), "minimap": (1, b["minimap"].width("shared")),
-                  "nearby_map": (1, b["nearby_map"].width("private")),
-                  "previous_action": (1, b["previous_action"].width("private"))}
-        widths |= {name: (1, spec.block.width("shared")) for name, spec in self.sets.items()}
-        return widths | {
-            "units": (n, b["units"].width("shared")), "units/private": (n, b["units"].width("private")),
-            "heroes": (2, b["heroes"].width("shared")), "heroes/private": (2, b["heroes"].width("private")),
-            "allied_heroes": (1, b["allied_heroes"].width("shared"))}
+        return {name: (len(stream.groups), stream.fields) for name, stream in self.streams.items()}
 
     def forward(self, obs: dict[str, Tensor]) -> Inputs:
         """``obs``: the layout's arrays with one leading dimension N. Raises ValueError on arrays of other widths."""
@@ -171,14 +118,18 @@ class InputReader(nn.Module):
         return inputs
 
     def _dense(self, inputs: Inputs, shared: Tensor, private: Tensor, private_ids: Tensor) -> None:
-        nearby, previous = self.blocks["nearby_map"], self.blocks["previous_action"]
         inputs.floats["global"] = shared[:, self.blocks["global"].span("shared")].float()
-        inputs.floats["minimap"] = rows_of(shared, self.blocks["minimap"], "shared").float()
-        inputs.floats["nearby_map"] = rows_of(private, nearby, "private").float()
+        if "minimap" in self.streams:
+            inputs.floats["minimap"] = rows_of(shared, self.blocks["minimap"], "shared").float()
+        nearby, previous = self.blocks["nearby_map"], self.blocks["previous_action"]
+        if "nearby_map" in self.streams:
+            inputs.floats["nearby_map"] = rows_of(private, nearby, "private").float()
+        if nearby.has("area_effect"):
+            inputs.ids["area"] = rows_of(private_ids, nearby, "private_ids")
         inputs.floats["previous_action"] = private[..., previous.span("private")].float()
-        inputs.ids["area"] = rows_of(private_ids, nearby, "private_ids")
-        inputs.ids["previous_action"] = private_ids[
-            ..., previous.offset["private_ids"] + previous.field("action").offset]
+        if previous.has("action"):
+            inputs.ids["previous_action"] = private_ids[
+                ..., previous.offset["private_ids"] + previous.field("action").offset]
 
     def _present(self, shared: Tensor, shared_ids: Tensor) -> tuple[Tensor, Tensor, list[int]]:
         """(column, team-step) of every row that is present, ordered by column, and where each set or tower ends.
@@ -194,7 +145,9 @@ class InputReader(nn.Module):
             present[:owned] &= present.index_select(0, self.owner_columns[:owned])
             if pickups:
                 # A pickup that is known to be gone has no id but says so in its status.
-                status = rows_of(shared, self.sets["pickups"].block, "shared")[..., :3]
+                block = self.sets["pickups"].block
+                at = block.field("status").offset
+                status = rows_of(shared, block, "shared")[..., at:at + 3]
                 present[owned:width] |= (status != 0).any(-1).t()
         column, step = present.nonzero(as_tuple=True)
         return column, step, torch.searchsorted(column, self.bounds).tolist()
@@ -213,7 +166,7 @@ class InputReader(nn.Module):
         inputs.floats["units"] = rows_of(shared, b["units"], "shared")[step, slot].float()
         inputs.floats["units/private"] = by_row(private, b["units"])[step, slot].float()
         types = rows_of(shared_ids, b["units"], "shared_ids")[step, slot]
-        inputs.ids["unit"], inputs.ids["animation"] = types[:, 0], types[:, 1]
+        inputs.ids |= _columns(types, b["units"], "unit", "animation")
         allied, heroes = cuts[0], cuts[1]
         step, slot = step[:heroes], slot[:heroes]
         inputs.floats["heroes"] = rows_of(shared, b["heroes"], "shared")[step, slot].float()
@@ -221,7 +174,7 @@ class InputReader(nn.Module):
         step, slot = step[:allied], slot[:allied]
         inputs.floats["allied_heroes"] = rows_of(shared, b["allied_heroes"], "shared")[step, slot].float()
         purchases = rows_of(shared_ids, b["allied_heroes"], "shared_ids")[step, slot]
-        inputs.ids["build"], inputs.ids["next_item"] = purchases[:, 0], purchases[:, 1]
+        inputs.ids |= _columns(purchases, b["allied_heroes"], "build", "next_item")
 
     def _sets(self, inputs: Inputs, column: Tensor, step: Tensor, cuts: list[int], shared: Tensor,
               shared_ids: Tensor) -> None:
@@ -245,6 +198,11 @@ def rows_of(array: Tensor, block: Block, name: Array) -> Tensor:
     """The block's rows of an array: [..., instances, fields]."""
     span = array[..., block.span(name)]
     return span.view(*span.shape[:-1], block.instances, block.width(name))
+
+
+def _columns(ids: Tensor, block: Block, *names: str) -> dict[str, Tensor]:
+    """Columns of packed ids [R, fields] by field: of the fields that the layout has."""
+    return {name: ids[:, block.field(name).offset] for name in names if block.has(name)}
 
 
 def by_row(private: Tensor, block: Block) -> Tensor:

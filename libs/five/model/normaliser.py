@@ -33,7 +33,7 @@ class RunningStatistics(nn.Module):
     def moments(self, values: Tensor, columns: slice | None = None) -> Tensor:
         """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean."""
         mean = self.mean if columns is None else self.mean[columns]
-        centred = values.reshape(-1, values.shape[-1]).double() - mean
+        centred = values.reshape(values.shape[:-1].numel(), values.shape[-1]).double() - mean
         count = torch.full_like(mean, centred.shape[0])
         return torch.stack((count, centred.sum(0), centred.square().sum(0)))
 

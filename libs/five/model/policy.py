@@ -65,7 +65,8 @@ class Policy(nn.Module):
         widths = self.trunk.reader.widths()
         self.normaliser = Normaliser(widths, config.input_clip)
         self.rewards = RewardStatistics(REWARD_PRIOR)
-        previous = widths["previous_action"][1] + 2 * config.key
+        self.shows_action = layout.blocks["previous_action"].has("action")
+        previous = widths["previous_action"][1] + config.key * (1 + self.shows_action)
         self.join = SplitLinear(self.trunk.shared_width, self.trunk.private_width + previous, config.lstm_input)
         self.core = Core(config.lstm_input, config.lstm)
         self.heads = ActionHeads(layout, config)
@@ -160,9 +161,10 @@ class Policy(nn.Module):
 
     def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:
         """The LSTM's input [N, H, I]; ``target`` [N, H, K]: embeddings of the units targeted the step before."""
-        action = self.embeddings.embed("action", inputs.ids["previous_action"])
-        private = torch.cat((trunk.private, floats["previous_action"], target, action), -1)
-        joined = torch.relu(self.join(trunk.shared, private))
+        private = [trunk.private, floats["previous_action"], target]
+        if self.shows_action:
+            private.append(self.embeddings.embed("action", inputs.ids["previous_action"]))
+        joined = torch.relu(self.join(trunk.shared, torch.cat(private, -1)))
         return cross_hero_pool(joined, self.config.pooled)
 
     def _targets(self, chosen: Chosen, trunk: TrunkOutput) -> Tensor:

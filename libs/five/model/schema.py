@@ -4,12 +4,17 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from five.config import ModelConfig
-from five.model.policy import Policy
+
+if TYPE_CHECKING:  # what reads a schema need not have torch
+    from torch import Tensor
+
+    from five.model.policy import Policy
+
+
+_LATER = ("split_heads", "id_rows")  # keys of the configuration that say nothing while they are empty
 
 
 class TensorSpec(NamedTuple):
@@ -32,7 +37,7 @@ class Schema:
     config: ModelConfig
 
     @classmethod
-    def of(cls, policy: Policy) -> "Schema":
+    def of(cls, policy: "Policy") -> "Schema":
         """The schema of a policy's versions."""
         tensors = tuple(TensorSpec(name, tuple(tensor.shape), _dtype(tensor))
                         for name, tensor in policy.state_dict().items())
@@ -76,7 +81,7 @@ class Schema:
             lines = lines or ["the order of the tensors differs"]
         return lines
 
-    def check(self, tensors: Mapping[str, Tensor]) -> None:
+    def check(self, tensors: Mapping[str, "Tensor"]) -> None:
         """Raises ValueError naming every tensor that is missing, unknown or of another shape or dtype."""
         given = Schema(tuple(TensorSpec(name, tuple(t.shape), _dtype(t)) for name, t in tensors.items()),
                        self.layout, self.config)
@@ -87,9 +92,13 @@ class Schema:
             raise ValueError(f"the version does not fit model schema {self.id}: {'; '.join(wrong[:10])}{more}")
 
     def _values(self) -> dict[str, Any]:
-        return {"tensors": [list(t) for t in self.tensors], "layout": self.layout,
-                "config": self.config.model_dump(mode="json", exclude={"precision"})}
+        config = self.config.model_dump(mode="json", exclude={"precision"})
+        for key in _LATER:
+            # Versions that were written before there was the key keep their id.
+            if not config[key]:
+                del config[key]
+        return {"tensors": [list(t) for t in self.tensors], "layout": self.layout, "config": config}
 
 
-def _dtype(tensor: Tensor) -> str:
+def _dtype(tensor: "Tensor") -> str:
     return str(tensor.dtype).removeprefix("torch.")

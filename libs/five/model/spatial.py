@@ -3,6 +3,8 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from five.model.tree import map_sizes
+
 
 class MapNet(nn.Module):
     """Convolution, 2x2 max-pool, convolution, flattened; 2x2 kernels, ReLU, as in OpenAI's diagram of August 2018.
@@ -10,16 +12,12 @@ class MapNet(nn.Module):
 
     def __init__(self, side: int, channels: int, filters: int) -> None:
         super().__init__()
-        if side < 2:
-            raise ValueError(f"a map needs at least 2 cells a side for its 2x2 kernels, not {side}")
+        sizes = map_sizes(side)
         self.side = side
         self.first = nn.Conv2d(channels, filters, 2)
-        first = side - 1
-        self.pool = first >= 4
-        last = first // 2 if self.pool else first
-        self.second = nn.Conv2d(filters, filters, 2) if last >= 2 else None
-        last = last - 1 if self.second is not None else last
-        self.width = filters * last**2
+        self.pool = sizes.pool
+        self.second = nn.Conv2d(filters, filters, 2) if sizes.second else None
+        self.width = filters * sizes.side**2
 
     def forward(self, cells: Tensor) -> Tensor:
         """[..., side * side, channels], row by row -> [..., width]."""

@@ -33,18 +33,24 @@ class Trunk(nn.Module):
         self.key = config.key
         self.heroes = layout.heroes
         widths = {name: fields for name, (_, fields) in self.reader.widths().items()}
-        o, c = layout.observation, config
-        self.minimap = MapNet(o.minimap, widths["minimap"], c.conv_filters)
-        area = 2 * embeddings.width("area")
-        self.nearby_map = MapNet(o.nearby_map, widths["nearby_map"] + area, c.conv_filters)
+        o, c, b = layout.observation, config, layout.blocks
+
+        def ids(block: str, field: str, space: str) -> int:
+            """Width of a categorical field's embeddings: 0 where the layout leaves it out."""
+            return b[block].field(field).count * embeddings.width(space) if b[block].has(field) else 0
+
+        self.minimap = MapNet(o.minimap, widths["minimap"], c.conv_filters) if "minimap" in widths else None
+        self.nearby_map = MapNet(o.nearby_map, widths["nearby_map"] + ids("nearby_map", "area_effect", "area"),
+                                 c.conv_filters) if "nearby_map" in widths else None
         # One set of weights for allied and enemy heroes, one for all other units.
         self.sets = nn.ModuleDict({
             name: ProcessSet(widths[name] + embeddings.width(spec.space), c.set_hidden, c.set)
             for name, spec in self.reader.sets.items()})
         self.hero_sets = [name for name in self.sets if name.startswith("hero_")]
-        unit = widths["units"] + embeddings.width("unit") + embeddings.width("animation")
+        unit = widths["units"] + embeddings.width("unit") + ids("units", "animation", "animation")
         hero = unit + widths["heroes"] + c.set * len(self.hero_sets)
-        allied = hero + widths["allied_heroes"] + embeddings.width("build") + embeddings.width("item")
+        allied = hero + widths["allied_heroes"] + ids("allied_heroes", "build", "build") + ids(
+            "allied_heroes", "next_item", "item")
         other = unit + (c.set if "unit_modifiers" in self.sets else 0)
         private = widths["units/private"]
         hero_private = private + widths["heroes/private"]
@@ -52,8 +58,9 @@ class Trunk(nn.Module):
         self.towers = nn.ModuleDict({
             tower.name: UnitSet(*features.get(tower.name, (other, private)), c.unit_hidden, c.unit)
             for tower in self.reader.towers})
-        self.shared_width = widths["global"] + self.minimap.width + (c.set if "pickups" in self.sets else 0)
-        self.private_width = self.nearby_map.width + c.unit * (len(self.towers) + 1)
+        minimap, nearby = (0 if net is None else net.width for net in (self.minimap, self.nearby_map))
+        self.shared_width = widths["global"] + minimap + (c.set if "pickups" in self.sets else 0)
+        self.private_width = nearby + c.unit * (len(self.towers) + 1)
 
     def forward(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings) -> TrunkOutput:
         """``inputs`` as read, ``floats`` its streams normalised."""
@@ -62,30 +69,34 @@ class Trunk(nn.Module):
         for name, spec in self.reader.sets.items():
             values = torch.cat((floats[name], embeddings.embed(spec.space, ids[name])), -1)
             pooled[name] = self.sets[name](values, inputs.sets[name])
-        shared = [floats["global"], self.minimap(floats["minimap"])]
+        shared = [floats["global"]]
+        if self.minimap is not None:
+            shared.append(self.minimap(floats["minimap"]))
         if "pickups" in pooled:
             shared.append(pooled["pickups"])
-        area = embeddings.embed("area", ids["area"]).flatten(-2)
-        nearby = self.nearby_map(torch.cat((floats["nearby_map"], area), -1))
+        private = []
+        if self.nearby_map is not None:
+            area = [embeddings.embed("area", ids["area"]).flatten(-2)] if "area" in ids else []
+            private.append(self.nearby_map(torch.cat((floats["nearby_map"], *area), -1)))
 
         units = torch.cat([tower(*features) for tower, features in zip(
             self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)])
         count = len(self.towers)
         pools = segment_max(units.flatten(1), inputs.unit_step * count + inputs.unit_tower, steps * count)
         pools = pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
-        own = self._own(units, inputs)
-        private = torch.cat((nearby, pools, own), -1)
-        return TrunkOutput(torch.cat(shared, -1), private, units[..., :self.key], inputs.index)
+        private += [pools, self._own(units, inputs)]
+        return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.index)
 
     def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
                   pooled: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
         """(shared [R, Fs], private [R, H, Fp]) of each tower's rows."""
         ids, private = inputs.ids, floats["units/private"]
-        units = torch.cat((floats["units"], embeddings.embed("unit", ids["unit"]),
-                           embeddings.embed("animation", ids["animation"])), -1)
+        spaces = {"unit": "unit", "animation": "animation", "build": "build", "next_item": "item"}
+        embedded = {name: embeddings.embed(space, ids[name]) for name, space in spaces.items() if name in ids}
+        units = torch.cat((floats["units"], *(embedded[name] for name in ("unit", "animation") if name in ids)), -1)
         allied, heroes = inputs.tower_rows[0], sum(inputs.tower_rows[:2])
         hero = torch.cat((units[:heroes], floats["heroes"], *(pooled[name] for name in self.hero_sets)), -1)
-        purchases = (embeddings.embed("build", ids["build"]), embeddings.embed("item", ids["next_item"]))
+        purchases = [embedded[name] for name in ("build", "next_item") if name in ids]
         first = torch.cat((hero[:allied], floats["allied_heroes"], *purchases), -1)
         hero_private = torch.cat((private[:heroes], floats["heroes/private"]), -1)
         others, others_private = units[heroes:], private[heroes:]

@@ -54,6 +54,8 @@ LayoutTable layout_table(nb::handle described) {
     t.groups.push_back({g.str("name"), integer(g, "start"), integer(g, "count")});
   for (const Node& a : n.at("actions").list)
     t.actions.push_back({a.str("name"), integer(a, "target"), integer(a, "mask")});
+  for (const Node& o : n.at("omitted").list)
+    t.omitted.push_back(o.string);
   return t;
 }
 namespace {

@@ -9,10 +9,10 @@ namespace dota {
 
 Encoder::Encoder(const Layout& layout)
     : layout_(layout),
-      width_private_(layout.width(ObsArray::Private)),
-      width_private_ids_(layout.width(ObsArray::PrivateIds)) {
-  shared_blank_.assign(static_cast<std::size_t>(layout.width(ObsArray::Shared)), 0.0f);
-  private_blank_.assign(static_cast<std::size_t>(layout.heroes * width_private_), 0.0f);
+      pitch_private_(layout.pitch(ObsArray::Private)),
+      pitch_private_ids_(layout.pitch(ObsArray::PrivateIds)) {
+  shared_blank_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::Shared)), 0.0f);
+  private_blank_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_), 0.0f);
   shared_ = shared_blank_;
   // The minimap's own coordinates never change: they stand in the blank that every observation starts from.
   const int n = layout.table.minimap;
@@ -25,8 +25,8 @@ Encoder::Encoder(const Layout& layout)
     }
   shared_blank_ = shared_;
   private_ = private_blank_;
-  ids_.assign(static_cast<std::size_t>(layout.width(ObsArray::SharedIds)), 0);
-  private_ids_.assign(static_cast<std::size_t>(layout.heroes * width_private_ids_), 0);
+  ids_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::SharedIds)), 0);
+  private_ids_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_ids_), 0);
 }
 
 void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& choices,
@@ -49,12 +49,15 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   encode_minimap(v);
   encode_nearby(v);
   encode_previous(v);
-  to_half(shared_.data(), out.shared, shared_.size());
-  to_half(private_.data(), out.private_, private_.size());
-  std::memcpy(out.shared_ids, ids_.data(), ids_.size() * sizeof(std::uint16_t));
-  std::memcpy(out.private_ids, private_ids_.data(), private_ids_.size() * sizeof(std::uint16_t));
+  const auto width = [&](ObsArray a) { return static_cast<std::size_t>(layout_.width(a)); };
+  const std::size_t own = width(ObsArray::Private), own_ids = width(ObsArray::PrivateIds);
+  to_half(shared_.data(), out.shared, width(ObsArray::Shared));
+  std::memcpy(out.shared_ids, ids_.data(), width(ObsArray::SharedIds) * sizeof(std::uint16_t));
   const auto units = static_cast<std::size_t>(layout_.units);
   for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
+    to_half(private_.data() + h * static_cast<std::size_t>(pitch_private_), out.private_ + h * own, own);
+    std::memcpy(out.private_ids + h * own_ids, private_ids_.data() + h * static_cast<std::size_t>(pitch_private_ids_),
+                own_ids * sizeof(std::uint16_t));
     std::memcpy(out.available + h * kMaxAvailable, choices.available[h].data(),
                 kMaxAvailable * sizeof(std::uint16_t));
     for (std::size_t c = 0; c < kMaskClasses; ++c)

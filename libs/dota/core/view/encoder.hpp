@@ -66,15 +66,15 @@ class Encoder {
 
   float& f(const Slot& s, int row = 0, int k = 0) { return shared_[static_cast<std::size_t>(s.row(row) + k)]; }
   float& p(int hero, const Slot& s, int row = 0, int k = 0) {
-    return private_[static_cast<std::size_t>(hero * width_private_ + s.row(row) + k)];
+    return private_[static_cast<std::size_t>(hero * pitch_private_ + s.row(row) + k)];
   }
   std::uint16_t& id(const Slot& s, int row = 0) { return ids_[static_cast<std::size_t>(s.row(row))]; }
   std::uint16_t& pid(int hero, const Slot& s, int row = 0, int k = 0) {
-    return private_ids_[static_cast<std::size_t>(hero * width_private_ids_ + s.row(row) + k)];
+    return private_ids_[static_cast<std::size_t>(hero * pitch_private_ids_ + s.row(row) + k)];
   }
 
   const Layout& layout_;
-  int width_private_, width_private_ids_;
+  int pitch_private_, pitch_private_ids_;
   float turn_ = 1;  // -1 where the map is shown turned
   std::vector<float> shared_, private_, shared_blank_, private_blank_;
   std::vector<std::uint16_t> ids_, private_ids_;

@@ -16,6 +16,12 @@ constexpr const char* kArrayNames[kObsArrays] = {"shared", "private", "shared_id
 
 Slot Layout::resolve(const char* block, const char* field, int count, ObsArray array) {
   const std::string path = std::string(block) + "." + field;
+  if (std::find(table.omitted.begin(), table.omitted.end(), path) != table.omitted.end()) {
+    const auto a = static_cast<std::size_t>(array);
+    const Slot slot{pitch(array), count};
+    aside_[a] += rows_ * count;
+    return slot;
+  }
   for (std::size_t b = 0; b < table.blocks.size(); ++b) {
     const LayoutTable::Block& k = table.blocks[b];
     if (k.name != block) continue;
@@ -45,7 +51,9 @@ Slot Layout::resolve(const char* block, const char* field, int count, ObsArray a
 int Layout::instances(const char* block, int expected) {
   for (const LayoutTable::Block& k : table.blocks)
     if (k.name == block) {
-      if (expected >= 0 && k.instances != expected)
+      const bool left_out = k.instances == 0 && k.fields.empty();
+      rows_ = expected >= 0 ? expected : k.instances;
+      if (expected >= 0 && k.instances != expected && !left_out)
         throw std::runtime_error(std::string("observation layout: block ") + block + " has " +
                                  std::to_string(k.instances) + " rows, the core expects " +
                                  std::to_string(expected));

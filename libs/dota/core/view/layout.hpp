@@ -42,6 +42,7 @@ struct LayoutTable {
   std::vector<Block> blocks;
   std::vector<Group> groups;
   std::vector<Action> actions;
+  std::vector<std::string> omitted;  // "block.field" of fields that this layout leaves out
 };
 
 // Where a field lies in its array: row i starts at `at + i * stride`.
@@ -78,6 +79,9 @@ class Layout {
   };
   const GroupRange& group(Group g) const { return groups[static_cast<std::size_t>(g)]; }
   int width(ObsArray a) const { return table.widths[static_cast<std::size_t>(a)]; }
+  // Numbers that the encoder needs for a row of an array: its width, and behind it room for the fields that are left
+  // out. They are written there like any other and never copied out, so that no code that writes has to ask.
+  int pitch(ObsArray a) const { return width(a) + aside_[static_cast<std::size_t>(a)]; }
   // "block.field" of every travelling field that the encoder does not write.
   std::vector<std::string> unwritten_fields() const;
   // For the test of strides: which field (index in the order of the table, plus one) the encoder writes at each
@@ -134,6 +138,8 @@ class Layout {
   Slot resolve(const char* block, const char* field, int count, ObsArray array);
   int instances(const char* block, int expected);
   std::vector<std::pair<int, int>> written_;  // (block, field)
+  std::array<int, kObsArrays> aside_{};
+  int rows_ = 0;  // of the block that is being resolved
 };
 
 }  // namespace dota

@@ -1,0 +1,53 @@
+"""Fields of the observation that a layout leaves out (``game.observation.omit``): what surgery can add later."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+
+# What goes as a whole. Blocks whose rows are counted by the configuration are left out by a count of 0 instead.
+WHOLE_BLOCKS = ("minimap", "nearby_map", "abilities", "items")
+COUNTED_BLOCKS = ("hero_modifiers", "unit_modifiers", "pickups")
+
+# What cannot be left out, and why.
+NEEDED = {
+    "units.unit": "it says whether a slot is taken",
+    "units.max_hp": "the labels of building events are read from it",
+    "pickups.status": "it says whether a pickup is known", "pickups.pickup": "it says whether a slot is taken",
+    "hero_modifiers.modifier": "it says whether a slot is taken",
+    "unit_modifiers.modifier": "it says whether a slot is taken",
+    "abilities.ability": "it says whether a slot is taken", "items.item": "it says whether a slot is taken",
+    "previous_action.target_embedding": "the model makes it", "previous_action.action_embedding": "the model makes it",
+}
+
+
+def omitted_fields(omit: Sequence[str], fields: Mapping[str, Sequence[str]],
+                   floats: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Every field that ``omit`` leaves out, as ``block.field``, in the order of the table.
+
+    Args:
+        omit: entries ``block.field`` or ``block``.
+        fields: names of each block's fields, in order.
+        floats: those of them that hold numbers and travel.
+
+    Raises ValueError naming an entry that is unknown (with the nearest one), given twice, or cannot be left out.
+    """
+    known = [*(f"{block}.{name}" for block, names in fields.items() for name in names), *WHOLE_BLOCKS]
+    wanted: set[str] = set()
+    for entry in omit:
+        where = f"observation.omit: '{entry}'"
+        if entry in COUNTED_BLOCKS:
+            raise ValueError(f"{where} is left out by its number of slots: set the count to 0")
+        if entry in NEEDED:
+            raise ValueError(f"{where} cannot be left out: {NEEDED[entry]}")
+        if entry not in known:
+            near = difflib.get_close_matches(entry, known, n=1)
+            raise ValueError(f"{where} is no field" + (f"; did you mean '{near[0]}'?" if near else
+                             "; fields are named block.field, see docs/observations.md"))
+        new = {f"{entry}.{name}" for name in fields[entry]} if entry in WHOLE_BLOCKS else {entry}
+        if new & wanted:
+            raise ValueError(f"{where} is left out twice")
+        wanted |= new
+    for block in ("global", "minimap", "nearby_map"):
+        if block not in omit and floats[block] and all(f"{block}.{name}" in wanted for name in floats[block]):
+            instead = "keep one of its fields" if block == "global" else f"leave out the block '{block}' instead"
+            raise ValueError(f"observation.omit leaves nothing of {block}: {instead}")
+    return tuple(name for name in known if name in wanted)
