@@ -1,11 +1,13 @@
-"""The game core: data, map, world, views, games. Made with `python -m nanobind.stubgen -m dota._core`."""
-# ruff: noqa: E501
+"""The game core: data, map, world, views, games."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 import numpy
 from numpy.typing import NDArray
+
+
+INTERFACE: int = 2
 
 class Tables:
     """The constants of one patch, read-only; made by load_tables()."""
@@ -42,16 +44,16 @@ class Tables:
         Names of the primitives that the hero's programs need and the core lacks.
         """
 
-    def unit(self, name: str) -> dict[str, Any]: ...
+    def unit(self, name: str) -> dict: ...
 
-    def ability(self, name: str) -> dict[str, Any]: ...
+    def ability(self, name: str) -> dict: ...
 
-    def item(self, name: str) -> dict[str, Any]: ...
+    def item(self, name: str) -> dict: ...
 
-    def hero(self, name: str) -> dict[str, Any]: ...
+    def hero(self, name: str) -> dict: ...
 
     @property
-    def camp_sets(self) -> list[Any]: ...
+    def camp_sets(self) -> list: ...
 
 def load_tables(heroes: object, abilities: object, items: object, units: object, rules: object, map: object) -> Tables:
     """
@@ -64,12 +66,12 @@ def primitive_names() -> list[str]:
 def built_primitives() -> list[str]:
     """Names of the primitives that the core implements."""
 
-def compile_effects(ability: dict[str, Any], name: str) -> dict[str, Any]:
+def compile_effects(ability: dict, name: str) -> dict:
     """
     The compiled program of an ability given as parsed JSON: nodes, roots, missing. Raises RuntimeError.
     """
 
-def ability_program(tables: Tables, name: str) -> dict[str, Any]:
+def ability_program(tables: Tables, name: str) -> dict:
     """
     The compiled program of a loaded ability, item (by item name), talent or rune.
     """
@@ -79,16 +81,16 @@ def map_grid(tables: Tables, name: str) -> object:
     A grid of the map, int16 [260, 260], row 0 at the lowest y: elevation, terrain_blocked, fow_blocker, no_ward, tree_count, building (index + 1), blocked_at_start, region.
     """
 
-def map_buildings(tables: Tables) -> list[Any]: ...
+def map_buildings(tables: Tables) -> list: ...
 
 def map_lane(tables: Tables, team: int, lane: int) -> list[tuple[float, float]]:
     """Spawn, then waypoints in walking order."""
 
 def map_trees(tables: Tables) -> list[tuple[float, float, int]]: ...
 
-def map_camps(tables: Tables) -> list[Any]: ...
+def map_camps(tables: Tables) -> list: ...
 
-def map_places(tables: Tables) -> dict[str, Any]: ...
+def map_places(tables: Tables) -> dict: ...
 
 class Ground:
     """
@@ -143,12 +145,16 @@ class Ground:
 
     def unit_visible(self, team: int, index: int) -> bool: ...
 
-    def fog(self, team: int) -> list[Any]:
+    def fog(self, team: int) -> list:
         """Rows of 130 fog cells, lowest y first: '#' seen, '.' not."""
 
     def hash(self) -> int: ...
 
     def copy(self) -> Ground: ...
+
+ANIMATIONS: list = ...
+
+PICKUPS: list = ...
 
 class Layout:
     """
@@ -165,11 +171,11 @@ class Layout:
         Per cell of an array: index of the field written there plus one, and its row.
         """
 
-def pack16(values: NDArray[numpy.uint16]) -> bytes: ...
+def pack16(values: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu', writable=False)]) -> bytes: ...
 
-def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
+def unpack16(packed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu')]) -> bool: ...
 
-def to_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16], portable: bool = False) -> None: ...
+def to_half(values: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu')], portable: bool = False) -> None: ...
 
 SIGNAL_COUNT: int = 21
 
@@ -178,20 +184,22 @@ STAT_COUNT: int = 9
 class VecGame:
     """Many games on a pool of threads; wrapped by dota.VecGame."""
 
-    def __init__(self, tables: Tables, layout: object, settings: object, hero_pool: Sequence[str], scripted: object, mirror_match: bool, games: int, seed: int, threads: int) -> None: ...
+    def __init__(self, layout: object, variants: list, games: int, seed: int, threads: int) -> None: ...
 
-    def bind(self, arrays: dict[str, Any]) -> None: ...
+    def bind(self, arrays: dict) -> None: ...
 
-    def reset(self, which: Sequence[int], lineups: NDArray[numpy.int16] | None) -> None: ...
+    def reset(self, which: Sequence[int], lineups: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)] | None, variants: Sequence[int] | None) -> None: ...
 
-    def reset_as(self, game: int, seed: int, lineup: NDArray[numpy.int16] | None) -> None: ...
+    def reset_as(self, game: int, variant: int, seed: int, lineup: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)] | None) -> None: ...
 
-    def step(self, which: Sequence[int], actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
+    def variant(self, game: int) -> int: ...
+
+    def step(self, which: Sequence[int], actions: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)], controllers: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
     def commands(self, game: int) -> bytes:
         """Commands of the last step, int16 [10, 8] as bytes."""
 
-    def step_commands(self, game: int, commands: NDArray[numpy.int16]) -> None: ...
+    def step_commands(self, game: int, commands: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)]) -> None: ...
 
     def snapshot(self, game: int) -> bytes: ...
 
@@ -201,7 +209,7 @@ class VecGame:
 
     def seed(self, game: int) -> int: ...
 
-    def spectate(self, game: int) -> dict[str, Any]: ...
+    def spectate(self, game: int) -> dict: ...
 
     def place(self, game: int, slot: int, x: float, y: float) -> None:
         """Moves a unit there at once: for tests."""
@@ -215,7 +223,7 @@ class VecGame:
 class World:
     """One world, for tests and inspection."""
 
-    def __init__(self, tables: Tables, settings: dict[str, Any], radiant: Sequence[str], dire: Sequence[str], seed: int) -> None:
+    def __init__(self, tables: Tables, settings: dict, radiant: Sequence[str], dire: Sequence[str], seed: int) -> None:
         """
         Starts a game. Raises ValueError for a lineup that cannot be played, KeyError for unknown names.
         """
@@ -239,15 +247,9 @@ class World:
     def winner(self) -> int:
         """0 none, 1 Radiant, 2 Dire, 3 draw"""
 
-    def units(self, kind: str | None = None) -> list[Any]: ...
+    def team(self, team: int) -> dict: ...
 
-    def unit(self, index: int) -> dict[str, Any]: ...
-
-    def hero(self, index: int) -> dict[str, Any]: ...
-
-    def team(self, team: int) -> dict[str, Any]: ...
-
-    def pickups(self) -> list[Any]: ...
+    def pickups(self) -> list: ...
 
     def hash(self) -> int: ...
 
@@ -255,14 +257,22 @@ class World:
 
     def restore(self, arg: bytes, /) -> None: ...
 
-    def set_unit(self, index: int, **what: Any) -> None:
-        """
-        x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen
-        """
-
     def set_time(self, time: float) -> None:
         """
         Moves the clock; nothing that the time between would have brought happens.
+        """
+
+    def glyph(self, team: int) -> bool: ...
+
+    def projectiles(self) -> int: ...
+
+    def units(self, kind: str | None = None) -> list: ...
+
+    def unit(self, index: int) -> dict: ...
+
+    def set_unit(self, index: int, **what) -> None:
+        """
+        x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen
         """
 
     def order(self, unit: int, type: str, target: int = -1, x: float = 0.0, y: float = 0.0, slot: int = -1, tree: int = -1) -> None: ...
@@ -280,6 +290,18 @@ class World:
 
     def protected(self, building: int) -> bool: ...
 
+    def visible(self, team: int, unit: int) -> bool: ...
+
+    def modifiers(self, unit: int) -> list:
+        """What sits on the unit, passives included."""
+
+    def store_rune(self, unit: int, kind: int) -> bool:
+        """Whether a bottle of the hero took the rune."""
+
+    def rune(self, unit: int, kind: int) -> None: ...
+
+    def hero(self, index: int) -> dict: ...
+
     def give_gold(self, hero: int, gold: float, reliable: bool = False) -> None: ...
 
     def set_gold(self, hero: int, gold: float, reliable: float = 0.0) -> None: ...
@@ -296,28 +318,17 @@ class World:
 
     def buyback(self, hero: int) -> bool: ...
 
-    def glyph(self, team: int) -> bool: ...
-
     def shrine(self, hero: int) -> bool: ...
-
-    def visible(self, team: int, unit: int) -> bool: ...
 
     def teach(self, hero: int, ability: str, level: int) -> None:
         """
         Sets the rank of an ability, or takes (1) or drops (0) a talent, whatever the hero's level.
         """
 
-    def ability(self, hero: int, name: str) -> dict[str, Any]:
+    def ability(self, hero: int, name: str) -> dict:
         """State of an ability, or of an item it holds."""
 
     def set_autocast(self, hero: int, name: str, on: bool) -> None: ...
-
-    def modifiers(self, unit: int) -> list[Any]:
-        """What sits on the unit, passives included."""
-
-    def projectiles(self) -> int: ...
-
-    def rune(self, unit: int, kind: int) -> None: ...
 
 def items_not_bought(tables: Tables, heroes: Sequence[str]) -> list[str]:
     """Items of these heroes' builds that the scripted buyer skips."""

@@ -18,18 +18,21 @@ The fields are those of Berner et al. 2019, table 4. At the default slot counts 
 import functools
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from dota import registry
 from dota.config import GameConfig
 from dota.omission import WHOLE_BLOCKS, omitted_fields
 
 DATA = Path(__file__).parent / "data"
+PATCHES: tuple[str, ...] = get_args(GameConfig.model_fields["patch"].annotation)
 MAX_AVAILABLE = 30
 HISTORY = 16  # timesteps of hit points in a unit's row
 HERO_ABILITIES = 6
@@ -121,12 +124,17 @@ class UnitGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Action:
-    """A primary action of the vocabulary. ``ability`` names what it casts ('' for built-in ones)."""
+    """A primary action of the vocabulary, with its id for all time (``dota.registry``)."""
 
     id: int
     name: str
     target: TargetType
     mask: MaskClass
+
+    @property
+    def casts(self) -> str:
+        """The ability or item that it casts, '' for a built-in one."""
+        return "" if self.id < len(BUILT_IN) else self.name.partition("/")[0]
 
 
 BUILT_IN = (
@@ -142,8 +150,8 @@ BUILT_IN = (
 )
 NOOP, MOVE, ATTACK, FOLLOW, GLYPH, SHRINE, BUYBACK, PICKUP = range(1, 9)
 
-# Sizes of the categorical id spaces (embedding rows). Ids are indices of the core's tables plus one; the sizes leave
-# room so that a patch or hero that is added later does not move them.
+# Sizes of the categorical id spaces (embedding rows). Ids are those of dota.registry, 0 is none; the sizes leave room
+# for a patch or hero that is added later.
 ID_SPACES = {"unit": 256, "animation": 16, "modifier": 1024, "ability": 512, "item": 256, "pickup": 16,
              "build": 64, "area": 512, "action": 512, "target_slot": 0}
 
@@ -185,22 +193,54 @@ def _mask_of(ability: dict[str, Any], target: TargetType) -> MaskClass:
 
 
 @functools.cache
-def actions_of(patch: str) -> tuple[Action, ...]:
-    """The vocabulary of primary actions of a patch: built-in ones, heroes' abilities, items' actives, in file order."""
+def vocabulary() -> tuple[Action, ...]:
+    """All primary actions of all patches by id. Raises ValueError when there are more than the id space holds."""
+    actions = []
+    for i, entry in enumerate(registry.load().names["action"]):
+        name, target, mask = entry.split()
+        actions.append(Action(i, name, TargetType[target.upper()], MaskClass[mask.upper()]))
+    if len(actions) > ID_SPACES["action"]:
+        raise ValueError(f"there are {len(actions)} actions, the id space holds {ID_SPACES['action']}")
+    return tuple(actions)
+
+
+def _abilities_of(patch: str) -> list[tuple[str, TargetType, MaskClass]]:
+    """What a patch's heroes and items can do, in the order of its files."""
     folder = DATA / f"dota-{patch}"
     abilities = json.loads((folder / "abilities.json").read_text())["abilities"]
     heroes = json.loads((folder / "heroes.json").read_text())["heroes"]
     items = json.loads((folder / "items.json").read_text())["items"]
-    actions = [Action(i, name, target, mask) for i, (name, target, mask) in enumerate(BUILT_IN)]
     sources = [(n, a) for n, a in abilities.items() if a.get("owner") in heroes]
     sources += [(n, i) for n, i in items.items() if not i.get("excluded")]
-    for name, source in sources:
-        target = target_type_of(source)
-        if target is not None:
-            actions.append(Action(len(actions), name, target, _mask_of(source, target)))
-    if len(actions) > ID_SPACES["action"]:
-        raise ValueError(f"patch {patch} has {len(actions)} actions, the id space holds {ID_SPACES['action']}")
-    return tuple(actions)
+    aimed = [(name, target_type_of(source), source) for name, source in sources]
+    return [(name, target, _mask_of(source, target)) for name, target, source in aimed if target is not None]
+
+
+def action_entries(patch: str, known: Sequence[str]) -> list[str]:
+    """Entries of the space ``action`` for what games of a patch offer, built-in ones first.
+
+    ``known`` are the entries that there are: an ability that aims in another way than its entry there says gets one of
+    its own, with the way it aims behind a slash.
+    """
+    taken = {entry.split()[0]: entry for entry in known}
+    entries = []
+    for name, target, mask in [*BUILT_IN, *_abilities_of(patch)]:
+        aim = f"{target.name.lower()} {mask.name.lower()}"
+        names = (name, f"{name}/{target.name.lower()}", f"{name}/{aim.replace(' ', '-')}")
+        free = next(n for n in names if taken.get(n, f"{n} {aim}") == f"{n} {aim}")
+        entries.append(f"{free} {aim}")
+    return entries
+
+
+@functools.cache
+def actions_of(patch: str) -> tuple[Action, ...]:
+    """The primary actions that games of a patch offer: built-in ones, heroes' abilities, items' actives.
+
+    Raises ValueError when the registry lacks one.
+    """
+    everything = vocabulary()
+    known = registry.load()
+    return tuple(everything[i] for i in known.ids("action", action_entries(patch, known.names["action"])))
 
 
 def _rows(spec: list[tuple[str, int, Array]]) -> tuple[tuple[Field, ...], dict[str, int]]:
@@ -216,17 +256,16 @@ class Layout:
     """Shapes, fields and ids of one game's observations and actions.
 
     Attributes: ``heroes`` H per team; ``units`` U unit slots; ``shared``, ``private``, ``shared_ids``, ``private_ids``
-    array widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions``; ``omitted``
-    fields that are left out; ``hash`` 16 hex digits.
+    array widths S, P, SI, PI; ``blocks`` by name; ``groups`` of unit slots; ``actions`` by id, of all patches, so that
+    games of several share a layout; ``omitted`` fields that are left out; ``hash`` 16 hex digits.
     """
 
     def __init__(self, game: GameConfig) -> None:
         o = game.observation
         h = game.heroes_per_team
-        self.patch = game.patch
         self.heroes = h
         self.observation = o
-        self.actions = actions_of(game.patch)
+        self.actions = vocabulary()
         counts = [("allied_heroes", h), ("enemy_heroes", h),
                   ("allied_creeps", o.allied_creeps), ("enemy_creeps", o.allied_creeps),
                   ("neutral_creeps", o.neutral_creeps),
@@ -319,7 +358,7 @@ class Layout:
     def describe(self) -> dict[str, Any]:
         """All that fixes the layout, as JSON values: what ``hash`` is taken of."""
         return {
-            "patch": self.patch, "heroes": self.heroes, "mirror_dire": self.observation.mirror_dire,
+            "heroes": self.heroes, "mirror_dire": self.observation.mirror_dire,
             "groups": [list(g) for g in self.groups.values()],
             "blocks": [[b.name, b.instances, [list(f) for f in b.fields]] for b in self.blocks.values()],
             "actions": [[a.name, int(a.target), int(a.mask)] for a in self.actions],

@@ -5,9 +5,13 @@ import functools
 import json
 from typing import Any
 
-from dota import _core
+from dota import _core, registry
 from dota.config import GameConfig
-from dota.spaces import DATA, Layout
+from dota.spaces import DATA, Layout, actions_of, vocabulary
+
+INTERFACE = 2
+if getattr(_core, "INTERFACE", 1) != INTERFACE:
+    raise ImportError(f"the compiled core ({_core.__file__}) does not fit this code: run `make build`")
 
 _FILES = ("heroes", "abilities", "items", "units", "rules", "map")
 HERO_PREFIX = "npc_dota_hero_"
@@ -61,9 +65,31 @@ def core_layout(layout: Layout) -> dict[str, Any]:
     }
 
 
+@functools.cache
+def core_ids(patch: str) -> dict[str, Any]:
+    """What the tables of a patch are called to an agent: per space the ids in the order of the core's tables, and per
+    action the ability or item of this patch that it casts, '' where the patch has none.
+
+    Raises ValueError when the registry lacks a name of the patch.
+    """
+    known = registry.load()
+    names = registry.names_of(patch, known)
+    offered = {action.id: action.casts for action in actions_of(patch)}
+    return {**{space: known.ids(space, names[space]) for space in registry.SPACES if space != "action"},
+            "casts": [offered.get(action.id, "") for action in vocabulary()]}
+
+
+def core_variant(config: GameConfig) -> dict[str, Any]:
+    """A configuration as ``_core.VecGame`` takes it: tables, ids and settings. Raises ValueError as its parts do."""
+    return {"tables": load_tables(config.patch), "ids": core_ids(config.patch), "settings": core_settings(config),
+            "rules": config.model_dump_json(exclude={"observation", "hero_pool", "mirror_match"})}
+
+
 def core_settings(config: GameConfig) -> dict[str, Any]:
     """The game's settings as ``_core.VecGame`` takes them."""
     return {
+        "hero_pool": config.hero_pool, "mirror_match": config.mirror_match,
+        "scripted_actions": config.scripted_actions,
         "heroes_per_team": config.heroes_per_team, "mode_1v1_mid": config.mode == "1v1_mid",
         "kills_to_win": config.kills_to_win, "neutrals": config.neutrals, "roshan": config.roshan,
         "runes": config.runes, "courier_scripted": config.courier == "scripted", "buyback": config.buyback,

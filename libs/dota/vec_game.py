@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dota import _core
+from dota import _core, registry
 from dota.config import GameConfig
 from dota.replay import Replay
 from dota.spaces import ActionPart, Layout
-from dota.tables import HERO_PREFIX, core_layout, core_settings, hero_ids, load_tables
+from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_tables
 
 TEAMS = 2
 STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage")
@@ -45,7 +45,7 @@ class Controller(IntEnum):
 
 
 class VecGame:
-    """``games`` games of one configuration.
+    """``games`` games of one configuration, or of several that share a layout.
 
     Attributes (all written by ``reset`` and ``step``, G games, H heroes a team):
 
@@ -55,26 +55,35 @@ class VecGame:
     - ``stats`` float32 [G, 2, H, 9]: totals of the game, columns ``STATS``.
     - ``winner`` uint8 [G]: ``Winner``. A game that is over stays as it is until it is reset.
     - ``game_time`` float32 [G]: seconds since the horn, negative before it.
-    - ``lineups`` int16 [G, 2, H]: heroes, indices into ``heroes``.
+    - ``lineups`` int16 [G, 2, H]: heroes, indices into ``heroes``, the same in every patch.
     - ``controllers`` uint8 [G, 2]: ``Controller``, to be set by the caller.
+    - ``variants``: the configurations; a place is played in the first one until a reset names another.
 
     Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step starts the
     games anew that ended in the step before, instead of stepping them: their actions are ignored.
 
-    Raises ValueError for a hero that the patch does not have or whose abilities are not built.
+    ``others`` are further variants: a patch or a rule may differ from game to game, what is seen and done may not.
+
+    Raises ValueError for a hero that the patch does not have or whose abilities are not built, and for a variant of
+    another layout.
     """
 
     def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
-                 observations: bool = True) -> None:
-        hero_ids(config)
-        tables = load_tables(config.patch)
+                 observations: bool = True, others: Sequence[GameConfig] = ()) -> None:
         self.config = config
+        self.variants = (config, *others)
         self.layout = Layout(config)
-        self.heroes = [name.removeprefix(HERO_PREFIX) for name in tables.heroes]
+        for i, variant in enumerate(self.variants):
+            hero_ids(variant)
+            if (layout := Layout(variant)).hash != self.layout.hash:
+                raise ValueError(f"variant {i} has the layout {layout.hash}, the first one {self.layout.hash}: games "
+                                 "that are stepped together share the slots of game.observation, heroes_per_team and "
+                                 "mirror_dire")
+        self.heroes = [name.removeprefix(HERO_PREFIX) for name in registry.load().names["build"]]
         self.games = games
         self.auto_reset = auto_reset
-        self._core = _core.VecGame(tables, core_layout(self.layout), core_settings(config), config.hero_pool,
-                                   list(config.scripted_actions), config.mirror_match, games, seed % 2**64, threads)
+        self._core = _core.VecGame(core_layout(self.layout), [core_variant(variant) for variant in self.variants], games,
+                                   seed % 2**64, threads)
         h = self.layout.heroes
         self.obs: dict[str, npt.NDArray[Any]] = self.layout.allocate(games, TEAMS) if observations else {}
         self.signals = np.zeros((games, TEAMS, h, _core.SIGNAL_COUNT), np.float32)
@@ -104,31 +113,37 @@ class VecGame:
             raise ValueError(f"a lineup is {TEAMS} teams of {h} heroes, not {[len(team) for team in heroes]}")
         for t, team in enumerate(heroes):
             for i, hero in enumerate(team):
-                if hero not in self.heroes:
+                if HERO_PREFIX + hero not in load_tables(self.config.patch).heroes:
                     raise ValueError(f"lineup[{t}][{i}]: '{hero}' is not in patch {self.config.patch}")
         return np.array([[self.heroes.index(hero) for hero in team] for team in heroes], np.int16)
 
     def reset(self, indices: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None,
-              lineups: npt.NDArray[np.int16] | None = None) -> None:
+              lineups: npt.NDArray[np.int16] | None = None, variants: Sequence[int] | None = None) -> None:
         """Starts new games in the places ``indices`` (all by default) and writes their first observations.
 
-        ``lineups`` int16 [len(indices), 2, H] fixes the heroes; else they are drawn from the pool. Recordings of these
-        places end. Raises ValueError for a shape that does not fit, IndexError for a place that does not exist.
+        ``lineups`` int16 [len(indices), 2, H] fixes the heroes; else they are drawn from the pool. ``variants`` says
+        for each what it is played in, an index into the attribute; else a place keeps its own. Recordings of these
+        places end. Raises ValueError for a shape that does not fit, IndexError for a place or variant that does not
+        exist.
         """
         which = self._which(indices)
         if lineups is not None:
             _check("lineups", lineups, (len(which), TEAMS, self.layout.heroes), np.int16)
             lineups = np.ascontiguousarray(lineups)
-        self._core.reset(which, lineups)
+        self._core.reset(which, lineups, None if variants is None else [int(v) for v in variants])
         self._forget(which)
 
-    def reset_as(self, index: int, seed: int, lineup: npt.NDArray[np.int16] | None = None) -> None:
-        """Starts a game with a seed of its own; ``lineup`` int16 [2, H], drawn from the seed by default."""
+    def reset_as(self, index: int, seed: int, lineup: npt.NDArray[np.int16] | None = None, variant: int = 0) -> None:
+        """Starts a game with a seed and variant of its own; ``lineup`` int16 [2, H], drawn from the seed by default."""
         if lineup is not None:
             _check("lineup", lineup, (TEAMS, self.layout.heroes), np.int16)
             lineup = np.ascontiguousarray(lineup)
-        self._core.reset_as(index, seed % 2**64, lineup)
+        self._core.reset_as(index, variant, seed % 2**64, lineup)
         self._forget([index])
+
+    def variant(self, index: int) -> int:
+        """What a game is played in, an index into ``variants``."""
+        return int(self._core.variant(index))
 
     def _forget(self, which: list[int]) -> None:
         for i in which:
@@ -160,10 +175,11 @@ class VecGame:
     def record(self, index: int) -> Replay:
         """Starts the recording of a game that was just reset; what is returned grows with each step until the next
         reset. Raises ValueError when the game has already begun."""
-        begun = self.game_time[index] > self.config.start_seconds + 1e-3
+        config = self.variants[self.variant(index)]
+        begun = self.game_time[index] > config.start_seconds + 1e-3
         if begun:
             raise ValueError(f"game {index} has begun: a recording starts right after a reset")
-        replay = Replay(config=self.config, seed=self.seed(index), lineup=self.lineups[index].copy())
+        replay = Replay(config=config, seed=self.seed(index), lineup=self.lineups[index].copy())
         self._recordings[index] = replay
         return replay
 
@@ -176,7 +192,8 @@ class VecGame:
         return int(self._core.hash(index))
 
     def snapshot(self, index: int) -> bytes:
-        """The game as it is now; ``restore`` goes on from it. Valid for the same build and configuration only."""
+        """The game as it is now; ``restore`` goes on from it, in its variant. Valid for the same build and
+        configurations only."""
         return bytes(self._core.snapshot(index))
 
     def restore(self, index: int, snapshot: bytes) -> None:

@@ -99,16 +99,18 @@ def test_hash_tells_layouts_apart() -> None:
     base = GameConfig()
     same = Layout(GameConfig())
     assert Layout(base).hash == same.hash and re.fullmatch("[0-9a-f]{16}", same.hash)
-    for change in ({"observation": {"allied_creeps": 29}}, {"observation": {"mirror_dire": True}}, {"patch": "7.19"},
+    for change in ({"observation": {"allied_creeps": 29}}, {"observation": {"mirror_dire": True}},
                    {"heroes_per_team": 4}):
         assert Layout(GameConfig.model_validate(change)).hash != same.hash
+    # What is played may differ from game to game.
+    for change in ({"patch": "7.19"}, {"buyback": False}, {"commit_windups": True}):
+        assert Layout(GameConfig.model_validate(change)).hash == same.hash
 
 
 def test_actions_of_both_patches() -> None:
     for patch in ("7.21d", "7.19"):
         actions = actions_of(patch)
-        assert [a.id for a in actions] == list(range(len(actions)))
-        assert len({a.name for a in actions}) == len(actions)
+        assert len({a.id for a in actions}) == len({a.casts or a.name for a in actions}) == len(actions) > 140
     by_name = {a.name: a for a in actions_of("7.21d")}
     # Berner et al. 2019, table 5's examples.
     assert by_name["move"].target is TargetType.POINT

@@ -96,6 +96,9 @@ void bind_packing(nb::module_& m) {
 }  // namespace
 
 void bind_layout(nb::module_& m) {
+  const auto names = [](const auto& list) { return std::vector<std::string>(list.begin(), list.end()); };
+  m.attr("ANIMATIONS") = names(kAnimationNames);
+  m.attr("PICKUPS") = names(kPickupNames);
   nb::class_<Layout>(m, "Layout", "The observation layout as the core resolved it from dota.spaces.Layout.")
       .def(
           "__init__",

@@ -54,30 +54,53 @@ GameSettings game_settings(nb::handle described) {
   return s;
 }
 
+RegistryIds registry_ids(nb::handle described) {
+  const auto list = [&](const char* space) { return nb::cast<RegistryIds::List>(described[space]); };
+  return {list("unit"),      list("modifier"),  list("ability"), list("item"),
+          list("build"),     list("animation"), list("pickup"),  nb::cast<std::vector<std::string>>(described["casts"])};
+}
+
+std::shared_ptr<const GameSetup> game_setup(const LayoutTable& layout, nb::handle variant) {
+  const nb::object settings = variant["settings"];
+  auto setup = std::make_shared<GameSetup>(nb::cast<const PyTables&>(variant["tables"]).tables, game_settings(settings),
+                                           layout, registry_ids(variant["ids"]),
+                                           nb::cast<std::vector<std::string>>(settings["hero_pool"]),
+                                           nb::cast<bool>(settings["mirror_match"]));
+  setup->rules = nb::cast<std::string>(variant["rules"]);
+  for (const std::string& name : nb::cast<std::vector<std::string>>(settings["scripted_actions"])) {
+    if (name == "buyback")
+      setup->vocabulary.scripted_buyback = true;
+    else if (name == "glyph")
+      setup->vocabulary.scripted_glyph = true;
+    else if (name == "shrine")
+      setup->vocabulary.scripted_shrine = true;
+    else
+      throw std::runtime_error("scripted_actions: '" + name + "' is no action the script can keep");
+  }
+  return setup;
+}
+
+std::vector<std::shared_ptr<const GameSetup>> game_setups(nb::handle layout, const nb::list& variants) {
+  const LayoutTable table = layout_table(layout);
+  std::vector<std::shared_ptr<const GameSetup>> out;
+  for (const nb::handle variant : variants)
+    out.push_back(game_setup(table, variant));
+  if (out.empty()) throw std::runtime_error("games need at least one configuration");
+  return out;
+}
+
 struct PyVecGame {
   VecGame vec;
   std::vector<nb::object> kept;  // the arrays that `vec` writes into
 
-  PyVecGame(const PyTables& tables, nb::handle layout, nb::handle settings, const std::vector<std::string>& pool,
-            nb::handle scripted, bool mirror, int games, std::uint64_t seed, int threads)
-      : vec(make_setup(tables, layout, settings, pool, scripted, mirror), games, seed, threads) {}
+  PyVecGame(nb::handle layout, const nb::list& variants, int games, std::uint64_t seed, int threads)
+      : vec(game_setups(layout, variants), games, seed, threads) {}
 
-  static std::shared_ptr<const GameSetup> make_setup(const PyTables& tables, nb::handle layout,
-                                                     nb::handle settings, const std::vector<std::string>& pool,
-                                                     nb::handle scripted, bool mirror) {
-    auto setup =
-        std::make_shared<GameSetup>(tables.tables, game_settings(settings), layout_table(layout), pool, mirror);
-    for (const std::string& name : nb::cast<std::vector<std::string>>(scripted)) {
-      if (name == "buyback")
-        setup->vocabulary.scripted_buyback = true;
-      else if (name == "glyph")
-        setup->vocabulary.scripted_glyph = true;
-      else if (name == "shrine")
-        setup->vocabulary.scripted_shrine = true;
-      else
-        throw std::runtime_error("scripted_actions: '" + name + "' is no action the script can keep");
-    }
-    return setup;
+  int check_variant(int variant) const {
+    if (variant < 0 || variant >= vec.variants())
+      throw nb::index_error(
+          ("variant " + std::to_string(variant) + " of " + std::to_string(vec.variants())).c_str());
+    return variant;
   }
   int check(int i) const {
     if (i < 0 || i >= vec.size())
@@ -109,7 +132,7 @@ T* buffer(PyVecGame& self, const nb::dict& arrays, const char* name, std::size_t
 }
 
 void bind_buffers(PyVecGame& self, const nb::dict& arrays) {
-  const Layout& l = self.vec.setup().layout;
+  const Layout& l = self.vec.setup(0).layout;
   const auto team_steps = static_cast<std::size_t>(self.vec.size()) * kTeams;
   const auto heroes = team_steps * static_cast<std::size_t>(l.heroes);
   const auto width = [&](ObsArray a) { return static_cast<std::size_t>(l.width(a)); };
@@ -132,12 +155,17 @@ void bind_buffers(PyVecGame& self, const nb::dict& arrays) {
   self.vec.bind(b);
 }
 
-Lineup lineup_of(const std::int16_t* row, int heroes) {
+// The lineup of a row of heroes as lineups outside the core name them. Throws nb::value_error for one that cannot be
+// played.
+Lineup lineup_of(const GameSetup& setup, const std::int16_t* row) {
+  const int heroes = setup.settings.heroes_per_team;
   Lineup out;
   out.fill(-1);
   for (int t = 0; t < kTeams; ++t)
     for (int i = 0; i < heroes; ++i)
-      out[static_cast<std::size_t>(t * 5 + i)] = row[t * heroes + i];
+      out[static_cast<std::size_t>(t * 5 + i)] = setup.hero_inside(row[t * heroes + i]);
+  if (const std::string refused = check_lineup(*setup.tables, out); !refused.empty())
+    throw nb::value_error(refused.c_str());
   return out;
 }
 
@@ -157,54 +185,57 @@ void bind_vec(nb::module_& m) {
   nb::class_<PyVecGame>(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.")
       .def(
           "__init__",
-          [](PyVecGame* self, const PyTables& tables, nb::handle layout, nb::handle settings,
-             const std::vector<std::string>& pool, nb::handle scripted, bool mirror, int games, std::uint64_t seed,
+          [](PyVecGame* self, nb::handle layout, const nb::list& variants, int games, std::uint64_t seed,
              int threads) {
             if (games < 1 || threads < 1) throw nb::value_error("games and threads must be at least 1");
             try {
-              new (self) PyVecGame(tables, layout, settings, pool, scripted, mirror, games, seed, threads);
+              new (self) PyVecGame(layout, variants, games, seed, threads);
             } catch (const std::runtime_error& e) {
               throw nb::value_error(e.what());
             }
           },
-          nb::arg("tables"), nb::arg("layout"), nb::arg("settings"), nb::arg("hero_pool"), nb::arg("scripted"),
-          nb::arg("mirror_match"), nb::arg("games"), nb::arg("seed"), nb::arg("threads"))
+          nb::arg("layout"), nb::arg("variants"), nb::arg("games"), nb::arg("seed"), nb::arg("threads"))
       .def("bind", &bind_buffers, nb::arg("arrays"))
       .def(
           "reset",
-          [](PyVecGame& self, const std::vector<int>& which, std::optional<Array<const std::int16_t>> lineups) {
+          [](PyVecGame& self, const std::vector<int>& which, std::optional<Array<const std::int16_t>> lineups,
+             const std::optional<std::vector<int>>& variants) {
             self.check(which);
-            const int heroes = self.vec.setup().settings.heroes_per_team;
+            if (variants && variants->size() != which.size())
+              throw nb::value_error("reset: variants do not fit the games named");
+            std::vector<int> in;
+            for (std::size_t k = 0; k < which.size(); ++k)
+              in.push_back(variants ? self.check_variant((*variants)[k]) : self.vec.variant(which[k]));
             std::vector<Lineup> fixed;
             if (lineups) {
-              if (lineups->size() != which.size() * static_cast<std::size_t>(kTeams * heroes))
+              const auto row = static_cast<std::size_t>(kTeams * self.vec.setup(0).settings.heroes_per_team);
+              if (lineups->size() != which.size() * row)
                 throw nb::value_error("reset: lineups do not fit the games named");
               for (std::size_t k = 0; k < which.size(); ++k)
-                fixed.push_back(
-                    lineup_of(lineups->data() + k * static_cast<std::size_t>(kTeams * heroes), heroes));
-              for (const Lineup& l : fixed)
-                if (const std::string refused = check_lineup(*self.vec.setup().tables, l); !refused.empty())
-                  throw nb::value_error(refused.c_str());
+                fixed.push_back(lineup_of(self.vec.setup(in[k]), lineups->data() + k * row));
             }
             nb::gil_scoped_release release;
-            self.vec.reset(which, lineups ? fixed.data() : nullptr);
+            self.vec.reset(which, lineups ? fixed.data() : nullptr, in.data());
           },
-          nb::arg("which"), nb::arg("lineups").none())
+          nb::arg("which"), nb::arg("lineups").none(), nb::arg("variants").none())
       .def(
           "reset_as",
-          [](PyVecGame& self, int i, std::uint64_t seed, std::optional<Array<const std::int16_t>> lineup) {
+          [](PyVecGame& self, int i, int variant, std::uint64_t seed,
+             std::optional<Array<const std::int16_t>> lineup) {
             self.check(i);
-            const GameSetup& setup = self.vec.setup();
+            const GameSetup& setup = self.vec.setup(self.check_variant(variant));
             const int heroes = setup.settings.heroes_per_team;
             if (lineup && lineup->size() != static_cast<std::size_t>(kTeams * heroes))
               throw nb::value_error("reset: the lineup does not fit the game");
-            const Lineup l = lineup ? lineup_of(lineup->data(), heroes) : draw_lineup(setup, seed);
+            const Lineup l = lineup ? lineup_of(setup, lineup->data()) : draw_lineup(setup, seed);
             if (const std::string refused = check_lineup(*setup.tables, l); !refused.empty())
               throw nb::value_error(refused.c_str());
             nb::gil_scoped_release release;
-            self.vec.reset_as(i, seed, l);
+            self.vec.reset_as(i, variant, seed, l);
           },
-          nb::arg("game"), nb::arg("seed"), nb::arg("lineup").none())
+          nb::arg("game"), nb::arg("variant"), nb::arg("seed"), nb::arg("lineup").none())
+      .def(
+          "variant", [](PyVecGame& self, int i) { return self.vec.variant(self.check(i)); }, nb::arg("game"))
       .def(
           "step",
           [](PyVecGame& self, const std::vector<int>& which, Array<const std::int16_t> actions,
@@ -212,7 +243,7 @@ void bind_vec(nb::module_& m) {
             self.check(which);
             const auto rows = static_cast<std::size_t>(self.vec.size()) * kTeams;
             if (actions.size() !=
-                    rows * static_cast<std::size_t>(self.vec.setup().settings.heroes_per_team) * kActionParts ||
+                    rows * static_cast<std::size_t>(self.vec.setup(0).settings.heroes_per_team) * kActionParts ||
                 controllers.size() != rows)
               throw nb::value_error("step: actions or controllers do not fit the games");
             for (std::size_t i = 0; i < rows; ++i)
@@ -251,7 +282,7 @@ void bind_vec(nb::module_& m) {
                 return Handle{index, static_cast<std::uint16_t>(generation)};
               };
               if (r[1] < 0 || r[1] >= kFramesPerStep || r[6] < -4 || r[6] > 4 || r[7] < -4 || r[7] > 4 ||
-                  r[0] < 0 || r[0] >= static_cast<int>(self.vec.setup().vocabulary.defs.size()))
+                  r[0] < 0 || r[0] >= static_cast<int>(self.vec.setup(0).vocabulary.defs.size()))
                 throw nb::value_error("step_commands: a command is out of range");
               c.action = r[0];
               c.delay = static_cast<std::uint8_t>(r[1]);
@@ -274,8 +305,7 @@ void bind_vec(nb::module_& m) {
       .def(
           "restore",
           [](PyVecGame& self, int i, nb::bytes bytes) {
-            self.vec.game(self.check(i)).restore(static_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-            self.vec.write(i);
+            self.vec.restore(self.check(i), static_cast<const std::uint8_t*>(bytes.data()), bytes.size());
           },
           nb::arg("game"), nb::arg("bytes"))
       .def(
@@ -285,7 +315,8 @@ void bind_vec(nb::module_& m) {
       .def(
           "spectate",
           [](PyVecGame& self, int i) {
-            return spectator_frame(self.vec.game(self.check(i)).state(), *self.vec.setup().tables);
+            const Game& game = self.vec.game(self.check(i));
+            return spectator_frame(game.state(), *game.setup().tables);
           },
           nb::arg("game"))
       .def(

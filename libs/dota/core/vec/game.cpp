@@ -29,7 +29,7 @@ std::uint64_t mix_bytes(const void* data, std::size_t size, std::uint64_t h) {
   return h;
 }
 
-// Games of another patch, layout or kind give other numbers: their snapshots do not fit.
+// Games of another patch, layout, kind or other rules give other numbers: their snapshots do not fit.
 std::uint64_t kind_of(const GameSetup& s) {
   std::uint64_t h = mix_bytes(s.tables->version.data(), s.tables->version.size(), sizeof(GameState));
   const int numbers[] = {s.layout.units,
@@ -39,7 +39,8 @@ std::uint64_t kind_of(const GameSetup& s) {
                          static_cast<int>(s.vocabulary.defs.size()),
                          s.layout.table.mirror_dire ? 1 : 0,
                          s.settings.mode_1v1_mid ? 1 : 0};
-  return mix_bytes(numbers, sizeof numbers, h);
+  h = mix_bytes(numbers, sizeof numbers, h);
+  return mix_bytes(s.rules.data(), s.rules.size(), h);
 }
 
 }  // namespace
@@ -52,8 +53,14 @@ std::uint64_t splitmix(std::uint64_t x) {
 }
 
 GameSetup::GameSetup(std::shared_ptr<const Tables> t, const GameSettings& s, const LayoutTable& table,
-                     const std::vector<std::string>& hero_pool, bool mirror)
-    : tables(std::move(t)), settings(s), layout(table), vocabulary(table.actions, *tables), mirror_match(mirror) {
+                     const RegistryIds& i, const std::vector<std::string>& hero_pool, bool mirror)
+    : tables(std::move(t)),
+      settings(s),
+      layout(table),
+      ids(i),
+      vocabulary(table.actions, ids.casts, *tables),
+      mirror_match(mirror) {
+  ids.check(*tables);
   if (layout.heroes != settings.heroes_per_team)
     throw std::runtime_error("the layout has " + std::to_string(layout.heroes) + " heroes a team, the game has " +
                              std::to_string(settings.heroes_per_team));
@@ -72,7 +79,17 @@ GameSetup::GameSetup(std::shared_ptr<const Tables> t, const GameSettings& s, con
     throw std::runtime_error("hero_pool has " + std::to_string(pool.size()) + " heroes, a team needs " +
                              std::to_string(settings.heroes_per_team));
   settings.actions = &vocabulary;
-  constants = make_constants(*tables, settings, vocabulary);
+  constants = make_constants(*tables, settings, vocabulary, ids);
+}
+
+std::int16_t GameSetup::hero_outside(int hero) const {
+  return static_cast<std::int16_t>(RegistryIds::of(ids.build, hero) - 1);
+}
+
+int GameSetup::hero_inside(std::int16_t outside) const {
+  if (outside < 0) return -1;
+  const auto found = std::find(ids.build.begin(), ids.build.end(), static_cast<std::uint16_t>(outside + 1));
+  return static_cast<int>(found - ids.build.begin());
 }
 
 Lineup draw_lineup(const GameSetup& setup, std::uint64_t seed) {
@@ -93,9 +110,10 @@ Lineup draw_lineup(const GameSetup& setup, std::uint64_t seed) {
   return out;
 }
 
-Game::Game(const GameSetup& setup) : setup_(setup), state_(std::make_unique<GameState>()) {}
+Game::Game(const GameSetup& setup) : setup_(&setup), state_(std::make_unique<GameState>()) {}
 
-void Game::reset(std::uint64_t seed, const Lineup& lineup) {
+void Game::reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineup) {
+  setup_ = &setup;
   GameState& s = *state_;
   s.seed = seed;
   s.lineup = lineup;
@@ -103,7 +121,7 @@ void Game::reset(std::uint64_t seed, const Lineup& lineup) {
   start_game(c, seed, lineup);
   for (int team = 0; team < kTeams; ++team) {
     const auto t = static_cast<std::size_t>(team);
-    reset_view(s.views[t], setup_.constants, team, setup_.layout.table.mirror_dire && team == kDire);
+    reset_view(s.views[t], setup_->constants, team, setup_->layout.table.mirror_dire && team == kDire);
     s.memory[t] = {};
     s.bot_rng[t].state = splitmix(seed + 0x626F74ull + static_cast<std::uint64_t>(team));
   }
@@ -114,31 +132,31 @@ void Game::observe() {
   GameState& s = *state_;
   Context c = context();
   for (std::size_t t = 0; t < kTeams; ++t) {
-    fill_view(c, setup_.layout, s.views[t]);
-    assign_slots(setup_.layout, s.views[t], s.slots[t]);
-    find_choices(s.views[t], s.slots[t], setup_.settings.commit_windups, s.choices[t]);
+    fill_view(c, setup_->layout, s.views[t]);
+    assign_slots(setup_->layout, s.views[t], s.slots[t]);
+    find_choices(s.views[t], s.slots[t], setup_->settings.commit_windups, s.choices[t]);
   }
 }
 
 void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
                 std::array<Command, kMaxHeroes>* chosen) {
   GameState& s = *state_;
-  const int n = setup_.settings.heroes_per_team;
+  const int n = setup_->settings.heroes_per_team;
   std::array<Command, kMaxHeroes> commands{};
   for (std::size_t t = 0; t < kTeams; ++t) {
     if (controllers[t] == BotKind::Policy) {
       for (int i = 0; i < n; ++i) {
         int slot = -1;
         commands[t * 5 + static_cast<std::size_t>(i)] = decode_action(
-            actions + (static_cast<int>(t) * n + i) * kActionParts, setup_.vocabulary,
+            actions + (static_cast<int>(t) * n + i) * kActionParts, setup_->vocabulary,
             s.choices[t].available[static_cast<std::size_t>(i)], s.slots[t], s.views[t].mirrored, &slot);
       }
       continue;
     }
     std::array<Command, 5> out{};
     Choices free;
-    if (setup_.settings.commit_windups) find_choices(s.views[t], s.slots[t], false, free);
-    const Choices& choices = setup_.settings.commit_windups ? free : s.choices[t];
+    if (setup_->settings.commit_windups) find_choices(s.views[t], s.slots[t], false, free);
+    const Choices& choices = setup_->settings.commit_windups ? free : s.choices[t];
     bot_command(controllers[t], s.views[t], s.slots[t], choices, s.memory[t], s.bot_rng[t], out);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       commands[t * 5 + i] = out[i];
@@ -175,7 +193,7 @@ void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out) const 
 }
 
 void Game::take_signals(int team, float* out) {
-  for (int i = 0; i < setup_.settings.heroes_per_team; ++i) {
+  for (int i = 0; i < setup_->settings.heroes_per_team; ++i) {
     HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
     std::copy(h.signals.begin(), h.signals.end(), out + i * kSignals);
     h.signals.fill(0);
@@ -183,8 +201,8 @@ void Game::take_signals(int team, float* out) {
 }
 
 void Game::stats(int team, float* out) const {
-  const Context c{state_->world, *setup_.tables, setup_.settings};
-  for (int i = 0; i < setup_.settings.heroes_per_team; ++i) {
+  const Context c{state_->world, *setup_->tables, setup_->settings};
+  for (int i = 0; i < setup_->settings.heroes_per_team; ++i) {
     const HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
     const float row[kStatCount] = {static_cast<float>(h.last_hits),
                                    static_cast<float>(h.denies),
@@ -211,20 +229,22 @@ std::vector<std::uint8_t> Game::snapshot() const {
   }
   SnapshotHead head{};
   std::memcpy(head.magic, kMagic, sizeof kMagic);
-  head.kind = kind_of(setup_);
+  head.kind = kind_of(*setup_);
   head.size = sizeof(GameState);
   head.checksum = mix_bytes(payload, sizeof(GameState), head.kind);
   std::memcpy(out.data(), &head, sizeof head);
   return out;
 }
 
-void Game::restore(const std::uint8_t* bytes, std::size_t size) {
+void Game::restore(const std::uint8_t* bytes, std::size_t size, const std::vector<const GameSetup*>& setups) {
   SnapshotHead head{};
   if (size < sizeof head) throw std::invalid_argument("snapshot: too short to be one");
   std::memcpy(&head, bytes, sizeof head);
   if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0)
     throw std::invalid_argument("snapshot: these bytes are no snapshot of a game");
-  if (head.kind != kind_of(setup_) || head.size != sizeof(GameState))
+  const auto setup =
+      std::find_if(setups.begin(), setups.end(), [&](const GameSetup* s) { return head.kind == kind_of(*s); });
+  if (setup == setups.end() || head.size != sizeof(GameState))
     throw std::invalid_argument("snapshot: taken of another patch, layout, kind of game or build");
   if (size != sizeof head + sizeof(GameState))
     throw std::invalid_argument("snapshot: " + std::to_string(size) + " bytes, " +
@@ -232,8 +252,9 @@ void Game::restore(const std::uint8_t* bytes, std::size_t size) {
   if (mix_bytes(bytes + sizeof head, sizeof(GameState), head.kind) != head.checksum)
     throw std::invalid_argument("snapshot: checksum does not match, the bytes are damaged");
   std::memcpy(static_cast<void*>(state_.get()), bytes + sizeof head, sizeof(GameState));
+  setup_ = *setup;
   for (TeamView& v : state_->views)
-    v.constants = setup_.constants;
+    v.constants = setup_->constants;
 }
 
 }  // namespace dota

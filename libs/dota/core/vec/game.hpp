@@ -16,19 +16,24 @@
 
 namespace dota {
 
-// What all games of a kind share: constants, settings, layout.
+// What all games of a kind share: constants, settings, layout. Games of one layout may differ in all the rest.
 struct GameSetup {
   std::shared_ptr<const Tables> tables;
   GameSettings settings;
   Layout layout;
+  RegistryIds ids;
   ActionVocabulary vocabulary;
   ViewConstants constants;
   std::vector<int> pool;  // Tables::heroes that lineups are drawn from
   bool mirror_match = false;
+  std::string rules;  // text that differs between setups whose games would go on differently
 
-  // Throws std::runtime_error when the layout, the pool or the settings do not fit the tables.
+  // Throws std::runtime_error when the layout, the ids, the pool or the settings do not fit the tables.
   GameSetup(std::shared_ptr<const Tables> tables, const GameSettings& settings, const LayoutTable& layout,
-            const std::vector<std::string>& hero_pool, bool mirror_match);
+            const RegistryIds& ids, const std::vector<std::string>& hero_pool, bool mirror_match);
+  // A hero as lineups outside the core name it: its id of the space `build` less one, equal in all patches; -1: none.
+  std::int16_t hero_outside(int hero) const;
+  int hero_inside(std::int16_t outside) const;  // Tables::heroes; as many as there are when the patch lacks it
   GameSetup(const GameSetup&) = delete;  // constants point into it
   GameSetup& operator=(const GameSetup&) = delete;
 };
@@ -56,9 +61,10 @@ constexpr int kStatCount = 9;  // last hits, denies, kills, deaths, assists, net
 
 class Game {
  public:
+  // Plays under the setup given until a reset takes another; all of them outlive the game.
   explicit Game(const GameSetup& setup);
 
-  void reset(std::uint64_t seed, const Lineup& lineup);
+  void reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineup);
   // One timestep. `actions` int16 [2, H, 6]; controllers[t] != Policy lets a bot play the team instead. A game
   // that is over stays as it is. `chosen` (may be null) receives the commands of both teams, for a recording.
   void step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
@@ -71,19 +77,20 @@ class Game {
   void stats(int team, float* out) const;  // float32 [H, kStatCount]
 
   std::vector<std::uint8_t> snapshot() const;
-  // Throws std::invalid_argument when the bytes are no snapshot of this build and kind of game; nothing changes
-  // then.
-  void restore(const std::uint8_t* bytes, std::size_t size);
+  // Goes on under the setup that the snapshot was taken under, one of `setups`. Throws std::invalid_argument when the
+  // bytes are no snapshot of this build and of one of these kinds of game; nothing changes then.
+  void restore(const std::uint8_t* bytes, std::size_t size, const std::vector<const GameSetup*>& setups);
   std::uint64_t hash() const { return hash_world(state_->world); }
 
+  const GameSetup& setup() const { return *setup_; }
   const GameState& state() const { return *state_; }
   World& world() { return state_->world; }
-  Context context() { return {state_->world, *setup_.tables, setup_.settings}; }
+  Context context() { return {state_->world, *setup_->tables, setup_->settings}; }
   // Brings views, slots and choices up to the world; for tests that change it.
   void observe();
 
  private:
-  const GameSetup& setup_;
+  const GameSetup* setup_;
   std::unique_ptr<GameState> state_;
 };
 

@@ -4,37 +4,53 @@
 
 namespace dota {
 
-VecGame::VecGame(std::shared_ptr<const GameSetup> setup, int games, std::uint64_t seed, int threads)
-    : setup_(std::move(setup)),
+VecGame::VecGame(std::vector<std::shared_ptr<const GameSetup>> setups, int games, std::uint64_t seed, int threads)
+    : setups_(std::move(setups)),
       seed_(seed),
       episode_(static_cast<std::size_t>(games), 0),
       chosen_(static_cast<std::size_t>(games)),
       pool_(std::max(threads, 1)) {
   for (int i = 0; i < games; ++i)
-    games_.push_back(std::make_unique<Game>(*setup_));
+    games_.push_back(std::make_unique<Game>(*setups_.front()));
   for (int i = 0; i < pool_.threads(); ++i)
-    encoders_.emplace_back(setup_->layout);
+    encoders_.emplace_back(setups_.front()->layout);
 }
 
-void VecGame::reset(const std::vector<int>& which, const Lineup* lineups) {
+int VecGame::variant(int i) const {
+  const GameSetup* const setup = &games_[static_cast<std::size_t>(i)]->setup();
+  const auto at = std::find_if(setups_.begin(), setups_.end(), [&](const auto& s) { return s.get() == setup; });
+  return static_cast<int>(at - setups_.begin());
+}
+
+void VecGame::reset(const std::vector<int>& which, const Lineup* lineups, const int* variants) {
   const std::lock_guard lock(busy_);
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
     const auto i = static_cast<std::size_t>(which[static_cast<std::size_t>(k)]);
+    const GameSetup& setup = variants ? this->setup(variants[k]) : games_[i]->setup();
     const std::uint64_t seed = splitmix(splitmix(seed_ + static_cast<std::uint64_t>(i)) + episode_[i]++);
-    games_[i]->reset(seed, lineups ? lineups[k] : draw_lineup(*setup_, seed));
+    games_[i]->reset(setup, seed, lineups ? lineups[k] : draw_lineup(setup, seed));
     write(static_cast<int>(i), thread, false);
   });
 }
 
-void VecGame::reset_as(int i, std::uint64_t seed, const Lineup& lineup) {
+void VecGame::reset_as(int i, int variant, std::uint64_t seed, const Lineup& lineup) {
   const std::lock_guard lock(busy_);
-  games_[static_cast<std::size_t>(i)]->reset(seed, lineup);
+  games_[static_cast<std::size_t>(i)]->reset(setup(variant), seed, lineup);
   write(i, 0, false);
+}
+
+void VecGame::restore(int i, const std::uint8_t* bytes, std::size_t size) {
+  const std::lock_guard lock(busy_);
+  std::vector<const GameSetup*> known;
+  for (const auto& setup : setups_)
+    known.push_back(setup.get());
+  games_[static_cast<std::size_t>(i)]->restore(bytes, size, known);
+  write(i, 0, true);
 }
 
 void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers) {
   const std::lock_guard lock(busy_);
-  const int row = kTeams * setup_->settings.heroes_per_team * kActionParts;
+  const int row = kTeams * setups_.front()->settings.heroes_per_team * kActionParts;
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
     const int i = which[static_cast<std::size_t>(k)];
     const std::array<BotKind, kTeams> who = {static_cast<BotKind>(controllers[i * kTeams]),
@@ -57,7 +73,7 @@ void VecGame::write(int i) {
 
 void VecGame::write(int game, int thread, bool keep_signals) {
   Game& g = *games_[static_cast<std::size_t>(game)];
-  const Layout& l = setup_->layout;
+  const Layout& l = g.setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes);
   for (int team = 0; team < kTeams; ++team) {
     const auto at = static_cast<std::size_t>(game * kTeams + team);
@@ -73,7 +89,7 @@ void VecGame::write(int game, int thread, bool keep_signals) {
     g.stats(team, buffers_.stats + at * heroes * kStatCount);
     for (std::size_t h = 0; h < heroes; ++h)
       buffers_.lineups[at * heroes + h] =
-          static_cast<std::int16_t>(g.state().lineup[static_cast<std::size_t>(team) * 5 + h]);
+          g.setup().hero_outside(g.state().lineup[static_cast<std::size_t>(team) * 5 + h]);
   }
   buffers_.game_time[game] = g.state().world.time;
   buffers_.winner[game] = static_cast<std::uint8_t>(g.state().world.winner);

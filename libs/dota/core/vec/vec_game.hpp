@@ -25,18 +25,23 @@ struct VecBuffers {
 
 class VecGame {
  public:
-  VecGame(std::shared_ptr<const GameSetup> setup, int games, std::uint64_t seed, int threads);
+  // `setups`, at least one, share a layout: the variants that a game may be played in. All begin in the first.
+  VecGame(std::vector<std::shared_ptr<const GameSetup>> setups, int games, std::uint64_t seed, int threads);
 
   int size() const { return static_cast<int>(games_.size()); }
-  const GameSetup& setup() const { return *setup_; }
+  int variants() const { return static_cast<int>(setups_.size()); }
+  const GameSetup& setup(int variant) const { return *setups_[static_cast<std::size_t>(variant)]; }
+  int variant(int i) const;  // that game i is played in
   Game& game(int i) { return *games_[static_cast<std::size_t>(i)]; }
   void bind(const VecBuffers& buffers) { buffers_ = buffers; }
 
-  // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count. `lineups` may
-  // be null (drawn) or hold one lineup per entry of `which`.
-  void reset(const std::vector<int>& which, const Lineup* lineups);
-  // Starts game i with a seed and lineup of its own.
-  void reset_as(int i, std::uint64_t seed, const Lineup& lineup);
+  // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count and in any variant.
+  // `lineups` may be null (drawn) or hold one lineup per entry of `which`; `variants` likewise (null: as they were).
+  void reset(const std::vector<int>& which, const Lineup* lineups, const int* variants);
+  // Starts game i with a seed, variant and lineup of its own.
+  void reset_as(int i, int variant, std::uint64_t seed, const Lineup& lineup);
+  // As Game::restore, among all variants.
+  void restore(int i, const std::uint8_t* bytes, std::size_t size);
   // `actions` int16 [G, 2, H, 6] and `controllers` uint8 [G, 2]: all games', of which `which` are stepped.
   void step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers);
   // Steps one game by commands that are already resolved.
@@ -48,7 +53,7 @@ class VecGame {
  private:
   void write(int game, int thread, bool keep_signals);
 
-  std::shared_ptr<const GameSetup> setup_;
+  std::vector<std::shared_ptr<const GameSetup>> setups_;
   std::uint64_t seed_;
   std::vector<std::unique_ptr<Game>> games_;
   std::vector<std::uint32_t> episode_;

@@ -24,8 +24,12 @@ bool only_hostile(const Program& program) {
 
 }  // namespace
 
-ActionVocabulary::ActionVocabulary(const std::vector<LayoutTable::Action>& actions, const Tables& tables)
+ActionVocabulary::ActionVocabulary(const std::vector<LayoutTable::Action>& actions,
+                                   const std::vector<std::string>& casts, const Tables& tables)
     : of_ability(tables.abilities.size(), 0) {
+  if (casts.size() != actions.size())
+    throw std::runtime_error("the vocabulary has " + std::to_string(actions.size()) + " actions, what is cast is " +
+                             "told of " + std::to_string(casts.size()));
   static constexpr const char* kNames[kBuiltIns] = {"none",  "noop",   "move",    "attack", "follow",
                                                     "glyph", "shrine", "buyback", "pickup"};
   for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -43,13 +47,19 @@ ActionVocabulary::ActionVocabulary(const std::vector<LayoutTable::Action>& actio
       defs.push_back(def);
       continue;
     }
-    const auto item = tables.item_index.find(def.name);
+    const std::string& cast = casts[i];
+    if (cast.empty()) {  // of another patch
+      defs.push_back(def);
+      continue;
+    }
+    const auto item = tables.item_index.find(cast);
     if (item != tables.item_index.end())
       def.ability = tables.items[static_cast<std::size_t>(item->second)].ability;
-    const auto ability = tables.ability_index.find(def.name);
+    const auto ability = tables.ability_index.find(cast);
     if (def.ability < 0 && ability != tables.ability_index.end()) def.ability = ability->second;
     if (def.ability < 0)
-      throw std::runtime_error("action '" + def.name + "' is no ability or item of the game data");
+      throw std::runtime_error("action '" + def.name + "' casts '" + cast +
+                               "', which is no ability or item of the game data");
     const AbilityDef& a = tables.abilities[static_cast<std::size_t>(def.ability)];
     def.tree = a.target_tree && def.target == TargetType::None;
     def.hostile = def.target == TargetType::None && only_hostile(a.program);

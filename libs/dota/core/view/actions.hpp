@@ -41,19 +41,21 @@ struct ActionDef {
   std::string name;
   TargetType target = TargetType::None;
   MaskClass mask = MaskClass::Attack;
-  int ability = -1;      // Tables::abilities, items' actives included; -1: built in
+  int ability = -1;      // Tables::abilities, items' actives included; -1: built in, or not of this patch
   bool hostile = false;  // acts on enemies around the caster only: pointless while none is near
   bool tree = false;     // takes the nearest tree
 };
 
-// The vocabulary of a patch, in the order of dota.spaces.actions_of.
+// The vocabulary of all patches, in the order of dota.spaces.vocabulary; what a patch lacks is never offered in it.
 struct ActionVocabulary {
   std::vector<ActionDef> defs;
   std::vector<std::int16_t> of_ability;  // per Tables::abilities: its action, 0 when it is none
   bool scripted_buyback = false, scripted_glyph = false, scripted_shrine = false;  // not offered to the policy
 
-  // Throws std::runtime_error when a name is neither built in nor an ability or item of the tables.
-  ActionVocabulary(const std::vector<LayoutTable::Action>& actions, const Tables& tables);
+  // `casts`, per action: the ability or item of the tables that it casts, '' for built-in ones and those of other
+  // patches. Throws std::runtime_error when the tables have no such name.
+  ActionVocabulary(const std::vector<LayoutTable::Action>& actions, const std::vector<std::string>& casts,
+                   const Tables& tables);
   int find(const std::string& name) const;  // -1: not in it
 };
 

@@ -183,7 +183,8 @@ void apply_command(Context& c, HeroState& h, const Command& cmd) {
       order_pickup(c, *u);
       return;
     default:
-      order_cast(c, h, *u, defs[static_cast<std::size_t>(cmd.action)], cmd);
+      if (defs[static_cast<std::size_t>(cmd.action)].ability >= 0)
+        order_cast(c, h, *u, defs[static_cast<std::size_t>(cmd.action)], cmd);
   }
 }
 

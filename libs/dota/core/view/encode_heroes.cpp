@@ -36,6 +36,7 @@ void Encoder::encode_heroes(const TeamView& v) {
 
 void Encoder::encode_allies(const TeamView& v) {
   const auto& k = layout_.ally;
+  const RegistryIds& ids = *v.constants.ids;
   const int cells = layout_.table.passability * layout_.table.passability;
   for (int h = 0; h < layout_.heroes; ++h) {
     const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
@@ -53,8 +54,8 @@ void Encoder::encode_allies(const TeamView& v) {
     // Turned, the top lane is the world's bottom lane.
     for (int lane = 0; lane < 3; ++lane)
       f(k.lanes, h, v.mirrored ? 2 - lane : lane) = (s.lanes_allowed >> lane) & 1 ? 1.0f : 0.0f;
-    id(k.build, h) = static_cast<std::uint16_t>(s.build_id + 1);
-    id(k.next_item, h) = static_cast<std::uint16_t>(s.next_item + 1);
+    id(k.build, h) = ids.of(ids.build, s.build_id);
+    id(k.next_item, h) = ids.of(ids.item, s.next_item);
     if (s.unit < 0) continue;
     const auto& grid = v.passable[static_cast<std::size_t>(h)];
     for (int i = 0; i < cells; ++i)
@@ -64,6 +65,7 @@ void Encoder::encode_allies(const TeamView& v) {
 
 void Encoder::encode_abilities(const TeamView& v) {
   const auto& k = layout_.ability;
+  const RegistryIds& ids = *v.constants.ids;
   for (int h = 0; h < 2 * layout_.heroes; ++h) {
     const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
     if (!s.present) continue;
@@ -76,13 +78,14 @@ void Encoder::encode_abilities(const TeamView& v) {
       f(k.castable, row) = a.castable ? 1.0f : 0.0f;
       for (int l = 0; l < 4; ++l)
         f(k.levels, row, l) = a.level > l ? 1.0f : 0.0f;
-      id(k.ability, row) = static_cast<std::uint16_t>(a.id + 1);
+      id(k.ability, row) = ids.of(ids.ability, a.id);
     }
   }
 }
 
 void Encoder::encode_items(const TeamView& v) {
   const auto& k = layout_.item;
+  const RegistryIds& ids = *v.constants.ids;
   for (int h = 0; h < 2 * layout_.heroes; ++h) {
     const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
     if (!s.present) continue;
@@ -100,7 +103,7 @@ void Encoder::encode_items(const TeamView& v) {
       const bool is_treads = t.id == v.constants.treads;
       f(k.toggled, row) = !is_treads && t.toggle ? 1.0f : 0.0f;
       f(k.treads, row, is_treads && t.toggle >= 0 && t.toggle < 3 ? t.toggle : 3) = 1.0f;
-      id(k.item, row) = static_cast<std::uint16_t>(t.id + 1);
+      id(k.item, row) = ids.of(ids.item, t.id);
     }
   }
 }

@@ -69,7 +69,7 @@ void Encoder::encode_nearby(const TeamView& v) {
         for (int e = 0; e < 2; ++e) {
           std::uint16_t& effect = pid(h, k.area_effect, i, e);
           if (effect != 0) continue;
-          effect = static_cast<std::uint16_t>(s.ability + 1);
+          effect = v.constants.ids->of(v.constants.ids->ability, s.ability);
           p(h, k.area, i, e) = s.side == Side::Own ? 1.0f : -1.0f;
           break;
         }

@@ -8,6 +8,7 @@ namespace dota {
 
 void Encoder::encode_units(const TeamView& v, const SlotTable& slots) {
   const auto& k = layout_.unit;
+  const RegistryIds& ids = *v.constants.ids;
   for (int i = 0; i < layout_.units; ++i) {
     const int index = slots.unit[static_cast<std::size_t>(i)];
     if (index < 0) continue;
@@ -35,8 +36,8 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots) {
     f(k.tower_eta, i) = s.tower_eta * scale::kSeconds;
     f(k.melee_creeps_attacking, i) = static_cast<float>(s.melee_creeps_attacking) * scale::kCount;
     f(k.shrine_cooldown, i) = s.shrine_cooldown * scale::kMinutes;
-    id(k.unit, i) = static_cast<std::uint16_t>(s.type + 1);
-    id(k.animation, i) = static_cast<std::uint16_t>(static_cast<int>(s.act) + 1);
+    id(k.unit, i) = ids.of(ids.unit, s.type);
+    id(k.animation, i) = ids.of(ids.animation, static_cast<int>(s.act));
   }
 }
 
@@ -83,6 +84,7 @@ void Encoder::encode_vectors(const TeamView& v, const SlotTable& slots) {
 }
 
 void Encoder::encode_modifiers(const TeamView& v, const SlotTable& slots) {
+  const RegistryIds& ids = *v.constants.ids;
   const int per_hero = layout_.table.hero_modifiers, per_unit = layout_.table.unit_modifiers;
   for (int h = 0; h < 2 * layout_.heroes; ++h) {
     const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
@@ -92,7 +94,7 @@ void Encoder::encode_modifiers(const TeamView& v, const SlotTable& slots) {
       const int row = h * per_hero + i;
       f(layout_.hero_modifier.remaining, row) = m.remaining * scale::kMinutes;
       f(layout_.hero_modifier.stacks, row) = static_cast<float>(m.stacks) * scale::kCharges;
-      id(layout_.hero_modifier.modifier, row) = static_cast<std::uint16_t>(m.name + 1);
+      id(layout_.hero_modifier.modifier, row) = ids.of(ids.modifier, m.name);
     }
   }
   // Heroes hold the first slots; the rows of other units' modifiers begin behind them.
@@ -106,7 +108,7 @@ void Encoder::encode_modifiers(const TeamView& v, const SlotTable& slots) {
       const int row = (u - first) * per_unit + i;
       f(layout_.unit_modifier.remaining, row) = m.remaining * scale::kMinutes;
       f(layout_.unit_modifier.stacks, row) = static_cast<float>(m.stacks) * scale::kCharges;
-      id(layout_.unit_modifier.modifier, row) = static_cast<std::uint16_t>(m.name + 1);
+      id(layout_.unit_modifier.modifier, row) = ids.of(ids.modifier, m.name);
     }
   }
 }

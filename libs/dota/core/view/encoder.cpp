@@ -99,7 +99,7 @@ void Encoder::encode_pickups(const TeamView& v) {
     f(k.location, i, 1) = s.pos.y * turn_ * scale::kPosition;
     for (int h = 0; h < 2 * layout_.heroes; ++h)
       if (const SeenUnit* body = v.body(h)) f(k.distance, i, h) = distance(body->pos, s.pos) * scale::kPosition;
-    id(k.pickup, i) = static_cast<std::uint16_t>(s.kind + 1);
+    id(k.pickup, i) = v.constants.ids->of(v.constants.ids->pickup, s.kind);
   }
 }
 

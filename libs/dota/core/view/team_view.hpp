@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "view/actions.hpp"
+#include "view/ids.hpp"
 #include "view/layout.hpp"
 #include "world/systems.hpp"
 #include "world/world.hpp"
@@ -17,13 +18,15 @@ struct ViewConstants {
   const Tables* tables = nullptr;
   const GameSettings* settings = nullptr;
   const ActionVocabulary* actions = nullptr;
+  const RegistryIds* ids = nullptr;
   // Slot of each building of the map among its team's buildings, most important first: towers of the lanes played,
   // base towers, fort, barracks, shrines, fountain, then the lanes not played and the fillers. [1] is for readers
   // that see the map turned, whose top lane is the world's bottom lane.
   std::array<std::array<std::int8_t, 64>, 2> building_slot{};
   int treads = -1;  // Tables::items of Power Treads, whose state is shown apart
 };
-ViewConstants make_constants(const Tables& tables, const GameSettings& settings, const ActionVocabulary& actions);
+ViewConstants make_constants(const Tables& tables, const GameSettings& settings, const ActionVocabulary& actions,
+                             const RegistryIds& ids);
 
 enum class Side : std::uint8_t { Own, Enemy, Neutral };
 

@@ -1,0 +1,92 @@
+"""Games of several configurations in one vector: each plays its own, and the first one as if it were alone."""
+
+import numpy as np
+import pytest
+
+from dota.config import GameConfig
+from dota.vec_game import Controller, VecGame
+from tests.dota.watching import duel
+
+
+def played(vec: VecGame, steps: int = 120) -> list[int]:
+    vec.controllers[:] = Controller.RANDOM
+    for _ in range(steps):
+        vec.step()
+    return [vec.hash(i) for i in range(vec.games)]
+
+
+def test_each_place_plays_its_variant_as_if_alone() -> None:
+    one, other = duel(), duel(patch="7.19", start_seconds=-20.0)
+    alone = [played(VecGame(config, 4, seed=5)) for config in (one, other)]
+    assert not set(alone[0]) & set(alone[1])
+    for threads in (1, 3):
+        mixed = VecGame(one, 4, seed=5, threads=threads, others=[other])
+        assert [mixed.variant(i) for i in range(4)] == [0] * 4
+        assert played(mixed) == alone[0]
+        mixed = VecGame(one, 4, seed=5, threads=threads, others=[other])
+        # A place counts its episodes in any variant: this reset begins its second one, there and alone.
+        mixed.reset(variants=[0, 1, 0, 1])
+        again = [VecGame(config, 4, seed=5) for config in (one, other)]
+        for vec in again:
+            vec.reset()
+        first, second = (played(vec) for vec in again)
+        assert played(mixed) == [first[0], second[1], first[2], second[3]]
+
+
+def test_a_place_keeps_its_variant_until_a_reset_names_another() -> None:
+    vec = VecGame(duel(), 3, seed=1, others=[duel(start_seconds=-30.0), duel(start_seconds=-40.0)])
+    vec.reset(variants=[2, 0, 1])
+    np.testing.assert_allclose(vec.game_time, [-40.0, duel().start_seconds, -30.0], atol=0.01)
+    vec.reset([0, 1])
+    assert [vec.variant(i) for i in range(3)] == [2, 0, 1]
+    vec.reset_as(0, 7)
+    assert vec.variant(0) == 0
+    vec.reset_as(0, 7, variant=1)
+    assert vec.variant(0) == 1 and vec.game_time[0] == pytest.approx(-30.0)
+
+
+def test_a_recording_and_a_snapshot_know_their_variant(tmp_path) -> None:
+    one, other = duel(), duel(patch="7.19")
+    vec = VecGame(one, 2, seed=4, others=[other])
+    vec.reset(variants=[0, 1])
+    tape = vec.record(1)
+    hashes = played(vec)
+    assert tape.config.patch == "7.19"
+    tape.save(tmp_path / "a.replay", hashes[1])
+    last = [game.hash(0) for game in type(tape).load(tmp_path / "a.replay").play()][-1]  # raises if it ends otherwise
+    assert last == hashes[1]
+
+    taken = vec.snapshot(1)
+    back = VecGame(one, 1, seed=0, others=[other])
+    back.restore(0, taken)
+    assert back.variant(0) == 1 and back.hash(0) == hashes[1]
+    with pytest.raises(ValueError, match="snapshot"):
+        VecGame(one, 1).restore(0, taken)
+
+
+def test_an_action_of_another_patch_does_nothing() -> None:
+    """Order by number what only 7.21d has: the game of 7.19 goes on as if noop had been ordered."""
+    ends = []
+    for action in (1, next(a.id for a in VecGame(duel(), 1).layout.actions if a.name == "lich_frost_shield")):
+        vec = VecGame(duel(), 1, seed=4, others=[duel(patch="7.19")])
+        vec.reset(variants=[1])
+        rows = np.zeros((10, 8), np.int16)
+        rows[:, 2:6:2] = -1
+        rows[0, 0] = action
+        before = [unit["x"] for unit in vec.spectate(0)["units"] if unit["hero"] >= 0]
+        for _ in range(5):
+            vec._core.step_commands(0, rows)
+        ends.append((before, [unit["x"] for unit in vec.spectate(0)["units"] if unit["hero"] >= 0]))
+    assert ends[0] == ends[1]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match="variant 1 has the layout"):
+        VecGame(duel(), 1, others=[GameConfig(hero_pool=["nevermore", "sniper", "lion", "viper", "sven"])])
+    vec = VecGame(duel(), 2, seed=1, others=[duel(patch="7.19")])
+    before = [vec.hash(0), vec.hash(1)]
+    with pytest.raises(IndexError, match="variant 2 of 2"):
+        vec.reset([0], variants=[2])
+    with pytest.raises(ValueError, match="variants do not fit"):
+        vec.reset([0], variants=[0, 1])
+    assert [vec.hash(0), vec.hash(1)] == before
