@@ -1,11 +1,11 @@
-"""The game core: data, map, world, views, games."""
+"""The game core: data, map, world, views, games. Made with `python -m nanobind.stubgen -m dota._core`."""
+# ruff: noqa: E501
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Any
 
 import numpy
 from numpy.typing import NDArray
-
 
 INTERFACE: int = 2
 
@@ -44,16 +44,16 @@ class Tables:
         Names of the primitives that the hero's programs need and the core lacks.
         """
 
-    def unit(self, name: str) -> dict: ...
+    def unit(self, name: str) -> dict[str, Any]: ...
 
-    def ability(self, name: str) -> dict: ...
+    def ability(self, name: str) -> dict[str, Any]: ...
 
-    def item(self, name: str) -> dict: ...
+    def item(self, name: str) -> dict[str, Any]: ...
 
-    def hero(self, name: str) -> dict: ...
+    def hero(self, name: str) -> dict[str, Any]: ...
 
     @property
-    def camp_sets(self) -> list: ...
+    def camp_sets(self) -> list[Any]: ...
 
 def load_tables(heroes: object, abilities: object, items: object, units: object, rules: object, map: object) -> Tables:
     """
@@ -66,12 +66,12 @@ def primitive_names() -> list[str]:
 def built_primitives() -> list[str]:
     """Names of the primitives that the core implements."""
 
-def compile_effects(ability: dict, name: str) -> dict:
+def compile_effects(ability: dict[str, Any], name: str) -> dict[str, Any]:
     """
     The compiled program of an ability given as parsed JSON: nodes, roots, missing. Raises RuntimeError.
     """
 
-def ability_program(tables: Tables, name: str) -> dict:
+def ability_program(tables: Tables, name: str) -> dict[str, Any]:
     """
     The compiled program of a loaded ability, item (by item name), talent or rune.
     """
@@ -81,16 +81,16 @@ def map_grid(tables: Tables, name: str) -> object:
     A grid of the map, int16 [260, 260], row 0 at the lowest y: elevation, terrain_blocked, fow_blocker, no_ward, tree_count, building (index + 1), blocked_at_start, region.
     """
 
-def map_buildings(tables: Tables) -> list: ...
+def map_buildings(tables: Tables) -> list[Any]: ...
 
 def map_lane(tables: Tables, team: int, lane: int) -> list[tuple[float, float]]:
     """Spawn, then waypoints in walking order."""
 
 def map_trees(tables: Tables) -> list[tuple[float, float, int]]: ...
 
-def map_camps(tables: Tables) -> list: ...
+def map_camps(tables: Tables) -> list[Any]: ...
 
-def map_places(tables: Tables) -> dict: ...
+def map_places(tables: Tables) -> dict[str, Any]: ...
 
 class Ground:
     """
@@ -145,16 +145,16 @@ class Ground:
 
     def unit_visible(self, team: int, index: int) -> bool: ...
 
-    def fog(self, team: int) -> list:
+    def fog(self, team: int) -> list[Any]:
         """Rows of 130 fog cells, lowest y first: '#' seen, '.' not."""
 
     def hash(self) -> int: ...
 
     def copy(self) -> Ground: ...
 
-ANIMATIONS: list = ...
+ANIMATIONS: list[str] = ...
 
-PICKUPS: list = ...
+PICKUPS: list[str] = ...
 
 class Layout:
     """
@@ -171,11 +171,11 @@ class Layout:
         Per cell of an array: index of the field written there plus one, and its row.
         """
 
-def pack16(values: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu', writable=False)]) -> bytes: ...
+def pack16(values: NDArray[numpy.uint16]) -> bytes: ...
 
-def unpack16(packed: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu')]) -> bool: ...
+def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
 
-def to_half(values: Annotated[NDArray[numpy.float32], dict(order='C', device='cpu', writable=False)], out: Annotated[NDArray[numpy.uint16], dict(order='C', device='cpu')], portable: bool = False) -> None: ...
+def to_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16], portable: bool = False) -> None: ...
 
 SIGNAL_COUNT: int = 21
 
@@ -184,22 +184,22 @@ STAT_COUNT: int = 9
 class VecGame:
     """Many games on a pool of threads; wrapped by dota.VecGame."""
 
-    def __init__(self, layout: object, variants: list, games: int, seed: int, threads: int) -> None: ...
+    def __init__(self, layout: object, variants: list[Any], games: int, seed: int, threads: int) -> None: ...
 
-    def bind(self, arrays: dict) -> None: ...
+    def bind(self, arrays: dict[str, Any]) -> None: ...
 
-    def reset(self, which: Sequence[int], lineups: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)] | None, variants: Sequence[int] | None) -> None: ...
+    def reset(self, which: Sequence[int], lineups: NDArray[numpy.int16] | None, variants: Sequence[int] | None) -> None: ...
 
-    def reset_as(self, game: int, variant: int, seed: int, lineup: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)] | None) -> None: ...
+    def reset_as(self, game: int, variant: int, seed: int, lineup: NDArray[numpy.int16] | None) -> None: ...
 
     def variant(self, game: int) -> int: ...
 
-    def step(self, which: Sequence[int], actions: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)], controllers: Annotated[NDArray[numpy.uint8], dict(order='C', device='cpu', writable=False)]) -> None: ...
+    def step(self, which: Sequence[int], actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
 
     def commands(self, game: int) -> bytes:
         """Commands of the last step, int16 [10, 8] as bytes."""
 
-    def step_commands(self, game: int, commands: Annotated[NDArray[numpy.int16], dict(order='C', device='cpu', writable=False)]) -> None: ...
+    def step_commands(self, game: int, commands: NDArray[numpy.int16]) -> None: ...
 
     def snapshot(self, game: int) -> bytes: ...
 
@@ -209,7 +209,7 @@ class VecGame:
 
     def seed(self, game: int) -> int: ...
 
-    def spectate(self, game: int) -> dict: ...
+    def spectate(self, game: int) -> dict[str, Any]: ...
 
     def place(self, game: int, slot: int, x: float, y: float) -> None:
         """Moves a unit there at once: for tests."""
@@ -223,7 +223,7 @@ class VecGame:
 class World:
     """One world, for tests and inspection."""
 
-    def __init__(self, tables: Tables, settings: dict, radiant: Sequence[str], dire: Sequence[str], seed: int) -> None:
+    def __init__(self, tables: Tables, settings: dict[str, Any], radiant: Sequence[str], dire: Sequence[str], seed: int) -> None:
         """
         Starts a game. Raises ValueError for a lineup that cannot be played, KeyError for unknown names.
         """
@@ -247,9 +247,15 @@ class World:
     def winner(self) -> int:
         """0 none, 1 Radiant, 2 Dire, 3 draw"""
 
-    def team(self, team: int) -> dict: ...
+    def units(self, kind: str | None = None) -> list[Any]: ...
 
-    def pickups(self) -> list: ...
+    def unit(self, index: int) -> dict[str, Any]: ...
+
+    def hero(self, index: int) -> dict[str, Any]: ...
+
+    def team(self, team: int) -> dict[str, Any]: ...
+
+    def pickups(self) -> list[Any]: ...
 
     def hash(self) -> int: ...
 
@@ -257,22 +263,14 @@ class World:
 
     def restore(self, arg: bytes, /) -> None: ...
 
+    def set_unit(self, index: int, **what: Any) -> None:
+        """
+        x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen
+        """
+
     def set_time(self, time: float) -> None:
         """
         Moves the clock; nothing that the time between would have brought happens.
-        """
-
-    def glyph(self, team: int) -> bool: ...
-
-    def projectiles(self) -> int: ...
-
-    def units(self, kind: str | None = None) -> list: ...
-
-    def unit(self, index: int) -> dict: ...
-
-    def set_unit(self, index: int, **what) -> None:
-        """
-        x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen
         """
 
     def order(self, unit: int, type: str, target: int = -1, x: float = 0.0, y: float = 0.0, slot: int = -1, tree: int = -1) -> None: ...
@@ -290,18 +288,6 @@ class World:
 
     def protected(self, building: int) -> bool: ...
 
-    def visible(self, team: int, unit: int) -> bool: ...
-
-    def modifiers(self, unit: int) -> list:
-        """What sits on the unit, passives included."""
-
-    def store_rune(self, unit: int, kind: int) -> bool:
-        """Whether a bottle of the hero took the rune."""
-
-    def rune(self, unit: int, kind: int) -> None: ...
-
-    def hero(self, index: int) -> dict: ...
-
     def give_gold(self, hero: int, gold: float, reliable: bool = False) -> None: ...
 
     def set_gold(self, hero: int, gold: float, reliable: float = 0.0) -> None: ...
@@ -318,17 +304,28 @@ class World:
 
     def buyback(self, hero: int) -> bool: ...
 
+    def glyph(self, team: int) -> bool: ...
+
     def shrine(self, hero: int) -> bool: ...
+
+    def visible(self, team: int, unit: int) -> bool: ...
 
     def teach(self, hero: int, ability: str, level: int) -> None:
         """
         Sets the rank of an ability, or takes (1) or drops (0) a talent, whatever the hero's level.
         """
 
-    def ability(self, hero: int, name: str) -> dict:
+    def ability(self, hero: int, name: str) -> dict[str, Any]:
         """State of an ability, or of an item it holds."""
 
     def set_autocast(self, hero: int, name: str, on: bool) -> None: ...
+
+    def modifiers(self, unit: int) -> list[Any]:
+        """What sits on the unit, passives included."""
+
+    def projectiles(self) -> int: ...
+
+    def rune(self, unit: int, kind: int) -> None: ...
 
 def items_not_bought(tables: Tables, heroes: Sequence[str]) -> list[str]:
     """Items of these heroes' builds that the scripted buyer skips."""

@@ -12,14 +12,12 @@ one layout, and a message of yesterday can be read today. Spaces:
 
 Ids of the space ``area`` are those of ``ability``. Id 0 is "none" everywhere; among actions it is the first entry.
 
-When game data are added, ``python -m dota.registry append`` puts the new names behind the old ones and seals them.
+When game data are added, ``python -m dota.naming append`` puts the new names behind the old ones and seals them.
 """
 
 import functools
 import hashlib
 import json
-import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +26,7 @@ from typing import Any
 FILE = Path(__file__).parent / "data" / "ids.json"
 SPACES = ("unit", "animation", "modifier", "ability", "item", "pickup", "build", "action")
 SAME_IDS_AS = {"area": "ability"}
-ABOUT = "Ids of observations and actions. Append only: python -m dota.registry append."
+ABOUT = "Ids of observations and actions. Append only: python -m dota.naming append."
 
 Names = Mapping[str, tuple[str, ...]]
 Seal = dict[str, list[Any]]  # per space how many names there are, and their digest
@@ -58,7 +56,7 @@ class Registry:
         if missing := [name for name in wanted if name not in known]:
             raise ValueError(f"{FILE.name} has no {space} ids for {', '.join(missing[:5])}"
                              f"{f' and {len(missing) - 5} more' if len(missing) > 5 else ''}: append them with "
-                             "`python -m dota.registry append`")
+                             "`python -m dota.naming append`")
         return [known[name] for name in wanted]
 
     def check(self) -> None:
@@ -74,7 +72,7 @@ class Registry:
                                      "changed. Ids are never moved or removed: put the old list back and append")
             if self.seals and self.seals[-1][space][0] != len(names):
                 raise ValueError(f"{FILE.name}: {space} has names that are not sealed: take them out again and use "
-                                 "`python -m dota.registry append`")
+                                 "`python -m dota.naming append`")
 
     def with_names(self, found: Mapping[str, Iterable[str]]) -> "Registry":
         """The registry with the names of ``found`` that it lacks, behind its own, and a seal more if there were any."""
@@ -102,46 +100,3 @@ def read(text: str) -> Registry:
 def load() -> Registry:
     """The registry of this program."""
     return read(FILE.read_text())
-
-
-def names_of(patch: str, known: Registry) -> dict[str, list[str]]:
-    """Every name that games of a patch can show, by space and in the order of the core's tables; actions as ``known``
-    calls them."""
-    from dota import _core
-    from dota.spaces import action_entries
-    from dota.tables import load_tables
-
-    tables = load_tables(patch)
-    return {"unit": tables.units, "ability": tables.abilities, "item": tables.items, "modifier": tables.modifiers,
-            "build": tables.heroes, "animation": list(_core.ANIMATIONS), "pickup": list(_core.PICKUPS),
-            "action": action_entries(patch, known.names["action"])}
-
-
-def main(arguments: list[str]) -> int:
-    """``append`` writes the names that the game data have and the registry lacks; ``check`` says whether it lacks any."""
-    if arguments not in (["append"], ["check"]):
-        print("usage: python -m dota.registry append | check", file=sys.stderr)
-        return 2
-    from dota.spaces import PATCHES
-
-    old = new = load()
-    for patch in PATCHES:
-        new = new.with_names(names_of(patch, new))
-    added = {space: new.names[space][len(old.names[space]):] for space in SPACES}
-    for space, names in added.items():
-        if names:
-            print(f"{space}: {len(names)} new, {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
-    if new is old:
-        print("every name of the game data has an id")
-    elif arguments == ["check"]:
-        return 1
-    else:
-        # One seal for all that is added in one go.
-        beside = FILE.with_suffix(".part")
-        beside.write_text(Registry(new.names, (*old.seals, new.seals[-1])).to_json())
-        os.replace(beside, FILE)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -7,7 +7,8 @@ from typing import Any
 
 from dota import _core, registry
 from dota.config import GameConfig
-from dota.spaces import DATA, Layout, actions_of, vocabulary
+from dota.registry import Registry
+from dota.spaces import DATA, Layout, action_entries, actions_of, vocabulary
 
 INTERFACE = 2
 if getattr(_core, "INTERFACE", 1) != INTERFACE:
@@ -65,6 +66,15 @@ def core_layout(layout: Layout) -> dict[str, Any]:
     }
 
 
+def names_of(patch: str, known: Registry) -> dict[str, list[str]]:
+    """Every name that games of a patch can show, by id space and in the order of the core's tables; actions as
+    ``known`` calls them."""
+    tables = load_tables(patch)
+    return {"unit": tables.units, "ability": tables.abilities, "item": tables.items, "modifier": tables.modifiers,
+            "build": tables.heroes, "animation": _core.ANIMATIONS, "pickup": _core.PICKUPS,
+            "action": action_entries(patch, known.names["action"])}
+
+
 @functools.cache
 def core_ids(patch: str) -> dict[str, Any]:
     """What the tables of a patch are called to an agent: per space the ids in the order of the core's tables, and per
@@ -73,7 +83,7 @@ def core_ids(patch: str) -> dict[str, Any]:
     Raises ValueError when the registry lacks a name of the patch.
     """
     known = registry.load()
-    names = registry.names_of(patch, known)
+    names = names_of(patch, known)
     offered = {action.id: action.casts for action in actions_of(patch)}
     return {**{space: known.ids(space, names[space]) for space in registry.SPACES if space != "action"},
             "casts": [offered.get(action.id, "") for action in vocabulary()]}

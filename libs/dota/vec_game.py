@@ -82,7 +82,7 @@ class VecGame:
         self.heroes = [name.removeprefix(HERO_PREFIX) for name in registry.load().names["build"]]
         self.games = games
         self.auto_reset = auto_reset
-        self._core = _core.VecGame(core_layout(self.layout), [core_variant(variant) for variant in self.variants], games,
+        self._core = _core.VecGame(core_layout(self.layout), [core_variant(v) for v in self.variants], games,
                                    seed % 2**64, threads)
         h = self.layout.heroes
         self.obs: dict[str, npt.NDArray[Any]] = self.layout.allocate(games, TEAMS) if observations else {}

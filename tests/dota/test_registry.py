@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from dota import registry
+from dota import naming, registry
 from dota.config import GameConfig
 from dota.registry import SPACES, Registry, digest
 from dota.spaces import ID_SPACES, PATCHES, Layout, TargetType, action_entries, actions_of, vocabulary
-from dota.tables import core_ids, load_tables
+from dota.tables import core_ids, load_tables, names_of
 from dota.vec_game import Controller, VecGame
 from tests.dota.watching import duel, field
 
@@ -28,12 +28,12 @@ def test_the_first_names_are_where_they_were() -> None:
 def test_every_name_of_every_patch_has_an_id_and_fits_its_space(core) -> None:
     known = registry.load()
     for patch in PATCHES:
-        for space, names in registry.names_of(patch, known).items():
+        for space, names in names_of(patch, known).items():
             ids = known.ids(space, names)  # raises for a name that has none
             assert len(set(ids)) == len(ids)
             assert all(0 <= i < ID_SPACES[space] for i in ids)
             assert space == "action" or 0 not in ids
-    assert max(known.ids("area", registry.names_of("7.21d", known)["ability"])) < ID_SPACES["area"]
+    assert max(known.ids("area", names_of("7.21d", known)["ability"])) < ID_SPACES["area"]
 
 
 def test_names_are_only_added_behind() -> None:
@@ -73,7 +73,7 @@ def test_a_list_that_was_edited_by_hand_is_refused(damage: str, said: str) -> No
 
 
 def test_a_name_without_an_id_is_named_with_what_to_do() -> None:
-    with pytest.raises(ValueError, match=r"no item ids for item_new_one: append them with `python -m dota.registry"):
+    with pytest.raises(ValueError, match=r"no item ids for item_new_one: append them with `python -m dota.naming"):
         registry.load().ids("item", ["item_blink", "item_new_one"])
 
 
@@ -87,17 +87,17 @@ def test_the_command_appends_what_is_missing(core, tmp_path, monkeypatch, capsys
     monkeypatch.setattr(registry, "FILE", file)
     registry.load.cache_clear()
     try:
-        assert registry.main(["check"]) == 1 and registry.load().names == short
-        assert registry.main(["append"]) == 0
+        assert naming.main(["check"]) == 1 and registry.load().names == short
+        assert naming.main(["append"]) == 0
         registry.load.cache_clear()
         found = registry.load()
         assert {s: sorted(n) for s, n in found.names.items()} == {s: sorted(n) for s, n in full.names.items()}
         assert all(found.names[space][:len(names)] == names for space, names in short.items())
         assert found.seals[0] == seal and len(found.seals) == 2
         assert "unit: 2 new" in capsys.readouterr().out
-        assert registry.main(["check"]) == 0 and registry.main(["append"]) == 0
+        assert naming.main(["check"]) == 0 and naming.main(["append"]) == 0
         assert "every name of the game data has an id" in capsys.readouterr().out
-        assert registry.main(["remove"]) == 2
+        assert naming.main(["remove"]) == 2
     finally:
         monkeypatch.undo()
         registry.load.cache_clear()

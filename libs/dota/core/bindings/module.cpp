@@ -10,7 +10,8 @@ void bind_world(nanobind::module_& m);
 
 NB_MODULE(_core, m) {
   m.doc() = "The game core: data, map, world, views, games.";
-  m.attr("INTERFACE") = 2;  // counted up when what Python calls changes: dota.tables refuses a core of another number
+  m.attr("INTERFACE") =
+      2;  // counted up when what Python calls changes: dota.tables refuses a core of another number
   dota::bind_data(m);
   dota::bind_effects(m);
   dota::bind_map(m);

@@ -56,14 +56,15 @@ GameSettings game_settings(nb::handle described) {
 
 RegistryIds registry_ids(nb::handle described) {
   const auto list = [&](const char* space) { return nb::cast<RegistryIds::List>(described[space]); };
-  return {list("unit"),      list("modifier"),  list("ability"), list("item"),
-          list("build"),     list("animation"), list("pickup"),  nb::cast<std::vector<std::string>>(described["casts"])};
+  return {
+      list("unit"),  list("modifier"),  list("ability"), list("item"),
+      list("build"), list("animation"), list("pickup"),  nb::cast<std::vector<std::string>>(described["casts"])};
 }
 
 std::shared_ptr<const GameSetup> game_setup(const LayoutTable& layout, nb::handle variant) {
   const nb::object settings = variant["settings"];
-  auto setup = std::make_shared<GameSetup>(nb::cast<const PyTables&>(variant["tables"]).tables, game_settings(settings),
-                                           layout, registry_ids(variant["ids"]),
+  auto setup = std::make_shared<GameSetup>(nb::cast<const PyTables&>(variant["tables"]).tables,
+                                           game_settings(settings), layout, registry_ids(variant["ids"]),
                                            nb::cast<std::vector<std::string>>(settings["hero_pool"]),
                                            nb::cast<bool>(settings["mirror_match"]));
   setup->rules = nb::cast<std::string>(variant["rules"]);
@@ -155,8 +156,8 @@ void bind_buffers(PyVecGame& self, const nb::dict& arrays) {
   self.vec.bind(b);
 }
 
-// The lineup of a row of heroes as lineups outside the core name them. Throws nb::value_error for one that cannot be
-// played.
+// The lineup of a row of heroes as lineups outside the core name them. Throws nb::value_error for one that cannot
+// be played.
 Lineup lineup_of(const GameSetup& setup, const std::int16_t* row) {
   const int heroes = setup.settings.heroes_per_team;
   Lineup out;

@@ -31,10 +31,11 @@ struct GameSetup {
   // Throws std::runtime_error when the layout, the ids, the pool or the settings do not fit the tables.
   GameSetup(std::shared_ptr<const Tables> tables, const GameSettings& settings, const LayoutTable& layout,
             const RegistryIds& ids, const std::vector<std::string>& hero_pool, bool mirror_match);
-  // A hero as lineups outside the core name it: its id of the space `build` less one, equal in all patches; -1: none.
+  // A hero as lineups outside the core name it: its id of the space `build` less one, equal in all patches; -1:
+  // none.
   std::int16_t hero_outside(int hero) const;
   int hero_inside(std::int16_t outside) const;  // Tables::heroes; as many as there are when the patch lacks it
-  GameSetup(const GameSetup&) = delete;  // constants point into it
+  GameSetup(const GameSetup&) = delete;         // constants point into it
   GameSetup& operator=(const GameSetup&) = delete;
 };
 
@@ -77,8 +78,8 @@ class Game {
   void stats(int team, float* out) const;  // float32 [H, kStatCount]
 
   std::vector<std::uint8_t> snapshot() const;
-  // Goes on under the setup that the snapshot was taken under, one of `setups`. Throws std::invalid_argument when the
-  // bytes are no snapshot of this build and of one of these kinds of game; nothing changes then.
+  // Goes on under the setup that the snapshot was taken under, one of `setups`. Throws std::invalid_argument when
+  // the bytes are no snapshot of this build and of one of these kinds of game; nothing changes then.
   void restore(const std::uint8_t* bytes, std::size_t size, const std::vector<const GameSetup*>& setups);
   std::uint64_t hash() const { return hash_world(state_->world); }
 

@@ -35,8 +35,9 @@ class VecGame {
   Game& game(int i) { return *games_[static_cast<std::size_t>(i)]; }
   void bind(const VecBuffers& buffers) { buffers_ = buffers; }
 
-  // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count and in any variant.
-  // `lineups` may be null (drawn) or hold one lineup per entry of `which`; `variants` likewise (null: as they were).
+  // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count and in any
+  // variant. `lineups` may be null (drawn) or hold one lineup per entry of `which`; `variants` likewise (null: as
+  // they were).
   void reset(const std::vector<int>& which, const Lineup* lineups, const int* variants);
   // Starts game i with a seed, variant and lineup of its own.
   void reset_as(int i, int variant, std::uint64_t seed, const Lineup& lineup);

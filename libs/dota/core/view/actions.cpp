@@ -28,8 +28,8 @@ ActionVocabulary::ActionVocabulary(const std::vector<LayoutTable::Action>& actio
                                    const std::vector<std::string>& casts, const Tables& tables)
     : of_ability(tables.abilities.size(), 0) {
   if (casts.size() != actions.size())
-    throw std::runtime_error("the vocabulary has " + std::to_string(actions.size()) + " actions, what is cast is " +
-                             "told of " + std::to_string(casts.size()));
+    throw std::runtime_error("the vocabulary has " + std::to_string(actions.size()) +
+                             " actions, what is cast is " + "told of " + std::to_string(casts.size()));
   static constexpr const char* kNames[kBuiltIns] = {"none",  "noop",   "move",    "attack", "follow",
                                                     "glyph", "shrine", "buyback", "pickup"};
   for (std::size_t i = 0; i < actions.size(); ++i) {

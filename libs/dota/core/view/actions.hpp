@@ -46,7 +46,8 @@ struct ActionDef {
   bool tree = false;     // takes the nearest tree
 };
 
-// The vocabulary of all patches, in the order of dota.spaces.vocabulary; what a patch lacks is never offered in it.
+// The vocabulary of all patches, in the order of dota.spaces.vocabulary; what a patch lacks is never offered in
+// it.
 struct ActionVocabulary {
   std::vector<ActionDef> defs;
   std::vector<std::int16_t> of_ability;  // per Tables::abilities: its action, 0 when it is none

@@ -5,8 +5,7 @@
 namespace dota {
 
 const std::array<const char*, kAnimations> kAnimationNames = {
-    "idle",        "walk",          "attack_windup", "attack_backswing",
-    "cast_windup", "cast_backswing", "channel",       "dead"};
+    "idle", "walk", "attack_windup", "attack_backswing", "cast_windup", "cast_backswing", "channel", "dead"};
 const std::array<const char*, kPickupKinds> kPickupNames = {"bounty",       "double_damage", "haste",
                                                             "invisibility", "regeneration",  "arcane"};
 

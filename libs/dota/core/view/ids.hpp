@@ -1,4 +1,5 @@
-// What the game's tables are called to an agent: the ids of dota.registry, which no patch and no order of a file moves.
+// What the game's tables are called to an agent: the ids of dota.registry, which no patch and no order of a file
+// moves.
 #pragma once
 
 #include <array>
@@ -17,8 +18,8 @@ constexpr int kAnimations = static_cast<int>(Act::Dead) + 1, kPickupKinds = stat
 extern const std::array<const char*, kAnimations> kAnimationNames;
 extern const std::array<const char*, kPickupKinds> kPickupNames;
 
-// Per index of a table its id. `casts` names, per action of the vocabulary, the ability or item of this patch that it
-// casts; '' where it casts none.
+// Per index of a table its id. `casts` names, per action of the vocabulary, the ability or item of this patch that
+// it casts; '' where it casts none.
 struct RegistryIds {
   using List = std::vector<std::uint16_t>;
   List unit, modifier, ability, item, build, animation, pickup;

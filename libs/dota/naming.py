@@ -1,0 +1,37 @@
+"""Gives ids to the names of the game data that have none: ``python -m dota.naming append``."""
+
+import os
+import sys
+
+from dota import registry
+from dota.registry import SPACES, Registry
+from dota.spaces import PATCHES
+from dota.tables import names_of
+
+
+def main(arguments: list[str]) -> int:
+    """``append`` writes the names that the game data have and the registry lacks behind the others; ``check`` only
+    lists them, and is 1 when there are any."""
+    if arguments not in (["append"], ["check"]):
+        print("usage: python -m dota.naming append | check", file=sys.stderr)
+        return 2
+    old = new = registry.load()
+    for patch in PATCHES:
+        new = new.with_names(names_of(patch, new))
+    for space in SPACES:
+        if names := new.names[space][len(old.names[space]):]:
+            print(f"{space}: {len(names)} new, {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
+    if new is old:
+        print("every name of the game data has an id")
+    elif arguments == ["check"]:
+        return 1
+    else:
+        beside = registry.FILE.with_suffix(".part")
+        # One seal for all that is added in one go.
+        beside.write_text(Registry(new.names, (*old.seals, new.seals[-1])).to_json())
+        os.replace(beside, registry.FILE)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
