@@ -88,7 +88,7 @@ def test_roshan_stays_in_his_pit(new_world: Any, data: dict[str, Any]) -> None:
     hero = world.hero(0)["unit"]
     world.set_unit(hero, x=roshan["x"] + 100, y=roshan["y"] - 100)
     world.damage(hero, roshan["index"], 10)
-    world.step(3)
+    world.step(10)  # he slams first
     assert world.units("roshan")[0]["attack_target"] == hero
     world.set_unit(hero, x=0, y=0)
     world.damage(hero, roshan["index"], 10)

@@ -77,6 +77,10 @@ nb::dict spectator_frame(const GameState& state, const Tables& t) {
   out["units"] = units;
   out["projectiles"] = projectiles;
   out["areas"] = areas;
+  std::uint32_t dropped = 0;
+  for (const std::uint32_t n : w.dropped)
+    dropped += n;
+  out["dropped"] = dropped;  // effects and units that found their pool full
   return out;
 }
 

@@ -80,6 +80,17 @@ void bind_world(nb::module_& m) {
             return use_glyph(c, team);
           },
           nb::arg("team"))
+      .def(
+          "dropped",
+          [](PyWorld& p) {
+            nb::dict d;
+            const char* names[] = {"units", "kits", "modifiers", "projectiles", "areas", "delayed"};
+            static_assert(sizeof(names) / sizeof(names[0]) == static_cast<std::size_t>(StatePool::Count));
+            for (std::size_t i = 0; i < p.world().dropped.size(); ++i)
+              d[names[i]] = p.world().dropped[i];
+            return d;
+          },
+          "What did not happen because its pool was full, by pool.")
       .def("projectiles", [](PyWorld& p) {
         int n = 0;
         for (const Projectile& q : p.world().projectiles)

@@ -6,6 +6,7 @@
 
 #include "bindings/world.hpp"
 #include "map/map_data.hpp"
+#include "world/kit.hpp"
 
 namespace nb = nanobind;
 
@@ -220,6 +221,42 @@ void bind_world_units(nb::class_<PyWorld>& world) {
             return out;
           },
           nb::arg("unit"), "What sits on the unit, passives included.")
+      .def(
+          "unit_ability",
+          [](PyWorld& p, int unit, const std::string& name) {
+            const Unit& u = p.unit(unit);
+            Context c = p.context();
+            for (int slot = 0; slot < kAbilitySlots; ++slot) {
+              const AbilityState* a = ability_state(p.world(), u, slot);
+              if (!a || a->id < 0 || p.tables().abilities[static_cast<std::size_t>(a->id)].name != name) continue;
+              nb::dict d;
+              d["slot"] = slot;
+              d["level"] = a->level;
+              d["ready"] = a->ready;
+              d["castable"] = castable(c, u, slot);
+              return d;
+            }
+            throw nb::key_error(("the unit cannot cast '" + name + "'").c_str());
+          },
+          nb::arg("unit"), nb::arg("name"), "State of an ability of any unit.")
+      .def(
+          "give_unit_item",
+          [](PyWorld& p, int unit, const std::string& item, int charges) {
+            Unit& u = p.unit(unit);
+            Context c = p.context();
+            for (int slot = 16; slot < 16 + item_slots(u); ++slot) {
+              ItemState* s = item_state(p.world(), u, slot);
+              if (s->id >= 0) continue;
+              *s = ItemState{};
+              s->id = static_cast<std::int16_t>(p.item_id(item));
+              s->charges = static_cast<std::int8_t>(charges);
+              apply_learned(c, u);
+              return slot;
+            }
+            return -1;
+          },
+          nb::arg("unit"), nb::arg("item"), nb::arg("charges") = 0,
+          "Puts an item into a unit's first free slot; gives the slot for orders, -1 when it has no room.")
       .def(
           "store_rune",
           [](PyWorld& p, int unit, int kind) {

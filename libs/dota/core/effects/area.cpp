@@ -57,9 +57,9 @@ void hit_around(Context& c, Invocation& inv, const EffectNode& n, Vec2 p, float 
 // Explosions go round the four quadrants, each at a random angle and distance within its own.
 void explode(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
   const float lo = number(c, inv, n, Role::MinDist), hi = number(c, inv, n, Role::MaxDist);
-  const float angle = 1.5707963f * (static_cast<float>(a.counter % 4) + c.world.rng.uniform());
+  const float angle = 1.5707963f * (static_cast<float>(a.quadrant % 4) + c.world.rng.uniform());
   const float dist = lo + (hi - lo) * c.world.rng.uniform();
-  ++a.counter;
+  ++a.quadrant;
   const Vec2 at = a.pos + Vec2{std::cos(angle), std::sin(angle)} * dist;
   hit_around(c, inv, n, at, number(c, inv, n, Role::R), number(c, inv, n, Role::Amount));
 }
@@ -89,7 +89,7 @@ namespace {
 void pulse(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
   UnitList near;
   select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
-  inv.step = a.counter;  // a total is shared by this many pulses
+  inv.step = a.pulses;  // a total is shared by this many pulses
   for (int i = 0; i < near.n; ++i) {
     Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
     if (u.alive) run_on(c, inv, n.then_first, n.then_count, u);
@@ -148,7 +148,7 @@ bool draw_stat(Context& c, Invocation& inv, const EffectNode& n, const Area& a) 
   if (distance(target->pos, caster->pos) > number(c, inv, n, Role::BreakDist, nullptr, kGlobal)) return false;
   for (Unit* u : {target, caster})
     if (Modifier* m = add_modifier(c, *u, inv, n, a.node, number(c, inv, n, Role::Hold))) {
-      m->mana_per_tick += number(c, inv, n, Role::PerSec) * a.interval;
+      m->drawn += number(c, inv, n, Role::PerSec) * a.interval;
       if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
     }
   return true;
@@ -248,12 +248,14 @@ void areas_frame(Context& c) {
         continue;
       }
     }
-    while (a.active && a.interval > 0 && w.time + kTimeSlack >= a.next_tick &&
+    const std::uint16_t generation = a.generation;
+    const auto same = [&] { return a.active && a.generation == generation; };
+    while (same() && a.interval > 0 && w.time + kTimeSlack >= a.next_tick &&
            a.next_tick <= a.until + kTimeSlack) {
       a.next_tick += a.interval;
       tick(c, a, n);
     }
-    if (!a.active) continue;
+    if (!same()) continue;
     if (w.time + kTimeSlack >= a.until) {
       end_area(c, a);
       continue;

@@ -72,17 +72,14 @@ void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
 }  // namespace
 
 const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level) {
-  const HeroState* h = hero_of(c.world, u);
-  if (!h) return nullptr;
-  if (slot >= 0 && slot < kAbilitySlots) {
-    const AbilityState& s = h->abilities[static_cast<std::size_t>(slot)];
-    if (s.id < 0) return nullptr;
-    if (level) *level = s.level;
-    return &c.tables.abilities[static_cast<std::size_t>(s.id)];
+  if (const AbilityState* s = ability_state(c.world, u, slot)) {
+    if (s->id < 0) return nullptr;
+    if (level) *level = s->level;
+    return &c.tables.abilities[static_cast<std::size_t>(s->id)];
   }
-  if (slot < 16 || slot >= 16 + kItemSlots) return nullptr;
-  const ItemState& s = h->items[static_cast<std::size_t>(slot - 16)];
-  if (s.id < 0) return nullptr;
+  const ItemState* held = item_state(c.world, u, slot);
+  if (!held || held->id < 0) return nullptr;
+  const ItemState& s = *held;
   const int ability = c.tables.items[static_cast<std::size_t>(s.id)].ability;
   if (ability < 0) return nullptr;
   const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(ability)];
@@ -100,7 +97,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (u.mana + kTimeSlack < a->at(a->mana_cost, level) * (1 - u.mana_cost_red)) return false;
   const Program& p = a->program;
   if (slot < 16) {
-    const AbilityState& s = hero_of(c.world, u)->abilities[static_cast<std::size_t>(slot)];
+    const AbilityState& s = *ability_state(c.world, u, slot);
     if (u.status & kSilenced) return false;
     if (s.ready > now) return false;
     if (p.charges >= 0 && s.charges <= 0) return false;
@@ -109,7 +106,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
     return true;
   }
   if (!usable_item_slot(slot - 16) || (u.status & kMuted)) return false;
-  const ItemState& s = hero_of(c.world, u)->items[static_cast<std::size_t>(slot - 16)];
+  const ItemState& s = *item_state(c.world, u, slot);
   const ItemDef& item = c.tables.items[static_cast<std::size_t>(s.id)];
   if (s.ready > now || s.enabled_at > now || s.on_courier) return false;
   const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) ||

@@ -139,7 +139,7 @@ void delayed_aoe(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (at_self) a->follow = inv.caster;
   a->next_tick = c.world.time + wait;
   a->interval = std::max(every, kDt);
-  a->counter = static_cast<std::uint8_t>(pulses);
+  a->pulses = static_cast<std::uint8_t>(pulses);
 }
 
 void field(Context& c, Invocation& inv, const EffectNode& n, int node) {
@@ -176,7 +176,7 @@ void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
     if (!m) continue;
     m->interval = every;
     m->next_tick = c.world.time + every;
-    m->mana_per_tick = u.hp;  // health at the start
+    m->hp_before = u.hp;
   }
 }
 

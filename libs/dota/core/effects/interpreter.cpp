@@ -323,7 +323,9 @@ bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter) {
 Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radius, float duration) {
   for (Area& a : c.world.areas) {
     if (a.active) continue;
+    const auto generation = static_cast<std::uint16_t>(a.generation + 1);
     a = Area{};
+    a.generation = generation;
     a.active = true;
     a.team = inv.team;
     a.level = static_cast<std::uint8_t>(inv.level);
@@ -337,27 +339,36 @@ Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radi
     a.node = static_cast<std::int16_t>(node);
     return &a;
   }
+  ++c.world.dropped[static_cast<std::size_t>(StatePool::Areas)];
+  return nullptr;
+}
+
+Projectile* free_projectile(World& w) {
+  for (int i = 0; i < kMaxProjectiles; ++i) {
+    Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
+    if (p.kind != Projectile::Kind::None) continue;
+    const auto generation = static_cast<std::uint16_t>(p.generation + 1);
+    p = Projectile{};
+    p.generation = generation;
+    w.projectiles_end = std::max(w.projectiles_end, static_cast<std::int16_t>(i + 1));
+    return &p;
+  }
+  ++w.dropped[static_cast<std::size_t>(StatePool::Projectiles)];
   return nullptr;
 }
 
 Projectile* new_projectile(Context& c, const Invocation& inv, int node, Projectile::Kind kind, Vec2 from) {
-  World& w = c.world;
-  for (int i = 0; i < kMaxProjectiles; ++i) {
-    Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
-    if (p.kind != Projectile::Kind::None) continue;
-    p = Projectile{};
-    p.kind = kind;
-    p.team = inv.team;
-    p.level = static_cast<std::uint8_t>(inv.level);
-    p.source = inv.caster;
-    p.target = inv.target;
-    p.pos = p.origin = from;
-    p.ability = inv.ability;
-    p.node = static_cast<std::int16_t>(node);
-    w.projectiles_end = std::max(w.projectiles_end, static_cast<std::int16_t>(i + 1));
-    return &p;
-  }
-  return nullptr;
+  Projectile* p = free_projectile(c.world);
+  if (!p) return nullptr;
+  p->kind = kind;
+  p->team = inv.team;
+  p->level = static_cast<std::uint8_t>(inv.level);
+  p->source = inv.caster;
+  p->target = inv.target;
+  p->pos = p->origin = from;
+  p->ability = inv.ability;
+  p->node = static_cast<std::int16_t>(node);
+  return p;
 }
 
 void delay(Context& c, const Invocation& inv, int node, float seconds) {
@@ -376,24 +387,16 @@ void delay(Context& c, const Invocation& inv, int node, float seconds) {
     d.step = inv.step;
     return;
   }
+  ++c.world.dropped[static_cast<std::size_t>(StatePool::Delayed)];
 }
 
-AbilityState* ability_state(World& w, const Unit& u, int slot) {
-  HeroState* h = hero_of(w, u);
-  return h && slot >= 0 && slot < kAbilitySlots ? &h->abilities[static_cast<std::size_t>(slot)] : nullptr;
-}
-ItemState* item_state(World& w, const Unit& u, int slot) {
-  HeroState* h = hero_of(w, u);
-  return h && slot >= 16 && slot < 16 + kItemSlots ? &h->items[static_cast<std::size_t>(slot - 16)] : nullptr;
-}
 int slot_of(const Context& c, const Unit& u, int ability) {
-  const HeroState* h = hero_of(c.world, u);
-  if (!h || ability < 0) return -1;
+  if (ability < 0) return -1;
   for (int i = 0; i < kAbilitySlots; ++i)
-    if (h->abilities[static_cast<std::size_t>(i)].id == ability) return i;
+    if (const AbilityState* s = ability_state(c.world, u, i); s && s->id == ability) return i;
   const int item = c.tables.abilities[static_cast<std::size_t>(ability)].is_item;
-  for (int i = 0; item >= 0 && i < kInventory; ++i)
-    if (h->items[static_cast<std::size_t>(i)].id == item) return 16 + i;
+  for (int i = 16; item >= 0 && i < 16 + kInventory; ++i)
+    if (const ItemState* s = item_state(c.world, u, i); s && s->id == item) return i;
   return -1;
 }
 

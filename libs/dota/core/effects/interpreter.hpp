@@ -2,6 +2,7 @@
 #pragma once
 
 #include "effects/program_node.hpp"
+#include "world/kit.hpp"
 #include "world/systems.hpp"
 
 namespace dota {
@@ -69,13 +70,12 @@ void end_area(Context& c, Area& a);
 bool pseudo_random(Context& c, float chance_pct, std::uint8_t& counter);
 
 Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radius, float duration);
+Projectile* free_projectile(World& w);  // cleared, its kind to be set; nullptr, and counted, when there is none
 Projectile* new_projectile(Context& c, const Invocation& inv, int node, Projectile::Kind kind, Vec2 from);
 void delay(Context& c, const Invocation& inv, int node, float seconds);
 
 // Slot (0-5 or 16 + i) from which the unit has the ability; -1: it does not have it.
 int slot_of(const Context& c, const Unit& u, int ability);
-AbilityState* ability_state(World& w, const Unit& u, int slot);
-ItemState* item_state(World& w, const Unit& u, int slot);
 inline HeroState* hero_of(World& w, const Unit& u) {
   return u.hero < 0 ? nullptr : &w.heroes[static_cast<std::size_t>(u.hero)];
 }

@@ -7,8 +7,7 @@ namespace dota {
 
 namespace {
 
-bool works(const Context& c, const HeroState& h, int slot) {
-  const ItemState& s = h.items[static_cast<std::size_t>(slot)];
+bool works(const Context& c, const ItemState& s) {
   return s.id >= 0 && s.enabled_at <= c.world.time + kTimeSlack && !s.on_courier;
 }
 
@@ -16,15 +15,15 @@ bool works(const Context& c, const HeroState& h, int slot) {
 int rank_of(const Context& c, const Unit& u, int ability) {
   const HeroState* h = hero_of(c.world, u);
   const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(ability)];
+  for (int slot = 0; a.is_item >= 0 && slot < kInventory; ++slot)
+    if (const ItemState* s = item_state(c.world, u, 16 + slot); s && s->id == a.is_item && works(c, *s))
+      return a.program.fixed_level;
   if (!h) {
     const auto& own = c.tables.units[u.type].abilities;
     return std::find(own.begin(), own.end(), ability) != own.end() ? 1 : 0;
   }
   for (const AbilityState& s : h->abilities)
     if (s.id == ability) return s.level;
-  for (int slot = 0; a.is_item >= 0 && slot < kInventory; ++slot)
-    if (h->items[static_cast<std::size_t>(slot)].id == a.is_item && works(c, *h, slot))
-      return a.program.fixed_level;
   const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
   for (std::size_t i = 0; i < talents.size(); ++i)
     if (talents[i].ability == ability && ((h->talents >> i) & 1u)) return 1;
@@ -42,7 +41,7 @@ void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
     Modifier* m = add_modifier(c, u, inv, n, root, kForever);
     if (!m) continue;
     if (n.prim == Prim::StackGain) m->flags |= kModKept;
-    if (n.prim == Prim::ToggleStat) m->counter = static_cast<std::uint8_t>(std::max(toggle, 0));
+    if (n.prim == Prim::ToggleStat) m->phase = static_cast<std::uint8_t>(std::max(toggle, 0));
     if (fill_stats(c, inv, n, u, *m)) u.stats_dirty = true;
   }
 }
@@ -57,19 +56,19 @@ void apply_learned(Context& c, Unit& u) {
     i = next;
   }
   const HeroState* h = hero_of(c.world, u);
-  if (!h) {
+  if (h)
+    for (const AbilityState& s : h->abilities)
+      add_passives(c, u, s.id, s.level, 0);
+  else
     for (const int ability : c.tables.units[u.type].abilities)
       add_passives(c, u, ability, 1, 0);
-    return;
-  }
-  for (const AbilityState& s : h->abilities)
-    add_passives(c, u, s.id, s.level, 0);
   for (int slot = 0; slot < kInventory; ++slot) {
-    if (!works(c, *h, slot)) continue;
-    const ItemState& s = h->items[static_cast<std::size_t>(slot)];
-    const int ability = c.tables.items[static_cast<std::size_t>(s.id)].ability;
-    if (ability >= 0) add_passives(c, u, ability, program_of(c, ability).fixed_level, s.toggle);
+    const ItemState* s = item_state(c.world, u, 16 + slot);
+    if (!s || !works(c, *s)) continue;
+    const int ability = c.tables.items[static_cast<std::size_t>(s->id)].ability;
+    if (ability >= 0) add_passives(c, u, ability, program_of(c, ability).fixed_level, s->toggle);
   }
+  if (!h) return;
   const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
   for (std::size_t i = 0; i < talents.size(); ++i)
     if ((h->talents >> i) & 1u) add_passives(c, u, talents[i].ability, 1, 0);

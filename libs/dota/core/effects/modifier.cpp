@@ -16,11 +16,11 @@ void mod(Context& c, Invocation& inv, const EffectNode& n, int node) {
     Modifier* m = add_modifier(c, u, inv, n, node, lasts);
     if (m && (n.stacking || n.by_distance)) {
       if (n.stacking && m->stacks < 255) ++m->stacks;
-      m->per_tick = inv.share;  // of the way to the far value
+      m->share = inv.share;
       if (fill_stats(c, inv, n, u, *m)) u.stats_dirty = true;
     }
     if (m && n.unlimited_range) m->aim = inv.target;
-    if (m && n.given(Role::Attacks)) m->counter = static_cast<std::uint8_t>(number(c, inv, n, Role::Attacks));
+    if (m && n.given(Role::Attacks)) m->attacks_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Attacks));
   }
 }
 
@@ -86,7 +86,7 @@ void stat_drain(Context& c, Invocation& inv, const EffectNode& n, int node) {
   }
   for (Unit* u : {target, caster})
     if (Modifier* m = add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dur))) {
-      m->mana_per_tick = number(c, inv, n, Role::Amount);
+      m->drawn = number(c, inv, n, Role::Amount);
       if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
     }
 }

@@ -13,7 +13,10 @@ int allocate(World& w) {
     w.modifier_free = w.modifiers[static_cast<std::size_t>(i)].next;
     return i;
   }
-  if (w.modifiers_end >= kMaxModifiers) return -1;
+  if (w.modifiers_end >= kMaxModifiers) {
+    ++w.dropped[static_cast<std::size_t>(StatePool::Modifiers)];
+    return -1;
+  }
   return w.modifiers_end++;
 }
 
@@ -135,10 +138,10 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     if (n.cond == Cond::NoDamageForCooldown && m.ready > c.world.time) meant = false;
     if (!meant) continue;
     float v = evaluate(c, inv, s.value, &target);
-    if (s.far.base.given()) v += (evaluate(c, inv, s.far, &target) - v) * m.per_tick;
+    if (s.far.base.given()) v += (evaluate(c, inv, s.far, &target) - v) * m.share;
     if (n.stacking) v *= m.stacks;
     if (s.set == StatSet::PerStack) v *= m.stacks;
-    if (s.set == StatSet::PerCharge) v *= m.counter;
+    if (s.set == StatSet::PerCharge) v *= m.charges;
     if (n.decay == Decay::LinearToZero && m.until < kForever)
       v *= std::clamp((m.until - c.world.time) / std::max(m.until - m.start, kDt), 0.0f, 1.0f);
     put(s.stat, v);
@@ -147,10 +150,10 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
   if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
   // What was drawn from one is the other's.
   if (n.prim == Prim::StatDrain && !n.stats.empty())
-    put(n.stats[0].stat, self ? m.mana_per_tick : -m.mana_per_tick);
+    put(n.stats[0].stat, self ? m.drawn : -m.drawn);
   if (n.prim == Prim::ToggleStat) {
     constexpr Stat kCycle[] = {Stat::Str, Stat::Agi, Stat::Int};
-    put(kCycle[m.counter % 3], number(c, inv, n, Role::Amount));
+    put(kCycle[m.phase % 3], number(c, inv, n, Role::Amount));
   }
   if (n.unlimited_range && target.order.target == m.aim) put(Stat::Range, kGlobal);
   if (n.prim == Prim::OrbCorruption && !self) put(Stat::Armor, number(c, inv, n, Role::Armor));
@@ -205,7 +208,9 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
     const int i = allocate(w);
     if (i < 0) return nullptr;
     m = &w.modifiers[static_cast<std::size_t>(i)];
+    const auto generation = static_cast<std::uint16_t>(m->generation + 1);
     *m = Modifier{};
+    m->generation = generation;
     m->owner = w.handle(target).index;
     m->name = n.modifier;
     m->source = inv.caster;
@@ -240,7 +245,9 @@ void remove_modifier(Context& c, int index) {
   while (*link >= 0 && *link != index)
     link = &w.modifiers[static_cast<std::size_t>(*link)].next;
   if (*link == index) *link = m.next;
+  const std::uint16_t generation = m.generation;
   m = Modifier{};
+  m.generation = generation;
   m.next = w.modifier_free;
   w.modifier_free = static_cast<std::int16_t>(index);
   mark_dirty(c, u);

@@ -34,7 +34,9 @@ void each_modifier(Context& c, Unit& u, F&& f) {
     Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
     if (m.owner != owner) return;
     const int next = m.next;
+    const std::uint16_t after = next < 0 ? 0 : c.world.modifiers[static_cast<std::size_t>(next)].generation;
     if (m.node >= 0 && active(u, m)) f(m, node_of(c, m.ability, m.node), i);
+    if (next >= 0 && c.world.modifiers[static_cast<std::size_t>(next)].generation != after) return;  // given out anew
     i = next;
   }
 }

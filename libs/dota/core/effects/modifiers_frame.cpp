@@ -12,7 +12,7 @@ void tick_damage(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   Invocation inv = invocation_of(c, m);
   float amount = m.per_tick;
   if (n.prim == Prim::HpLostBurst)
-    amount = std::max(0.0f, m.mana_per_tick - u.hp) * number(c, inv, n, Role::Pct) / 100;
+    amount = std::max(0.0f, m.hp_before - u.hp) * number(c, inv, n, Role::Pct) / 100;
   // Not per_tick alone: these follow the health the target has at the tick.
   if (n.given(Role::DpsPerPctMissingHp))
     amount +=
@@ -46,7 +46,7 @@ void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
   Unit& u = c.world.units[static_cast<std::size_t>(m.owner)];
   const Handle h = c.world.handle(u);
   Invocation inv = invocation_of(c, m);
-  const float gathered = m.per_tick;
+  const float gathered = m.gathered;
   const bool moved = (m.motion.x != 0 || m.motion.y != 0);
   remove_modifier(c, index);
   if (moved) settle(c, u);
@@ -65,7 +65,7 @@ void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
     return;
   if (counts_charges)
     if (const ItemState* item = item_state(c.world, u, slot_of(c, u, m.ability)))
-      m.counter = static_cast<std::uint8_t>(std::max<int>(item->charges, 0));
+      m.charges = static_cast<std::uint8_t>(std::max<int>(item->charges, 0));
   if (fill_stats(c, invocation_of(c, m), n, u, m)) u.stats_dirty = true;
 }
 
@@ -114,13 +114,13 @@ void modifiers_frame(Context& c) {
     if ((m.motion.x != 0 || m.motion.y != 0) && w.time > m.start + kTimeSlack)
       place_unit(w, u, u.pos + m.motion * std::min(kDt, m.until - w.time + kDt));
     if (m.interval > 0 && u.alive) {
-      const std::int16_t name = m.name;
-      while (m.owner >= 0 && m.name == name && m.interval > 0 && w.time + kTimeSlack >= m.next_tick &&
+      const std::uint16_t generation = m.generation;
+      while (m.owner >= 0 && m.generation == generation && m.interval > 0 && w.time + kTimeSlack >= m.next_tick &&
              m.next_tick <= m.until + kTimeSlack) {
         m.next_tick += m.interval;
         tick_damage(c, m, n, u);
       }
-      if (m.owner < 0 || m.name != name) continue;  // the tick killed its bearer
+      if (m.owner < 0 || m.generation != generation) continue;  // the tick killed its bearer
     }
     if ((slow || over) && (n.prim == Prim::Hot || n.prim == Prim::ManaOverTime ||
                            (n.prim == Prim::HpCost && n.given(Role::PerSec)))) {
@@ -131,11 +131,13 @@ void modifiers_frame(Context& c) {
       }
     }
     if (slow && !over) {
+      const std::uint16_t generation = m.generation;
+      const auto gone = [&] { return m.owner < 0 || m.generation != generation; };
       if (n.prim == Prim::Aura && !(m.flags & kModAura)) aura_frame(c, m, n);
-      if (m.owner < 0) continue;
+      if (gone()) continue;
       follow(c, m, n, u);
       act_by_interval(c, m, n, u);
-      if (m.owner < 0) continue;
+      if (gone()) continue;
     }
     if (over) expire(c, i, m, n);
   }

@@ -16,15 +16,18 @@ Vec2 direction_to(const Unit& from, Vec2 p) {
   return len > 1 ? d * (1 / len) : heading(from);
 }
 
-void homing(Context& c, Invocation& inv, const EffectNode& n, int node) {
+Projectile* launch_homing(Context& c, const Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
   const Unit* target = c.world.get(inv.target);
-  if (!caster || !target) return;
-  if (Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Homing, caster->pos)) {
-    p->speed = number(c, inv, n, Role::Speed);
-    p->goal = target->pos;
-  }
+  if (!caster || !target) return nullptr;
+  Projectile* p = new_projectile(c, inv, node, Projectile::Kind::Homing, caster->pos);
+  if (!p) return nullptr;
+  p->speed = number(c, inv, n, Role::Speed);
+  p->goal = target->pos;
+  return p;
 }
+
+void homing(Context& c, Invocation& inv, const EffectNode& n, int node) { launch_homing(c, inv, n, node); }
 
 void to_point(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
@@ -150,15 +153,8 @@ void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 // A projectile that, where it hits, starts again towards another enemy near, as long as jumps are left.
 void bounce(Context& c, Invocation& inv, const EffectNode& n, int node) {
-  homing(c, inv, n, node);
-  // The jumps left ride in `length`, which a homing projectile has no other use for.
-  for (int i = c.world.projectiles_end - 1; i >= 0; --i) {
-    Projectile& p = c.world.projectiles[static_cast<std::size_t>(i)];
-    if (p.kind == Projectile::Kind::Homing && p.node == node && p.ability == inv.ability && p.length == 0) {
-      p.length = number(c, inv, n, Role::Count) + 1;
-      break;
-    }
-  }
+  if (Projectile* p = launch_homing(c, inv, n, node))
+    p->jumps_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Count));
 }
 
 // From every enemy near, a hit on every enemy around it.
@@ -209,15 +205,15 @@ void arrive(Context& c, Projectile& p, Unit& target) {
   const bool to_allies = ally && n.prim == Prim::RingProjectiles;
   const Vec2 from = target.pos;
   run_on(c, inv, to_allies ? n.alt_first : n.then_first, to_allies ? n.alt_count : n.then_count, target);
-  if (n.prim != Prim::Bounce || was.length <= 1) return;
+  if (n.prim != Prim::Bounce || was.jumps_left == 0) return;
   Unit* next = next_link(c, inv, n, from, number(c, inv, n, Role::Range), nullptr, was.target);
   if (!next) return;
   inv.target = w.handle(*next);
   if (Projectile* q = new_projectile(c, inv, was.node, Projectile::Kind::Homing, from)) {
     q->speed = was.speed;
     q->goal = next->pos;
-    q->length = was.length - 1;
-    q->travelled = -number(c, inv, n, Role::Delay) * was.speed;  // waits before it leaves
+    q->jumps_left = static_cast<std::uint8_t>(was.jumps_left - 1);
+    q->waits = number(c, inv, n, Role::Delay);
   }
 }
 
@@ -228,8 +224,8 @@ void fly_homing(Context& c, Projectile& p) {
     return;
   }
   const float step = p.speed * kDt;
-  if (p.travelled < 0) {
-    p.travelled += step;
+  if (p.waits > 0) {
+    p.waits -= kDt;
     return;
   }
   p.goal = target->pos;
@@ -259,7 +255,7 @@ void fly_to_point(Context& c, Projectile& p) {
 void fly_line(Context& c, Projectile& p) {
   const EffectNode& n = node_of(c, p.ability, p.node);
   const bool grows = n.prim == Prim::ExpandingRing;
-  const bool back = p.disjointed;  // a ring on its way back
+  const bool back = p.returning;
   const float before = p.travelled;
   p.travelled = back ? std::max(0.0f, before - p.speed * kDt) : std::min(p.length, before + p.speed * kDt);
   const Vec2 last = p.pos;
@@ -287,7 +283,7 @@ void fly_line(Context& c, Projectile& p) {
     run_on(c, inv, n.then_first, n.then_count, u);
   }
   if (grows && !back && p.travelled >= p.length && n.given(Role::Returns)) {
-    p.disjointed = true;
+    p.returning = true;
     std::fill(std::begin(p.hit), std::end(p.hit), 0);
   } else if (back ? p.travelled <= 0 : p.travelled >= p.length) {
     p.kind = Projectile::Kind::None;

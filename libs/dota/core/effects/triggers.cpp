@@ -77,7 +77,7 @@ bool orb_ready(Context& c, Unit& source, const EffectNode& n, const Invocation& 
   if (!n.given(Role::Autocast)) return true;
   const int slot = slot_of(c, source, inv.ability);
   AbilityState* s = ability_state(c.world, source, slot);
-  if (!s) return source.hero < 0;  // a creep's own: always
+  if (!s) return source.hero < 0;  // a creep's passive: always
   if (s->toggled) {
     s->toggled = false;  // paid for when it was cast
     return true;
@@ -155,7 +155,7 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         remove_modifier(c, i);
         break;
       case Prim::Mod:
-        if (n.given(Role::Attacks) && (!n.unlimited_range || m.aim == c.world.handle(target)) && --m.counter == 0)
+        if (n.given(Role::Attacks) && (!n.unlimited_range || m.aim == c.world.handle(target)) && --m.attacks_left == 0)
           remove_modifier(c, i);
         break;
       default:
@@ -224,12 +224,12 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
       case Prim::DoubleAttack:
         // Two attacks in a row: the second follows at once, and both slow.
         if (is_ranged(c, source)) break;
-        if (m.counter > 0) {
-          m.counter = 0;
+        if (m.phase > 0) {
+          m.phase = 0;
           run_range(c, inv, n.then_first, n.then_count);
         } else if (m.ready <= w.time + kTimeSlack) {
           m.ready = w.time + number(c, inv, n, Role::Icd);
-          m.counter = 1;
+          m.phase = 1;
           source.attack_ready = w.time;
           run_range(c, inv, n.then_first, n.then_count);
         }
@@ -262,15 +262,15 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount) {
     }
     if (n.prim == Prim::DispelOnDamage && player) {
       const Invocation inv = invocation_of(c, m);
-      if (w.time > m.ready + number(c, inv, n, Role::ResetAfter)) m.per_tick = 0;
+      if (w.time > m.ready + number(c, inv, n, Role::ResetAfter)) m.gathered = 0;
       m.ready = w.time;
-      m.per_tick += amount;
-      if (m.per_tick >= number(c, inv, n, Role::Threshold)) {
-        m.per_tick = 0;
+      m.gathered += amount;
+      if (m.gathered >= number(c, inv, n, Role::Threshold)) {
+        m.gathered = 0;
         return dispel(c, target, true, n.strong);
       }
     }
-    if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken)) m.per_tick += amount;
+    if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken)) m.gathered += amount;
     if (!enemy || !source->alive || !target.alive) return;
     if (n.prim == Prim::Proc && n.on == Trigger::DamagedByEnemy && !is_structure(*source)) {
       Invocation inv = invocation_of(c, target, m.ability, m.level);
@@ -310,8 +310,7 @@ float absorb_damage(Context& c, Unit& target, float amount, DamageType type, boo
           !fires(c, m, n, inv, target))
         return;
       amount = std::max(0.0f, amount - number(c, inv, n, Role::PerInstance));
-      if (--item->charges <= 0)
-        if (HeroState* h = hero_of(c.world, target)) take_item(c, *h, slot_of(c, target, m.ability) - 16);
+      if (--item->charges <= 0) take_item(c, target, slot_of(c, target, m.ability));
       return;
     }
     const float taken = std::min(amount, m.shield);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "effects/interpreter.hpp"
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
 #include "world/systems.hpp"
@@ -8,7 +9,7 @@ namespace dota {
 namespace {
 
 // Times are sums of floats: what is due within this much is due now.
-constexpr float kTimeSlack = 1e-4f;
+constexpr float kDueSlack = 1e-4f;
 
 bool can_deny(const Context& c, const Unit& target) {
   const Rules& r = c.tables.rules;
@@ -21,16 +22,6 @@ bool can_deny(const Context& c, const Unit& target) {
     default:
       return false;  // heroes: only under a few damage-over-time spells, none of which is built yet
   }
-}
-
-Projectile* free_projectile(World& w) {
-  for (int i = 0; i < kMaxProjectiles; ++i) {
-    Projectile& p = w.projectiles[static_cast<std::size_t>(i)];
-    if (p.kind != Projectile::Kind::None) continue;
-    w.projectiles_end = static_cast<std::int16_t>(std::max<int>(w.projectiles_end, i + 1));
-    return &p;
-  }
-  return nullptr;
 }
 
 // Whether the attack is to miss: blindness, evasion, and higher ground for ranged attackers, each on its own.
@@ -60,7 +51,6 @@ void launch(Context& c, Unit& u, Unit& target) {
   }
   Projectile* p = free_projectile(w);
   if (!p) return;
-  *p = Projectile{};
   p->kind = Projectile::Kind::Attack;
   p->team = u.team;
   p->source = w.handle(u);
@@ -101,7 +91,7 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
       u.act = Act::Idle;
       return;
     }
-    if (w.time + kTimeSlack >= u.act_until) {
+    if (w.time + kDueSlack >= u.act_until) {
       u.attack_ready = u.act_until - u.attack_point + u.attack_interval;
       u.act = Act::AttackBackswing;
       u.act_until = u.attack_ready;
@@ -118,14 +108,14 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
     return;
   }
   if (u.move_speed > 0 && !turn_towards(c, u, target.pos)) return;
-  if (w.time + kTimeSlack < u.attack_ready) {
+  if (w.time + kDueSlack < u.attack_ready) {
     if (u.act == Act::Walk) u.act = Act::Idle;
     return;
   }
   u.act = Act::AttackWindup;
   // An interval that ended within the last frame starts the next swing where it ended, so that no time is lost.
-  u.act_until = (u.attack_ready > w.time - kDt - kTimeSlack ? u.attack_ready : w.time) + u.attack_point;
-  if (u.act_until <= w.time + kTimeSlack) attack_frame(c, u, target);
+  u.act_until = (u.attack_ready > w.time - kDt - kDueSlack ? u.attack_ready : w.time) + u.attack_point;
+  if (u.act_until <= w.time + kDueSlack) attack_frame(c, u, target);
 }
 
 void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit) {

@@ -4,6 +4,7 @@
 
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
+#include "world/kit.hpp"
 
 namespace dota {
 namespace {
@@ -13,20 +14,21 @@ bool can_cast_in(const Unit& u, int slot) {
   return slot < 16 ? !(u.status & kSilenced) : !(u.status & kMuted);
 }
 
-void start_cooldown(Context& c, HeroState& h, const Unit& u, int slot, const AbilityDef& a, int level) {
+void start_cooldown(Context& c, const Unit& u, int slot, const AbilityDef& a, int level) {
   World& w = c.world;
   const float ready = w.time + a.at(a.cooldown, level) * (1 - u.cooldown_red);
   if (slot < 16) {
-    AbilityState& s = h.abilities[static_cast<std::size_t>(slot)];
+    AbilityState& s = *ability_state(w, u, slot);
     if (a.program.charges >= 0)
       s.charges = static_cast<std::int8_t>(std::max(0, s.charges - 1));
     else
       s.ready = ready;
     return;
   }
-  h.items[static_cast<std::size_t>(slot - 16)].ready = ready;
+  item_state(w, u, slot)->ready = ready;
   if (a.shared_cooldown < 0) return;
-  for (ItemState& item : h.items) {
+  for (int i = 16; i < 16 + item_slots(u); ++i) {
+    ItemState& item = *item_state(w, u, i);
     if (item.id < 0) continue;
     const int other = c.tables.items[static_cast<std::size_t>(item.id)].ability;
     if (other >= 0 && c.tables.abilities[static_cast<std::size_t>(other)].shared_cooldown == a.shared_cooldown)
@@ -57,21 +59,21 @@ void cast_now(Context& c, Unit& u, const Order& o) {
   World& w = c.world;
   int level = 0;
   const AbilityDef* a = slot_ability(c, u, o.slot, &level);
-  if (!a || u.hero < 0) return;
-  HeroState& h = w.heroes[static_cast<std::size_t>(u.hero)];
-  const int item_slot = o.slot - 16;
-  const std::int16_t item = item_slot >= 0 ? h.items[static_cast<std::size_t>(item_slot)].id : std::int16_t{-1};
+  if (!a) return;
+  const ItemState* used = item_state(w, u, o.slot);
+  const std::int16_t item = used ? used->id : std::int16_t{-1};
   u.mana = std::max(0.0f, u.mana - a->at(a->mana_cost, level) * (1 - u.mana_cost_red));
-  start_cooldown(c, h, u, o.slot, *a, level);
-  if (a->target == TargetType::Teleport) h.last_teleport = w.time;
+  start_cooldown(c, u, o.slot, *a, level);
+  if (a->target == TargetType::Teleport && u.hero >= 0)
+    w.heroes[static_cast<std::size_t>(u.hero)].last_teleport = w.time;
   cast_effect(c, u, o.slot, o);
   on_ability_cast(c, u, *a);
   if (item < 0) return;
-  ItemState& held = h.items[static_cast<std::size_t>(item_slot)];
+  ItemState& held = *item_state(w, u, o.slot);
   if (held.id == item && c.tables.items[static_cast<std::size_t>(item)].consumable) {
     held.charges = static_cast<std::int8_t>(held.charges - 1);
     // A channelled one stays, empty, until its channel is over: the channel still refers to its slot.
-    if (held.charges <= 0 && !a->channelled) take_item(c, h, item_slot);
+    if (held.charges <= 0 && !a->channelled) take_item(c, u, o.slot);
   }
 }
 

@@ -10,6 +10,8 @@ enum CourierState : std::uint8_t { kWaiting, kDelivering, kReturning };
 
 // A delivery is made from this near.
 constexpr float kHandOver = 200;
+// It shields itself from an enemy hero who can strike it or is this much short of it.
+constexpr float kDanger = 150;
 
 bool has_stash(const HeroState& h) {
   for (int slot = kStashFirst; slot < kTpSlot; ++slot)
@@ -68,12 +70,30 @@ int choose_customer(const Context& c, int team) {
   return best;
 }
 
+// Its shield, when an enemy hero is near enough to strike it.
+void guard(Context& c, Unit& courier) {
+  World& w = c.world;
+  for (const HeroState& h : w.heroes) {
+    const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    if (!u || !u->alive || u->team == courier.team || !unit_visible(w, courier.team, *u)) continue;
+    if (distance(u->pos, courier.pos) > u->attack_range + u->radius + courier.radius + kDanger) continue;
+    for (int slot = 0; slot < kAbilitySlots; ++slot) {
+      if (!castable(c, courier, slot)) continue;
+      Order o;
+      o.type = OrderType::CastNoTarget;
+      o.slot = static_cast<std::int8_t>(slot);
+      return issue_order(c, courier, o);
+    }
+    return;
+  }
+}
+
 void fly(Context& c, int team, Unit& courier) {
   World& w = c.world;
   TeamState& t = w.teams[static_cast<std::size_t>(team)];
   const Vec2 home = courier.spawn;
   if (t.courier_state == kWaiting) {
-    courier.velocity = Vec2{};
+    rest(c, courier);
     if (w.frame % kPurchaseFrames != team) return;
     const int customer = choose_customer(c, team);
     if (customer < 0) return;
@@ -85,7 +105,6 @@ void fly(Context& c, int team, Unit& courier) {
     t.courier_state = kDelivering;
     return;
   }
-  courier.act = Act::Walk;
   if (t.courier_state == kDelivering) {
     Unit* hero = w.get(t.courier_for);
     HeroState* h = hero && hero->hero >= 0 ? &w.heroes[static_cast<std::size_t>(hero->hero)] : nullptr;
@@ -94,17 +113,17 @@ void fly(Context& c, int team, Unit& courier) {
       t.courier_state = kReturning;
       return;
     }
-    if (move_towards(c, courier, hero->pos, kHandOver)) {
+    if (distance(courier.pos, hero->pos) <= kHandOver) {
       hand_over(c, *h);
       t.courier_state = kReturning;
+      return;
     }
-    return;
+    return keep_moving(c, courier, hero->pos);
   }
-  if (move_towards(c, courier, home, kArrive)) {
-    t.courier_state = kWaiting;
-    t.courier_for = Handle{};
-    courier.act = Act::Idle;
-  }
+  if (distance(courier.pos, home) > kArrive) return keep_moving(c, courier, home);
+  t.courier_state = kWaiting;
+  t.courier_for = Handle{};
+  rest(c, courier);
 }
 
 }  // namespace
@@ -132,7 +151,9 @@ void courier_frame(Context& c) {
       courier->status = inherent_status(c, *courier);
       refresh_stats(c, *courier);
     }
-    if (c.settings.courier_scripted) fly(c, team, *courier);
+    if (!c.settings.courier_scripted) continue;
+    if (w.frame % kPurchaseFrames == 0) guard(c, *courier);
+    fly(c, team, *courier);
   }
 }
 

@@ -23,15 +23,22 @@ struct Modifier {
   Handle source;
   float until = 0, start = 0;  // game time; until = infinity for auras and passives
   float next_tick = 0, interval = 0;
-  float per_tick = 0;  // damage (> 0) or healing (< 0) a tick
-  float mana_per_tick = 0;
-  float shield = 0;  // absorption left
+  float per_tick = 0;       // damage a tick; of what flows: health lost, or given (< 0), a second
+  float mana_per_tick = 0;  // mana given a second
+  float shield = 0;         // absorption left
+  float share = 0;          // of the way from the near to the far value, for strengths that go by distance
+  float gathered = 0;       // damage taken that something waits for (Aeon, Kraken Shell, Orchid)
+  float drawn = 0;          // of a stat, from one to the other
+  float hp_before = 0;      // health when it began (Death Pact's bursts)
   std::uint32_t status = 0;
   std::uint8_t damage_type = 0, level = 1, stacks = 0;
   std::uint8_t flags = 0;  // kModDispellable etc., effects/modifiers.hpp
   std::array<StatChange, 6> stats{};
   std::int16_t owner = -1;   // unit slot it sits on; -1: this slot of the pool is free
-  std::uint8_t counter = 0;  // pseudo-random counter of a proc, attacks left of an attack-limited buff
+  std::uint16_t generation = 0;  // of its slot: another one whenever the slot is given out again
+  std::uint8_t counter = 0;      // tries in a row of a proc (pseudo_random)
+  std::uint8_t attacks_left = 0, charges = 0;
+  std::uint8_t phase = 0;    // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
   float ready = -999;        // game time a proc's own cooldown ends
   Vec2 motion;               // forced motion, units per second
   Handle aim;                // the one target it is for (Hurricane Pike)
@@ -41,10 +48,14 @@ struct Projectile {
   enum class Kind : std::uint8_t { None, Attack, Homing, Point, Linear } kind = Kind::None;
   std::uint8_t team = kNeutralTeam, level = 1;
   bool crit = false, disjointed = false;
+  bool returning = false;  // a ring on its way back
+  std::uint8_t jumps_left = 0;
+  std::uint16_t generation = 0;
   Handle source, target;
   Vec2 pos, origin, direction;
   Vec2 goal;
   float speed = 0, travelled = 0, length = 0, w0 = 0, w1 = 0;
+  float waits = 0;  // seconds until it leaves
   float damage = 0;  // attacks: rolled before armor; < 0: decided at launch to miss
   std::int16_t ability = -1, node = -1;
   std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // linear: each unit once
@@ -53,7 +64,10 @@ struct Projectile {
 // A place on the ground that keeps acting: shrapnel, nethertoxin, a delayed strike, a channelled field.
 struct Area {
   bool active = false;
-  std::uint8_t team = kNeutralTeam, level = 1, counter = 0;
+  std::uint16_t generation = 0;
+  std::uint8_t team = kNeutralTeam, level = 1;
+  std::uint8_t pulses = 0;  // that share a total
+  std::uint8_t quadrant = 0;  // of the next explosion
   Handle owner, follow;  // follow: moves with this unit
   Vec2 pos;
   float radius = 0, start = 0, until = 0, next_tick = 0, interval = 0;

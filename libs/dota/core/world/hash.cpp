@@ -63,6 +63,7 @@ class Hasher {
   void fields(const ItemState& i) {
     all(i.id, i.charges, i.toggle, i.on_courier, i.ready, i.enabled_at, i.stored_until);
   }
+  void fields(const Kit& k) { all(k.used, k.abilities, k.items); }
   void fields(const Pickup& p) { all(p.present, p.kind, p.pos, p.until, p.known); }
   void fields(const Camp& c) { all(c.next_spawn, c.last_set, c.living); }
   void fields(const Fog& f) { all(f.visible, f.true_sight); }
@@ -83,20 +84,21 @@ class Hasher {
         u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready, u.expires, u.hits_left,
         u.waypoint, u.camp, u.velocity);
     all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
-    all(u.modifiers, u.bash_counter, u.crit_counter, u.hp_history, u.shrine_ready, u.shrine_until,
+    all(u.kit, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until,
         u.backdoor_until, u.backdoor_hp, u.credited, u.first_wave, u.died_at);
   }
   void fields(const Modifier& m) {
     all(m.next, m.name, m.ability, m.node, m.source, m.until, m.start, m.next_tick, m.interval, m.per_tick,
-        m.mana_per_tick, m.shield, m.status, m.damage_type, m.level, m.stacks, m.flags, m.stats, m.owner,
-        m.counter, m.ready, m.motion, m.aim);
+        m.mana_per_tick, m.shield, m.share, m.gathered, m.drawn, m.hp_before, m.status, m.damage_type, m.level,
+        m.stacks, m.flags, m.stats, m.owner, m.generation, m.counter, m.attacks_left, m.charges, m.phase, m.ready,
+        m.motion, m.aim);
   }
   void fields(const Projectile& p) {
-    all(p.kind, p.team, p.level, p.crit, p.disjointed, p.source, p.target, p.pos, p.origin, p.direction, p.goal,
+    all(p.kind, p.team, p.level, p.crit, p.disjointed, p.returning, p.jumps_left, p.generation, p.waits, p.source, p.target, p.pos, p.origin, p.direction, p.goal,
         p.speed, p.travelled, p.length, p.w0, p.w1, p.damage, p.ability, p.node, p.hit);
   }
   void fields(const Area& a) {
-    all(a.active, a.team, a.level, a.counter, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick,
+    all(a.active, a.generation, a.team, a.level, a.pulses, a.quadrant, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick,
         a.interval, a.ability, a.node);
   }
   void fields(const Delayed& d) {
@@ -120,7 +122,7 @@ class Hasher {
 };
 
 // A new field of the state must be added above; then the size here is brought up to date.
-static_assert(sizeof(Unit) == 524 && sizeof(Modifier) == 116 && sizeof(HeroState) == 732 &&
+static_assert(sizeof(Unit) == 520 && sizeof(Modifier) == 136 && sizeof(HeroState) == 732 &&
                   sizeof(TeamState) == 64,
               "a field was added to the state: add it to the hash, then update this size");
 
@@ -129,7 +131,7 @@ static_assert(sizeof(Unit) == 524 && sizeof(Modifier) == 116 && sizeof(HeroState
 std::uint64_t hash_world(const World& w) {
   Hasher h;
   h.all(w.seed, w.rng, w.frame, w.step_index, w.time, w.winner, w.heroes_per_team, w.is_day, w.units, w.units_end,
-        w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles, w.projectiles_end, w.areas, w.delayed,
+        w.kits, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles, w.projectiles_end, w.areas, w.delayed,
         w.heroes, w.teams, w.camps, w.pickups, w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave,
         w.waves, w.roshan_respawn, w.roshan_health_scale, w.roshan_died, w.roshan_kills, w.first_blood,
         w.next_power_rune, w.next_bounty, w.last_rune_kind);

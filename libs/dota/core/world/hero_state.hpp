@@ -23,6 +23,13 @@ struct ItemState {
   float stored_until = 0;                 // a bottle's rune, whose PickupKind is `toggle`, is used by then
 };
 
+// What a unit that is no hero can use: world/kit.hpp.
+struct Kit {
+  bool used = false;
+  std::array<AbilityState, kAbilitySlots> abilities{};
+  std::array<ItemState, kInventory> items{};
+};
+
 // One primary action with its parameters, resolved against the observation it was chosen from.
 struct Command {
   std::int16_t action = 0;  // action id of the vocabulary (0: none)

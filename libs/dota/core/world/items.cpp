@@ -3,6 +3,7 @@
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
 #include "world/inventory.hpp"
+#include "world/kit.hpp"
 
 namespace dota {
 namespace {
@@ -92,6 +93,15 @@ bool give_item(Context& c, HeroState& h, int item, int charges) { return place_i
 void take_item(Context& c, HeroState& h, int slot) {
   h.items[static_cast<std::size_t>(slot)] = ItemState{};
   changed(c, h);
+}
+
+void take_item(Context& c, Unit& u, int slot) {
+  if (u.hero >= 0) return take_item(c, c.world.heroes[static_cast<std::size_t>(u.hero)], slot - 16);
+  ItemState* s = item_state(c.world, u, slot);
+  if (!s) return;
+  *s = ItemState{};
+  u.stats_dirty = true;
+  apply_learned(c, u);
 }
 
 void arrange_items(Context& c, HeroState& h) {

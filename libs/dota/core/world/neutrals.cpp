@@ -67,27 +67,22 @@ Unit* intruder(Context& c, Unit& u) {
   return best;
 }
 
-void run_neutral(Context& c, Unit& u) {
+void think(Context& c, Unit& u) {
   World& w = c.world;
-  if (u.status & (kStunned | kForcedMotion)) return;
+  if ((u.status & (kStunned | kForcedMotion | kTaunted)) || busy_casting(u)) return;
+  const bool looks = (w.frame + w.handle(u).index) % kThinkFrames == 0;
   Unit* target = w.get(u.aggro_target);
   if (target && (w.time >= u.aggro_until || !can_attack(c, u, *target))) target = nullptr;
   if (!target) {
     u.aggro_target = u.attack_target = Handle{};
-    if (u.act == Act::AttackWindup) u.act = Act::Idle;
-    if (distance(u.pos, u.spawn) > kCalmNear) {  // on its way home it notices nobody
-      u.act = Act::Walk;
-      move_towards(c, u, u.spawn, kArrive);
-      return;
-    }
-    if (u.act == Act::Walk) u.act = Act::Idle;
-    u.velocity = Vec2{};
-    if ((w.frame + w.handle(u).index) % kThinkFrames != 0) return;
-    target = intruder(c, u);
+    if (distance(u.pos, u.spawn) > kCalmNear) return keep_moving(c, u, u.spawn);  // on its way home it notices nobody
+    rest(c, u);
+    target = looks ? intruder(c, u) : nullptr;
     if (!target) return;
     neutral_hurt(c, u, *target);
   }
-  attack_frame(c, u, *target);
+  if (looks && creature_casts(c, u, *target)) return;
+  keep_attacking(c, u, *target);
 }
 
 }  // namespace
@@ -131,7 +126,7 @@ void neutrals_frame(Context& c) {
   }
   for (int i = 0; i < w.units_end; ++i) {
     Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.kind == UnitKind::Neutral && u.alive) run_neutral(c, u);
+    if (u.kind == UnitKind::Neutral && u.alive) think(c, u);
   }
 }
 

@@ -85,7 +85,10 @@ Unit* nearest_enemy(Context& c, Unit& u, float range) {
     Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
     if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward)
       continue;
-    if (other.team == kNeutralTeam && u.team != kNeutralTeam) continue;  // nobody starts on neutrals by himself
+    // Nobody starts on neutrals by himself; lane creeps fight those that are angry (a camp that was pulled to them).
+    if (other.team == kNeutralTeam && u.team != kNeutralTeam &&
+        (u.kind != UnitKind::LaneCreep || other.aggro_target.index < 0))
+      continue;
     const float d = distance(u.pos, other.pos) - other.radius;
     if (d < best_distance && d <= range + u.radius && can_attack(c, u, other)) {
       best = &other;
@@ -115,6 +118,10 @@ void issue_order(Context& c, Unit& u, const Order& o) {
   if (o.type == OrderType::AttackUnit)
     if (Unit* target = w.get(o.target)) notify_attack_order(c, u, *target);
   if (same(u.order, o)) return;
+  take_order(c, u, o);
+}
+
+void take_order(Context& c, Unit& u, const Order& o) {
   if (u.act == Act::Channel) {
     channel_end(c, u, false);
     u.act = Act::Idle;
@@ -129,7 +136,7 @@ void issue_order(Context& c, Unit& u, const Order& o) {
   if (u.act == Act::AttackWindup && !(o.type == OrderType::AttackUnit && o.target == u.attack_target))
     u.act = Act::Idle;
   u.order = o;
-  if (o.type == OrderType::Stop) {
+  if (o.type == OrderType::Stop || o.type == OrderType::None) {
     u.order = Order{};
     u.attack_target = Handle{};
     stop_motion(u);

@@ -87,7 +87,7 @@ void roshan_frame(Context& c) {
     return;
   }
   grow(c, *u);
-  if (u->status & (kStunned | kForcedMotion)) return;
+  if ((u->status & (kStunned | kForcedMotion | kTaunted)) || busy_casting(*u)) return;
   Unit* target = w.get(u->aggro_target);
   if (target && (!in_pit(map, target->pos) || !can_attack(c, *u, *target) || w.time >= u->aggro_until))
     target = nullptr;
@@ -102,18 +102,14 @@ void roshan_frame(Context& c) {
     if (target) neutral_hurt(c, *u, *target);
   }
   if (target) {
-    attack_frame(c, *u, *target);
-    return;
+    if (w.frame % 5 == 0 && creature_casts(c, *u, *target)) return;
+    return keep_attacking(c, *u, *target);
   }
   u->aggro_target = u->attack_target = Handle{};
-  if (u->act == Act::AttackWindup) u->act = Act::Idle;
-  if (distance(u->pos, u->spawn) > kArrive) {
-    u->act = Act::Walk;
-    move_towards(c, *u, u->spawn, kArrive);
-  } else {
-    u->act = Act::Idle;
-    u->velocity = Vec2{};
-  }
+  if (distance(u->pos, u->spawn) > kArrive)
+    keep_moving(c, *u, u->spawn);
+  else
+    rest(c, *u);
 }
 
 }  // namespace dota

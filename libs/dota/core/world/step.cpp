@@ -21,23 +21,32 @@ void regenerate(Unit& u) {
   if (u.mana < u.max_mana) u.mana = std::min(u.max_mana, u.mana + u.mana_regen * kDt);
 }
 
-bool acts_by_order(const Unit& u) {
-  return u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Summon;
+// Which end of a list goes first in this frame, by lot: heroes, and creeps of a wave, stand in it side by side, and
+// whoever always came first would win every tie (the last hit of a creep that two strike at once).
+bool backwards(const World& w) {
+  std::uint64_t h = w.seed + 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(w.frame + 1);
+  h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+  return (h >> 40) & 1u;
+}
+
+void unit_frame(Context& c, Unit& u) {
+  World& w = c.world;
+  if (!u.alive) {
+    if (u.stats_dirty && u.kind == UnitKind::Hero) refresh_stats(c, u);
+    return;
+  }
+  if (u.stats_dirty) refresh_stats(c, u);
+  regenerate(u);
+  run_order(c, u);
+  if (u.alive && u.expires > 0 && w.time >= u.expires) remove_unit(c, u);
 }
 
 void units_frame(Context& c) {
   World& w = c.world;
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (!u.alive) {
-      if (u.stats_dirty && u.kind == UnitKind::Hero) refresh_stats(c, u);
-      continue;
-    }
-    if (u.stats_dirty) refresh_stats(c, u);
-    regenerate(u);
-    if (acts_by_order(u)) run_order(c, u);
-    if (u.alive && u.expires > 0 && w.time >= u.expires) remove_unit(c, u);
-  }
+  const int end = w.units_end;
+  const bool back = backwards(w);
+  for (int i = 0; i < end; ++i)
+    unit_frame(c, w.units[static_cast<std::size_t>(back ? end - 1 - i : i)]);
 }
 
 // What decides a game besides a fallen Ancient.
@@ -97,8 +106,11 @@ void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
   World& w = c.world;
   if (w.winner != Winner::None) return;
   for (int f = 0; f < kFramesPerStep && w.winner == Winner::None; ++f) {
-    for (HeroState& h : w.heroes)
+    const bool back = backwards(w);
+    for (int i = 0; i < kMaxHeroes; ++i) {
+      HeroState& h = w.heroes[static_cast<std::size_t>(back ? kMaxHeroes - 1 - i : i)];
       if (h.in_game && h.pending.action != 0 && h.pending.delay == f) apply_command(c, h, h.pending);
+    }
     run_frame(c);
   }
   for (std::size_t i = 0; i < kMaxHeroes; ++i) {

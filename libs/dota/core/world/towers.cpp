@@ -49,19 +49,18 @@ Unit* choose(Context& c, Unit& tower, Handle avoid) {
   return best;
 }
 
-void run_tower(Context& c, Unit& tower) {
+void think(Context& c, Unit& tower) {
   World& w = c.world;
   Unit* target = w.get(tower.attack_target);
   if (!valid_target(c, tower, target)) {
     target = nullptr;
-    if (tower.act == Act::AttackWindup) tower.act = Act::Idle;
     tower.attack_target = Handle{};
     if ((w.frame + w.handle(tower).index) % kAcquireFrames == 0) target = choose(c, tower, Handle{});
   }
   if (target)
-    attack_frame(c, tower, *target);
+    keep_attacking(c, tower, *target);
   else
-    tower.act = Act::Idle;
+    rest(c, tower);
 }
 
 // Armor that towers lend to allied heroes near them, and take from enemy heroes near (7.19).
@@ -125,7 +124,7 @@ void towers_frame(Context& c) {
   World& w = c.world;
   for (int i = 0; i < w.units_end; ++i) {
     Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.alive && (u.kind == UnitKind::Tower || u.kind == UnitKind::Fountain)) run_tower(c, u);
+    if (u.alive && (u.kind == UnitKind::Tower || u.kind == UnitKind::Fountain)) think(c, u);
   }
   if (w.frame % kAuraFrames == 0) tower_auras(c);
   buildings_frame(c);

@@ -121,8 +121,8 @@ struct Unit {
   std::uint8_t path_n = 0, path_i = 0;
   std::int8_t path_side = 0;    // side it last passed another unit on
   float path_until = 0;         // game time at which the path is planned anew
+  std::int16_t kit = -1;        // its abilities and items in World::kits; a hero's are in its HeroState
   std::int16_t modifiers = -1;  // head of its list in World::modifiers
-  std::uint16_t bash_counter = 0, crit_counter = 0;
   std::array<float, kHistory> hp_history{};   // one entry a timestep, newest at World::step_index % kHistory
   float shrine_ready = 0, shrine_until = 0;   // shrines: usable from; healing until
   float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "world/game_rules.hpp"
+#include "world/kit.hpp"
 #include "world/systems.hpp"
 
 namespace dota {
@@ -93,7 +94,10 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   int slot = 0;
   while (slot < kMaxUnits && w.units[static_cast<std::size_t>(slot)].kind != UnitKind::None)
     ++slot;
-  if (slot == kMaxUnits) return nullptr;
+  if (slot == kMaxUnits) {
+    ++w.dropped[static_cast<std::size_t>(StatePool::Units)];
+    return nullptr;
+  }
   Unit& u = w.units[static_cast<std::size_t>(slot)];
   const std::uint16_t generation = static_cast<std::uint16_t>(u.generation + 1);
   u = Unit{};
@@ -108,7 +112,10 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   u.hits_left = static_cast<std::int8_t>(def.hits_to_kill);
   u.status = inherent_status(c, u);
   w.units_end = static_cast<std::int16_t>(std::max<int>(w.units_end, slot + 1));
-  if (u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan) apply_learned(c, u);
+  if (u.kind != UnitKind::Hero) {
+    give_kit(w, c.tables, u);
+    if (u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon) apply_learned(c, u);
+  }
   refresh_stats(c, u);
   u.hp = u.max_hp;
   u.mana = u.max_mana;
@@ -122,6 +129,7 @@ void remove_unit(Context& c, Unit& u) {
   disjoint(c, u);
   World& w = c.world;
   unlist_unit(w, u);
+  drop_kit(w, u);
   u.alive = false;
   u.kind = UnitKind::None;
   while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None)
@@ -182,6 +190,7 @@ void refresh_stats(Context& c, Unit& u) {
   u.mana_regen = mana_regen * (1 + t[Stat::ManaRegenAmpPct] / 100);
   u.armor = armor * (1 + t[Stat::ArmorPct] / 100);
   u.magic_resist = 1 - resist_pass;
+  if (u.kind == UnitKind::Roshan) t.status_pass *= 1 - g.roshan_status_res / 100;
   u.status_resist = 1 - t.status_pass;
   u.evasion = 1 - t.evasion_pass;
   u.miss = t[Stat::MissPct] / 100;

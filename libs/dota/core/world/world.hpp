@@ -28,6 +28,9 @@ struct TeamState {
   std::uint8_t courier_state = 0;
 };
 
+// The pools of a world. What finds its pool full does not happen, and is counted in World::dropped.
+enum class StatePool : std::uint8_t { Units, Kits, Modifiers, Projectiles, Areas, Delayed, Count };
+
 enum class Winner : std::uint8_t { None = 0, Radiant = 1, Dire = 2, Draw = 3 };
 
 struct World {
@@ -41,6 +44,8 @@ struct World {
   bool is_day = true;
   std::array<Unit, kMaxUnits> units{};
   std::int16_t units_end = 0;  // one past the highest slot in use
+  std::array<Kit, kMaxKits> kits{};
+  std::array<std::uint32_t, static_cast<std::size_t>(StatePool::Count)> dropped{};
   std::array<Modifier, kMaxModifiers> modifiers{};
   std::int16_t modifier_free = -1, modifiers_end = 0;
   std::array<Projectile, kMaxProjectiles> projectiles{};

@@ -1,0 +1,21 @@
+// Abilities and items as a component of a unit: a hero's lie in its HeroState, any other unit's in a pool of the world.
+// Whatever casts, pays, cools down or holds asks here, so that it does not matter what kind of unit does it.
+#pragma once
+
+#include "world/world.hpp"
+
+namespace dota {
+
+// Gives the unit a kit with the abilities of its type that do something when used; none when it has no such ability.
+void give_kit(World& w, const Tables& t, Unit& u);
+void drop_kit(World& w, Unit& u);
+
+// The component's slots; nullptr when the unit has no kit or the slot is none. Slots are those of an order: 0-5 an
+// ability, 16 + i an item.
+AbilityState* ability_state(World& w, const Unit& u, int slot);
+const AbilityState* ability_state(const World& w, const Unit& u, int slot);
+ItemState* item_state(World& w, const Unit& u, int slot);
+const ItemState* item_state(const World& w, const Unit& u, int slot);
+int item_slots(const Unit& u);  // how many item slots its kit has, usable or not
+
+}  // namespace dota
