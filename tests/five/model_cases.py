@@ -45,7 +45,7 @@ def random_arrays(of: Layout, *lead: int, seed: int = 0, present: float = 0.4) -
             ids = rng.integers(1, spaces[field.name], shape) * (rng.random(shape) < present)
             rows[..., field.offset:field.offset + field.count] = ids
             arrays[field.array][..., block.span(field.array)] = rows.reshape(*rows.shape[:-2], -1)
-    units = arrays["shared_ids"][..., of.blocks["units"].span("shared_ids")].reshape(*lead, of.units, 2)
+    units = arrays["shared_ids"][..., of.blocks["units"].span("shared_ids")].reshape(*lead, of.units, -1)
     units[..., :of.heroes, 0] = rng.integers(1, 30, (*lead, of.heroes))
     arrays["shared_ids"][..., of.blocks["units"].span("shared_ids")] = units.reshape(*lead, -1)
     many = rng.integers(1, 13, (*lead, of.heroes, 1))

@@ -135,6 +135,26 @@ class Policy(nn.Module):
             _leading(values, steps, teams), aux, entropies,
             {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last}, moments)
 
+    @torch.no_grad()
+    def scores(self, obs: dict[str, Tensor], actions: Tensor, state: State, resets: Tensor | None = None
+               ) -> dict[str, Tensor]:
+        """What the distributions over a sequence are made of, for comparing two policies; arguments as of `unroll`.
+
+        `ActionHeads.scores` [T, B, H, ...], ``values`` [T, B, H] and the auxiliary logits as ``aux/<name>``, float32.
+        """
+        steps, teams = actions.shape[:2]
+        flat = {name: array.flatten(0, 1) for name, array in obs.items()}
+        with self._autocast():
+            inputs, trunk, floats = self._encode(flat)
+            previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
+            joined = self._join(inputs, trunk, floats, previous)
+            core, _, _ = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets)
+            core = core.flatten(0, 1)
+            found = self.heads.scores(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
+            found["values"] = self.value(core)[..., 0].float()
+            found |= {f"aux/{name}": logits for name, logits in self.auxiliary(core).items()}
+        return {name: _leading(scores, steps, teams) for name, scores in found.items()}
+
     def update_normaliser(self, moments: Tensor) -> None:
         """Takes ``Unrolled.observation_moments`` (summed over processes) into the statistics of all data ever seen."""
         self.normaliser.merge(moments)
