@@ -16,7 +16,7 @@ from pathlib import Path
 import redis
 
 from rapid.config import StoreConfig
-from rapid.store import backup
+from rapid.store import acl, backup
 from rapid.store.connection import connect, require_reachable
 from rapid.store.errors import Corrupt, StoreUnreachable
 from run.load import ConfigError, load
@@ -49,6 +49,7 @@ def _store(config: str | None, local: str | None) -> tuple[redis.Redis, str]:
     """The state's Redis, and the run's name."""
     if config is None and local is None and MOUNTED.exists():
         config = str(MOUNTED)
+    login = None
     if config is not None:
         loaded = load(config)
         url, store, name = loaded.store.state_url, loaded.store, loaded.name
@@ -57,7 +58,8 @@ def _store(config: str | None, local: str | None) -> tuple[redis.Redis, str]:
 
         folder = find(local)
         url, store, name = folder.cluster().state_url, StoreConfig(), folder.name
-    client = connect(url, store, "state")
+        login = folder.login(acl.ADMIN, url)
+    client = connect(url, store, "state", login)
     require_reachable(client, url, "state")
     return client, name
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import redis
 
+from cli.passwords import Passwords
 from cli.rundir import Cluster, RunFolder
-from rapid.embedded_redis import EmbeddedRedis
-from rapid.store.connection import connect, require_reachable
+from rapid.store import acl
+from rapid.store.connection import Role, connect, require_reachable
 from rapid.store.leases import Leases
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
@@ -79,16 +80,11 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
         wanted["services.controller.tokens_file"] = str((folder / "tokens.json").resolve())
     for key, given in (("store.state_url", config.store.state_url), ("store.params_url", config.store.params_url)):
         if not given:
-            wanted[key] = _embedded(folder, key).url
+            wanted[key] = RunFolder(folder).embedded("state" if "state" in key else "params").url
     if not config.blobs.url:
         wanted["blobs.url"] = str(folder.resolve() / "blobs")
     tree = apply_overrides(config.model_dump(mode="json", by_alias=True), [f"{k}={v}" for k, v in wanted.items()])
     return validate(tree, "local cluster")
-
-
-def _embedded(folder: Path, key: str) -> EmbeddedRedis:
-    role = "state" if "state" in key else "params"
-    return EmbeddedRedis(folder / "redis" / role, append_only=role == "state")
 
 
 def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> ProcessSpec:
@@ -105,7 +101,8 @@ def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> Pro
 class LocalCluster:
     """A started cluster. Use as a context; leaving it ends every process.
 
-    ``config`` has all addresses; ``state``, ``series`` and ``leases`` read the run.
+    ``config`` has all addresses; ``state``, ``series`` and ``leases`` read the run. The users of an embedded Redis are
+    made by the cluster, and each process is given its own alone; those of another one come from the environment.
     """
 
     folder: RunFolder
@@ -131,16 +128,21 @@ class LocalCluster:
 
     def _start_stores(self, asked: RunConfig, say: Callable[[str], None]) -> None:
         say("starting redis")
-        for key, given in (("state", asked.store.state_url), ("params", asked.store.params_url)):
-            if given:
-                continue
-            server = _embedded(self.folder.path, key)
-            self.supervisor.start(ProcessSpec(f"redis-{key}", server.argv(), server.env, server.is_ready, STORES))
-            self.supervisor.wait_ready([f"redis-{key}"], START_SECONDS)
+        urls: dict[Role, str] = {"state": asked.store.state_url, "params": asked.store.params_url}
+        self.passwords = Passwords(self.folder.path)
+        self.passwords.create()
+        self.embedded: tuple[Role, ...] = tuple(role for role, given in urls.items() if not given)
+        for role in self.embedded:
+            users = self.passwords.write_users(role, self.config.name)
+            server = self.folder.embedded(role, users, self.passwords.login(acl.PROBE))
+            self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), server.env, server.is_ready, STORES))
+            self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
 
     def _open_run(self) -> None:
         store = self.config.store
-        client = connect(store.state_url, store, "state")
+        # It makes the run as the controller does, and reads it as that does.
+        login = self.passwords.login(acl.CONTROLLER) if "state" in self.embedded else None
+        client = connect(store.state_url, store, "state", login)
         require_reachable(client, store.state_url, "state")
         self.state = RunState(client, self.config.name)
         self.series = Series(client, self.config.name)
@@ -163,18 +165,21 @@ class LocalCluster:
         path = str(self.folder.path / "cluster.yaml")
         env = {"FIVE_TOKEN": self.folder.token(), "PYTHONUNBUFFERED": "1"}
 
+        def env_of(kind: str) -> dict[str, str]:
+            return env | self.passwords.environment(kind, self.embedded)
+
         def spec(kind: str, identity: int, stage: int, port: str = "") -> ProcessSpec:
             argv = [sys.executable, "-m", f"services.{kind}", "--config", path, "--id", str(identity)]
             if port:
                 argv += ["--port", port.rpartition(":")[2]]
-            return ProcessSpec(f"{kind}-{identity}", argv, env, None, stage)
+            return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage)
 
         specs = [spec("controller", 0, SERVERS), spec("opponents", 0, SERVERS)]
         specs += [spec("inference", i, SERVERS, a) for i, a in enumerate(services.inference.addresses)]
         if services.rollout.environment == "remote":
             specs += [spec("dota_env", i, SERVERS, a) for i, a in enumerate(services.dota_env.addresses)]
         if services.optimizer.optimizers > 1:
-            specs.append(optimizer_group(self.config, path, env))
+            specs.append(optimizer_group(self.config, path, env_of(acl.OPTIMIZER)))
         else:
             specs.append(spec("optimizer", 0, SERVERS))
         specs += [spec("rollout", i, PLAYERS) for i in range(services.rollout.processes)]

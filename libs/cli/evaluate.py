@@ -8,6 +8,7 @@ from cli import report
 from cli.rundir import Cluster, NoRun, RunFolder
 from five.ratings import wilson_interval
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
+from rapid.store import acl
 from rapid.store.connection import connect, require_reachable
 from rapid.store.series import Series
 from rapid.store.state import RunState
@@ -86,7 +87,8 @@ def write_report(folder: RunFolder) -> int:
     """Writes the report of a running run now. Raises NoRun."""
     folder.cluster()
     config = load(folder.path / "cluster.yaml")
-    client = connect(config.store.state_url, config.store)
+    client = connect(config.store.state_url, config.store, "state",
+                     folder.login(acl.CONTROLLER, config.store.state_url))
     require_reachable(client, config.store.state_url, "state")
     records = report.collect(RunState(client, config.name), Series(client, config.name), config.buffer.sample_reuse)
     report.write(records, folder.report)

@@ -1,9 +1,9 @@
 """A local run's folder: where everything of it lies.
 
 ``config.yaml`` the whole configuration, ``token`` what services call each other with, ``operator_token`` what the
-`five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens (all readable by their owner
-only), ``cluster.json`` the running processes' addresses, ``logs/``, ``redis/``, ``blobs/``, ``tensorboard/``,
-``replays/``, ``report.html``, ``records.json``.
+`five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens, ``passwords.json`` the
+passwords of Redis (all readable by their owner only), ``cluster.json`` the running processes' addresses, ``logs/``,
+``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``.
 """
 
 import getpass
@@ -12,7 +12,11 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cli.passwords import Passwords
+from rapid.embedded_redis import EmbeddedRedis
 from rapid.rpc.security import write_token
+from rapid.store import acl
+from rapid.store.connection import Login, Role
 from services.controller import tokens
 
 ROOT = Path("runs")
@@ -87,6 +91,20 @@ class RunFolder:
             return (self.path / name).read_text().strip()
         except FileNotFoundError:
             raise NoRun(f"{self.path}: there is no such run; `five train` starts one") from None
+
+    def embedded(self, role: Role, users: Path | None = None, login: Login | None = None) -> EmbeddedRedis:
+        """The run's own Redis of a role; ``users`` and ``login`` are EmbeddedRedis'."""
+        return EmbeddedRedis(self.path / "redis" / role, role == "state", users, login)
+
+    def login(self, user: str, url: str) -> Login | None:
+        """A user of the run's own Redis; None for a Redis at ``url`` that is another's. Raises NoRun when the run has
+        no such user."""
+        if url not in {self.embedded(role).url for role in acl.ROLES}:
+            return None
+        try:
+            return Passwords(self.path).login(user)
+        except LookupError as error:
+            raise NoRun(str(error)) from None
 
     def announce(self, cluster: Cluster) -> None:
         """Writes down where the cluster answers, beside first and then renamed."""

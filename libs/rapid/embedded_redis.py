@@ -88,7 +88,7 @@ class EmbeddedRedis:
     def is_ready(self) -> bool:
         """Whether it answers, its data loaded."""
         client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1.0, retry=Retry(NoBackoff(), 0),
-                             credential_provider=self.login)
+                             credential_provider=self.login, driver_info=None)
         try:
             return bool(client.ping())
         except (redis.RedisError, OSError):

@@ -22,6 +22,7 @@ from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig
 from rapid.lifecycle import Lifecycle
 from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
 from rapid.rpc.security import load_token
+from rapid.store import acl
 from rapid.store.connection import Role, connect, password_of, require_reachable
 from rapid.store.errors import StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
@@ -147,7 +148,8 @@ class Service(Generic[C]):
         self.lifecycle.install()
         store = self.config.store
         self._wait_for_store(self.state.redis, store.state_url, "state")
-        self._wait_for_store(self._params, store.params_url, "params")
+        if "params" in acl.roles_of(self.kind) or self.kind not in acl.SERVICES:
+            self._wait_for_store(self._params, store.params_url, "params")
         if self._open_run is not None:
             self._open_run(self)
         else:

@@ -16,7 +16,8 @@ import redis
 
 from cli.rundir import RunFolder
 from rapid.blobs import BlobStore
-from rapid.store.connection import connect
+from rapid.store import acl
+from rapid.store.connection import Role, connect
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
 from run.config import RunConfig
@@ -101,14 +102,23 @@ class Run:
     def store(self) -> ParameterStore:
         """The run's versions, through connections of its own."""
         config = self.config
-        return ParameterStore(connect(config.store.params_url, config.store),
-                              connect(config.store.state_url, config.store), config.name, config.store,
+        return ParameterStore(self.redis("params"), self.redis("state"), config.name, config.store,
                               BlobStore(config.blobs.url))
+
+    def redis(self, role: Role, user: str = acl.ADMIN) -> redis.Redis:
+        """A Redis of the run, as one of its users."""
+        store = self.config.store
+        url = store.state_url if role == "state" else store.params_url
+        return connect(url, store, role, self.folder.login(user, url))
+
+    def refusals(self) -> list[tuple[str, str, str]]:
+        """What the run's Redis servers have refused: user, kind (command, key, channel, auth), what."""
+        rows: list[Any] = [row for role in acl.ROLES for row in self.redis(role).acl_log()]
+        return [(row["username"], row["reason"], row["object"]) for row in rows]
 
     def state(self) -> RunState:
         """The run's state."""
-        config = self.config
-        return RunState(connect(config.store.state_url, config.store), config.name)
+        return RunState(self.redis("state"), self.config.name)
 
     def head(self) -> int:
         """The newest version, -1 before the first."""

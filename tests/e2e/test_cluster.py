@@ -56,6 +56,7 @@ def test_a_run_learns_obeys_and_ends(run: Run) -> None:
     # Ended over REST it ends by itself, with a report and without an orphan.
     processes = run.everything()
     run.check_versions()
+    assert run.refusals() == []  # everybody works with the keys and commands of its own
     assert run.rest("POST", "stop").status_code == 200
     assert run.process is not None
     assert run.process.wait(120) == 0, run.logs()

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 
+from rapid.store.connection import Role
 from rapid.store.keys import Keys
 
-Role = str  # "state" or "params"
 ROLES: tuple[Role, ...] = ("state", "params")
 ADMIN = "admin"  # backup, restore, rotation of passwords: a person's, of no service
 PROBE = "probe"  # PING alone: health checks
