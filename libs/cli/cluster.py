@@ -108,6 +108,7 @@ class LocalCluster:
     folder: RunFolder
     config: RunConfig
     supervisor: Supervisor
+    environment_ports: list[int]  # of their pages: nobody could ask them
 
     @classmethod
     def start(cls, folder: RunFolder, config: RunConfig, say: Callable[[str], None] = lambda text: None
@@ -116,7 +117,8 @@ class LocalCluster:
         folder.create()
         resolved = with_addresses(config, folder.path)
         save(resolved, folder.path / "cluster.yaml")
-        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None))
+        cluster = cls(folder, resolved, Supervisor(folder.path / "logs", None),
+                      free_ports(len(resolved.services.dota_env.addresses)))
         try:
             cluster._start_stores(config, say)
             cluster._open_run()
@@ -156,9 +158,11 @@ class LocalCluster:
         say("starting services")
         for spec in self._specs():
             self.supervisor.start(spec)
+        remote = self.config.services.rollout.environment == "remote"
         c = self.config.services.controller
         self.folder.announce(Cluster(os.getpid(), f"http://{c.host}:{c.port}", self.config.store.state_url,
-                                     self.config.store.params_url, self.config.services.evaluator.address))
+                                     self.config.store.params_url, self.config.services.evaluator.address,
+                                     tuple(f"{HOST}:{port}" for port in self.environment_ports) if remote else ()))
 
     def _specs(self) -> list[ProcessSpec]:
         services = self.config.services
@@ -168,16 +172,19 @@ class LocalCluster:
         def env_of(kind: str) -> dict[str, str]:
             return env | self.passwords.environment(kind, self.embedded)
 
-        def spec(kind: str, identity: int, stage: int, port: str = "") -> ProcessSpec:
+        def spec(kind: str, identity: int, stage: int, port: str = "", page: int | None = None) -> ProcessSpec:
             argv = [sys.executable, "-m", f"services.{kind}", "--config", path, "--id", str(identity)]
             if port:
                 argv += ["--port", port.rpartition(":")[2]]
+            if page is not None:
+                argv += ["--metrics-port", str(page)]
             return ProcessSpec(f"{kind}-{identity}", argv, env_of(kind), None, stage)
 
         specs = [spec("controller", 0, SERVERS), spec("opponents", 0, SERVERS)]
         specs += [spec("inference", i, SERVERS, a) for i, a in enumerate(services.inference.addresses)]
         if services.rollout.environment == "remote":
-            specs += [spec("dota_env", i, SERVERS, a) for i, a in enumerate(services.dota_env.addresses)]
+            specs += [spec("dota_env", i, SERVERS, a, page) for i, (a, page) in enumerate(
+                zip(services.dota_env.addresses, self.environment_ports, strict=True))]
         if services.optimizer.optimizers > 1:
             specs.append(optimizer_group(self.config, path, env_of(acl.OPTIMIZER)))
         else:

@@ -28,13 +28,15 @@ class NoRun(LookupError):
 
 @dataclass(frozen=True)
 class Cluster:
-    """A running local cluster: the supervisor's process, where REST and Redis answer."""
+    """A running local cluster: the supervisor's process, where REST and Redis answer. ``environment_pages`` are the
+    pages of its environment servers, which no store lists."""
 
     pid: int
     rest: str
     state_url: str
     params_url: str
     evaluator: str
+    environment_pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ class RunFolder:
         """The running cluster. Raises NoRun when there is none."""
         again = f"`five train --resume {self.name}` starts it again"
         try:
-            found = Cluster(**json.loads((self.path / "cluster.json").read_text()))
+            row = json.loads((self.path / "cluster.json").read_text())
+            found = Cluster(**{**row, "environment_pages": tuple(row.get("environment_pages", ()))})
         except FileNotFoundError:
             raise NoRun(f"run {self.name!r} is not running; {again}") from None
         if not _alive(found.pid):

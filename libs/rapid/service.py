@@ -248,7 +248,7 @@ class Service(Generic[C]):
             self._open()
         except (ValueError, OSError) as error:
             self.close()
-            _refuse(self.kind, error)
+            refuse(self.kind, error)
         except BaseException:
             self.close()
             raise
@@ -281,13 +281,14 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
         service = Service(kind, config, arguments, folder, open_run, ends_with_run(config))
     except (ValueError, OSError) as error:
-        _refuse(kind, error)
+        refuse(kind, error)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
     return service
 
 
-def _refuse(kind: str, error: Exception) -> NoReturn:
+def refuse(kind: str, error: Exception) -> NoReturn:
+    """Ends the process with a line of what is wrong and exit code 2."""
     print(f"{kind}: {error}", file=sys.stderr)
     raise SystemExit(2) from None
 

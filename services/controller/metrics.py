@@ -14,11 +14,12 @@ from rapid.store.connection import Role
 from rapid.store.leases import Instance
 from rapid.store.state import Status
 from rapid.telemetry.metrics import counter, gauge, unknown
+from services.controller import environments
 
 STATE = gauge("controller", "run", "state", "1 for the status that the run is in, 0 for every other.", ("status",))
 HEAD = unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))
-LIVE = gauge("controller", "live", "instances", "Service instances that have given a sign of life, by component.",
-             ("component",))
+LIVE = gauge("controller", "live", "instances", "Service instances that have given a sign of life, by component; of "
+             "dota_env, servers on which rollouts say that they play.", ("component",))
 REDIS_UP = gauge("controller", "redis_up", "state", "1 when the Redis of that role (state, params) answers, else 0.",
                  ("role",))
 REDIS_SECONDS = gauge("controller", "redis_answer", "seconds", "Time of one exchange with the Redis of that role.",
@@ -37,7 +38,9 @@ def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> 
         STATE.labels(str(each)).set(float(each == status))
     if head is not None:
         HEAD.set(head)
-    count = Counter(instance.kind for instance in live)
+    instances = list(live)
+    count = Counter(instance.kind for instance in instances)
+    count[environments.KIND] = len(environments.environments(instances))
     for component in {*COMPONENTS, *count}:
         LIVE.labels(component).set(count[component])
 

