@@ -171,4 +171,5 @@ def simulate(config: GuardConfig, means: Mapping[Arm, float], spread: float, att
 def _first(reached: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     """The pair, from 1, at which each row is first true; one more than there are for rows that never are."""
     never = reached.shape[1] + 1
-    return np.where(reached.any(1), reached.argmax(1) + 1, never).astype(np.int64)
+    first: npt.NDArray[np.int64] = np.where(reached.any(1), reached.argmax(1) + 1, never).astype(np.int64)
+    return first
