@@ -16,7 +16,7 @@ from dota.vec_game import STATS, Controller
 from tests.dota.watching import duel
 
 GOLDEN = Path(__file__).parent / "playthroughs" / "duel.txt"
-SECONDS, EVERY = 200, 5
+SECONDS, EVERY = 240, 5
 STEPS_A_SECOND = 7.5
 
 
