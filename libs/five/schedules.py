@@ -32,8 +32,10 @@ def value_at(schedule: ScheduleConfig, version: int) -> float:
     for ramp in schedule.ramps:
         if version < ramp.start:
             break
-        done = 1.0 if version >= ramp.start + ramp.length else (version - ramp.start) / ramp.length
-        value = ramp.from_ + (ramp.to - ramp.from_) * done
+        if version >= ramp.start + ramp.length:
+            value = ramp.to
+        else:
+            value = ramp.from_ + (ramp.to - ramp.from_) * (version - ramp.start) / ramp.length
     return value
 
 
@@ -46,23 +48,64 @@ def change_from(schedules: SchedulesConfig, name: str, version: int, to: float, 
     """The schedules with one value changed while running: from its value at ``version`` to ``to`` over ``length``
     versions, and then for good.
 
-    What lies before ``version`` stays as it was; a ramp under way is cut there, later ones are dropped. Raises
-    ValueError for an unknown name or a value that no run can use.
+    What lies before ``version`` stays as it was; a ramp under way is cut there, those that begin there or later are
+    dropped: the same change made twice is made once. Raises ValueError for an unknown name or a value that no run can
+    use.
     """
-    if name not in SCHEDULED:
-        raise ValueError(f"{name!r} is not scheduled; these are: {', '.join(SCHEDULED)}")
+    schedule = _named(schedules, name)
     if version < 0 or length < 0:
         raise ValueError(f"version {version} and length {length} may not be negative")
+    before = _until(schedule, version)
+    return _with(schedules, name, schedule.initial, (
+        *before, RampConfig(start=version, length=length, from_=_end(schedule.initial, before), to=to)))
+
+
+def return_to(schedules: SchedulesConfig, name: str, version: int, earlier: ScheduleConfig) -> SchedulesConfig:
+    """The schedules with one value as ``earlier`` has it, from ``version`` on; what lies before stays as it was.
+
+    Raises ValueError as `change_from`.
+    """
+    schedule = _named(schedules, name)
+    if version < 0:
+        raise ValueError(f"version {version} may not be negative")
+    before = _until(schedule, version)
+    there, here = value_at(earlier, version), _end(schedule.initial, before)
+    ahead = []
+    for ramp in earlier.ramps:
+        if ramp.start >= version:
+            ahead.append(ramp)
+        elif ramp.start + ramp.length > version:
+            ahead.append(RampConfig(start=version, length=ramp.start + ramp.length - version, from_=there, to=ramp.to))
+    jump = () if here == there else (RampConfig(start=version, length=0, from_=here, to=there),)
+    return _with(schedules, name, schedule.initial, (*before, *jump, *ahead))
+
+
+def _named(schedules: SchedulesConfig, name: str) -> ScheduleConfig:
+    if name not in SCHEDULED:
+        raise ValueError(f"{name!r} is not scheduled; these are: {', '.join(SCHEDULED)}")
     schedule: ScheduleConfig = getattr(schedules, name)
-    now = value_at(schedule, version)
+    return schedule
+
+
+def _until(schedule: ScheduleConfig, version: int) -> tuple[RampConfig, ...]:
+    """The ramps that begin before ``version``; one under way is cut there."""
     ramps = []
     for ramp in schedule.ramps:
-        if ramp.start + ramp.length <= version:
-            ramps.append(ramp)
-        elif ramp.start < version:
-            ramps.append(RampConfig(start=ramp.start, length=version - ramp.start, from_=ramp.from_, to=now))
-    ramps.append(RampConfig(start=version, length=length, from_=now, to=to))
-    changed = ScheduleConfig(initial=schedule.initial, ramps=tuple(ramps))
+        if ramp.start >= version:
+            break
+        if ramp.start + ramp.length > version:
+            ramp = RampConfig(start=ramp.start, length=version - ramp.start, from_=ramp.from_,
+                              to=value_at(schedule, version))
+        ramps.append(ramp)
+    return tuple(ramps)
+
+
+def _end(initial: float, ramps: tuple[RampConfig, ...]) -> float:
+    return ramps[-1].to if ramps else initial
+
+
+def _with(schedules: SchedulesConfig, name: str, initial: float, ramps: tuple[RampConfig, ...]) -> SchedulesConfig:
+    changed = ScheduleConfig(initial=initial, ramps=ramps)
     return SchedulesConfig.model_validate(schedules.model_copy(update={name: changed}).model_dump(by_alias=True))
 
 

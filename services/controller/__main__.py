@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 
 import redis
 
+from rapid.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
 from rapid.store.leases import Leases
 from run.config import RunConfig
 from run.load import load
 from services.controller.api.app import create_app
+from services.controller.matches import Matches, MatchPlayer, MatchRequest
 from services.controller.opening import open_run
 from services.controller.reconcile import reconcile
 from services.controller.server import context_of, server
@@ -38,6 +41,22 @@ async def keep_scaling(service: Service[RunConfig]) -> None:
         await autoscaler.keep_scaling(service)
 
 
+async def keep_playing(service: Service[RunConfig]) -> None:
+    """Has the evaluator play the matches that were asked for through REST."""
+    config = service.config
+    if not config.services.evaluator.enabled:
+        return
+    client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, service.token)
+
+    def play(request: MatchRequest) -> Awaitable[MatchResult]:
+        return client.play_match(request.version, request.against, request.games, request.seed, request.replay)
+
+    try:
+        await MatchPlayer(Matches(service.state), play).run(lambda: service.lifecycle.draining)
+    finally:
+        await client.close()
+
+
 async def serve_rest(service: Service[RunConfig]) -> None:
     config = service.config
     settings = config.services.controller
@@ -61,12 +80,14 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     reconciling = asyncio.create_task(keep_reconciling(service))
     showing = asyncio.create_task(keep_showing(service))
     scaling = asyncio.create_task(keep_scaling(service))
+    playing = asyncio.create_task(keep_playing(service))
     drained = asyncio.create_task(service.lifecycle.drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)
     rest.should_exit = True
     reconciling.cancel()
     showing.cancel()
     scaling.cancel()
+    playing.cancel()
     await serving
 
 

@@ -90,4 +90,5 @@ def context_of(service: Service[RunConfig]) -> Context:
     blobs: BlobStore = service.blobs
     return Context(config.name, RunState(state, config.name),
                    ParameterStore(params, state, config.name, impatient, blobs), config.schedules,
-                   Gate.configured(config.services.controller, service.token), limits)
+                   Gate.configured(config.services.controller, service.token), limits,
+                   config.services.evaluator.enabled)

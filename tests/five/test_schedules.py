@@ -10,6 +10,7 @@ from five.schedules import (
     dump_schedules,
     hyperparameters_at,
     load_schedules,
+    return_to,
     value_at,
 )
 
@@ -71,3 +72,21 @@ def test_what_no_run_can_use_is_refused():
         change_from(SchedulesConfig(), "ppo_clip", 1, 0.1, 1)
     with pytest.raises(ValidationError, match="lenght"):
         ScheduleConfig.model_validate({"initial": 1, "ramps": [{"start": 1, "lenght": 1, "from": 1, "to": 1}]})
+
+
+@pytest.mark.parametrize("length", [0, 7])
+def test_the_same_change_made_twice_is_made_once(length):
+    s = SchedulesConfig(learning_rate=schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 50, 2e-3, 5e-4)))
+    once = change_from(s, "learning_rate", 40, 1e-4, length)
+    assert change_from(once, "learning_rate", 40, 1e-4, length) == once
+
+
+@pytest.mark.parametrize("version", [0, 5, 40, 45, 60, 200])
+def test_a_way_back_keeps_what_lies_before(version):
+    earlier = schedule(1e-3, (0, 10, 1e-3, 2e-3), (20, 50, 2e-3, 5e-4), (100, 10, 5e-4, 1e-4))
+    s = SchedulesConfig(learning_rate=earlier)
+    changed = change_from(s, "learning_rate", 40, 7e-4, 12)
+    back = return_to(changed, "learning_rate", version, earlier)
+    for v in range(250):
+        expected = value_at(changed.learning_rate if v < version else earlier, v)
+        assert value_at(back.learning_rate, v) == pytest.approx(expected), v

@@ -95,12 +95,14 @@ TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writer
     "autoscaler": (_who(CONTROLLER), _who()),
     "operations": (_who(CONTROLLER), _who()),
     "orders": (_who(CONTROLLER, OPTIMIZER), _who()),
+    "matches": (_who(CONTROLLER), _who()),
 }
 SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "versions": (_who(OPTIMIZER), _who(CONTROLLER)),
     "games": (_who(ROLLOUT), _who(CONTROLLER)),
     "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
     "matches": (_who(EVALUATOR), _who(CONTROLLER)),
+    "schedules": (_who(CONTROLLER), _who()),
 }
 
 

@@ -43,9 +43,9 @@ class Events:
         rows: Any = self._redis.xrange(self._key, min=f"({after}" if after else "-", count=limit)
         return [_event(row) for row in rows]
 
-    def last(self, limit: int = 100) -> list[Event]:
-        """The newest events, newest first."""
-        rows: Any = self._redis.xrevrange(self._key, count=limit)
+    def last(self, limit: int = 100, before: str = "") -> list[Event]:
+        """The newest events, or the newest of those before an id, newest first."""
+        rows: Any = self._redis.xrevrange(self._key, max=f"({before}" if before else "+", count=limit)
         return [_event(row) for row in rows]
 
 

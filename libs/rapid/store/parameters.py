@@ -225,6 +225,13 @@ class ParameterStore:
         rows: Any = self._state.hgetall(self._keys.versions)
         return sorted((parse_record(int(v), text) for v, text in rows.items()), key=lambda r: r.version)
 
+    def records_of(self, versions: Sequence[int]) -> list[VersionRecord]:
+        """What is remembered of those versions, in their order; those never published are left out."""
+        if not versions:
+            return []
+        texts: Any = self._state.hmget(self._keys.versions, [str(v) for v in versions])
+        return [parse_record(v, text) for v, text in zip(versions, texts, strict=True) if text is not None]
+
     def stored(self) -> list[int]:
         """Versions that are in Redis now, in order."""
         return [version for version, _, whole in self._entries() if whole]

@@ -2,7 +2,7 @@
 
 Each kind is a capped Redis stream of JSON records. Kinds in use: ``versions`` (one record a version, by the
 optimizer), ``games`` (one a finished game, by rollouts), ``ratings`` (one a rating, by the evaluator), ``matches``
-(one a match on request).
+(one a match on request), ``schedules`` (one a change of a schedule, by the controller).
 """
 
 import json
@@ -52,16 +52,26 @@ class Series:
         while True:
             rows: Any = self._redis.xrange(self.key(kind), min=start, max="+", count=page)
             for name, fields in rows:
-                identity = name.decode()
-                yield Record(identity, int(identity.split("-")[0]) / 1000.0, json.loads(fields[b"v"]))
+                yield _record((name, fields))
             if len(rows) < page:
                 return
             start = f"({rows[-1][0].decode()}"
 
     def last(self, kind: str) -> Record | None:
         """The newest record of a kind."""
-        rows: Any = self._redis.xrevrange(self.key(kind), count=1)
-        if not rows:
-            return None
-        identity = rows[0][0].decode()
-        return Record(identity, int(identity.split("-")[0]) / 1000.0, json.loads(rows[0][1][b"v"]))
+        return next(iter(self.latest(kind, 1)), None)
+
+    def latest(self, kind: str, limit: int, before: str = "") -> list[Record]:
+        """The newest records of a kind, or the newest of those before an id, newest first."""
+        rows: Any = self._redis.xrevrange(self.key(kind), max=f"({before}" if before else "+", count=limit)
+        return [_record(row) for row in rows]
+
+    def following(self, kind: str, after: str, limit: int) -> list[Record]:
+        """Records of a kind after an id ('': from the first), oldest first."""
+        rows: Any = self._redis.xrange(self.key(kind), min=f"({after}" if after else "-", count=limit)
+        return [_record(row) for row in rows]
+
+
+def _record(row: Any) -> Record:
+    identity = row[0].decode()
+    return Record(identity, int(identity.split("-")[0]) / 1000.0, json.loads(row[1][b"v"]))

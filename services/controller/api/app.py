@@ -9,12 +9,14 @@ from services.controller import problems
 from services.controller.api import (
     config,
     events,
+    matches,
     opponents,
     ratings,
     run,
     schedules,
     series,
     services,
+    stream,
     versions,
 )
 from services.controller.api.dependencies import Context
@@ -26,7 +28,7 @@ from services.controller.limits import Limits
 # One a resource. Each has its tag and its paths below /v1.
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
-    ratings.router, config.router,
+    ratings.router, matches.router, config.router, stream.router,
 )
 
 

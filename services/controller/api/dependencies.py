@@ -16,23 +16,28 @@ from services.controller.config import LimitsConfig
 
 
 class Context:
-    """The run that an application serves. One object for all routers; ``app.state.context`` holds it."""
+    """The run that an application serves. One object for all routers; ``app.state.context`` holds it.
+
+    ``configured`` are the schedules of the configuration, ``evaluator`` whether there is one to play matches.
+    """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
-                 gate: Gate, limits: LimitsConfig | None = None) -> None:
+                 gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True) -> None:
         self.run = run
         self.state = state
         self.store = store
         self.gate = gate
         self.limits = limits or LimitsConfig()
+        self.evaluator = evaluator
+        self.streams = 0  # clients that read /v1/stream
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
-        self._configured = configured
+        self.configured = configured
 
     def schedules(self) -> SchedulesConfig:
         """The schedules in force: those that were set while running, else the configuration's."""
         changed = self.state.schedules()
-        return load_schedules(changed) if changed is not None else self._configured
+        return load_schedules(changed) if changed is not None else self.configured
 
 
 _bearer = HTTPBearer(scheme_name="token", description="A named token: `five token new NAME --role viewer|operator`.",

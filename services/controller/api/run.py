@@ -21,13 +21,49 @@ IMPOSSIBLE = "The run cannot go there from its present status; the detail says w
 class Reason(BaseModel):
     """Body of a control request."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"reason": "a look at the replays"}]})
 
     reason: str = Field("", max_length=500, description="Why; kept with the event.")
 
 
+class StatusNow(BaseModel):
+    """A run's status."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "status": "pausing", "since": 1789000000.0, "who": "ada", "reason": "a look at the replays"}]})
+
+    status: Status = Field(description="What the run is doing.")
+    since: float = Field(description="Since when, seconds since the epoch.")
+    who: str = Field(description="Who asked for it: a token's name, or a part of the run.")
+    reason: str = Field(description="Why, as given.")
+
+
+class Overview(BaseModel):
+    """What the run is doing."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "run": "laptop-1v1", "status": "running", "since": 1789000000.0, "by": "controller",
+        "reason": "version 0 is out and inference, optimizer, rollout are up", "version": 1204,
+        "services": {"controller": 1, "inference": 1, "optimizer": 1, "rollout": 2},
+        "hyperparameters": {"learning_rate": 5e-5, "entropy_coefficient": 0.01, "team_spirit": 0.3,
+                            "gae_horizon_seconds": 180.0},
+        "newest": {"versions": {"version": 1204, "entropy": 2.1}, "ratings": None}, "autoscaler": {}}]})
+
+    run: str = Field(description="The run's name.")
+    status: Status = Field(description="What the run is doing.")
+    since: float = Field(description="Since when, seconds since the epoch.")
+    by: str = Field(description="Who asked for it.")
+    reason: str = Field(description="Why.")
+    version: int | None = Field(description="Newest version; null before the first.")
+    services: dict[str, int] = Field(description="Live instances by kind; of dota_env, servers on "
+                                     "which rollouts say that they play.")
+    hyperparameters: dict[str, float] = Field(description="Scheduled values in force, by name.")
+    newest: dict[str, dict[str, Any] | None] = Field(description="Newest record of the series versions and ratings.")
+    autoscaler: dict[str, Any] = Field(description="The last look at each pool; empty where nothing scales.")
+
+
 @router.get("/status", responses=responses(_404="There is no such run yet."))
-def status(caller: Viewer, here: Here) -> dict[str, Any]:
+def status(caller: Viewer, here: Here) -> Overview:
     """Status, newest version, live services (of dota_env, servers on which rollouts say that they play),
     hyperparameters in force."""
     status = here.state.status()
@@ -41,32 +77,30 @@ def status(caller: Viewer, here: Here) -> dict[str, Any]:
         kinds[instance.kind] = kinds.get(instance.kind, 0) + 1
     if servers := environments(live):
         kinds[ENVIRONMENTS] = len(servers)
-    return {
-        "run": here.run, "status": status.status, "since": status.since, "by": status.who,
-        "reason": status.reason, "version": head, "services": kinds,
-        "hyperparameters": hyperparameters_at(here.schedules(), head or 0).as_dict(),
-        "newest": {kind: record.values if record else None for kind, record in last.items()},
-        # The last look at each pool; none where nothing scales.
-        "autoscaler": here.state.table("autoscaler").all(),
-    }
+    return Overview(
+        run=here.run, status=status.status, since=status.since, by=status.who, reason=status.reason, version=head,
+        services=kinds, hyperparameters=hyperparameters_at(here.schedules(), head or 0).as_dict(),
+        newest={kind: record.values if record else None for kind, record in last.items()},
+        autoscaler=here.state.table("autoscaler").all())
 
 
-def transition(here: Context, to: Status, caller: Caller, reason: str) -> dict[str, Any]:
+def transition(here: Context, to: Status, caller: Caller, reason: str) -> StatusNow:
     """Asks for a status. Raises Problem 409 naming what is possible."""
     try:
-        return here.state.transition(to, caller.name, reason)._asdict()
+        now = here.state.transition(to, caller.name, reason)
     except IllegalTransition as error:
         raise Problem(409, str(error), "illegal-transition") from None
+    return StatusNow(status=now.status, since=now.since, who=now.who, reason=now.reason)
 
 
 @router.post("/pause", responses=responses(_409=IMPOSSIBLE))
-def pause(caller: Operator, here: Here, body: Reason | None = None) -> dict[str, Any]:
+def pause(caller: Operator, here: Here, body: Reason | None = None) -> StatusNow:
     """Games and learning come to rest; the run is paused once they have."""
     return transition(here, Status.PAUSING, caller, body.reason if body else "")
 
 
 @router.post("/resume", responses=responses(_409=IMPOSSIBLE))
-def resume(caller: Operator, here: Here, body: Reason | None = None) -> dict[str, Any]:
+def resume(caller: Operator, here: Here, body: Reason | None = None) -> StatusNow:
     """Goes on from a pause; starts a run again that was stopped or has failed."""
     now = here.state.status()
     over = now is not None and now.status in ENDED
@@ -74,6 +108,6 @@ def resume(caller: Operator, here: Here, body: Reason | None = None) -> dict[str
 
 
 @router.post("/stop", responses=responses(_409=IMPOSSIBLE))
-def stop(caller: Operator, here: Here, body: Reason | None = None) -> dict[str, Any]:
+def stop(caller: Operator, here: Here, body: Reason | None = None) -> StatusNow:
     """Ends the run: services drain, the optimizer writes a checkpoint. It can be started again."""
     return transition(here, Status.STOPPING, caller, body.reason if body else "")

@@ -1,0 +1,79 @@
+"""The schedules that a run has in force, changed one at a time while it goes on: compare-and-set, with a history."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import redis
+
+from rapid.store.events import event_fields
+from rapid.store.series import Record, Series
+from rapid.store.state import RunState
+
+DOCUMENT = "schedules"
+KIND = "schedules"  # of the series that is the history
+Json = Any
+_TRIES = 100  # of a change that others keep overtaking
+
+
+class Change(NamedTuple):
+    """What a writer wants: the whole new document, and the schedule by that name before and after."""
+
+    name: str
+    document: Json
+    before: Json
+    after: Json
+
+
+class ScheduleStore:
+    """Schedules of one run. Blocking; safe to share between threads."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+        self._series = Series(state.redis, state.run)
+
+    def change(self, edit: Callable[[Json], Change | None], who: str, reason: str = "", reverts: str = "") -> str:
+        """Writes what ``edit`` makes of the document (None: nothing was set yet), with an event and a line of the
+        history, as one atomic step. ``edit`` may be called again when another writer was faster; what it raises goes
+        on to the caller; None leaves all as it is.
+
+        Returns the id of the line in the history, '' when nothing was changed.
+        """
+        state = self._state
+        documents, history, events = state.keys.documents, self._series.key(KIND), state.keys.events
+
+        def attempt(pipeline: Any) -> str:
+            pipeline.watch(documents)
+            text = pipeline.hget(documents, DOCUMENT)
+            change = edit(None if text is None else json.loads(text))
+            if change is None:
+                return ""
+            pipeline.multi()
+            record = {"name": change.name, "who": who, "reason": reason, "before": change.before,
+                      "after": change.after, "reverts": reverts or None}
+            pipeline.hset(documents, DOCUMENT, json.dumps(change.document, allow_nan=False))
+            pipeline.xadd(history, {"v": json.dumps(record, separators=(",", ":"), allow_nan=False)})
+            details = {key: record[key] for key in ("name", "reason", "before", "after", "reverts")}
+            pipeline.xadd(events, event_fields(who, f"{DOCUMENT}.set", details))
+            return str(pipeline.execute()[1].decode())
+
+        client: Any = state.redis
+        for _ in range(_TRIES):
+            with client.pipeline(transaction=True) as pipeline:
+                try:
+                    return attempt(pipeline)
+                except redis.WatchError:
+                    continue
+        raise redis.RedisError(f"the schedules were changed by others {_TRIES} times in a row")
+
+    def history(self, limit: int, before: str = "") -> list[Record]:
+        """Changes, or those before an id, newest first."""
+        return self._series.latest(KIND, limit, before)
+
+    def find(self, identity: str) -> Record | None:
+        """The change of that id."""
+        rows: Any = self._state.redis.xrange(self._series.key(KIND), min=identity, max=identity, count=1)
+        if not rows:
+            return None
+        name, fields = rows[0]
+        return Record(name.decode(), int(name.decode().split("-")[0]) / 1000.0, json.loads(fields[b"v"]))

@@ -1,0 +1,375 @@
+"""Resources of the REST API: pages both ways, matches, the stream, and what OpenAPI says of them."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import redis
+
+from rapid.clients.evaluator import MatchResult
+from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.store.series import Series
+from rapid.store.state import Status
+from services.controller.config import LimitsConfig
+from services.controller.matches import MAX_WAITING, Matches, MatchPlayer, MatchRequest, MatchState
+from services.controller.tokens import FixedTokens, TokenEntry, hash_of
+from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, bearer, live, problem
+
+
+@pytest.fixture
+def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
+    with live(redis_url) as found:
+        yield found
+
+
+def items(rest: LiveController, path: str, **query: Any) -> tuple[list[Any], dict[str, Any]]:
+    answer = rest.ask("GET", path, VIEWER, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["items"], answer.json()
+
+
+def walk(rest: LiveController, path: str, way: str, cursor: str, **query: Any) -> list[Any]:
+    """All items from page to page."""
+    found: list[Any] = []
+    for _ in range(100):
+        part, whole = items(rest, path, **query)
+        found += part
+        if not part or whole[cursor] is None:
+            return found
+        query[way] = whole[cursor]
+    raise AssertionError("it does not end")
+
+
+def test_events_are_read_both_ways_without_knowing_an_id(rest: LiveController) -> None:
+    for n in range(25):
+        rest.state.events.append("test", "noted", {"n": n})
+    newest, page = items(rest, "/v1/events", limit=3)
+    assert [e["details"]["n"] for e in newest] == [24, 23, 22]
+    older, _ = items(rest, "/v1/events", limit=2, before=page["older"])
+    assert [e["details"]["n"] for e in older] == [21, 20]
+    assert items(rest, "/v1/events", after=page["newer"])[0] == []
+    rest.state.events.append("test", "noted", {"n": 25})
+    later, then = items(rest, "/v1/events", after=page["newer"])
+    assert [e["details"]["n"] for e in later] == [25] and then["newer"] == later[0]["id"]
+    everything = [e.details.get("n") for e in rest.state.events.read()]
+    assert [e["details"].get("n") for e in walk(rest, "/v1/events", "before", "older", limit=7)] == everything[::-1]
+    onwards = walk(rest, "/v1/events", "after", "newer", limit=7, after="0-0")
+    assert [e["details"].get("n") for e in onwards] == everything
+    problem(rest.ask("GET", "/v1/events?after=1-0&before=2-0"), 422, "invalid")
+    for wrong in ("0", "-", "1-", "(1-0", "99999999999999999999-0"):
+        problem(rest.ask("GET", "/v1/events", params={"after": wrong}), 422, "invalid")
+
+
+def test_series_give_the_newest_first(rest: LiveController) -> None:
+    Series(rest.state.redis, RUN).extend("games", [{"n": n} for n in range(12)])
+    newest, page = items(rest, "/v1/series/games", limit=2)
+    assert [r["values"]["n"] for r in newest] == [11, 10] and newest[0]["at"] > 1e9
+    assert [r["values"]["n"] for r in items(rest, "/v1/series/games", limit=2, before=page["older"])[0]] == [9, 8]
+    assert [r["values"]["n"] for r in walk(rest, "/v1/series/games", "after", "newer", limit=5, after="0-0")] == [
+        *range(12)]
+    assert items(rest, "/v1/series/ratings")[1] == {"items": [], "newer": None, "older": None}
+
+
+def test_versions_are_paged_across_gaps(rest: LiveController) -> None:
+    there = [0, 1, 2, 7, 8, 40]
+    for v in there:
+        rest.context.store.publish(v, {"w": np.full(3, v, np.float32)}, {})
+    assert [r["version"] for r in walk(rest, "/v1/versions", "before", "older", limit=2)] == there[::-1]
+    assert [r["version"] for r in walk(rest, "/v1/versions", "after", "newer", limit=2, after=-1)] == there
+    assert [r["version"] for r in items(rest, "/v1/versions", before=8, limit=1)[0]] == [7]
+    assert items(rest, "/v1/versions", before=10**15)[0][0]["version"] == 40
+
+
+def test_opponents_and_ratings_are_typed_and_paged(rest: LiveController) -> None:
+    league = rest.state.table("league")
+    for v in range(5):
+        league.set(f"version:{v}", [-0.1 * v, 10 * v, v])
+    league.set("last_added", 4)
+    part, whole = items(rest, "/v1/opponents", limit=2)
+    assert part[0] == {"version": 4, "quality": -0.4, "games": 40, "wins": 4}
+    assert (whole["total"], whole["next"]) == (5, 2)
+    assert [o["version"] for o in walk(rest, "/v1/opponents", "offset", "next", limit=2)] == [4, 3, 2, 1, 0]
+
+    rest.state.table("ratings").set("state", {
+        "format": 1, "references": {"random": [0.0, 0.001], "version-3": [9.0, 0.8]}, "current": None, "finished": [
+            {"player": "version-3", "skill": {"mu": 9.0, "sigma": 0.8}, "games": 30, "results": {}},
+            {"player": "version-8", "skill": {"mu": 12.0, "sigma": 0.9}, "games": 40, "results": {}}]})
+    rest.state.table("ratings").set("win_rates", {"scripted": [1.0, 0.0, 0.5, 0.5], "random": []})
+    found, whole = items(rest, "/v1/ratings")
+    assert [(r["player"], r["version"], r["reference"]) for r in found] == [
+        ("version-8", 8, False), ("version-3", 3, True), ("random", None, True)]
+    assert whole["win_rates"] == {"scripted": 0.5} and found[0]["games"] == 40
+
+
+RESULT = MatchResult(7, 12, 6, 2, {"last_hits": 30.0}, {"last_hits": 20.0}, 600.0, "")
+
+
+@contextmanager
+def playing(rest: LiveController, play: Any) -> Iterator[None]:
+    """The controller's player of matches, on a loop of its own."""
+    over = threading.Event()
+    player = MatchPlayer(Matches(rest.state), play, pause_seconds=0.01, look_seconds=0.01)
+    thread = threading.Thread(target=lambda: asyncio.run(player.run(over.is_set)))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def until(rest: LiveController, path: str, state: str) -> dict[str, Any]:
+    end = time.monotonic() + 10
+    while (found := rest.ask("GET", path).json())["state"] != state:
+        assert time.monotonic() < end, found
+        time.sleep(0.01)
+    return dict(found)
+
+
+def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveController) -> None:
+    asked: list[MatchRequest] = []
+
+    async def play(request: MatchRequest) -> MatchResult:
+        asked.append(request)
+        if len(asked) < 3:
+            raise CallFailed(StatusCode.UNAVAILABLE, "127.0.0.1:1", "PlayMatch", "connection refused")
+        return RESULT
+
+    answer = rest.ask("POST", "/v1/matches", json={"against": "scripted", "games": 20, "seed": 3})
+    assert answer.status_code == 202 and answer.json()["state"] == "waiting" and answer.json()["who"] == "ada"
+    path = answer.headers["location"]
+    with playing(rest, play):
+        found = until(rest, path, "done")
+    assert found["outcome"]["won"] == 12 and found["tries"] == 3 and found["error"] is None
+    assert [r.games for r in asked] == [20] * 3
+    problem(rest.ask("POST", path + "/cancel"), 409, "conflict")
+    assert [e.what for e in rest.state.events.read()][-1] == "match.asked"
+
+
+def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
+    async def play(request: MatchRequest) -> MatchResult:
+        raise CallFailed(StatusCode.NOT_FOUND, "127.0.0.1:1", "PlayMatch", "version 99 was never published")
+
+    path = rest.ask("POST", "/v1/matches", json={"version": 99}).headers["location"]
+    with playing(rest, play):
+        assert "never published" in until(rest, path, "failed")["error"]
+
+
+def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
+    ended = threading.Event()
+
+    async def play(request: MatchRequest) -> MatchResult:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return RESULT
+
+    path = rest.ask("POST", "/v1/matches", json={}).headers["location"]
+    with playing(rest, play):
+        until(rest, path, "playing")
+        assert rest.ask("POST", path + "/cancel").json()["state"] == "cancelled"
+        assert rest.ask("POST", path + "/cancel").json()["state"] == "cancelled"
+        assert ended.wait(5)
+    assert until(rest, path, "cancelled")["ended_at"]
+
+
+def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveController) -> None:
+    async def play(request: MatchRequest) -> MatchResult:
+        return RESULT
+
+    matches = Matches(rest.state)
+    left = matches.ask(MatchRequest(), "ada")
+    matches.move(left.id, MatchState.PLAYING, tries=1)
+    with playing(rest, play):
+        assert until(rest, f"/v1/matches/{left.id}", "done")["tries"] == 2
+
+
+def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(MAX_WAITING):
+        assert rest.ask("POST", "/v1/matches", json={}).status_code == 202
+    answer = rest.ask("POST", "/v1/matches", json={})
+    problem(answer, 429, "too-many-requests")
+    assert answer.headers["retry-after"]
+    monkeypatch.setattr("services.controller.matches.MAX_KEPT", 20)
+    matches = Matches(rest.state)
+    for n in range(8):
+        for match in matches.all():
+            matches.move(match.id, MatchState.DONE)
+        matches.ask(MatchRequest(seed=n), "test")
+        assert len(matches.all()) == min(MAX_WAITING + 1 + n, 20)
+    assert matches.all()[0].request.seed == 7
+    for wrong in ("../../etc/passwd", "m-1", "m-00000000000g"):
+        assert rest.ask("GET", f"/v1/matches/{wrong}").status_code in (404, 422)
+    problem(rest.ask("GET", "/v1/matches/m-000000000000"), 404, "not-found")
+    for body in ({"games": 0}, {"games": 10**9}, {"against": "../x"}, {"against": "1" * 16}, {"replay": "yes"}):
+        problem(rest.ask("POST", "/v1/matches", json=body), 422, "invalid")
+
+
+def test_without_an_evaluator_no_match_is_taken(redis_client: redis.Redis, redis_url: str) -> None:
+    with live(redis_url, evaluator=False) as rest:
+        problem(rest.ask("POST", "/v1/matches", json={}), 409, "conflict")
+
+
+class Listener:
+    """A client of the stream that reads in a thread."""
+
+    def __init__(self, rest: LiveController, token: str = VIEWER, **headers: str) -> None:
+        self.messages: list[dict[str, str]] = []
+        self.comments = 0
+        self.ended = threading.Event()
+        self._client = httpx.Client(timeout=httpx.Timeout(20.0))
+        self._request = self._client.build_request("GET", f"{rest.url}/v1/stream", headers={
+            **bearer(token), **{k.replace("_", "-"): v for k, v in headers.items()}})
+        self.answer = self._client.send(self._request, stream=True)
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        fields: dict[str, str] = {}
+        try:
+            for line in self.answer.iter_lines():
+                if line.startswith(":"):
+                    self.comments += 1
+                elif line:
+                    name, _, value = line.partition(": ")
+                    fields[name] = value
+                elif "event" in fields:
+                    self.messages.append(fields)
+                    fields = {}
+                else:
+                    fields = {}
+        except httpx.HTTPError:
+            pass
+        self.ended.set()
+
+    def wait(self, count: int) -> list[tuple[str, Any]]:
+        end = time.monotonic() + 10
+        while len(self.messages) < count:
+            assert time.monotonic() < end, self.messages
+            time.sleep(0.01)
+        return [(m["event"], json.loads(m["data"])) for m in self.messages]
+
+    def close(self) -> None:
+        self.answer.extensions["network_stream"].get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._thread.join(5)
+        self._client.close()
+
+
+def test_the_stream_tells_what_happens_and_resumes(rest: LiveController) -> None:
+    rest.state.events.append("test", "before", {})
+    listener = Listener(rest)
+    assert listener.answer.headers["content-type"].startswith("text/event-stream")
+    assert [(kind, data["status"]) for kind, data in listener.wait(1)] == [("status", "starting")]
+    rest.state.transition(Status.RUNNING, "test")
+    Series(rest.state.redis, RUN).append("versions", {"version": 5})
+    told = listener.wait(4)
+    assert [kind for kind, _ in told].count("version") == 1 and ("event", "run.running") in [
+        (kind, data.get("what")) for kind, data in told]
+    assert [data["status"] for kind, data in told if kind == "status"] == ["starting", "running"]
+    last = [m["id"] for m in listener.messages if "id" in m][-1]
+    listener.close()
+
+    rest.state.events.append("test", "meanwhile", {"n": 1})
+    Series(rest.state.redis, RUN).append("versions", {"version": 6})
+    again = Listener(rest, Last_Event_ID=last)
+    told = again.wait(3)
+    assert {(kind, data.get("what") or data.get("values", {}).get("version")) for kind, data in told} == {
+        ("event", "meanwhile"), ("version", 6), ("status", None)}
+    again.close()
+    problem(rest.ask("GET", "/v1/stream", headers={"Last-Event-ID": "garbage"}), 422, "invalid")
+
+
+def test_clients_of_the_stream_are_bounded_and_give_their_place_back(redis_client: redis.Redis, redis_url: str
+                                                                     ) -> None:
+    with live(redis_url, LimitsConfig(streams=2)) as rest:
+        listeners = [Listener(rest) for _ in range(2)]
+        for listener in listeners:
+            listener.wait(1)
+        problem(rest.ask("GET", "/v1/stream"), 429, "too-many-requests")
+        listeners[0].close()
+        end = time.monotonic() + 10
+        while rest.context.streams > 1:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        third = Listener(rest)
+        third.wait(1)
+        third.close()
+        listeners[1].close()
+
+
+def test_a_stream_ends_with_its_token(redis_client: redis.Redis, redis_url: str) -> None:
+    tokens = FixedTokens([TokenEntry(name="ada", role="viewer", sha256=hash_of(OPERATOR))])
+    with live(redis_url) as rest:
+        rest.context.gate._tokens = tokens
+        listener = Listener(rest, OPERATOR)
+        listener.wait(1)
+        tokens._entries = []
+        assert listener.ended.wait(5)
+
+
+def test_the_stream_is_quiet_and_alive(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.controller.api.stream.HEARTBEAT_SECONDS", 0.2)
+    listener = Listener(rest)
+    end = time.monotonic() + 10
+    while listener.comments < 2:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert len(listener.messages) == 1
+    listener.close()
+
+
+def test_openapi_describes_every_answer(rest: LiveController) -> None:
+    document = rest.ask("GET", "/openapi.json", "").json()
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    seen = set()
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            where = f"{method} {path}"
+            assert operation["operationId"] not in seen, where
+            seen.add(operation["operationId"])
+            assert operation["security"] and operation["summary"] and operation["tags"], where
+            assert operation.get("description"), where
+            success = [s for s in operation["responses"] if s.startswith("2")]
+            assert len(success) == 1, where
+            for status, answer in operation["responses"].items():
+                if status == success[0]:
+                    media = answer["content"]
+                    kind, content = next(iter(media.items()))
+                    schema = content["schema"]
+                    assert kind == "text/event-stream" or schema.get("$ref") or "items" in schema or (
+                        "example" in content), where
+                elif status != "304":
+                    assert list(answer["content"]) == ["application/problem+json"], (where, status)
+            assert {"400", "401", "422", "429", "500", "503"} <= operation["responses"].keys(), where
+            if method != "get":
+                assert {"403", "409", "413"} <= operation["responses"].keys(), where
+                assert "Idempotency-Key" in [p["name"] for p in operation["parameters"]], where
+
+
+def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> None:
+    """Examples are checked against their own schemas: a stranger codes against them."""
+    from jsonschema_rs import validator_for
+
+    document = rest.ask("GET", "/openapi.json", "").json()
+    schemas = document["components"]["schemas"]
+    generic = {name for name in schemas if name.startswith(("Page_", "Slice_"))}
+    inner = {"Blob", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig", "MatchOutcome", "RatingPage",
+             "SeriesKind", "Status", "MatchState"}
+    for name, schema in schemas.items():
+        if name in generic | inner:
+            continue
+        assert schema.get("examples"), name
+        validator = validator_for({"$schema": "https://json-schema.org/draft/2020-12/schema", **schema,
+                                   "components": document["components"]})
+        for example in schema["examples"]:
+            validator.validate(example)
