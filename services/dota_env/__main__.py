@@ -18,9 +18,10 @@ log = logging.getLogger("services.dota_env")
 
 async def serve_games(service: StorelessService[RunConfig]) -> None:
     config, settings = service.config, service.config.services.dota_env
-    face = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams, settings.idle_seconds)
-    server = await serve(service.listen_address(settings.port), [(env_pb2_grpc.add_EnvServiceServicer_to_server, face)],
-                         config.rpc, service.token)
+    servicer = EnvService(config.game, settings.threads, settings.max_games, settings.max_streams,
+                          settings.idle_seconds)
+    server = await serve(service.listen_address(settings.port),
+                         [(env_pb2_grpc.add_EnvServiceServicer_to_server, servicer)], config.rpc, service.token)
     log.info("games are played at port %d", server.port)
     service.not_ready = lambda: ""
     await service.lifecycle.drained()

@@ -1,4 +1,4 @@
-"""The RPC face of the games."""
+"""The RPC servicer of the games."""
 
 import asyncio
 import time
@@ -12,6 +12,7 @@ from dota.config import GameConfig
 from dota.spaces import ActionPart, Layout
 from protos.five.v1 import env_pb2, env_pb2_grpc
 from rapid import wire
+from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Exhausted
 from services.dota_env import metrics
 from services.dota_env.env_loop import GameBatch, Shown
@@ -27,6 +28,8 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
     ``config`` is what a client plays that sends none; ``threads`` bounds what one stream may use; streams and games of
     all streams are bounded, and a stream that is silent for ``idle_seconds`` is ended. ``create`` makes a stream's
     games.
+
+    The server holds nothing of a run and asks nobody about it: its epoch is the newest that games were asked for in.
     """
 
     def __init__(self, config: GameConfig, threads: int, max_games: int, max_streams: int, idle_seconds: float,
@@ -40,6 +43,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         self._create = create
         self._streams = 0
         self._games = 0
+        self._epoch = 0
 
     @property
     def games(self) -> int:
@@ -55,7 +59,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         self._streams += 1
         batch: GameBatch | None = None
         layout: Layout | None = None
-        reserved = 0
+        reserved = epoch = 0
         requests = aiter(request_iterator)
         try:
             while (request := await self._next(requests)) is not None:
@@ -63,6 +67,9 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                 if kind == "create":
                     if batch is not None:
                         raise ValueError("the stream's games exist already; open another stream for more")
+                    self._epoch = max(self._epoch, request.create.epoch)
+                    require_epoch(self._epoch, request.create.epoch)
+                    epoch = request.create.epoch
                     config, layout = self._agreed(request.create)
                     reserved = self._reserve(request.create.games)
                     threads = min(max(request.create.threads, 1), self._threads)
@@ -82,7 +89,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                                                                        np.uint8, (games.size, 2)))
                 else:
                     raise ValueError("a request creates, steps or resets games; this one says nothing")
-                yield _response(shown, layout.hash)
+                yield _response(shown, layout.hash, epoch)
         finally:
             self._streams -= 1
             self._release(reserved)
@@ -133,8 +140,9 @@ def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
     return wire.decode_bytes("games", data, np.int32, (len(data) // 4,))
 
 
-def _response(shown: Shown, layout_hash: str) -> env_pb2.PlayResponse:
+def _response(shown: Shown, layout_hash: str, epoch: int) -> env_pb2.PlayResponse:
     return env_pb2.PlayResponse(
         observations=wire.encode_set(shown.observations, layout_hash, SPARSE), signals=shown.signals.tobytes(),
         winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
-        statistic_names=GameBatch.statistic_names, step_us=shown.step_us)
+        statistic_names=GameBatch.statistic_names, step_us=shown.step_us,
+        epoch=epoch)

@@ -16,11 +16,14 @@ from protos.five.v1 import evaluator_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import InferencePools, inference_client
+from rapid.epoch import epoch_of
+from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
+from rapid.store.warming import Warming
 from run.config import RunConfig
 from run.load import load
 from services.evaluator import metrics as page
@@ -39,9 +42,11 @@ def evaluation_game(game: GameConfig) -> GameConfig:
     return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 
-def newest_kept(parameters: ParameterStore, every: int) -> int | None:
-    """The newest version that stays in the archive: it can be played for as long as its rating takes."""
-    return next((r.version for r in reversed(parameters.records()) if r.blob and r.version % every == 0), None)
+def newest_kept(parameters: ParameterStore, warming: Warming, every: int) -> int | None:
+    """The newest version that is rated: it stays in the archive, so that it can be played for as long as its rating
+    takes, and is none of a warm-up."""
+    return next((r.version for r in reversed(parameters.records())
+                 if r.blob and r.version % every == 0 and not warming.includes(r)), None)
 
 
 def replay_folder(configured: str, run: Path) -> Path:
@@ -51,8 +56,9 @@ def replay_folder(configured: str, run: Path) -> Path:
     return (run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())) / "replays"
 
 
-async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference, game: GameConfig) -> None:
-    """Rates versions until the service drains."""
+async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference, game: GameConfig,
+               playing: set[Matches]) -> None:
+    """Rates versions until the service drains; its games are among those ``playing`` meanwhile."""
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
@@ -73,11 +79,17 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference,
         if not await lifecycle.until_active():
             break
         matches = Matches(games, client, games.layout.heroes)
+        playing.add(matches)
         try:
-            await matches.play(lambda: None if lifecycle.draining else loop.next_pairing(), on_result,
-                               lambda: not lifecycle.active and not lifecycle.draining, settings.idle_seconds)
+            # Nothing is rated while the process ends: it may be renewed for an epoch in which the game is another.
+            await matches.play(loop.next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
+                               settings.idle_seconds)
         except CallFailed as error:
+            page.DROPPED.labels("epoch" if is_stale(error) else "lost").inc(matches.under_way)
+            loop.drop()
             log.warning("a round of games was lost: %s", error)
+        finally:
+            playing.discard(matches)
         await asyncio.sleep(1.0)
 
 
@@ -91,30 +103,38 @@ async def evaluate(service: Service[RunConfig]) -> None:
     pools = config.services.inference
 
     def inference(addresses: Sequence[str]) -> InferenceClient:
-        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE)
+        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, epoch=epoch_of(service))
 
     def client() -> InferenceClient | InferencePools:
         return inference_client(inference(pools.addresses),
                                 inference(pools.past_addresses) if pools.past_addresses else None)
 
+    warming = Warming(service.parameters)
+    playing: set[Matches] = set()
+
     def newest() -> int | None:
-        return newest_kept(service.parameters, config.store.archive_every)
+        return newest_kept(service.parameters, warming, config.store.archive_every)
+
+    def quiet() -> bool:
+        """Whether the run is paused and no game goes on: those that have begun are held between two steps."""
+        return not service.lifecycle.active and all(matches.resting for matches in tuple(playing))
 
     loop = RatingLoop(config.rating, service.state.table("ratings"), Series(service.state.redis, config.name),
                       {name: BOTS[name] for name in RATED_BOTS}, STATS, settings.share_scripted,
                       newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
                       np.random.default_rng(config.seed))
-    face = EvaluatorService(config.name, game, settings.threads, newest, client,
-                            loop, replay_folder(settings.replays, service.folder))
+    servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
+                                replay_folder(settings.replays, service.folder), epoch_of(service),
+                                lambda: not service.lifecycle.active, playing)
     address = service.listen_address(port_of(settings.address))
-    server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, face)], config.rpc,
+    server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
     service.stats = lambda: {"rating version": loop.version,
-                             "games": loop.ratings.current.games if loop.ratings.current else 0}
-    rating = asyncio.create_task(rate(service, loop, client(), game))
+                             "games": loop.ratings.current.games if loop.ratings.current else 0, "resting": quiet()}
+    rating = asyncio.create_task(rate(service, loop, client(), game, playing))
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)

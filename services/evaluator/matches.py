@@ -13,6 +13,7 @@ import numpy.typing as npt
 from rapid.clients.inference import CLOSE, RESET, ActResult
 
 Array = npt.NDArray[Any]
+PAUSE_SECONDS = 0.2  # between two looks whether a pause is over
 RUNNING = 0
 DRAW = 3
 
@@ -84,18 +85,30 @@ class Matches:
         self._pairings: list[Pairing | None] = [None] * self._count
         self._on_start: Callable[[int], None] = lambda game: None
         self._actions = np.zeros((self._count, 2, heroes, 6), np.int16)
+        self.resting = True  # no game goes on: held between two steps by a pause, or none is being played
 
     async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
                    pause: Callable[[], bool] = lambda: False, rest_seconds: float = 0.0,
                    on_start: Callable[[int], None] = lambda game: None) -> None:
         """Plays until ``next_pairing`` gives no more and every game has ended. ``pause`` holds all games;
-        ``on_start`` is told the place of each game that begins."""
+        ``on_start`` is told the place of each game that begins. Raises CallFailed when inference refuses for good;
+        games that have not ended then have no result."""
         self._on_start = on_start
+        self.resting = False
+        try:
+            await self._play(next_pairing, on_result, pause, rest_seconds)
+        finally:
+            self.resting = True
+
+    async def _play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
+                    pause: Callable[[], bool], rest_seconds: float) -> None:
         self._start([i for i in range(self._count)], next_pairing)
         while any(p is not None for p in self._pairings):
-            if pause():
-                await asyncio.sleep(0.2)
-                continue
+            while pause():
+                self.resting = True
+                await asyncio.sleep(PAUSE_SECONDS)
+                # Before the pause is looked at again: who sees it and then resting games may rely on it.
+                self.resting = False
             if not await self._act():
                 self._start([i for i, p in enumerate(self._pairings) if p is not None], None)
                 continue
@@ -109,6 +122,11 @@ class Matches:
                 self._start(ended, next_pairing)
             if rest_seconds:
                 await asyncio.sleep(rest_seconds)
+
+    @property
+    def under_way(self) -> int:
+        """Games that have begun and not ended."""
+        return sum(p is not None for p in self._pairings)
 
     def _start(self, games: list[int], next_pairing: Callable[[], Pairing | None] | None) -> None:
         """Begins new games; without ``next_pairing`` the same pairings again (their policies' states were lost)."""

@@ -11,6 +11,8 @@ SIGMA = unknown(gauge("evaluator", "trueskill_sigma", "rating", "Uncertainty of 
 REFERENCES = gauge("evaluator", "reference", "versions", "Players with a frozen rating that others are rated against.")
 GAMES = counter("evaluator", "played_games", "Games played, by opponent (a bot's name, or version) and by outcome for "
                 "the version under test: won, lost, drawn.", ("opponent", "outcome"))
+DROPPED = counter("evaluator", "dropped_games", "Games that were given up and count for nothing, by reason: epoch (the "
+                  "run's next one began in the middle), lost (with inference).", ("reason",))
 WIN_RATE = gauge("evaluator", "win", "ratio", "Share of the last games won against a bot, a draw being half.",
                  ("opponent",))
 STATISTICS = gauge("evaluator", "hero", "statistic", "What a hero of the version rated last had at the end of a game: "
@@ -18,6 +20,10 @@ STATISTICS = gauge("evaluator", "hero", "statistic", "What a hero of the version
 GAME_SECONDS = unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated last, "
                              "in game time."))
 OUTCOMES = {0.0: "lost", 0.5: "drawn", 1.0: "won"}
+
+
+for _reason in ("epoch", "lost"):
+    DROPPED.labels(_reason)
 
 
 def count_game(opponent: str, score: float, version: int) -> None:

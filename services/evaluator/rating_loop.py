@@ -88,6 +88,10 @@ class RatingLoop:
             return self.bots[reference]
         return Player(reference, version=int(reference.removeprefix("version-")))
 
+    def drop(self) -> None:
+        """The games under way are lost: they are not rated, and others are played for them."""
+        self._rated.clear()
+
     def on_result(self, result: Result) -> None:
         """A game has ended."""
         opponent = result.pairing.opponent

@@ -1,7 +1,7 @@
-"""The RPC face of the evaluator: ratings, and matches on request."""
+"""The RPC servicer of the evaluator: ratings, and matches on request."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from dota.config import GameConfig
 from dota.replay import Replay
 from dota.vec_game import STATS, Controller, VecGame
 from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
-from rapid.rpc.errors import NotFound
+from rapid.rpc.epochs import is_stale, require_epoch
+from rapid.rpc.errors import CallFailed, Conflict, NotFound
 from services.evaluator.matches import Inference, Matches, Pairing, Player, Result
+from services.evaluator.metrics import DROPPED
 from services.evaluator.rating_loop import RatingLoop
 
 MAX_GAMES = 10_000
@@ -36,7 +38,8 @@ def player(name: str) -> Player:
 
 @dataclass
 class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
-    """Answers for one run. ``inference`` makes a client for a match; ``replays`` is where recordings go."""
+    """Answers for one run in its ``epoch``. ``inference`` makes a client for a match; ``replays`` is where recordings
+    go; ``paused`` holds all games; what is being played is in ``playing``."""
 
     run: str
     game: GameConfig
@@ -45,6 +48,9 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     inference: Callable[[], Inference]
     ratings: RatingLoop
     replays: Path
+    epoch: int
+    paused: Callable[[], bool] = lambda: False
+    playing: set[Matches] = field(default_factory=set)
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -52,8 +58,9 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
     async def PlayMatch(self, request: evaluator_pb2.PlayMatchRequest, context: Any
                         ) -> evaluator_pb2.PlayMatchResponse:
-        """Plays the games of a match, half of them on each side."""
+        """Plays the games of a match, half of them on each side, all of them in one epoch of the run or none."""
         self._check(request.run)
+        require_epoch(self.epoch, request.epoch)
         if not 1 <= request.games <= MAX_GAMES:
             raise ValueError(f"games is {request.games}; a match has 1 to {MAX_GAMES}")
         version = request.version if request.version >= 0 else self.newest()
@@ -81,13 +88,24 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
             results.append(result)
 
         matches = Matches(games, self.inference(), games.layout.heroes)
-        await matches.play(lambda: next(pairings, None), on_result, on_start=on_start)
+        self.playing.add(matches)
+        try:
+            await matches.play(lambda: next(pairings, None), on_result, self.paused, on_start=on_start)
+        except CallFailed as failure:
+            if not is_stale(failure):
+                raise
+            DROPPED.labels("epoch").inc(request.games)
+            raise Conflict(f"the match is dropped, with {len(results)} of {request.games} games played: the run's next "
+                           f"epoch began meanwhile ({failure.details}); ask for it again") from failure
+        finally:
+            self.playing.discard(matches)
         scores = [r.score for r in results]
         return evaluator_pb2.PlayMatchResponse(
             won=scores.count(1.0), lost=scores.count(0.0), drawn=scores.count(0.5), version=version,
             statistic_names=STATS, statistics=np.mean([r.agent_statistics for r in results], axis=0).tolist(),
             opponent_statistics=np.mean([r.opponent_statistics for r in results], axis=0).tolist(),
-            mean_game_seconds=float(np.mean([r.game_seconds for r in results])), replay_path=path)
+            mean_game_seconds=float(np.mean([r.game_seconds for r in results])), replay_path=path,
+            epoch=self.epoch)
 
     async def GetRatings(self, request: evaluator_pb2.GetRatingsRequest, context: Any
                          ) -> evaluator_pb2.GetRatingsResponse:
@@ -98,7 +116,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
                  for n, s in table.references.items()]
         found += [evaluator_pb2.VersionRating(name=r.player, version=_version(r.player), mu=r.skill.mu,
                                               sigma=r.skill.sigma, games=r.games) for r in table.finished]
-        return evaluator_pb2.GetRatingsResponse(ratings=found)
+        return evaluator_pb2.GetRatingsResponse(ratings=found, epoch=self.epoch)
 
 
 def _version(name: str) -> int:

@@ -13,6 +13,7 @@ from five.model.schema import Schema
 from five.model.states import state_specs
 from protos.five.v1 import inference_pb2_grpc
 from rapid import wire
+from rapid.epoch import epoch_of
 from rapid.rpc.server import RpcServer, serve
 from rapid.service import Service, start
 from run.config import RunConfig
@@ -44,9 +45,9 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     batcher = Batcher(models, table, BatcherOptions(
         settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds, settings.device, seed),
         meter.observer)
-    face = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
-                            layout.heroes, models, batcher)
-    return face, models, batcher
+    servicer = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
+                                layout.heroes, models, batcher, epoch=epoch_of(service))
+    return servicer, models, batcher
 
 
 async def follow(service: Service[RunConfig], models: Models) -> None:
@@ -66,13 +67,17 @@ async def tell_ready(server: RpcServer, models: Models) -> None:
 async def serve_actions(service: Service[RunConfig]) -> None:
     config, settings = service.config, service.config.services.inference
     meter = Meter()
-    face, models, batcher = build(service, meter)
+    servicer, models, batcher = build(service, meter)
     server = await serve(service.listen_address(settings.port),
-                         [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, face)], config.rpc,
+                         [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, servicer)], config.rpc,
                          service.token, serving=False)
 
+    def quiet() -> bool:
+        """Whether the run is paused and no batch is under way."""
+        return not service.lifecycle.active and batcher.idle
+
     def stats() -> dict[str, Any]:
-        return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
+        return {"version": -1 if models.newest is None else models.newest, **meter.recent(), "resting": quiet()}
 
     service.stats = stats
     service.not_ready = lambda: "no version has been loaded yet" if models.newest is None else ""

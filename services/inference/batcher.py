@@ -96,6 +96,7 @@ class Batcher:
         self._queue: deque[_Pending] = deque()
         self._streams: set[int] = set()
         self._closed = False
+        self._unanswered: set[Future[Reply]] = set()
         self._thread = threading.Thread(target=self._run, name="forward", daemon=True)
 
     def start(self) -> None:
@@ -123,6 +124,11 @@ class Batcher:
             self._streams.discard(stream)
             self._condition.notify_all()
 
+    @property
+    def idle(self) -> bool:
+        """Whether no request waits for its batch or its version, and none is being evaluated."""
+        return not self._unanswered
+
     def submit(self, request: Request) -> "Future[Reply]":
         """Queue a request. Raises ValueError when it can never be served: empty, too large, or a session twice.
 
@@ -137,6 +143,8 @@ class Batcher:
         if lowest < NEWEST:
             raise ValueError(f"policy {lowest}: a version is 0 or more, and -1 is the newest")
         pending = _Pending(request, Future(), self._clock())
+        self._unanswered.add(pending.future)
+        pending.future.add_done_callback(self._unanswered.discard)
         needed = [v for v in np.unique(request.policies).tolist() if v != NEWEST]
         if not needed:
             self._enqueue(pending)
@@ -297,9 +305,8 @@ class Batcher:
         observations = {name: joined([p.request.observations[name] for p in live])
                         for name in live[0].request.observations}
         replayed = self._replayed(live, flags)
-        served = {newest.version: newest}
-        for pending in live:
-            served.update(pending.served)
+        served = {version: held for pending in live for version, held in pending.served.items()}
+        served[newest.version] = newest  # also where a request still holds that number under another digest
 
         began = time.perf_counter()
         rows_of = groups(versions, greedy)

@@ -1,7 +1,7 @@
 """From the parameter store into a policy on its device."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,10 @@ class StoreSource:
 
     def head(self) -> int | None:
         return self._store.head()
+
+    def digests(self, versions: Sequence[int]) -> dict[int, str]:
+        records = {version: self._store.record(version) for version in versions}
+        return {version: record.digest for version, record in records.items() if record is not None}
 
     def fetch(self, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
         if not self._pinned:

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from rapid.rpc.errors import NotFound, Unavailable
 log = logging.getLogger(__name__)
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+FETCH_TRIES = 5  # of a version whose contents are replaced while they are read
 
 
 class Acted(Protocol):
@@ -64,6 +65,10 @@ class VersionSource(Protocol):
 
     def head(self) -> int | None: ...
 
+    def digests(self, versions: Sequence[int]) -> dict[int, str]:
+        """Digests of the contents that the run knows these versions by; those it does not know are left out."""
+        ...
+
     def fetch(self, version: int) -> tuple[Arrays, Mapping[str, Any]]: ...
 
 
@@ -85,9 +90,11 @@ class VersionNotFound(NotFound):
 
 @dataclass
 class Served:
-    """A resident version. ``users`` counts the requests that still need it."""
+    """A resident version: a number and the digest of its contents. ``users`` counts the requests that still need it.
+    """
 
     version: int
+    digest: str
     policy: ActingPolicy
     reward_std: float
     users: int = 0
@@ -95,7 +102,8 @@ class Served:
 
 
 class Models:
-    """Resident versions by number.
+    """Resident versions by number. What a version is, its digest says: a number that comes to stand for other contents
+    (a revert makes it so) is loaded again.
 
     One thread looks for a newer version and loads it into a policy that nobody uses, made beforehand, then makes it
     the newest: a batch that is under way ends with the parameters it began with. Another thread loads past versions
@@ -195,17 +203,25 @@ class Models:
             self._evict()
 
     def refresh(self) -> bool:
-        """Load and swap in the newest version if it is not the one served; says whether it was swapped.
+        """Load and swap in the newest version if it is not the one served, by number and digest; says whether it was
+        swapped. Past versions whose digest has changed are let go, and loaded again when they are asked for.
 
         Raises what the source raises.
         """
         with self._swap_lock:
             head = self._source.head()
-            if head is None or head == self._newest:
+            digests = self._source.digests(sorted({*self.resident, *([] if head is None else [head])}))
+            self._forget_changed(digests)
+            if head is None:
                 return False
-            began = time.monotonic()
             with self._lock:
                 already = self._resident.get(head)
+                if already is not None and already.digest != digests.get(head, already.digest):
+                    log.info("version %d has other contents now (%s, it was %s)", head, digests[head], already.digest)
+                    already = None
+                if already is not None and head == self._newest:
+                    return False
+            began = time.monotonic()
             served = already or self._fetch(head)
             with self._lock:
                 self._resident[head] = served
@@ -214,6 +230,17 @@ class Models:
             self._on_swap(served, time.monotonic() - began)
         self._on_newest()
         return True
+
+    def _forget_changed(self, digests: Mapping[int, str]) -> None:
+        """Lets past versions go that the run knows by another digest now. Requests that hold one end with it; the
+        newest stays until its successor is there."""
+        with self._lock:
+            changed = [s for s in self._resident.values()
+                       if s.version != self._newest and s.digest != digests.get(s.version, s.digest)]
+            for served in changed:
+                del self._resident[served.version]
+        for served in changed:
+            log.info("version %d has other contents now: it is loaded again when it is asked for", served.version)
 
     def stock(self) -> None:
         """Have a policy at hand for the next version: making one of the paper's size takes longer than loading it."""
@@ -253,7 +280,10 @@ class Models:
                 waiting.set_exception(error)
             return
         with self._lock:
-            served = self._resident.setdefault(version, served)
+            there = self._resident.get(version)
+            if there is not None and (there.digest == served.digest or version == self._newest):
+                served = there
+            self._resident[version] = served
             served.used_at = time.monotonic()
             waiters = self._loading.pop(version)
             served.users += len(waiters)
@@ -263,12 +293,20 @@ class Models:
             waiting.set_result(served)
 
     def _fetch(self, version: int) -> Served:
-        tensors, meta = self._source.fetch(version)
+        digest = None
+        for _ in range(FETCH_TRIES):
+            before = self._source.digests([version]).get(version, "")
+            tensors, meta = self._source.fetch(version)
+            if self._source.digests([version]).get(version, "") == before:
+                digest = before
+                break
+        if digest is None:
+            raise VersionUnavailable(f"version {version} was replaced {FETCH_TRIES} times while it was being read")
         with self._lock:
             policy = self._spare.pop() if self._spare else None
         policy = policy if policy is not None else self._builder.create()
         self._builder.load(policy, tensors, meta)
-        return Served(version, policy, float(policy.reward_std))
+        return Served(version, digest, policy, float(policy.reward_std))
 
     def _evict(self) -> None:
         idle = [s for s in self._resident.values() if s.users == 0 and s.version != self._newest]

@@ -1,4 +1,4 @@
-"""The RPC face of inference: messages in, messages out, everything checked at the door."""
+"""The RPC servicer of inference: messages in, messages out, everything checked before it is queued."""
 
 import asyncio
 import itertools
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from protos.five.v1 import inference_pb2, inference_pb2_grpc
 from rapid import wire
+from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Unavailable
 from services.inference.batcher import Batcher
 from services.inference.models import Models
@@ -27,11 +28,12 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
     """Decodes requests, lets the batcher evaluate them, and answers each stream in order.
 
     ``observation_specs`` and ``state_specs`` give shape and dtype of each array of one team-step and of one team's
-    state; ``heroes`` is H.
+    state; ``heroes`` is H; ``epoch`` is the run's that this process serves.
     """
 
     def __init__(self, run: str, schema_id: str, layout_hash: str, observation_specs: Specs, state_specs: StateSpecs,
-                 heroes: int, models: Models, batcher: Batcher) -> None:
+                 heroes: int, models: Models, batcher: Batcher, *, epoch: int) -> None:
+        self._epoch = epoch
         self._run = run
         self._schema = schema_id
         self._layout = layout_hash
@@ -47,11 +49,13 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         newest = self._models.newest
         return inference_pb2.GetModelResponse(
             run=self._run, newest_version=-1 if newest is None else newest, layout_hash=self._layout,
-            schema_id=self._schema, resident_versions=self._models.resident)
+            schema_id=self._schema, resident_versions=self._models.resident,
+            epoch=self._epoch)
 
     async def Act(self, request_iterator: AsyncIterator[inference_pb2.ActRequest], context: Any
                   ) -> AsyncIterator[inference_pb2.ActResponse]:
-        """One stream of a client. A bad request ends it with INVALID_ARGUMENT or FAILED_PRECONDITION."""
+        """One stream of a client. A bad request ends it with INVALID_ARGUMENT or FAILED_PRECONDITION, and so does one
+        of an older epoch; one of a newer ends it with UNAVAILABLE."""
         stream = next(self._streams)
         waiting: asyncio.Queue[tuple[int, asyncio.Future[Reply]] | BaseException | None] = asyncio.Queue(
             MAX_REQUESTS_OF_A_STREAM)
@@ -76,6 +80,8 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
                     waiting: "asyncio.Queue[tuple[int, asyncio.Future[Reply]] | BaseException | None]") -> None:
         try:
             async for message in requests:
+                # First of all: what belongs to another epoch may have another layout.
+                require_epoch(self._epoch, message.epoch)
                 if self._models.newest is None:
                     raise Unavailable("no version has been published yet: the optimizer publishes the first")
                 future = self._batcher.submit(self._decode(message, stream))
@@ -115,11 +121,11 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
     def _encode(self, request_id: int, reply: Reply) -> inference_pb2.ActResponse:
         if reply.unknown:
             return inference_pb2.ActResponse(
-                request_id=request_id, unknown_sessions=np.array(reply.unknown, np.int64).tobytes())
+                request_id=request_id, unknown_sessions=np.array(reply.unknown, np.int64).tobytes(), epoch=self._epoch)
         response = inference_pb2.ActResponse(
             request_id=request_id, actions=reply.actions.tobytes(), log_probabilities=reply.log_probabilities.tobytes(),
             values=reply.values.tobytes(), versions=reply.versions.tobytes(), queue_us=reply.queue_us,
-            forward_us=reply.forward_us, reward_std=reply.reward_std)
+            forward_us=reply.forward_us, reward_std=reply.reward_std, epoch=self._epoch)
         if reply.states:
             response.states.CopyFrom(wire.encode_set(reply.states, self._layout))
         if reply.auxiliary:

@@ -6,8 +6,11 @@ import logging
 import redis
 
 from protos.five.v1 import opponents_pb2_grpc
+from rapid.epoch import epoch_of
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
+from rapid.store.archive import VersionRecord
+from rapid.store.warming import Warming
 from run.config import RunConfig
 from run.load import load
 from services.opponents.metrics import show_pool
@@ -17,20 +20,29 @@ from services.opponents.service import OpponentService
 log = logging.getLogger("services.opponents")
 
 
+def consider(pool: Pool, warming: Warming, record: VersionRecord) -> None:
+    """Adds a version to the pool when it is the turn of it, unless it is one of a warm-up."""
+    # Asked in this order: metadata costs a look into the store.
+    if pool.due(record.version) and not warming.includes(record):
+        pool.on_version(record.version)
+
+
 async def follow(service: Service[RunConfig], pool: Pool) -> None:
     """Adds archived versions to the pool as they come out, also those that came out while this service was away.
 
-    Only what stays in the archive can be loaded for as long as a past opponent may be drawn.
+    Only what stays in the archive can be loaded for as long as a past opponent may be drawn. Versions of a warm-up are
+    clones of the one before it and do not join.
     """
     last = -1
+    warming = Warming(service.parameters)
     keep_every = service.config.store.archive_every
     while not service.lifecycle.draining:
         try:
             async for _ in service.parameters.watch():
                 for record in await asyncio.to_thread(service.parameters.records):
                     if record.blob and record.version > last and record.version % keep_every == 0:
+                        await asyncio.to_thread(consider, pool, warming, record)
                         last = record.version
-                        await asyncio.to_thread(pool.on_version, last)
                 show_pool((await asyncio.to_thread(pool.league)).probabilities())
         except redis.RedisError as error:
             log.warning("the pool could not be brought up to date: %s", error)
@@ -41,8 +53,8 @@ async def serve_pool(service: Service[RunConfig]) -> None:
     config = service.config
     pool = Pool(service.state, config.league, config.seed)
     address = service.listen_address(port_of(config.services.opponents.address))
-    face = OpponentService(config.name, pool)
-    server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, face)], config.rpc,
+    servicer = OpponentService(config.name, pool, epoch=epoch_of(service))
+    server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, servicer)], config.rpc,
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""

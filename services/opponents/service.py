@@ -1,9 +1,10 @@
-"""The RPC face of the opponent pool."""
+"""The RPC servicer of the opponent pool."""
 
 import asyncio
 from typing import Any
 
 from protos.five.v1 import opponents_pb2, opponents_pb2_grpc
+from rapid.rpc.epochs import require_epoch
 from services.opponents.metrics import ASSIGNED, REPORTED, show_pool
 from services.opponents.pool import Pool
 
@@ -13,9 +14,10 @@ MAX_ID = 128
 
 
 class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
-    """Assigns opponents, takes results in."""
+    """Assigns opponents, takes results in, of games of the run's ``epoch``."""
 
-    def __init__(self, run: str, pool: Pool) -> None:
+    def __init__(self, run: str, pool: Pool, *, epoch: int) -> None:
+        self._epoch = epoch
         self._run = run
         self._pool = pool
 
@@ -29,24 +31,26 @@ class OpponentService(opponents_pb2_grpc.OpponentServiceServicer):
                              ) -> opponents_pb2.AssignOpponentResponse:
         """Whom a game is played against."""
         self._check(request.run, request.game_id)
+        require_epoch(self._epoch, request.epoch)
         match = await asyncio.to_thread(self._pool.assign, request.game_id)
         ASSIGNED.labels("latest" if match.past is None else "past").inc()
         # The league's side is the current agent's; the message says which one the opponent plays.
         return opponents_pb2.AssignOpponentResponse(version=SELF if match.past is None else match.past,
-                                                    side=1 - match.side)
+                                                    side=1 - match.side, epoch=self._epoch)
 
     async def ReportResult(self, request: opponents_pb2.ReportResultRequest, context: Any
                            ) -> opponents_pb2.ReportResultResponse:
         """How a game ended."""
         self._check(request.run, request.game_id)
+        require_epoch(self._epoch, request.epoch)
         if request.outcome not in OUTCOMES:
             raise ValueError("outcome is missing: won, lost or drawn, seen from the training agent")
         if request.opponent_version < 0:
-            return opponents_pb2.ReportResultResponse(counted=False)
+            return opponents_pb2.ReportResultResponse(counted=False, epoch=self._epoch)
         won = request.outcome == opponents_pb2.GAME_OUTCOME_WON
         counted = await asyncio.to_thread(self._pool.report, request.game_id, request.opponent_version, won)
         REPORTED.labels(opponents_pb2.GameOutcome.Name(request.outcome).removeprefix("GAME_OUTCOME_").lower()).inc()
-        return opponents_pb2.ReportResultResponse(counted=counted)
+        return opponents_pb2.ReportResultResponse(counted=counted, epoch=self._epoch)
 
     async def GetPool(self, request: opponents_pb2.GetPoolRequest, context: Any) -> opponents_pb2.GetPoolResponse:
         """The pool with its qualities and chances."""

@@ -17,6 +17,7 @@ from five.model.schema import Schema
 from five.model.states import state_specs
 from protos.five.v1 import experience_pb2_grpc
 from rapid import wire
+from rapid.epoch import epoch_of
 from rapid.rpc.server import serve
 from rapid.service import Service, local_rank, start
 from run.config import RunConfig
@@ -52,16 +53,16 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
 
 async def take_in(service: Service[RunConfig], training: Training, layout: Layout, port: int,
                   learning: threading.Thread) -> None:
-    """Serves the door, at ``port`` unless the command line has another, while the loop learns."""
+    """Takes segments in, at ``port`` unless the command line has another, while the loop learns."""
     config = service.config
     heroes = layout.heroes
     specs = {n: (shape, dtype) for n, (shape, dtype) in layout.array_specs().items()}
     step_specs = {**specs, **learning_specs(heroes, layout.groups["enemy_buildings"].count)}
     sample_specs = {f"state/{n}": spec for n, spec in state_specs(layout, config.model).items()}
-    face = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
-                             training.intake)
+    servicer = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
+                                 training.intake, epoch=epoch_of(service), active=lambda: service.lifecycle.active)
     server = await serve(service.listen_address(port),
-                         [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, face)], config.rpc,
+                         [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, servicer)], config.rpc,
                          service.token)
     log.info("takes segments of %d heroes in at %s", heroes, service.announce(server.port))
     service.not_ready = lambda: ""

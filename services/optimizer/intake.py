@@ -1,4 +1,4 @@
-"""From segments at the door to samples in the buffer."""
+"""From segments that come in to samples in the buffer."""
 
 import threading
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.learning.buffer import SampleBuffer
+from five.learning.buffer import DropReason, SampleBuffer
 from five.learning.pacing import Pacer
 from five.learning.samples import split_segment
 from rapid import wire
@@ -75,6 +75,8 @@ class Intake:
         self.version = 0
         self.hero_steps = 0
         self._lock = threading.Lock()
+        self._settled = threading.Condition(self._lock)
+        self._under_way: set[str] = set()
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._rewards = RewardSums()
 
@@ -83,27 +85,48 @@ class Intake:
         return self.pacer.may_admit(len(self.buffer))
 
     def take(self, offer: Offer) -> tuple[str, str]:
-        """("accepted" | "duplicate" | "too_old", reason). Changes nothing unless accepted."""
-        with self._lock:
+        """("accepted" | "duplicate" | "too_old", reason). Changes nothing unless accepted.
+
+        A segment counts as seen once its samples are in the buffer: one whose taking in failed may be sent again. One
+        that comes a second time meanwhile waits for what becomes of the first. Raises ValueError when the arrays do
+        not split into samples.
+        """
+        with self._settled:
+            self._settled.wait_for(lambda: offer.segment_id not in self._under_way)
             if offer.segment_id in self._seen:
                 return "duplicate", "this segment was taken in before"
-            self._seen[offer.segment_id] = None
-            if len(self._seen) > REMEMBERED_SEGMENTS:
-                self._seen.popitem(last=False)
-        kept = 0
-        for arrays in split_segment(offer.arrays, offer.samples):
-            sample = PackedSample(arrays)
-            kept += self.buffer.add(sample, arrays["versions"], self.version, sample.nbytes)
+            self._under_way.add(offer.segment_id)
+        try:
+            return self._take(offer)
+        finally:
+            with self._settled:
+                self._under_way.discard(offer.segment_id)
+                self._settled.notify_all()
+
+    def _take(self, offer: Offer) -> tuple[str, str]:
+        # Packed first, all of them: what can fail does so before the buffer has any.
+        parts = [(arrays["versions"], PackedSample(arrays)) for arrays in split_segment(offer.arrays, offer.samples)]
+        hero_steps = int(offer.arrays["mask"].sum())
+        kept = sum(self.buffer.add(sample, versions, self.version, sample.nbytes) for versions, sample in parts)
         if kept == 0:
             age = self.version - offer.newest_version
             return "too_old", f"{age} versions old, at most {self.buffer.config.max_age_versions} are learned from"
         with self._lock:
+            self._seen[offer.segment_id] = None
+            if len(self._seen) > REMEMBERED_SEGMENTS:
+                self._seen.popitem(last=False)
             self.pacer.on_received(kept)
-            self.hero_steps += int(offer.arrays["mask"].sum())
+            self.hero_steps += hero_steps
             self._rewards.count += offer.reward_count
             self._rewards.total += offer.reward_sum
             self._rewards.squares += offer.reward_square_sum
         return "accepted", ""
+
+    def end_epoch(self) -> int:
+        """The run's next epoch has begun: drops all samples, counted under that reason, and the reward sums that were
+        not taken yet. Returns how many samples."""
+        self.take_rewards()
+        return self.buffer.clear(DropReason.EPOCH)
 
     def draw(self, batch_samples: int) -> Any:
         """A batch when pacing allows one, else None (five.learning.buffer.Drawn)."""

@@ -22,8 +22,8 @@ REUSE = unknown(gauge("optimizer", "sample_reuse", "ratio",
 REUSE_TARGET = unknown(gauge("optimizer", "sample_reuse_target", "ratio", "Sample reuse that pacing aims at."))
 RECEIVED = counter("optimizer", "received_samples", "Samples taken into the buffer.")
 CONSUMED = counter("optimizer", "consumed_samples", "Samples drawn into batches, each time counted.")
-SEGMENTS = counter("optimizer", "received_segments", "Segments that came in, by verdict: accepted, duplicate, too_old.",
-                   ("verdict",))
+SEGMENTS = counter("optimizer", "received_segments", "Segments that came in, by verdict: accepted, duplicate, too_old, "
+                   "stale_epoch (of an epoch of the run that is over).", ("verdict",))
 HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps taken into the buffer.")
 BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
 BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
@@ -32,7 +32,8 @@ BUFFER_NEEDED = unknown(gauge("optimizer", "buffer_needed", "samples", "Samples 
 BUFFER_AGE = gauge("optimizer", "buffer_age", "versions", "Age of the newest step of the samples in the buffer: mean, "
                    "median, p95, oldest.", ("statistic",))
 DROPPED = counter("optimizer", "dropped_samples", "Samples that left the buffer, or were not let in: used or unused "
-                  "when the ring turned over them, too_old, too_large.", ("reason",))
+                  "when the ring turned over them, too_old, too_large, epoch (the run's next one began).",
+                  ("reason",))
 
 VERSION = unknown(gauge("optimizer", "version", "versions", "Newest version this optimizer has made."))
 VERSION_TIME = unknown(gauge("optimizer", "version", "timestamp_seconds", "When the newest version was made or "
@@ -77,7 +78,7 @@ SHOWN = {
     "gradient_norm": GRADIENT, "gradient_clipped_fraction": GRADIENT_CLIPPED, "reward_std": REWARD_STD,
     "learning_rate": LEARNING_RATE, "entropy_coefficient": ENTROPY_COEFFICIENT, "team_spirit": TEAM_SPIRIT,
     "gae_horizon_seconds": GAE_HORIZON, "reuse_recent": REUSE}
-VERDICTS = ("accepted", "duplicate", "too_old")
+VERDICTS = ("accepted", "duplicate", "too_old", "stale_epoch")
 
 # A series that begins with its first event has no rate before the second.
 for _verdict in VERDICTS:

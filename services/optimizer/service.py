@@ -1,12 +1,13 @@
-"""The RPC face of an optimizer: segments come in."""
+"""The RPC servicer of an optimizer: segments come in."""
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from protos.five.v1 import experience_pb2, experience_pb2_grpc
 from rapid import wire
+from rapid.rpc.epochs import StaleEpoch, require_epoch
 from services.optimizer.intake import Intake, Offer, Specs
 from services.optimizer.metrics import HERO_STEPS, SEGMENTS
 
@@ -14,6 +15,7 @@ VERDICTS = {
     "accepted": experience_pb2.PUSH_VERDICT_ACCEPTED,
     "duplicate": experience_pb2.PUSH_VERDICT_DUPLICATE,
     "too_old": experience_pb2.PUSH_VERDICT_TOO_OLD,
+    "stale_epoch": experience_pb2.PUSH_VERDICT_STALE_EPOCH,
 }
 GATE_SECONDS = 0.01
 MAX_SAMPLES = 4096
@@ -22,11 +24,15 @@ MAX_SAMPLES = 4096
 class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
     """Checks each segment against the run and its layout, and acknowledges it when pacing lets it in.
 
-    ``step_specs``: arrays with one row a timestep; ``sample_specs``: arrays with one row a sample.
+    ``step_specs``: arrays with one row a timestep; ``sample_specs``: arrays with one row a sample. ``epoch`` is the
+    run's that is learned in. While the run is not ``active`` acknowledgements are not held back: rollouts end
+    their segments and wait for them.
     """
 
     def __init__(self, run: str, layout_hash: str, unroll: int, step_specs: Specs, sample_specs: Specs,
-                 intake: Intake) -> None:
+                 intake: Intake, *, epoch: int, active: Callable[[], bool] = lambda: True) -> None:
+        self._epoch = epoch
+        self._active = active
         self._run = run
         self._layout = layout_hash
         self._unroll = unroll
@@ -36,16 +42,27 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
 
     async def Push(self, request_iterator: AsyncIterator[experience_pb2.PushRequest], context: Any
                    ) -> AsyncIterator[experience_pb2.PushResponse]:
-        """A rollout's stream. A malformed segment ends it with INVALID_ARGUMENT and changes nothing."""
+        """A rollout's stream. A malformed segment ends it with INVALID_ARGUMENT and changes nothing, one of a newer
+        epoch with UNAVAILABLE; one of an older epoch is answered so, and the stream goes on."""
         async for request in request_iterator:
-            offer = await asyncio.to_thread(self.check, request)
-            while not self._intake.admits():
-                await asyncio.sleep(GATE_SECONDS)
-            verdict, reason = await asyncio.to_thread(self._intake.take, offer)
+            verdict, reason = await self._verdict(request)
             SEGMENTS.labels(verdict).inc()
-            if verdict == "accepted":
-                HERO_STEPS.inc(float(offer.arrays["mask"].sum()))
-            yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict], reason=reason)
+            yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict], reason=reason,
+                                              epoch=self._epoch)
+
+    async def _verdict(self, request: experience_pb2.PushRequest) -> tuple[str, str]:
+        try:
+            # Before anything else of it is read: it may have the layout of its own epoch.
+            require_epoch(self._epoch, request.epoch)
+        except StaleEpoch as error:
+            return "stale_epoch", str(error)
+        offer = await asyncio.to_thread(self.check, request)
+        while self._active() and not self._intake.admits():
+            await asyncio.sleep(GATE_SECONDS)
+        verdict, reason = await asyncio.to_thread(self._intake.take, offer)
+        if verdict == "accepted":
+            HERO_STEPS.inc(float(offer.arrays["mask"].sum()))
+        return verdict, reason
 
     def check(self, request: experience_pb2.PushRequest) -> Offer:
         """The segment's arrays. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""

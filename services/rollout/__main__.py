@@ -21,6 +21,7 @@ from rapid.clients.experience import ExperienceClient
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import inference_client
 from rapid.clients.opponents import OpponentsClient
+from rapid.epoch import epoch_of
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
 from rapid.store.series import Series
@@ -32,7 +33,7 @@ from services.rollout.metrics import Meter
 from services.rollout.ring import StepRing
 from services.rollout.rollout import Group, Wiring, ring_capacity, spread
 from services.rollout.segments import Rates, Segments
-from services.rollout.sender import SPARSE, Sender, doors_of
+from services.rollout.sender import SPARSE, Sender, optimizers_of
 from services.rollout.streams import Streams
 
 log = logging.getLogger("services.rollout")
@@ -49,9 +50,12 @@ class Control:
     def stopping(self) -> bool:
         return self._service.lifecycle.draining
 
+    @property
+    def closed(self) -> bool:
+        return not self._service.lifecycle.active and not self.stopping
+
     async def open(self) -> None:
-        if not self._service.lifecycle.active:
-            await self._service.lifecycle.until_active()
+        await self._service.lifecycle.until_active()
 
     def rates(self, version: int, reward_std: float) -> Rates:
         """Values at a version; ``reward_std`` is the one that came with it."""
@@ -106,32 +110,34 @@ class Rollout:
         config, settings = service.config, service.config.services.rollout
         self._service = service
         self._layout = Layout(config.game)
+        self._epoch = epoch_of(service)
         self.control = Control(service)
         self.games = GameLog(Series(service.state.redis, config.name))
         self.meter = Meter()
         identity = zlib.crc32(service.id.encode())
         # A process that is started again plays other games than it has played before. All share one counter: pods'
-        # names are many in the life of a run, and one that has been used before must not begin anew.
+        # names are many in the life of a run, and one that has been used before must not begin again.
         count = service.state.count("rollout_starts")
         self._seeds = np.random.SeedSequence([config.seed, settings.seed, identity, count])
         # Every optimizer has a window of its own; rollouts begin at different ones.
         optimizer = config.services.optimizer
         targets = [optimizer.address(rank)
-                   for rank in doors_of(service.id, optimizer.optimizers, settings.optimizers_each)]
+                   for rank in optimizers_of(service.id, optimizer.optimizers, settings.optimizers_each)]
         name = f"rollout-{service.id}"
         zstd, sparse = settings.encoding.endswith("zstd"), SPARSE if settings.encoding.startswith("sparse") else ()
         self.sender = Sender(
             [ExperienceClient([target], config.rpc, self._layout.hash, config.name, name, service.token,
-                              settings.in_flight_segments, sparse, zstd) for target in targets],
+                              settings.in_flight_segments, sparse, zstd, epoch=self._epoch) for target in targets],
             settings.max_unsent_segments)
-        self._opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token)
+        self._opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token,
+                                          epoch=self._epoch)
         self.matchmaker = Matchmaker(self._opponents, settings.scripted_fraction, settings.scripted_bots,
                                      np.random.default_rng(self._seeds.spawn(1)[0]), settings.games_per_past_opponent)
         pools = config.services.inference
 
         def inference(addresses: Sequence[str], group: int) -> InferenceClient:
             return InferenceClient(addresses, config.rpc, self._layout.hash, service.token, sparse, zstd,
-                                   first=identity + group, moves=True)
+                                   first=identity + group, moves=True, epoch=self._epoch)
 
         self._inference = [inference_client(
             inference(pools.addresses, i), inference(pools.past_addresses, i) if pools.past_addresses else None)
@@ -179,7 +185,8 @@ class Rollout:
         """Waits until there is something to play with."""
         while not self.control.stopping:
             try:
-                if (await self._inference[0].model()).newest_version >= 0:
+                served = await self._inference[0].model()
+                if served.newest_version >= 0 and served.epoch == self._epoch:
                     return
             except CallFailed as error:
                 if not error.may_retry:
@@ -212,7 +219,8 @@ class Rollout:
         target = targets[(zlib.crc32(self._service.id.encode()) + index) % len(targets)]
 
         def connect() -> EnvironmentClient:
-            return EnvironmentClient(target, config.rpc, self._layout.heroes, self._layout.hash, self._service.token)
+            return EnvironmentClient(target, config.rpc, self._layout.heroes, self._layout.hash, self._service.token,
+                                     epoch=self._epoch)
 
         return RemoteEnvironment(connect, games, seed, config.game.model_dump_json(), settings.game_threads)
 
@@ -230,11 +238,17 @@ class Rollout:
         return ""
 
     def stats(self) -> dict[str, Any]:
-        """For the sign of life. ``resting``: the run is paused and no group plays."""
+        """For the heartbeat. ``resting``: see `quiet`."""
         progress = [group.progress for group in self.groups]
-        resting = not self._service.lifecycle.active and all(p.idle for p in progress)
         servers = {group.wiring.environment.server for group in self.groups} - {""}
-        return {**self.meter.recent(progress, self.sender), "resting": resting, "environments": sorted(servers)}
+        return {**self.meter.recent(progress, self.sender), "resting": self.quiet(), "environments": sorted(servers)}
+
+    def quiet(self) -> bool:
+        """Whether the run is paused, every group rests with its segments ended, and each segment was acknowledged or
+        dropped."""
+        # In this order: a group leaves its rest before it looks whether the run is still paused.
+        paused = not self._service.lifecycle.active
+        return paused and all(group.progress.idle for group in self.groups) and self.sender.unsent == 0
 
 
 async def run(service: Service[RunConfig]) -> None:

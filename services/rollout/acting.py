@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rapid.clients.inference import REPLAY, RESET, RESTORE, ActResult
+from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
 from services.rollout.ring import SIDES, Arrays, StepRing
 from services.rollout.streams import Bools, Ints, Streams
@@ -91,6 +92,7 @@ async def _ask(inference: Inference, ring: StepRing, streams: Streams, rows: Int
     except CallFailed as failure:
         if failure.code is StatusCode.NOT_FOUND:
             raise VersionMissing(str(failure)) from failure
-        if failure.may_retry or failure.code is StatusCode.INTERNAL:
+        # Of an epoch that is over: this process is about to be renewed, and waits for it.
+        if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale(failure):
             raise InferenceLost(str(failure)) from failure
         raise

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dota.vec_game import STATS, VecGame
 from rapid.clients.environment import EnvironmentClient
+from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
 from services.rollout.ring import Arrays
 
@@ -149,6 +150,6 @@ class RemoteEnvironment:
 
     async def _lose(self, failure: CallFailed) -> NoReturn:
         await self.close()
-        if not failure.may_retry and failure.code is not StatusCode.INTERNAL:
+        if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale(failure)):
             raise failure  # refused: another try would be refused again
         raise ConnectionError(str(failure)) from failure

@@ -15,6 +15,8 @@ from dota.rewards import SIGNALS
 from protos.five.v1 import opponents_pb2
 from rapid.clients.inference import NEWEST
 from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
+from rapid.rpc.epochs import is_stale
+from rapid.rpc.errors import CallFailed
 from services.rollout.streams import Seats
 
 log = logging.getLogger(__name__)
@@ -80,6 +82,7 @@ class Matchmaker:
         self._tasks: list[asyncio.Task[None]] = []
         self._absent_until = 0.0
         self.unassigned = 0
+        self.stale = 0  # results that came when their epoch was over
 
     def start(self) -> None:
         """Begin to ask for opponents and to report results."""
@@ -144,6 +147,10 @@ class Matchmaker:
                     await self._opponents.report(match.game_id, match.opponent, REPORTED[outcome], seconds)
                     break
                 except Exception as error:
+                    if isinstance(error, CallFailed) and is_stale(error):
+                        self.stale += 1
+                        log.warning("the result of game %s is dropped: %s", match.game_id, error)
+                        break
                     log.warning("the result of game %s could not be reported, trying again: %s", match.game_id, error)
                     await asyncio.sleep(1.0)
 

@@ -27,7 +27,8 @@ GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, 
                  "games in which the term's sum was positive.", ("term",))
 LOST = counter("rollout", "reward_lost", "As five_rollout_reward_gained_total, of games in which the term's sum was "
                "negative, without its sign.", ("term",))
-DROPPED = counter("rollout", "dropped_segments", "Segments that could not be sent: larger than a message may be.")
+DROPPED = counter("rollout", "dropped_segments", "Segments that were made for nothing, by reason: too_large (for a "
+                  "message), epoch (the optimizer was in the run's next epoch already).", ("reason",))
 SEGMENTS = counter("rollout", "segments", "Segments made.")
 RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost, and rebuilt from a sample's start.")
 ABANDONED = counter("rollout", "abandoned_games", "Games given up because their server or their opponent was gone.")
@@ -39,6 +40,9 @@ NEWEST = gauge("rollout", "newest", "versions", "Newest version that played.")
 
 _COUNTERS = {"team_steps": TEAM_STEPS, "hero_steps": HERO_STEPS, "segments": SEGMENTS,
              "recoveries": RECOVERIES, "abandoned_games": ABANDONED}
+DROP_REASONS = ("too_large", "epoch")
+for _reason in DROP_REASONS:
+    DROPPED.labels(_reason)
 for _signal in SIGNALS:
     GAINED.labels(_signal)
     LOST.labels(_signal)
@@ -54,13 +58,14 @@ _STAGES = {"wait_seconds": "wait", "act_seconds": "inference", "step_seconds": "
 
 
 class Meter:
-    """Brings the page up to the groups' progress, and sums the last seconds up for the sign of life."""
+    """Brings the page up to the groups' progress, and sums the last seconds up for the heartbeat."""
 
     def __init__(self) -> None:
         self._shown = Progress()
         self._told = Progress()
         self._told_at = time.monotonic()
-        self._unassigned = self._dropped = 0
+        self._unassigned = 0
+        self._dropped = dict.fromkeys(DROP_REASONS, 0)
 
     def game(self, record: Mapping[str, Any]) -> None:
         """A game ended: its record as `services.rollout.games.GameRecord.finish` makes it."""
@@ -83,10 +88,12 @@ class Meter:
         for name, stage in _STAGES.items():
             STAGE_SECONDS.labels(stage).inc(max(getattr(total, name) - getattr(self._shown, name), 0.0))
         UNASSIGNED.inc(unassigned - self._unassigned)
-        DROPPED.inc(sender.dropped - self._dropped)
+        dropped = dict(zip(DROP_REASONS, (sender.too_large, sender.stale), strict=True))
+        for reason, count in dropped.items():
+            DROPPED.labels(reason).inc(count - self._dropped[reason])
         UNSENT.set(sender.unsent)
         NEWEST.set(total.newest_version)
-        self._shown, self._unassigned, self._dropped = total, unassigned, sender.dropped
+        self._shown, self._unassigned, self._dropped = total, unassigned, dropped
 
     def recent(self, progress: Sequence[Progress], sender: Sender) -> dict[str, Any]:
         """Rates since the last call, JSON values; shares are of the groups' time."""

@@ -37,6 +37,11 @@ class Gate(Protocol):
     @property
     def stopping(self) -> bool: ...
 
+    @property
+    def closed(self) -> bool:
+        """Whether the run is paused now; False when stopping."""
+        ...
+
     async def open(self) -> None:
         """Waits while the run is paused; returns at once when stopping."""
         ...
@@ -59,7 +64,7 @@ class Progress:
     queue_us: int = 0
     forward_us: int = 0
     newest_version: int = -1
-    idle: bool = True
+    idle: bool = True  # rests in a pause, its segments ended; or has not begun to play
 
 
 @dataclass
@@ -98,24 +103,27 @@ class Group:
         self._net_worth = self.wiring.environment.statistic_names.index("net_worth")
 
     async def play(self) -> None:
-        """Plays until told to stop. What is not yet a whole segment then is lost with the process."""
+        """Plays until told to stop. What is not yet a whole sample then is lost with the process."""
         wiring = self.wiring
         step = 0
         await self._begin(step, self._everything, stagger=True)
+        await self._rest()
         while not wiring.gate.stopping:
             waited = time.perf_counter()
-            self.progress.idle = True
-            await wiring.gate.open()
             await wiring.sender.room()
-            self.progress.idle = False
             began = time.perf_counter()
-            self.progress.wait_seconds += began - waited
             answer = await self._act(step)
             if answer is None:
                 break
             asked = time.perf_counter()
             self._take_in(step, answer)
             cut = time.perf_counter()
+            # Here, and not before asking: of a game that stands at a sample's border everything up to it is known.
+            await self._rest()
+            rested = time.perf_counter()
+            self.progress.wait_seconds += began - waited + rested - cut
+            if wiring.gate.stopping:
+                break
             try:
                 outcome = await wiring.environment.step(
                     self.ring.actions[self.ring.row(step)], self.ring.observation(step + 1))
@@ -128,9 +136,22 @@ class Group:
             await self._after(step, outcome)
             p = self.progress
             p.act_seconds += asked - began
-            p.step_seconds += stepped - cut
+            p.step_seconds += stepped - rested
             p.cut_seconds += cut - asked + time.perf_counter() - stepped
             step += 1
+        self._end_segments()
+
+    async def _rest(self) -> None:
+        """Waits while the run is paused. The games' segments are ended and sent before: what was played counts whatever
+        comes next. After a plain resume the games go on in the same recurrent state."""
+        gate, progress = self.wiring.gate, self.progress
+        progress.idle = False
+        while gate.closed:
+            self._end_segments()
+            progress.idle = True
+            await gate.open()
+            # Before the gate is looked at again: who sees a closed gate and then an idle group may rely on it.
+            progress.idle = False
 
     # ------------------------------------------------------------------------------------------ before the step
 
@@ -157,6 +178,7 @@ class Group:
                 log.warning("a past version cannot be had, %d games against one are given up: %s", len(past), error)
                 await self._abandon(step, past)
                 lost = np.ones_like(streams.acting)
+            await self._rest()
             await asyncio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
         return None
@@ -182,7 +204,7 @@ class Group:
                 self._cut(game, step, self._following(game, row, place, answer))
             streams.next_segment(full, step)
         if len(wanted):
-            streams.keep_states(step, wanted, answer.states)
+            streams.keep_states(step, wanted, answer.states, answer.auxiliary)
         progress.team_steps += len(rows)
         progress.hero_steps += len(rows) * ring.heroes
         progress.queue_us += answer.queue_us
@@ -234,6 +256,24 @@ class Group:
             self.wiring.sender.put(segment)
         self.progress.segments += len(made)
 
+    def _end_segments(self) -> None:
+        """End the running games' segments at their last sample border: cut, so that they bootstrap from the step there.
+        The steps since then are the beginning of the next ones."""
+        streams = self.streams
+        for game in range(self.ring.games):
+            border = streams.border(game)
+            if border > streams.start[game]:
+                self._cut(game, border, self._at_border(game, border))
+                streams.split_segment(game, border)
+
+    def _at_border(self, game: int, border: int) -> list[Following]:
+        """As `_following`, of the last sample border."""
+        streams, row = self.streams, self.ring.row(border)
+        acting = int(np.argmax(streams.acting[game]))
+        return [Following(self.ring.values[row, game, side], {
+            name: kept[game, side if streams.acting[game, side] else acting]
+            for name, kept in streams.boundary_predictions.items()}) for side in range(SIDES)]
+
     async def _begin(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
         """New games in these places; their first observation is that of ``step``."""
         controllers = np.zeros((len(games), SIDES), np.uint8)
@@ -262,6 +302,7 @@ class Group:
                 return
             except ConnectionError as error:
                 log.warning("no games can begin yet: %s", error)
+                await self._rest()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
 

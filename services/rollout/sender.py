@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 SPARSE = ("shared", "private")
 
 
-def doors_of(identity: str, optimizers: int, most: int) -> list[int]:
+def optimizers_of(identity: str, optimizers: int, most: int) -> list[int]:
     """Which optimizers the process of that id sends to: all, or ``most`` drawn by its id.
 
     Processes draw independently of each other, so their choices overlap everywhere: an optimizer that gets less than
@@ -41,25 +41,30 @@ class Sender:
     is full as well, games stop in ``room``. What waits grows old, so the bound is small.
     """
 
-    def __init__(self, doors: Sequence[ExperienceClient], max_unsent: int) -> None:
-        self._doors = list(doors)
+    def __init__(self, clients: Sequence[ExperienceClient], max_unsent: int) -> None:
+        self._clients = list(clients)
         self._max_unsent = max_unsent
         self._queue: asyncio.Queue[_Made] = asyncio.Queue()
         self._room = asyncio.Event()
         self._room.set()
         self._tasks: list[asyncio.Task[None]] = []
         self._pushing = 0
-        self.dropped = 0
+        self.too_large = 0  # segments that no message holds, dropped
         self.throttled = WaitMeter()  # time that games stood still for want of room
 
     @property
     def unsent(self) -> int:
         """Segments that no optimizer has taken yet."""
-        return self._queue.qsize() + self._pushing + sum(door.unacknowledged for door in self._doors)
+        return self._queue.qsize() + self._pushing + sum(client.unacknowledged for client in self._clients)
+
+    @property
+    def stale(self) -> int:
+        """Segments that optimizers dropped because the run's next epoch had begun."""
+        return sum(client.stale for client in self._clients)
 
     def start(self) -> None:
         """Begin to send."""
-        self._tasks = [asyncio.create_task(self._send(door)) for door in self._doors]
+        self._tasks = [asyncio.create_task(self._send(client)) for client in self._clients]
 
     async def room(self) -> None:
         """Wait while the queue is full. Raises what ended the sending: segments that are refused for good."""
@@ -91,10 +96,10 @@ class Sender:
         lost = self._pushing
         await asyncio.gather(*self._tasks, return_exceptions=True)
         left = max(deadline - time.monotonic(), 0.0)
-        await asyncio.gather(*(door.close(left) for door in self._doors), return_exceptions=True)
+        await asyncio.gather(*(client.close(left) for client in self._clients), return_exceptions=True)
         return self.unsent + lost
 
-    async def _send(self, door: ExperienceClient) -> None:
+    async def _send(self, client: ExperienceClient) -> None:
         while True:
             made = await self._queue.get()
             if self._queue.qsize() < self._max_unsent:
@@ -102,10 +107,10 @@ class Sender:
             s = made.segment
             self._pushing += 1
             try:
-                await door.push(Segment(s.samples, s.arrays, s.reward_sum, s.reward_square_sum, s.reward_count,
-                                        s.oldest_version, s.newest_version, made.at))
+                await client.push(Segment(s.samples, s.arrays, s.reward_sum, s.reward_square_sum, s.reward_count,
+                                          s.oldest_version, s.newest_version, made.at))
             except MessageTooLarge:
-                self.dropped += 1
+                self.too_large += 1
                 log.exception("a segment is dropped")
             finally:
                 self._pushing -= 1

@@ -31,7 +31,8 @@ class Streams:
     Attributes: ``sessions``, ``policies`` int64 [G, 2]; ``acting``, ``trains`` bool [G, 2]; ``born`` int64 [G], the
     group's step at which the game began; ``start`` int64 [G], at which its present segment began; ``target`` int64 [G],
     the steps of that segment when it is full; ``sample_states`` [samples, G, 2, ...], states at the starts of its
-    samples.
+    samples. ``boundary`` int64 [G, 2]: the last sample border that each side's state is known of, with the state and
+    the auxiliary predictions there in ``boundary_states`` and ``boundary_predictions``, [G, 2, ...].
 
     Samples are counted from a game's first step on, so both sides of a game cross sample and segment borders together.
     """
@@ -54,6 +55,7 @@ class Streams:
             name: np.zeros((*lead, *shape), np.float32) for name, (shape, _) in state_specs.items()}
         self.sample_states: Arrays = {
             name: np.zeros((samples, *lead, *shape), np.float32) for name, (shape, _) in state_specs.items()}
+        self.boundary_predictions: Arrays = {}  # [G, 2, ...], by the names that inference gives them
         self._rows: Ints | None = None
 
     def begin(self, game: int, step: int, seats: Seats, first_target: int | None = None) -> None:
@@ -93,11 +95,31 @@ class Streams:
         """Games whose segment was completed by the step before ``step``."""
         return np.flatnonzero(step - self.start == self.target)
 
-    def keep_states(self, step: int, rows: Ints, states: Mapping[str, Array]) -> None:
-        """Takes in the states [len(rows), ...] from which the sides in ``rows`` ([G * 2] indices) began ``step``."""
+    def border(self, game: int) -> int:
+        """The last sample border of a game that its acting sides were asked at."""
+        return int(self.boundary[game][self.acting[game]].min())
+
+    def split_segment(self, game: int, step: int) -> None:
+        """The present segment was ended at the sample border ``step``, before it was full. What follows ends where the
+        whole would have: the places go on sending at different times."""
+        self.target[game] -= step - self.start[game]
+        self.start[game] = step
+        for name, state in self.boundary_states.items():
+            self.sample_states[name][0, game] = state[game]
+
+    def keep_states(self, step: int, rows: Ints, states: Mapping[str, Array],
+                    predictions: Mapping[str, Array]) -> None:
+        """Takes in the states [len(rows), ...] from which the sides in ``rows`` ([G * 2] indices) began ``step``, and
+        what their auxiliary heads predicted there."""
         games, sides = rows // SIDES, rows % SIDES
         sample = (step - self.start[games]) // self._unroll
         self.boundary[games, sides] = step
         for name, state in states.items():
             self.boundary_states[name][games, sides] = state
             self.sample_states[name][sample, games, sides] = state
+        for name, prediction in predictions.items():
+            kept = self.boundary_predictions.get(name)
+            if kept is None or kept.shape[2:] != prediction.shape[1:]:
+                kept = np.zeros((*self.boundary.shape, *prediction.shape[1:]), prediction.dtype)
+                self.boundary_predictions[name] = kept
+            kept[games, sides] = prediction

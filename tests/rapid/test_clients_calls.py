@@ -21,12 +21,12 @@ class Opponents(opponents_pb2_grpc.OpponentServiceServicer):
         if self.fail:
             self.fail -= 1
             raise Unavailable("starting")
-        return opponents_pb2.AssignOpponentResponse(version=12, side=1)
+        return opponents_pb2.AssignOpponentResponse(version=12, side=1, epoch=request.epoch)
 
     async def ReportResult(self, request: Any, context: Any) -> Any:
         counted = request.game_id not in self.reported
         self.reported.add(request.game_id)
-        return opponents_pb2.ReportResultResponse(counted=counted)
+        return opponents_pb2.ReportResultResponse(counted=counted, epoch=request.epoch)
 
     async def GetPool(self, request: Any, context: Any) -> Any:
         return opponents_pb2.GetPoolResponse(entries=[opponents_pb2.PoolEntry(version=3, quality=0.5)])
@@ -35,7 +35,7 @@ class Opponents(opponents_pb2_grpc.OpponentServiceServicer):
 async def test_opponents(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = Opponents()
     server = await start_server(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, servicer)
-    client = OpponentsClient(["127.0.0.1:1", at(server)], rpc_config, "r", TOKEN)  # the first address is dead
+    client = OpponentsClient(["127.0.0.1:1", at(server)], rpc_config, "r", TOKEN, epoch=1)  # the first address is dead
     opponent = await client.assign("g")
     assert (opponent.version, opponent.side) == (12, 1)
     servicer.fail = 1
@@ -50,11 +50,13 @@ async def test_evaluator(start_server: Any, rpc_config: RpcConfig) -> None:
         async def PlayMatch(self, request: Any, context: Any) -> Any:
             if request.against == "nobody":
                 raise ValueError("against: 'nobody' is no opponent")
-            return evaluator_pb2.PlayMatchResponse(won=3, lost=1, version=5, statistic_names=["last_hits"],
-                                                   statistics=[20.0], opponent_statistics=[4.0])
+            return evaluator_pb2.PlayMatchResponse(
+                epoch=request.epoch, won=3, lost=1, version=5, statistic_names=["last_hits"], statistics=[20.0],
+                opponent_statistics=[4.0])
 
         async def GetRatings(self, request: Any, context: Any) -> Any:
-            return evaluator_pb2.GetRatingsResponse(ratings=[evaluator_pb2.VersionRating(name="random", mu=0)])
+            return evaluator_pb2.GetRatingsResponse(
+                epoch=7, ratings=[evaluator_pb2.VersionRating(name="random", mu=0)])
 
     server = await start_server(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, Evaluator())
     client = EvaluatorClient([at(server)], rpc_config, "r", TOKEN)

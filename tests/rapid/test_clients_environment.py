@@ -22,13 +22,14 @@ class CountingGames(env_pb2_grpc.EnvServiceServicer):
     """Games that count their steps: the count is what is observed."""
 
     async def Play(self, request_iterator: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
-        counts = np.zeros(0, np.float32)
+        counts, epoch = np.zeros(0, np.float32), 0
         async for request in request_iterator:
             kind = request.WhichOneof("kind")
             if kind == "create":
                 if request.create.layout_hash != LAYOUT:
                     raise wire.LayoutMismatch(request.create.layout_hash, LAYOUT)
                 counts = np.zeros(request.create.games, np.float32)
+                epoch = request.create.epoch
                 games = np.arange(request.create.games)
             else:
                 games = np.frombuffer(getattr(request, kind).games, np.int32)
@@ -41,7 +42,7 @@ class CountingGames(env_pb2_grpc.EnvServiceServicer):
                 observations=wire.encode_set({"count": shown}, LAYOUT),
                 signals=np.zeros((k, 2, H, 3), np.float32).tobytes(), winners=np.zeros(k, np.uint8).tobytes(),
                 game_time=counts[games].tobytes(), statistics=np.ones((k, 2, H, 2), np.float32).tobytes(),
-                statistic_names=["last_hits", "denies"], step_us=3)
+                statistic_names=["last_hits", "denies"], step_us=3, epoch=epoch)
 
 
 ADD_ENV = env_pb2_grpc.add_EnvServiceServicer_to_server
@@ -53,7 +54,7 @@ def actions(k: int) -> np.ndarray:
 
 async def test_games_on_a_server(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
-    async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN) as games:
+    async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1) as games:
         shown = await games.open(4, seed=1)
         assert shown.observations["count"].shape == (4, 2) and games.games == 4
         some, others = np.array([0, 2], np.int32), np.array([1, 3], np.int32)
@@ -75,7 +76,7 @@ async def test_games_on_a_server(start_server: Any, rpc_config: RpcConfig) -> No
 
 async def test_games_are_lost_with_their_server(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
-    games = EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN)
+    games = EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1)
     with pytest.raises(ValueError, match="call open first"):
         await games.step(np.zeros(1, np.int32), actions(1))
     await games.open(1, seed=1)
@@ -84,7 +85,8 @@ async def test_games_are_lost_with_their_server(start_server: Any, rpc_config: R
         await games.step(np.zeros(1, np.int32), actions(1))
     assert caught.value.may_retry
     await games.close()
-    other = EnvironmentClient("127.0.0.1:1", rpc_config.model_copy(update={"deadline_seconds": 0.2}), H, LAYOUT)
+    quick = rpc_config.model_copy(update={"deadline_seconds": 0.2})
+    other = EnvironmentClient("127.0.0.1:1", quick, H, LAYOUT, epoch=1)
     with pytest.raises(CallFailed, match="no server answers at 127.0.0.1:1"):
         await other.open(1, seed=1)
     await other.close()
@@ -92,6 +94,6 @@ async def test_games_are_lost_with_their_server(start_server: Any, rpc_config: R
 
 async def test_games_of_another_layout_are_refused(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_ENV, CountingGames())
-    async with EnvironmentClient(at(server), rpc_config, H, "f" * 16, TOKEN) as games:
+    async with EnvironmentClient(at(server), rpc_config, H, "f" * 16, TOKEN, epoch=1) as games:
         with pytest.raises(CallFailed, match=f"ffffffffffffffff.*{LAYOUT}"):
             await games.open(1, seed=1)

@@ -53,7 +53,7 @@ async def test_segments_arrive_once_and_in_order(start_server: Any, rpc_config: 
     buffer = Buffer()
     server = await start_server(ADD_EXPERIENCE, buffer)
     async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "rollout-0", TOKEN, in_flight=3,
-                                sparse=("x",)) as client:
+                                sparse=("x",), epoch=1) as client:
         for i in range(20):
             await client.push(segment(i))
             assert client.unacknowledged <= 3
@@ -66,7 +66,7 @@ async def test_a_segment_above_grpcs_own_limit_passes(start_server: Any) -> None
     """gRPC refuses messages above 4 MB unless it is told otherwise, on both sides."""
     buffer, config = Buffer(), RpcConfig(deadline_seconds=10)
     server = await start_server(ADD_EXPERIENCE, buffer, config=config)
-    async with ExperienceClient([at(server)], config, LAYOUT, "r", "rollout-0", TOKEN) as client:
+    async with ExperienceClient([at(server)], config, LAYOUT, "r", "rollout-0", TOKEN, epoch=1) as client:
         noise = np.random.default_rng(0).random(9 << 17, np.float32)
         assert noise.nbytes > 4 << 20
         await client.push(Segment(1, {"x": noise}, 1.0, 2.0, 3, 4, 5))
@@ -78,7 +78,7 @@ async def test_a_full_window_sets_the_pace(start_server: Any, rpc_config: RpcCon
     buffer = Buffer()
     buffer.gate.clear()
     server = await start_server(ADD_EXPERIENCE, buffer)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=2) as client:
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=2, epoch=1) as client:
         await client.push(segment(0))
         await client.push(segment(1))
         third = asyncio.create_task(client.push(segment(2)))
@@ -95,7 +95,7 @@ async def test_what_was_not_acknowledged_is_sent_again_and_counts_once(start_ser
     buffer = Buffer()
     buffer.break_after = 5
     server = await start_server(ADD_EXPERIENCE, buffer)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=4) as client:
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=4, epoch=1) as client:
         for i in range(12):
             await client.push(segment(i))
         assert await client.flush(5)
@@ -107,7 +107,7 @@ async def test_what_was_not_acknowledged_is_sent_again_and_counts_once(start_ser
 async def test_segments_wait_for_an_optimizer_that_comes_later(start_server: Any, rpc_config: RpcConfig) -> None:
     placeholder = await start_server(ADD_EXPERIENCE, Buffer())
     await placeholder.stop(0)
-    async with ExperienceClient([at(placeholder)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=8) as client:
+    async with ExperienceClient([at(placeholder)], rpc_config, LAYOUT, "r", "0", TOKEN, in_flight=8, epoch=1) as client:
         for i in range(5):
             await client.push(segment(i))
         await asyncio.sleep(0.3)
@@ -123,7 +123,7 @@ async def test_another_optimizer_is_taken_when_the_own_one_stays_away(start_serv
     server = await start_server(ADD_EXPERIENCE, buffer)
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
     async with ExperienceClient(["127.0.0.1:1", at(server)], config, LAYOUT, "r", "0", TOKEN,
-                                failover_seconds=0.5) as client:
+                                failover_seconds=0.5, epoch=1) as client:
         await client.push(segment(0))
         assert await client.flush(5)
         assert buffer.seen == [f"{0:032x}"]
@@ -131,17 +131,17 @@ async def test_another_optimizer_is_taken_when_the_own_one_stays_away(start_serv
 
 async def test_a_refusal_reaches_the_pusher(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_EXPERIENCE, Buffer())
-    async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", TOKEN, in_flight=1) as client:
+    async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", TOKEN, in_flight=1, epoch=1) as client:
         await client.push(segment(0))
         with pytest.raises(CallFailed, match=f"ffffffffffffffff.*{LAYOUT}"):
             await asyncio.wait_for(client.push(segment(1)), 5)
         with pytest.raises(CallFailed):
             await client.flush(5)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", "wrong") as client:
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", "wrong", epoch=1) as client:
         await client.push(segment(0))
         with pytest.raises(CallFailed, match="UNAUTHENTICATED"):
             await client.flush(5)
-    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN) as client:
+    async with ExperienceClient([at(server)], rpc_config, LAYOUT, "r", "0", TOKEN, epoch=1) as client:
         with pytest.raises(MessageTooLarge, match="the segment has"):
             await client.push(segment(0, 1_000_000))
         await client.push(segment(1))

@@ -49,7 +49,7 @@ class CountingInference(inference_pb2_grpc.InferenceServiceServicer):
         unknown = [s for s, f in zip(sessions, flags, strict=True)
                    if s not in self.counts and not f & (RESET | RESTORE)]
         if unknown:
-            return inference_pb2.ActResponse(request_id=request.request_id,
+            return inference_pb2.ActResponse(request_id=request.request_id, epoch=request.epoch,
                                              unknown_sessions=np.array(unknown, np.int64).tobytes())
         states = wire.decode_set(request.states, LAYOUT)["count"] if request.states.tensors else np.zeros(0)
         restored, before = iter(states), []
@@ -64,7 +64,7 @@ class CountingInference(inference_pb2_grpc.InferenceServiceServicer):
             log_probabilities=np.full((n, H), -1, np.float32).tobytes(), values=values.tobytes(),
             versions=np.full(n, self.version, np.int64).tobytes(),
             states=wire.encode_set({"count": wanted}, LAYOUT), auxiliary=wire.encode_set({}, LAYOUT),
-            queue_us=5, forward_us=6, reward_std=1.5)
+            queue_us=5, forward_us=6, reward_std=1.5, epoch=request.epoch)
 
     async def GetModel(self, request: Any, context: Any) -> Any:
         return inference_pb2.GetModelResponse(run="r", newest_version=self.version, layout_hash=LAYOUT,
@@ -87,7 +87,7 @@ def fast(rpc_config: RpcConfig) -> RpcConfig:
 
 async def test_steps_carry_state_on_the_server(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference())
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, sparse=("x",)) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, sparse=("x",), epoch=1) as client:
         result = await step(client, [7, 9], RESET | WANT_STATE)
         assert result.values.tolist() == [[1.0, 1.0], [1.0, 1.0]]
         assert result.states["count"].tolist() == [0, 0]
@@ -100,7 +100,7 @@ async def test_steps_carry_state_on_the_server(start_server: Any, rpc_config: Rp
 
 async def test_many_requests_under_way_find_their_own_answers(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference())
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
         results = await asyncio.gather(*(step(client, [s] * (1 + s % 3), RESET) for s in range(100)))
         assert [len(r.values) for r in results] == [1 + s % 3 for s in range(100)]
 
@@ -109,7 +109,7 @@ async def test_a_lost_server_shows_as_unknown_sessions_and_restoring_goes_on(sta
                                                                              fast: RpcConfig) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
-    async with InferenceClient([at(one), at(two)], fast, LAYOUT, TOKEN) as client:
+    async with InferenceClient([at(one), at(two)], fast, LAYOUT, TOKEN, epoch=1) as client:
         result = await step(client, [1, 2], RESET)
         for _ in range(3):
             result = await step(client, [1, 2])
@@ -127,7 +127,7 @@ async def test_requests_under_way_when_the_server_dies(start_server: Any, fast: 
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
     config = fast.model_copy(update={"deadline_seconds": 5.0})
-    async with InferenceClient([at(one), at(two)], config, LAYOUT, TOKEN) as client:
+    async with InferenceClient([at(one), at(two)], config, LAYOUT, TOKEN, epoch=1) as client:
         await step(client, [1], RESET)
         first.hang = True
         stepping = asyncio.create_task(step(client, [1]))
@@ -146,7 +146,7 @@ async def test_requests_under_way_when_the_server_dies(start_server: Any, fast: 
 async def test_a_server_that_hangs_is_left_after_the_deadline(start_server: Any, fast: RpcConfig) -> None:
     first, second = CountingInference(1), CountingInference(2)
     one, two = await start_server(ADD_INFERENCE, first), await start_server(ADD_INFERENCE, second)
-    async with InferenceClient([at(one), at(two)], fast, LAYOUT, TOKEN) as client:
+    async with InferenceClient([at(one), at(two)], fast, LAYOUT, TOKEN, epoch=1) as client:
         await step(client, [1], RESET)
         first.hang = True
         assert (await step(client, [1])).unknown_sessions.tolist() == [1]
@@ -155,7 +155,7 @@ async def test_a_server_that_hangs_is_left_after_the_deadline(start_server: Any,
 
 async def test_a_server_that_restarts_at_its_address_is_found_again(start_server: Any, fast: RpcConfig) -> None:
     server = await start_server(ADD_INFERENCE, CountingInference(1))
-    async with InferenceClient([at(server)], fast, LAYOUT, TOKEN) as client:
+    async with InferenceClient([at(server)], fast, LAYOUT, TOKEN, epoch=1) as client:
         await step(client, [1], RESET)
         await server.stop(0)
         asking = asyncio.create_task(step(client, [1]))
@@ -167,7 +167,7 @@ async def test_a_server_that_restarts_at_its_address_is_found_again(start_server
 
 async def test_no_server_at_all_is_an_error_in_time(rpc_config: RpcConfig) -> None:
     config = rpc_config.model_copy(update={"deadline_seconds": 0.2, "reconnect_seconds": 0.6})
-    async with InferenceClient(["127.0.0.1:1"], config, LAYOUT, TOKEN) as client:
+    async with InferenceClient(["127.0.0.1:1"], config, LAYOUT, TOKEN, epoch=1) as client:
         async with asyncio.timeout(3):
             with pytest.raises(CallFailed, match="127.0.0.1:1") as caught:
                 await step(client, [1], RESET)
@@ -182,7 +182,7 @@ async def test_refusals_are_errors_not_retries(token: str, layout: str, code: An
                                                rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
-    async with InferenceClient([at(server)], rpc_config, layout, token) as client:
+    async with InferenceClient([at(server)], rpc_config, layout, token, epoch=1) as client:
         with pytest.raises(CallFailed, match=says) as caught:
             await step(client, [1], RESET)
         assert caught.value.code is code and servicer.counts == {}
@@ -191,7 +191,7 @@ async def test_refusals_are_errors_not_retries(token: str, layout: str, code: An
 async def test_what_cannot_be_sent_is_refused_before_it_is(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
         with pytest.raises(MessageTooLarge, match=r"request for actions has 2,0.* over the limit of 1,048,576"):
             await client.act(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1, np.uint8),
                              {"x": np.ones((1, 1_000_000), np.float16)})
@@ -204,13 +204,13 @@ async def test_what_cannot_be_sent_is_refused_before_it_is(start_server: Any, rp
                              {"x": np.zeros((1, 4), np.float16)})
         assert (await step(client, [1], RESET)).values[0, 0] == 1
     with pytest.raises(ValueError, match="list of addresses"):
-        InferenceClient([], rpc_config, LAYOUT)
+        InferenceClient([], rpc_config, LAYOUT, epoch=1)
 
 
 async def test_replayed_actions_travel(start_server: Any, rpc_config: RpcConfig) -> None:
     servicer = CountingInference()
     server = await start_server(ADD_INFERENCE, servicer)
-    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN) as client:
+    async with InferenceClient([at(server)], rpc_config, LAYOUT, TOKEN, epoch=1) as client:
         actions = np.arange(H * 6, dtype=np.int16).reshape(1, H, 6)
         await step(client, [1], RESET | REPLAY, replayed_actions=actions)
         assert servicer.requests[0].replayed_actions == actions.tobytes()

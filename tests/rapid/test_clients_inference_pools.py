@@ -31,8 +31,8 @@ async def pools(start_server: Any, rpc_config: RpcConfig) -> AsyncIterator[Pools
     newest, past = CountingInference(9), CountingInference(3)
     one, two = await start_server(ADD_INFERENCE, newest), await start_server(ADD_INFERENCE, past)
     config = rpc_config.model_copy(update={"reconnect_seconds": 0.5})
-    async with InferencePools(InferenceClient([at(one)], config, LAYOUT, TOKEN),
-                              InferenceClient([at(two)], config, LAYOUT, TOKEN)) as client:
+    async with InferencePools(InferenceClient([at(one)], config, LAYOUT, TOKEN, epoch=1),
+                              InferenceClient([at(two)], config, LAYOUT, TOKEN, epoch=1)) as client:
         yield Pools(newest, past, client, two)
 
 

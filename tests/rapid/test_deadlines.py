@@ -62,7 +62,7 @@ async def address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
 
 
 async def environment(address: str) -> None:
-    client = EnvironmentClient(address, RPC, 2, LAYOUT)
+    client = EnvironmentClient(address, RPC, 2, LAYOUT, epoch=1)
     try:
         await client.open(2, 1)
     finally:
@@ -70,13 +70,13 @@ async def environment(address: str) -> None:
 
 
 async def inference(address: str) -> None:
-    async with InferenceClient([address], RPC, LAYOUT) as client:
+    async with InferenceClient([address], RPC, LAYOUT, epoch=1) as client:
         await client.act(np.array([1], np.int64), np.array([NEWEST]), np.array([RESET], np.uint8),
                          {"x": np.zeros((1, 2), np.float16)})
 
 
 async def opponents(address: str) -> None:
-    client = OpponentsClient([address], RPC, "r")
+    client = OpponentsClient([address], RPC, "r", epoch=1)
     try:
         await client.assign("g")
     finally:
@@ -84,7 +84,7 @@ async def opponents(address: str) -> None:
 
 
 async def report(address: str) -> None:
-    client = OpponentsClient([address], RPC, "r")
+    client = OpponentsClient([address], RPC, "r", epoch=1)
     try:
         await client.report("g", 1, WON, 60.0)
     finally:
@@ -108,7 +108,7 @@ async def test_a_call_ends_in_time(call: Callable[[str], Awaitable[None]], addre
 
 async def test_a_flush_of_segments_ends_in_time(address: str) -> None:
     async with asyncio.timeout(PATIENCE):
-        client = ExperienceClient([address], RPC, LAYOUT, "r", "rollout-0")
+        client = ExperienceClient([address], RPC, LAYOUT, "r", "rollout-0", epoch=1)
         await client.push(Segment(1, {"x": np.zeros(4, np.float32)}, 0.0, 0.0, 4, 0, 0))
         assert not await client.flush(0.3)
         assert not await client.close(0.1)

@@ -93,7 +93,7 @@ async def test_streams_spread_over_the_servers_of_a_name(names: Names, rpc_confi
     names.addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
     for host in names.addresses:
         await servers.start(host)
-    clients = [InferenceClient([servers.address], rpc_config, LAYOUT, TOKEN, first=i) for i in range(6)]
+    clients = [InferenceClient([servers.address], rpc_config, LAYOUT, TOKEN, first=i, epoch=1) for i in range(6)]
     for i, client in enumerate(clients):
         assert (await step(client, [i], RESET)).versions.tolist() == [i % 3]
     assert [len(policy.counts) for policy in servers.policies.values()] == [2, 2, 2]
@@ -113,8 +113,8 @@ async def test_a_stream_of_age_moves_to_a_server_that_has_come(names: Names, rpc
     servers = Servers(config)
     names.addresses = ["127.0.0.1"]
     await servers.start("127.0.0.1")
-    moving = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True)
-    staying = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1)
+    moving = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True, epoch=1)
+    staying = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, epoch=1)
     for client, session in ((moving, 1), (staying, 2)):
         await step(client, [session], RESET)
         assert (await step(client, [session])).values[0, 0] == 2 and client.connections == 1
@@ -135,7 +135,7 @@ async def test_moving_can_be_switched_off(names: Names, rpc_config: RpcConfig) -
     servers = Servers(config)
     names.addresses = ["127.0.0.1"]
     await servers.start("127.0.0.1")
-    client = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True)
+    client = InferenceClient([servers.address], config, LAYOUT, TOKEN, first=1, moves=True, epoch=1)
     await step(client, [1], RESET)
     await servers.start("127.0.0.2")
     names.addresses = ["127.0.0.1", "127.0.0.2"]
@@ -147,6 +147,6 @@ async def test_moving_can_be_switched_off(names: Names, rpc_config: RpcConfig) -
 async def test_games_open_on_any_server_of_a_name(names: Names, rpc_config: RpcConfig) -> None:
     server = await serve("127.0.0.3:0", [(ADD_ENV, CountingGames())], rpc_config, TOKEN)
     names.addresses = ["127.0.0.3"]
-    async with EnvironmentClient(f"five-inference:{server.port}", rpc_config, 2, GAMES_LAYOUT, TOKEN) as games:
+    async with EnvironmentClient(f"five-inference:{server.port}", rpc_config, 2, GAMES_LAYOUT, TOKEN, epoch=1) as games:
         assert (await games.open(4, seed=1)).observations["count"].shape == (4, 2)
     await server.stop(0)

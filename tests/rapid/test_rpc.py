@@ -54,7 +54,8 @@ class Inference(inference_pb2_grpc.InferenceServiceServicer):
             if self.error is not None:
                 raise self.error
             total = sum(float(a.sum()) for a in arrays.values())
-            yield inference_pb2.ActResponse(request_id=request.request_id, values=np.float32(total).tobytes())
+            yield inference_pb2.ActResponse(request_id=request.request_id, values=np.float32(total).tobytes(),
+                                            epoch=request.epoch)
 
     async def GetModel(self, request: Any, context: Any) -> Any:
         self.calls += 1
@@ -361,7 +362,7 @@ def test_a_server_that_stops_with_open_streams_writes_nothing(caplog: pytest.Log
         await server.stop(0.1)
 
     async def play_client(port: int) -> None:
-        async with InferenceClient([f"127.0.0.1:{port}"], RpcConfig(), COUNTING_LAYOUT) as client:
+        async with InferenceClient([f"127.0.0.1:{port}"], RpcConfig(), COUNTING_LAYOUT, epoch=1) as client:
             await step(client, [1], RESET)
             open_stream.set()
             await asyncio.to_thread(over.wait, 20)

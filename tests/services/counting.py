@@ -1,6 +1,6 @@
 """A policy and versions that count: every number they give tells which steps led to it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from dota.rewards import SIGNALS
 from dota.spaces import Layout
 
 HEROES = 1
-LAYOUT = Layout(GameConfig(
+GAME = GameConfig(
     mode="1v1_mid", heroes_per_team=HEROES, hero_pool=["nevermore"],
     observation=ObservationConfig(allied_creeps=1, neutral_creeps=0, buildings=1, wards=0, couriers=0,
                                   hero_modifiers=1, unit_modifiers=0, pickups=0, minimap=1, nearby_map=2,
-                                  passability=2)))
+                                  passability=2))
+LAYOUT = Layout(GAME)
 STATE_SPECS: dict[str, tuple[tuple[int, ...], Any]] = {
     "count": ((HEROES, 1), np.float32), "trace": ((HEROES, 2), np.float32)}
 BUILDINGS = 1
@@ -100,6 +101,9 @@ class Versions:
 
     def head(self) -> int | None:
         return max(self.published, default=None)
+
+    def digests(self, versions: Sequence[int]) -> dict[int, str]:
+        return {v: repr(self.published[v]) for v in versions if v in self.published}
 
     def fetch(self, version: int) -> tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]:
         self.fetches.append(version)

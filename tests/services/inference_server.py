@@ -1,6 +1,7 @@
 """The real inference server, over counting versions, on a free port."""
 
 import asyncio
+import math
 from typing import Any
 
 import torch
@@ -22,24 +23,36 @@ QUICK = RPC.model_copy(update={"deadline_seconds": 1.0})
 class InferenceServer:
     """Use as ``async with``; ``stop`` kills it at once."""
 
-    def __init__(self, versions: Versions, lease_seconds: float = 60.0, **options: Any) -> None:
+    def __init__(self, versions: Versions, lease_seconds: float = 60.0, epoch: int = 1, **options: Any) -> None:
         self.versions = versions
         self.builder = CountingBuilder()
         self.models = Models(versions, self.builder, past=2, poll_seconds=60)
         self.table = SessionTable(STATE_SPECS, torch.device("cpu"), 10_000, lease_seconds)
         self.batcher = Batcher(self.models, self.table, BatcherOptions(**options))
-        self.service = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), STATE_SPECS, HEROES,
-                                        self.models, self.batcher)
+        self.epoch = epoch
         self._rpc: RpcServer | None = None
-        self.address = ""
+        self.address = "127.0.0.1:0"
 
     async def __aenter__(self) -> "InferenceServer":
         self.models.refresh()
         self.batcher.start()
-        self._rpc = await serve("127.0.0.1:0", [(inference_pb2_grpc.add_InferenceServiceServicer_to_server,
-                                                 self.service)], RPC)
-        self.address = f"127.0.0.1:{self._rpc.port}"
+        await self._serve()
         return self
+
+    async def _serve(self) -> None:
+        servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), STATE_SPECS, HEROES,
+                                    self.models, self.batcher, epoch=self.epoch)
+        self._rpc = await serve(self.address, [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, servicer)],
+                                RPC)
+        self.address = f"127.0.0.1:{self._rpc.port}"
+
+    async def renew(self, epoch: int) -> None:
+        """As a process that renews itself: at the same address, in another epoch, without the sessions' states."""
+        assert self._rpc is not None
+        await self._rpc.stop(0)
+        self.table.expire(math.inf)
+        self.epoch = epoch
+        await self._serve()
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()

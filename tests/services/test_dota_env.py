@@ -32,12 +32,12 @@ SEED = 11
 class Server:
     def __init__(self, **limits: Any) -> None:
         bounds = {"threads": 2, "max_games": 8, "max_streams": 4, "idle_seconds": 30.0} | limits
-        self.face = EnvService(GAME, **bounds)
+        self.servicer = EnvService(GAME, **bounds)
         self.rpc: RpcServer | None = None
         self.address = ""
 
     async def __aenter__(self) -> "Server":
-        self.rpc = await serve("127.0.0.1:0", [(env_pb2_grpc.add_EnvServiceServicer_to_server, self.face)], RPC)
+        self.rpc = await serve("127.0.0.1:0", [(env_pb2_grpc.add_EnvServiceServicer_to_server, self.servicer)], RPC)
         self.address = f"127.0.0.1:{self.rpc.port}"
         return self
 
@@ -49,8 +49,8 @@ class Server:
             rpc, self.rpc = self.rpc, None
             await rpc.stop(0)
 
-    def client(self, layout: str = LAYOUT.hash) -> EnvironmentClient:
-        return EnvironmentClient(self.address, RPC, 1, layout)
+    def client(self, layout: str = LAYOUT.hash, epoch: int = 1) -> EnvironmentClient:
+        return EnvironmentClient(self.address, RPC, 1, layout, epoch=epoch)
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ async def test_a_bad_game_is_refused_by_name(server: Server, config: str, says: 
         with pytest.raises(CallFailed, match=says) as failure:
             await there.open(1, 0, config)
         assert failure.value.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert server.face.games == 0
+    assert server.servicer.games == 0
 
 
 def _step(places: list[int], **changes: Any) -> env_pb2.PlayRequest:
@@ -165,7 +165,7 @@ def _step(places: list[int], **changes: Any) -> env_pb2.PlayRequest:
     return env_pb2.PlayRequest(step=step)
 
 
-CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAYOUT.hash))
+CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAYOUT.hash, epoch=1))
 
 
 @pytest.mark.parametrize(("requests", "says"), [
@@ -180,7 +180,7 @@ CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAY
     ([CREATE, env_pb2.PlayRequest()], "says nothing"),
     ([CREATE, env_pb2.PlayRequest(reset=env_pb2.ResetGames(
         games=np.array([0], np.int32).tobytes(), controllers=bytes([0, 99])))], "99 is none"),
-    ([env_pb2.PlayRequest(create=env_pb2.CreateGames(games=0, layout_hash=LAYOUT.hash))], "at least one"),
+    ([env_pb2.PlayRequest(create=env_pb2.CreateGames(games=0, layout_hash=LAYOUT.hash, epoch=1))], "at least one"),
 ])
 async def test_malformed_requests_end_their_stream_alone(server: Server, requests: list[Any], says: str) -> None:
     async with server.client() as other:
@@ -193,10 +193,10 @@ async def test_malformed_requests_end_their_stream_alone(server: Server, request
             assert failure.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         await other.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
     for _ in range(100):
-        if server.face.games == 0:
+        if server.servicer.games == 0:
             break
         await asyncio.sleep(0.02)
-    assert server.face.games == 0
+    assert server.servicer.games == 0
 
 
 async def test_games_and_streams_are_bounded() -> None:
@@ -216,6 +216,6 @@ async def test_a_silent_stream_ends_and_its_games_with_it() -> None:
     async with Server(idle_seconds=0.1) as server, server.client() as there:
         await there.open(2, 0)
         await asyncio.sleep(0.4)
-        assert server.face.games == 0
+        assert server.servicer.games == 0
         with pytest.raises(CallFailed, match="silent"):
             await there.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))

@@ -1,6 +1,8 @@
 """Matches on real games with a stand-in for inference, and the rating loop over a real Redis."""
 
+import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,14 @@ import redis
 from dota.config import GameConfig
 from dota.vec_game import STATS, Controller, VecGame
 from five.config import RatingConfig
+from rapid.blobs import BlobStore
 from rapid.clients.inference import CLOSE, RESET, ActResult
+from rapid.config import StoreConfig
+from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
+from rapid.store.warming import Warming
+from services.evaluator.__main__ import newest_kept
 from services.evaluator.matches import Matches, Pairing, Player, Result
 from services.evaluator.rating_loop import RatingLoop
 from services.evaluator.service import BOTS, player
@@ -125,6 +132,49 @@ def test_a_rating_is_recorded_after_its_games(redis_client: redis.Redis) -> None
     assert record.values["statistics"]["denies"] == 1.0 and record.values["game_seconds"] == 120.0
     assert KEPT == [3]  # far above random play: a reference now
     assert rating.next_pairing() is None  # nothing newer to rate
+
+
+def test_the_newest_version_that_is_none_of_a_warm_up_is_rated(redis_client: redis.Redis, tmp_path: Path) -> None:
+    store = ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=2), BlobStore(str(tmp_path)))
+    for version in range(8):
+        store.publish(version, {"x": np.array([version])}, {"warming": version >= 5})
+    assert newest_kept(store, Warming(store), 2) == 4
+    store.publish(8, {"x": np.array([8])}, {})
+    assert newest_kept(store, Warming(store), 2) == 8
+
+
+def test_games_that_were_lost_leave_nothing_of_themselves(redis_client: redis.Redis) -> None:
+    rating = loop(redis_client, share=0.0)
+    lost = [rating.next_pairing() for _ in range(3)]
+    rating.drop()
+    for pairing in lost:
+        assert pairing is not None
+        rating.on_result(won(pairing))
+    assert rating.ratings.current is not None and rating.ratings.current.games == 0
+    pairing = rating.next_pairing()
+    assert pairing is not None
+    rating.on_result(won(pairing))
+    assert rating.ratings.current.games == 1
+
+
+async def test_a_pause_holds_games_between_two_steps() -> None:
+    games, inference, results = VecGame(GAME, 2, 5), Noop(), []  # type: ignore[var-annotated]
+    left = iter([Pairing(AGENT, BOTS["random"], i % 2) for i in range(2)])
+    matches, held = Matches(games, inference, 1), asyncio.Event()
+    assert matches.resting
+    playing = asyncio.create_task(matches.play(lambda: next(left, None), results.append, held.is_set))
+    while inference.calls < 5:
+        await asyncio.sleep(0.001)
+    assert not matches.resting and matches.under_way == 2
+    held.set()
+    while not matches.resting:
+        await asyncio.sleep(0.001)
+    calls, times = inference.calls, games.game_time.tolist()
+    await asyncio.sleep(0.3)
+    assert (inference.calls, games.game_time.tolist()) == (calls, times) and not results
+    held.clear()
+    await playing
+    assert matches.resting and matches.under_way == 0 and len(results) == 2 and len(inference.known) == 2
 
 
 def test_a_restart_keeps_ratings_and_the_games_played(redis_client: redis.Redis) -> None:

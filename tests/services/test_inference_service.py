@@ -22,7 +22,7 @@ async def server() -> AsyncIterator[InferenceServer]:
 
 
 def client(*servers: InferenceServer, config: RpcConfig = RPC, layout: str = LAYOUT.hash) -> InferenceClient:
-    return InferenceClient([s.address for s in servers], config, layout, sparse=("shared", "private"))
+    return InferenceClient([s.address for s in servers], config, layout, sparse=("shared", "private"), epoch=1)
 
 
 def ids(*sessions: int) -> Any:
@@ -77,7 +77,7 @@ async def test_version_of_another_layout_is_refused_naming_both(server: Inferenc
 
 def _request(**changes: Any) -> inference_pb2.ActRequest:
     request = inference_pb2.ActRequest(
-        request_id=1, sessions=ids(1).tobytes(), policies=ids(-1).tobytes(), flags=bytes([RESET]),
+        request_id=1, epoch=1, sessions=ids(1).tobytes(), policies=ids(-1).tobytes(), flags=bytes([RESET]),
         observations=wire.encode_set(observations(1.0), LAYOUT.hash))
     for name, value in changes.items():
         setattr(request, name, value)

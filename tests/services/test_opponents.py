@@ -2,14 +2,21 @@
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import redis
 
 from five.config import LeagueConfig
 from protos.five.v1 import opponents_pb2
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
+from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
+from rapid.store.warming import Warming
+from services.opponents.__main__ import consider
 from services.opponents.pool import Pool
 from services.opponents.service import OpponentService
 
@@ -117,12 +124,13 @@ def ask(call: object) -> object:
     return asyncio.run(call)  # type: ignore[arg-type]
 
 
-def test_the_face_gives_the_opponent_the_other_side(state: RunState) -> None:
+def test_the_servicer_gives_the_opponent_the_other_side(state: RunState) -> None:
     pool = Pool(state, CONFIG, seed=0)
     pool.on_version(0)
-    face = OpponentService("trial", pool)
+    servicer = OpponentService("trial", pool, epoch=1)
     for i in range(20):
-        answer = ask(face.AssignOpponent(opponents_pb2.AssignOpponentRequest(run="trial", game_id=str(i)), None))
+        request = opponents_pb2.AssignOpponentRequest(run="trial", game_id=str(i), epoch=1)
+        answer = ask(servicer.AssignOpponent(request, None))
         match = pool.assign(str(i))
         assert isinstance(answer, opponents_pb2.AssignOpponentResponse)
         assert answer.version == (-1 if match.past is None else match.past)
@@ -134,7 +142,18 @@ def test_the_face_gives_the_opponent_the_other_side(state: RunState) -> None:
     ({"outcome": 0}, "outcome"),
 ])
 def test_a_bad_report_is_refused(state: RunState, changes: dict[str, object], words: str) -> None:
-    face = OpponentService("trial", Pool(state, CONFIG, seed=0))
-    values: dict[str, object] = {"run": "trial", "game_id": "g", "opponent_version": 0, "outcome": 1} | changes
+    servicer = OpponentService("trial", Pool(state, CONFIG, seed=0), epoch=1)
+    values: dict[str, object] = {"run": "trial", "game_id": "g", "opponent_version": 0, "outcome": 1,
+                                 "epoch": 1} | changes
     with pytest.raises(ValueError, match=words):
-        ask(face.ReportResult(opponents_pb2.ReportResultRequest(**values), None))  # type: ignore[arg-type]
+        ask(servicer.ReportResult(opponents_pb2.ReportResultRequest(**values), None))  # type: ignore[arg-type]
+
+
+def test_a_version_of_a_warm_up_does_not_join(redis_client: redis.Redis, tmp_path: Path, state: RunState) -> None:
+    store = ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=10), BlobStore(str(tmp_path)))
+    for version in range(0, 50, 10):
+        store.publish(version, {"x": np.array([version])}, {"warming": version in (10, 20)})
+    pool, warming = Pool(state, CONFIG, seed=0), Warming(store)
+    for record in store.records():
+        consider(pool, warming, record)
+    assert [o.version for o in pool.league().opponents] == [0, 30, 40]

@@ -74,14 +74,14 @@ class Cluster:
 
     async def _feed(self) -> None:
         optimizer = self.config.services.optimizer
-        doors = [ExperienceClient([optimizer.address(rank)], self.config.rpc, LAYOUT.hash, "trial", "rollout-0", TOKEN,
-                                  2, ("shared", "private")) for rank in range(2)]
-        sender = Sender(doors, 2)
+        clients = [ExperienceClient([optimizer.address(rank)], self.config.rpc, LAYOUT.hash, "trial", "rollout-0",
+                                    TOKEN, 2, ("shared", "private"), epoch=1) for rank in range(2)]
+        sender = Sender(clients, 2)
         sender.start()
         feeding = asyncio.create_task(self._put(sender))
         while not self._ending.is_set():
             assert not feeding.done(), feeding.exception()
-            self.accepted = [door.verdicts[ACCEPTED] for door in doors]
+            self.accepted = [door.verdicts[ACCEPTED] for door in clients]
             await asyncio.sleep(0.05)
         feeding.cancel()
         await sender.drain(0.0)

@@ -1,10 +1,13 @@
-"""Segments at the optimizer's door: packed, counted once, refused by name."""
+"""Segments as they come in to an optimizer: packed, counted once, refused by name."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from five.learning.buffer import DropReason
 from protos.five.v1 import experience_pb2
 from rapid import wire
 from services.optimizer.intake import Intake, PackedSample
@@ -23,44 +26,88 @@ def test_a_sample_rests_packed_and_comes_back_the_same() -> None:
 
 
 def test_a_segment_counts_once() -> None:
-    door = intake()
-    assert door.take(offer("a"))[0] == "accepted"
-    assert door.take(offer("a"))[0] == "duplicate"
-    assert len(door.buffer) == 2 and door.pacer.received == 2
-    assert door.hero_steps == 2 * UNROLL
-    rewards = door.take_rewards()
+    into = intake()
+    assert into.take(offer("a"))[0] == "accepted"
+    assert into.take(offer("a"))[0] == "duplicate"
+    assert len(into.buffer) == 2 and into.pacer.received == 2
+    assert into.hero_steps == 2 * UNROLL
+    rewards = into.take_rewards()
     assert (rewards.count, rewards.total, rewards.squares) == (8, 2.0, 3.0)
-    assert door.take_rewards().count == 0
+    assert into.take_rewards().count == 0
+
+
+def test_a_segment_counts_as_seen_only_once_it_is_in_the_buffer() -> None:
+    into = intake()
+    whole = offer("a")
+    broken = replace(whole, arrays=whole.arrays | {"state/h": np.zeros((3, 1, 8), np.float32)})
+    with pytest.raises(ValueError, match="cannot be split"):
+        into.take(broken)
+    assert len(into.buffer) == 0 and into.pacer.received == 0
+    assert into.take(whole)[0] == "accepted"
+    assert into.take(whole)[0] == "duplicate"
+    # One that was refused as too old is so again: it was never in.
+    into.version = 10
+    assert [into.take(offer("b", version=6))[0] for _ in range(2)] == ["too_old"] * 2
+
+
+def test_a_segment_that_comes_twice_at_once_counts_once() -> None:
+    into = intake()
+    offers = [offer(str(i % 8)) for i in range(64)]
+    with ThreadPoolExecutor(16) as pool:
+        verdicts = [verdict for verdict, _ in pool.map(into.take, offers)]
+    assert verdicts.count("accepted") == 8 and verdicts.count("duplicate") == 56
+    assert into.pacer.received == len(into.buffer) == 16 and into.take_rewards().count == 8 * 8
+
+
+def test_what_is_left_of_an_epoch_is_dropped_and_counted() -> None:
+    into = intake()
+    into.take(offer("a"))
+    into.take(offer("b", samples=1))
+    assert into.end_epoch() == 3 and into.end_epoch() == 0
+    statistics = into.buffer.statistics()
+    assert statistics.dropped[DropReason.EPOCH] == 3 and statistics.samples == statistics.nbytes == 0
+    assert into.take_rewards().count == 0
+    assert into.take(offer("a"))[0] == "duplicate"  # learned from or not: it was taken in
+    for identity in ("c", "d"):
+        assert into.take(offer(identity))[0] == "accepted"
+    assert into.draw(4) is not None
+
+
+@pytest.mark.parametrize("samples", [1, 3])
+def test_a_segment_that_a_pause_has_ended_early_is_taken_in(samples: int) -> None:
+    into = intake()
+    checked = service(into).check(request(arrays=segment(samples), samples=samples))
+    assert into.take(checked)[0] == "accepted" and len(into.buffer) == samples
 
 
 def test_an_old_segment_is_refused_with_its_age() -> None:
-    door = intake()
-    door.version = 10
-    verdict, reason = door.take(offer("a", version=6))
+    into = intake()
+    into.version = 10
+    verdict, reason = into.take(offer("a", version=6))
     assert verdict == "too_old" and "4 versions old" in reason
-    assert door.pacer.received == 0 and door.take_rewards().count == 0
-    assert door.take(offer("b", version=7))[0] == "accepted"
+    assert into.pacer.received == 0 and into.take_rewards().count == 0
+    assert into.take(offer("b", version=7))[0] == "accepted"
 
 
 def test_a_step_waits_until_reuse_allows_it() -> None:
-    door = intake()
-    assert door.draw(4) is None
+    into = intake()
+    assert into.draw(4) is None
     for i in range(2):
-        door.take(offer(str(i)))
-    drawn = door.draw(4)
+        into.take(offer(str(i)))
+    drawn = into.draw(4)
     assert drawn is not None and drawn.arrays["actions"].shape == (UNROLL, 4, 1, 6)
-    assert door.draw(4) is not None  # consumed may run ahead by one batch
-    assert door.draw(4) is None
+    assert into.draw(4) is not None  # consumed may run ahead by one batch
+    assert into.draw(4) is None
 
 
-def service(door: Intake) -> ExperienceService:
-    return ExperienceService("trial", LAYOUT.hash, UNROLL, STEP_SPECS, SAMPLE_SPECS, door)
+def service(into: Intake) -> ExperienceService:
+    return ExperienceService("trial", LAYOUT.hash, UNROLL, STEP_SPECS, SAMPLE_SPECS, into, epoch=1)
 
 
 def request(**changes: Any) -> experience_pb2.PushRequest:
     arrays = changes.pop("arrays", None) or segment()
     values: dict[str, Any] = {
-        "segment_id": "a", "run": "trial", "samples": 2, "reward_count": 8,
+        "segment_id": "a", "run": "trial", "samples": 2, "reward_count": 8, "epoch": 1,
         "tensors": wire.encode_set(arrays, changes.pop("layout", LAYOUT.hash), ("shared", "private"))}
     return experience_pb2.PushRequest(**(values | changes))
 
@@ -82,7 +129,7 @@ def test_a_good_segment_passes_the_door() -> None:
     ({"arrays": segment() | {"mask": np.zeros((8, 1), np.float16)}}, "'mask'"),
 ])
 def test_a_bad_segment_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
-    door = intake()
+    into = intake()
     with pytest.raises(ValueError, match=words):
-        service(door).check(request(**changes))
-    assert len(door.buffer) == 0
+        service(into).check(request(**changes))
+    assert len(into.buffer) == 0

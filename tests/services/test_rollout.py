@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -44,36 +44,47 @@ class Opponents:
 
 
 class Collected:
-    """Stands where segments leave the process."""
+    """Stands where segments leave the process; runs ``at[step]`` before that step."""
 
-    def __init__(self) -> None:
+    def __init__(self, games: CountingGames, at: dict[int, Callable[[], Any]] | None = None) -> None:
         self.segments: list[Segment] = []
+        self.games = games
+        self.at = dict(at or {})
 
     def put(self, segment: Segment) -> None:
         self.segments.append(segment)
 
     async def room(self) -> None:
-        pass
-
-
-class Until:
-    """A gate that stops after so many steps, and runs ``at[step]`` before that step."""
-
-    def __init__(self, games: CountingGames, steps: int, at: dict[int, Callable[[], Any]] | None = None) -> None:
-        self.games = games
-        self.steps = steps
-        self.at = dict(at or {})
-
-    @property
-    def stopping(self) -> bool:
-        return self.games.steps >= self.steps
-
-    async def open(self) -> None:
         action = self.at.pop(self.games.steps, None)
         if action is not None:
             result = action()
             if asyncio.iscoroutine(result):
                 await result
+
+
+class Until:
+    """A gate that stops after so many steps, and is closed for a moment while each of ``pauses`` is taken; what
+    ``resting`` does then is awaited."""
+
+    def __init__(self, games: CountingGames, steps: int, pauses: Collection[int] = (),
+                 resting: Callable[[], Awaitable[None]] | None = None) -> None:
+        self.games = games
+        self.steps = steps
+        self.pauses = set(pauses)
+        self.resting = resting
+
+    @property
+    def stopping(self) -> bool:
+        return self.games.steps >= self.steps
+
+    @property
+    def closed(self) -> bool:
+        return self.games.steps in self.pauses
+
+    async def open(self) -> None:
+        if self.resting is not None:
+            await self.resting()
+        self.pauses.discard(self.games.steps)
 
 
 class Played:
@@ -90,9 +101,11 @@ class Played:
 
 async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
                at: dict[int, Callable[[], Any]] | None = None, opponents: Opponents | None = None,
-               scripted: float = 0.0, seed: int = 1, learning: LearnerConfig = LEARNING) -> Played:
+               scripted: float = 0.0, seed: int = 1, learning: LearnerConfig = LEARNING,
+               pauses: Collection[int] = (), resting: Callable[[Group, Collected], Awaitable[None]] | None = None
+               ) -> Played:
     opponents = opponents or Opponents()
-    sink, records = Collected(), []  # type: ignore[var-annotated]
+    sink, records = Collected(games, at), []  # type: ignore[var-annotated]
     rng = np.random.default_rng(seed)
     n = len(games.lengths)
     ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
@@ -101,9 +114,12 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
     matchmaker.start()
     config = RPC if len(servers) == 1 else QUICK
-    client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"))
-    group = Group(Wiring(games, client, matchmaker, sink, Until(games, steps, at),  # type: ignore[arg-type]
+    client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
+    gate = Until(games, steps, pauses)
+    group = Group(Wiring(games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
                          lambda version, std: RATES, records.append), ring, streams, segments, UNROLL, SAMPLES)
+    if resting is not None:
+        gate.resting = lambda: resting(group, sink)
     try:
         await asyncio.wait_for(group.play(), 60)
         await asyncio.sleep(0.05)

@@ -1,6 +1,7 @@
 """The real game, the real policy, the real server: what the optimizer gets is what was played."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,9 @@ class Stored:
     def head(self) -> int:
         return 0
 
+    def digests(self, versions: Sequence[int]) -> dict[int, str]:
+        return dict.fromkeys(versions, "")
+
     def fetch(self, version: int) -> tuple[dict[str, Any], dict[str, Any]]:
         return self.tensors, {"layout": LAYOUT.hash}
 
@@ -69,14 +73,14 @@ class Server:
         device = torch.device("cpu")
         self.models = Models(stored, PolicyLoader(LAYOUT, MODEL, device), past=1, poll_seconds=60)
         self.batcher = Batcher(self.models, SessionTable(SPECS, device, 100, 60.0), BatcherOptions(seed=seed))
-        self.face = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
-                                     self.models, self.batcher)
+        self.servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
+                                     self.models, self.batcher, epoch=1)
 
     async def start(self) -> str:
         self.models.refresh()
         self.batcher.start()
-        self.rpc = await serve("127.0.0.1:0", [(inference_pb2_grpc.add_InferenceServiceServicer_to_server, self.face)],
-                               QUICK)
+        add = inference_pb2_grpc.add_InferenceServiceServicer_to_server
+        self.rpc = await serve("127.0.0.1:0", [(add, self.servicer)], QUICK)
         return f"127.0.0.1:{self.rpc.port}"
 
     async def stop(self) -> None:
@@ -84,10 +88,13 @@ class Server:
         await asyncio.to_thread(self.batcher.close)
 
 
-class Steps:
-    """A gate of so many steps that ends a server in between."""
+class Steps(Collected):
+    """A gate of so many steps that ends a server in between, and where segments leave the process."""
+
+    closed = False
 
     def __init__(self, server: Server) -> None:
+        self.segments = []
         self.left = STEPS
         self.server = server
 
@@ -96,6 +103,9 @@ class Steps:
         return self.left <= 0
 
     async def open(self) -> None:
+        raise AssertionError("it is never closed")
+
+    async def room(self) -> None:
         self.left -= 1
         if self.left == STEPS - 21:
             await self.server.stop()
@@ -107,14 +117,14 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     stored = Stored()
     servers = [Server(stored, 1), Server(stored, 2)]
     addresses = [await server.start() for server in servers]
-    sink, rng = Collected(), np.random.default_rng(0)
+    sink, rng = Steps(servers[0]), np.random.default_rng(0)
     ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), 3, LAYOUT.heroes, len(SIGNALS))
     matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
     matchmaker.start()
-    client = InferenceClient(addresses, QUICK, LAYOUT.hash, sparse=("shared", "private"))
+    client = InferenceClient(addresses, QUICK, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
     environment = LocalEnvironment(VecGame(GAME, 3, 4))
     group = Group(
-        Wiring(environment, client, matchmaker, sink, Steps(servers[0]),  # type: ignore[arg-type]
+        Wiring(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
                lambda version, std: Rates(0.5, 20.0)),
         ring, Streams(3, UNROLL, SAMPLES, SPECS, rng), Segments(LAYOUT, LEARNING, RewardConfig(), ring), UNROLL,
         SAMPLES)

@@ -14,7 +14,7 @@ from rapid.clients.experience import ExperienceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
-from services.rollout.sender import Sender, doors_of
+from services.rollout.sender import Sender, optimizers_of
 
 RPC = RpcConfig(require_token=False, deadline_seconds=2, backoff_seconds=0.02, max_backoff_seconds=0.1,
                 max_message_mebibytes=1)
@@ -60,9 +60,9 @@ def segment(number: int, values: int = 4) -> Segment:
 
 
 def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> Sender:
-    doors = [ExperienceClient([o.address], RPC, "layout", "run", "rollout-0", None, in_flight, ("shared",))
+    clients = [ExperienceClient([o.address], RPC, "layout", "run", "rollout-0", None, in_flight, ("shared",), epoch=1)
              for o in optimizers]
-    s = Sender(doors, max_unsent)
+    s = Sender(clients, max_unsent)
     s.start()
     return s
 
@@ -135,19 +135,19 @@ async def test_a_segment_that_no_message_holds_is_dropped_and_counted() -> None:
         s.put(segment(0, values=200_000))
         s.put(segment(1))
         assert await s.drain(5.0) == 0
-        assert s.dropped == 1 and [r.newest_version for r in o.taken] == [1]
+        assert s.too_large == 1 and [r.newest_version for r in o.taken] == [1]
 
 
 def test_few_optimizers_are_all_sent_to_and_of_many_each_gets_about_as_much() -> None:
-    assert doors_of("rollout-7", 3, 8) == [0, 1, 2]
-    chosen = [doors_of(f"five-rollout-{i:x}", 512, 8) for i in range(1800)]
-    assert doors_of("five-rollout-5", 512, 8) == chosen[5] and all(len(set(doors)) == 8 for doors in chosen)
+    assert optimizers_of("rollout-7", 3, 8) == [0, 1, 2]
+    chosen = [optimizers_of(f"five-rollout-{i:x}", 512, 8) for i in range(1800)]
+    assert optimizers_of("five-rollout-5", 512, 8) == chosen[5] and all(len(set(clients)) == 8 for clients in chosen)
     senders = np.bincount(np.concatenate(chosen), minlength=512)
     assert senders.min() >= 8 and senders.max() <= 56  # 28 on average
     # Each process gives its 512 / 1800 parts of an optimizer's need to whoever of its eight has least, a little at a
     # time: as acknowledgements do. All optimizers learn in step, so it is the worst fed that counts.
     fed = np.zeros(512)
     for _ in range(20):
-        for doors in chosen:
-            fed[min(doors, key=fed.__getitem__)] += 512 / 1800 / 20
+        for clients in chosen:
+            fed[min(clients, key=fed.__getitem__)] += 512 / 1800 / 20
     assert fed.min() > 0.97

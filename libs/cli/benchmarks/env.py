@@ -45,7 +45,7 @@ def through_service(size: game.Size, saved: list[bytes]) -> float:
     with Child(_serve, size.game, saved) as server, asyncio.Runner() as runner:
 
         async def connect() -> EnvironmentClient:
-            client = EnvironmentClient(server.first[0], RPC, layout.heroes, layout.hash)
+            client = EnvironmentClient(server.first[0], RPC, layout.heroes, layout.hash, epoch=1)
             await client.open(len(saved), 1, size.game.model_dump_json())
             return client
 

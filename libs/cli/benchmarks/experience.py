@@ -58,7 +58,8 @@ def _serve(pipe: Connection, config: RunConfig) -> None:
     intake = Intake(SampleBuffer(free, unpack), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
-    face = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake)
+    face = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake,
+                             epoch=1)
     handler = grpc.method_handlers_generic_handler(OPAQUE, {"Push": grpc.stream_stream_rpc_method_handler(_discard)})
     serve_until_closed(pipe, [
         (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, face),
@@ -72,7 +73,7 @@ async def segments_pushed(config: RunConfig, size: Size, address: str, parts: li
     turn = itertools.cycle(parts)
     client = ExperienceClient([address], RPC, Layout(config.game).hash, config.name, "bench",
                               in_flight=settings.in_flight_segments, sparse=SPARSE,
-                              zstd=settings.encoding.endswith("zstd"))
+                              zstd=settings.encoding.endswith("zstd"), epoch=1)
 
     async def push() -> None:
         await client.push(Segment(samples, next(turn), 0.0, 1.0, steps, 0, 0))

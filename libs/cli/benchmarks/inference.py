@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -55,6 +55,9 @@ class _Fixed:
     def head(self) -> int | None:
         return 0
 
+    def digests(self, versions: Sequence[int]) -> dict[int, str]:
+        return dict.fromkeys(versions, "")
+
     def fetch(self, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
         return self._tensors, {}
 
@@ -77,7 +80,7 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
         batcher.start()
         batchers.append(batcher)
         face = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
-                                layout.heroes, models, batcher)
+                                layout.heroes, models, batcher, epoch=1)
         faces.append((inference_pb2_grpc.add_InferenceServiceServicer_to_server, face))
     serve_until_closed(pipe, faces)
     for batcher in batchers:
@@ -175,7 +178,7 @@ async def _through_service(config: RunConfig, size: Size, address: str, layout: 
                            ) -> tuple[float, list[float]]:
     """(team-steps a second with two requests under way, milliseconds of each request with one)."""
     unroll = config.learning.lstm_unroll_length
-    clients = [InferenceClient([address], RPC, layout.hash, sparse=SPARSE) for _ in range(2)]
+    clients = [InferenceClient([address], RPC, layout.hash, sparse=SPARSE, epoch=1) for _ in range(2)]
     players = [_Player(client, seen, batch, unroll, 1 + i * batch) for i, client in enumerate(clients)]
     for player in players:
         await player.step()

@@ -26,6 +26,7 @@ class DropReason(StrEnum):
     UNUSED = "unused"  # the ring turned over it; it had not
     TOO_OLD = "too_old"  # its newest step is more than max_age_versions old
     TOO_LARGE = "too_large"  # larger than the whole buffer
+    EPOCH = "epoch"  # the run's next epoch began: what was learned from belongs to the one that is over
 
 
 @dataclass
@@ -160,6 +161,16 @@ class SampleBuffer:
         """Drops the samples past max_age_versions; returns how many."""
         with self._lock:
             return self._expire(current_version)
+
+    def clear(self, reason: DropReason) -> int:
+        """Drops all samples; returns how many."""
+        with self._lock:
+            dropped = self._count
+            for i in range(dropped):
+                self._leave(self._at(i), reason)
+            self._ring = [None] * len(self._ring)
+            self._first = self._count = 0
+            return dropped
 
     def ages(self, current_version: int) -> npt.NDArray[np.int32]:
         """int32 [n], in the order they came: versions from the newest step of each sample held to the present one."""

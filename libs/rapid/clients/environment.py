@@ -16,6 +16,7 @@ from protos.five.v1 import env_pb2, env_pb2_grpc
 from rapid import wire
 from rapid.config import RpcConfig
 from rapid.rpc.channel import Channel, aio_channel
+from rapid.rpc.epochs import require_own
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.resolve import servers_of
 
@@ -46,12 +47,13 @@ class EnvironmentClient:
 
     ``target`` may be a name that stands for many servers; each opening takes one of them at random.
 
-    Several steps may be under way; they are answered in order. When the server is lost every call raises CallFailed,
-    and new games are to be opened.
+    ``epoch`` is the run's that the games are for. Several steps may be under way; they are answered in order. When the
+    server is lost every call raises CallFailed, and new games are to be opened.
     """
 
     def __init__(self, target: str, config: RpcConfig, heroes: int, layout_hash: str,
-                 token: str | None = None) -> None:
+                 token: str | None = None, *, epoch: int) -> None:
+        self._epoch = epoch
         self._config = config
         self._heroes = heroes
         self._layout_hash = layout_hash
@@ -83,7 +85,8 @@ class EnvironmentClient:
         self._call = play(metadata=channel.metadata)
         self._reader = asyncio.get_running_loop().create_task(self._read())
         answer = await self._ask(env_pb2.PlayRequest(create=env_pb2.CreateGames(
-            games=games, seed=seed, game_config=game_config, layout_hash=self._layout_hash, threads=threads)))
+            games=games, seed=seed, game_config=game_config, layout_hash=self._layout_hash, threads=threads,
+            epoch=self._epoch)))
         self.games = games
         return self._step(answer)
 
@@ -96,7 +99,7 @@ class EnvironmentClient:
             games=np.asarray(games, np.int32).tobytes(), actions=np.asarray(actions, np.int16).tobytes()))))
 
     async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8]) -> Step:
-        """Starts the games int32 [k] anew, each side played by controllers uint8 [k, 2] (0 is the policy)."""
+        """Starts new games in the places int32 [k], each side played by controllers uint8 [k, 2] (0 is the policy)."""
         if controllers.shape != (games.size, 2):
             raise ValueError(f"controllers have shape {list(controllers.shape)}, expected {[games.size, 2]}")
         return self._step(await self._ask(env_pb2.PlayRequest(reset=env_pb2.ResetGames(
@@ -162,6 +165,7 @@ class EnvironmentClient:
                 future.set_exception(self._failure)
 
     def _step(self, answer: env_pb2.PlayResponse) -> Step:
+        require_own(self._epoch, answer.epoch, self._target, METHOD)
         observations: Mapping[str, Array] = {}
         if answer.observations.tensors:
             observations = wire.decode_set(answer.observations, self._layout_hash)

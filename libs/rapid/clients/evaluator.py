@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller
+from rapid.rpc.epochs import require_own
 
 NEWEST = -1
 MATCH_SECONDS = 3600.0
@@ -38,9 +39,15 @@ class Rating:
 
 
 class EvaluatorClient:
-    """Asks for matches and ratings. Use within one asyncio loop."""
+    """Asks for matches and ratings. Use within one asyncio loop.
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: str | None = None) -> None:
+    ``epoch`` is the run's that a match is asked for in; None, for people who ask from outside the run: whichever the
+    evaluator is at.
+    """
+
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: str | None = None, *,
+                 epoch: int | None = None) -> None:
+        self._epoch = epoch
         self._caller = Caller(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService", config,
                               token)
         self._run = run
@@ -49,21 +56,26 @@ class EvaluatorClient:
                          deadline: float = MATCH_SECONDS) -> MatchResult:
         """Plays ``games`` games of ``version`` (NEWEST) against "random", a scripted bot or a version number.
 
-        Takes as long as the games do, at most ``deadline`` seconds. Raises CallFailed.
+        Takes as long as the games do, at most ``deadline`` seconds. Raises CallFailed, also when the run's next epoch
+        began meanwhile: the match is dropped then, and may be asked for again.
         """
+        epoch = (await self._rated()).epoch if self._epoch is None else self._epoch
         m = await self._caller.call(
             "PlayMatch", lambda stub: stub.PlayMatch,
             evaluator_pb2.PlayMatchRequest(run=self._run, version=version, against=against, games=games, seed=seed,
-                                           replay=replay), deadline)
+                                           replay=replay, epoch=epoch), deadline)
+        require_own(epoch, m.epoch, self._caller.service, "PlayMatch")
         names = list(m.statistic_names)
         return MatchResult(m.version, m.won, m.lost, m.drawn, dict(zip(names, m.statistics, strict=True)),
                            dict(zip(names, m.opponent_statistics, strict=True)), m.mean_game_seconds, m.replay_path)
 
     async def ratings(self) -> list[Rating]:
         """All rated players. Raises CallFailed."""
-        answer = await self._caller.call("GetRatings", lambda stub: stub.GetRatings,
-                                         evaluator_pb2.GetRatingsRequest(run=self._run))
-        return [Rating(r.name, r.version, r.mu, r.sigma, r.games, r.reference) for r in answer.ratings]
+        return [Rating(r.name, r.version, r.mu, r.sigma, r.games, r.reference) for r in (await self._rated()).ratings]
+
+    async def _rated(self) -> evaluator_pb2.GetRatingsResponse:
+        return await self._caller.call("GetRatings", lambda stub: stub.GetRatings,
+                                       evaluator_pb2.GetRatingsRequest(run=self._run))
 
     async def close(self) -> None:
         """Ends the connections."""

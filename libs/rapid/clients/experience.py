@@ -1,4 +1,4 @@
-"""Client of the optimizer's door: pushes segments, keeps those not acknowledged, sends them again after a loss."""
+"""Client of an optimizer's intake: pushes segments, keeps those not acknowledged, sends them again after a loss."""
 
 import asyncio
 import logging
@@ -27,6 +27,7 @@ METHOD = "five.v1.ExperienceService/Push"
 ACCEPTED = experience_pb2.PUSH_VERDICT_ACCEPTED
 DUPLICATE = experience_pb2.PUSH_VERDICT_DUPLICATE
 TOO_OLD = experience_pb2.PUSH_VERDICT_TOO_OLD
+STALE_EPOCH = experience_pb2.PUSH_VERDICT_STALE_EPOCH
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Segment:
 
 
 class ExperienceClient:
-    """Pushes segments to an optimizer with at most ``in_flight`` of them not acknowledged.
+    """Pushes segments of the run's ``epoch`` to an optimizer, at most ``in_flight`` of them not acknowledged.
 
     A full window makes ``push`` wait: that is how learning sets the pace. Use within one asyncio loop, as
     ``async with``. The first address is kept through losses of the connection; another is taken only when no server
@@ -54,7 +55,7 @@ class ExperienceClient:
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, run: str, rollout: str,
                  token: str | None = None, in_flight: int = 4, sparse: Collection[str] = (), zstd: bool = False,
-                 first: int = 0, failover_seconds: float = 30.0) -> None:
+                 first: int = 0, failover_seconds: float = 30.0, *, epoch: int) -> None:
         if in_flight < 1:
             raise ValueError("in_flight must be at least 1")
         self._addresses = require_addresses(addresses, "five.v1.ExperienceService")
@@ -63,6 +64,7 @@ class ExperienceClient:
         self._run = run
         self._rollout = rollout
         self._token = token
+        self._epoch = epoch
         self._sparse = frozenset(sparse)
         self._zstd = zstd
         self._at = first % len(self._addresses)
@@ -78,6 +80,11 @@ class ExperienceClient:
         self.verdicts: Counter[int] = Counter()
         self.resent = 0
         self.bytes_sent = 0
+
+    @property
+    def stale(self) -> int:
+        """Segments that were dropped because the run's next epoch had begun."""
+        return self.verdicts[STALE_EPOCH]
 
     @property
     def unacknowledged(self) -> int:
@@ -99,7 +106,7 @@ class ExperienceClient:
                                     self._zstd),
             reward_sum=segment.reward_sum, reward_square_sum=segment.reward_square_sum,
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
-            newest_version=segment.newest_version, created_at=segment.created_at)
+            newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch)
         check_size("the segment", request, self._config.max_message_bytes)
         await self._unless_failed(self._room.acquire())
         self._unacked[segment.segment_id] = request
@@ -163,7 +170,7 @@ class ExperienceClient:
                 failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, str(error))
             except grpc.aio.AioRpcError as error:
                 failure = failure_of(error, target, METHOD)
-            except Exception as error:  # a bug here must not leave pushers waiting for ever
+            except Exception as error:  # a bug here must not leave pushers waiting without end
                 log.exception("pushing segments failed")
                 failure = CallFailed(StatusCode.INTERNAL, target, METHOD, f"{type(error).__name__}: {error}")
             finally:
@@ -203,8 +210,8 @@ class ExperienceClient:
                 if self._unacked.pop(answer.segment_id, None) is None:
                     continue
                 self.verdicts[answer.verdict] += 1
-                if answer.verdict == TOO_OLD:
-                    log.info("segment %s was too old: %s", answer.segment_id, answer.reason)
+                if answer.verdict in (TOO_OLD, STALE_EPOCH):
+                    log.info("segment %s was dropped: %s", answer.segment_id, answer.reason)
                 self._room.release()
                 if not self._unacked:
                     self._idle.set()

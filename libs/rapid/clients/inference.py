@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import math
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from rapid import wire
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller, require_addresses
 from rapid.rpc.channel import Channel, aio_channel, backoff
+from rapid.rpc.epochs import require_own
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_from, failure_of
 from rapid.rpc.resolve import Target, servers_of
 
@@ -67,6 +68,7 @@ class ModelInfo:
     layout_hash: str
     schema_id: str
     resident_versions: tuple[int, ...]
+    epoch: int
 
 
 class _Lost(Exception):
@@ -159,11 +161,14 @@ class InferenceClient:
     An address may be a name that stands for many servers: clients with different ``first`` take different ones. Use
     within one asyncio loop; any number of ``act`` may be under way. ``sparse`` names the float16 observations that
     are mostly zero. ``moves``: whoever asks rebuilds sessions that are reported unknown, so the stream may change to
-    another server when the servers behind a name have changed (``rpc.stream_max_seconds``).
+    another server when the servers behind a name have changed (``rpc.stream_max_seconds``). ``epoch`` is the run's that
+    the games are played in.
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: str | None = None,
-                 sparse: Collection[str] = (), zstd: bool = False, first: int = 0, moves: bool = False) -> None:
+                 sparse: Collection[str] = (), zstd: bool = False, first: int = 0, moves: bool = False, *,
+                 epoch: int) -> None:
+        self._epoch = epoch
         self._addresses = require_addresses(addresses, SERVICE)
         self._config = config
         self._token = token
@@ -210,7 +215,7 @@ class InferenceClient:
         request = inference_pb2.ActRequest(
             request_id=next(self._ids), sessions=np.asarray(sessions, np.int64).tobytes(),
             policies=np.asarray(policies, np.int64).tobytes(), flags=np.asarray(flags, np.uint8).tobytes(),
-            observations=wire.encode_set(observations, self._layout_hash, self._sparse, self._zstd))
+            observations=wire.encode_set(observations, self._layout_hash, self._sparse, self._zstd), epoch=self._epoch)
         if states:
             request.states.CopyFrom(wire.encode_set(states, self._layout_hash))
         if replayed_actions is not None:
@@ -223,6 +228,7 @@ class InferenceClient:
             await self._move()
         stateful = (np.asarray(flags) & (RESET | RESTORE)) == 0
         end = started + self._config.reconnect_seconds
+        pauses: Iterator[float] | None = None
         while True:
             stream = await self._connected(end)
             try:
@@ -233,10 +239,16 @@ class InferenceClient:
                     return ActResult(np.asarray(sessions, np.int64)[stateful])
                 if loop.time() >= end:
                     raise CallFailed(StatusCode.UNAVAILABLE, stream.target, METHOD, str(lost)) from None
+                # The first time another server is asked at once; one that refuses again and again is left in peace.
+                if pauses is None:
+                    pauses = backoff(self._config)
+                else:
+                    await asyncio.sleep(next(pauses))
                 continue
             except CallFailed:
                 await self._drop(stream)
                 raise
+            require_own(self._epoch, answer.epoch, stream.target, METHOD)
             return self._result(answer, n, loop.time() - started)
 
     def _result(self, answer: inference_pb2.ActResponse, n: int, seconds: float) -> ActResult:
@@ -257,7 +269,7 @@ class InferenceClient:
     async def model(self) -> ModelInfo:
         """What the servers serve. Raises CallFailed."""
         m = await self._caller.call("GetModel", lambda stub: stub.GetModel, inference_pb2.GetModelRequest())
-        return ModelInfo(m.run, m.newest_version, m.layout_hash, m.schema_id, tuple(m.resident_versions))
+        return ModelInfo(m.run, m.newest_version, m.layout_hash, m.schema_id, tuple(m.resident_versions), m.epoch)
 
     async def _connected(self, end: float) -> _Stream:
         loop = asyncio.get_running_loop()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from protos.five.v1 import opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller
+from rapid.rpc.epochs import require_own
 
 WON = opponents_pb2.GAME_OUTCOME_WON
 LOST = opponents_pb2.GAME_OUTCOME_LOST
@@ -33,9 +34,11 @@ class PoolMember:
 
 
 class OpponentsClient:
-    """Asks for opponents and reports results. Use within one asyncio loop."""
+    """Asks for opponents and reports results of games of the run's ``epoch``. Use within one asyncio loop."""
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: str | None = None) -> None:
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: str | None = None, *,
+                 epoch: int) -> None:
+        self._epoch = epoch
         self._caller = Caller(addresses, opponents_pb2_grpc.OpponentServiceStub, "five.v1.OpponentService", config,
                               token)
         self._run = run
@@ -44,16 +47,19 @@ class OpponentsClient:
         """The opponent of a game; asked again, the same. Raises CallFailed."""
         answer = await self._caller.call(
             "AssignOpponent", lambda stub: stub.AssignOpponent,
-            opponents_pb2.AssignOpponentRequest(run=self._run, game_id=game_id))
+            opponents_pb2.AssignOpponentRequest(run=self._run, game_id=game_id, epoch=self._epoch))
+        require_own(self._epoch, answer.epoch, self._caller.service, "AssignOpponent")
         return Opponent(answer.version, answer.side)
 
     async def report(self, game_id: str, opponent_version: int, outcome: opponents_pb2.GameOutcome,
                      game_seconds: float) -> bool:
-        """Reports how a game ended for the training agent. Returns False when it was counted before."""
+        """Reports how a game ended for the training agent. Returns False when it was counted before. Raises CallFailed,
+        for which `rapid.rpc.epochs.is_stale` holds when the game's epoch is over: such a result never counts."""
         answer = await self._caller.call(
             "ReportResult", lambda stub: stub.ReportResult,
             opponents_pb2.ReportResultRequest(run=self._run, game_id=game_id, opponent_version=opponent_version,
-                                              outcome=outcome, game_seconds=game_seconds))
+                                              outcome=outcome, game_seconds=game_seconds, epoch=self._epoch))
+        require_own(self._epoch, answer.epoch, self._caller.service, "ReportResult")
         return answer.counted
 
     async def pool(self) -> list[PoolMember]:

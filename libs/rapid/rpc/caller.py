@@ -32,7 +32,7 @@ class Caller(Generic[Stub]):
                  config: RpcConfig, token: str | None) -> None:
         self._addresses = require_addresses(addresses, service)
         self._make_stub = make_stub
-        self._service = service
+        self.service = service
         self._config = config
         self._token = token
         self._at = 0
@@ -57,7 +57,7 @@ class Caller(Generic[Stub]):
             try:
                 return await make(stub)(request, timeout=max(end - loop.time(), 0.001), metadata=channel.metadata)
             except grpc.aio.AioRpcError as error:
-                failure = failure_of(error, channel.target, f"{self._service}/{method}")
+                failure = failure_of(error, channel.target, f"{self.service}/{method}")
             tries += 1
             pause = next(pauses)
             if not failure.may_retry or tries > self._config.retries or loop.time() + pause >= end:

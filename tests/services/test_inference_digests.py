@@ -1,0 +1,107 @@
+"""A version is a number and a digest: an inference server over a real parameter store, whose numbers come to stand for
+other contents."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+import torch
+
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
+from rapid.store.keys import Keys
+from rapid.store.parameters import ParameterStore
+from services.inference.batcher import Batcher, BatcherOptions
+from services.inference.loading import StoreSource
+from services.inference.models import Models
+from services.inference.requests import NEWEST, RESET, Request
+from services.inference.sessions import SessionTable
+from tests.services.counting import STATE_SPECS, CountingBuilder, CountingPolicy, observations
+
+
+def publish(store: ParameterStore, version: int, bias: int) -> None:
+    store.publish(version, {"version": np.array([version]), "bias": np.array([bias])}, {"reward_std": float(bias)})
+
+
+def replace(store: ParameterStore, client: redis.Redis, version: int, bias: int) -> None:
+    """The run goes back before that version and makes another of its number."""
+    keys = Keys("r")
+    client.hdel(keys.versions, str(version))
+    head = store.head()
+    if head == version:
+        client.delete(keys.head)
+    publish(store, version, bias)
+
+
+@pytest.fixture
+def store(redis_client: redis.Redis, tmp_path: Path) -> ParameterStore:
+    return ParameterStore(redis_client, redis_client, "r", StoreConfig(keep_versions=8, archive_every=1),
+                          BlobStore(str(tmp_path)))
+
+
+def policy(served: object) -> CountingPolicy:
+    found = served.policy  # type: ignore[attr-defined]
+    assert isinstance(found, CountingPolicy)
+    return found
+
+
+def test_the_head_is_loaded_again_when_its_digest_moves_and_not_when_nothing_does(
+        store: ParameterStore, redis_client: redis.Redis) -> None:
+    models = Models(StoreSource(store, False), CountingBuilder(), past=2, poll_seconds=60)
+    publish(store, 1, 10)
+    assert models.refresh() and not models.refresh()
+    publish(store, 2, 20)
+    assert models.refresh() and models.newest == 2
+    with models.use_newest() as before:
+        replace(store, redis_client, 2, 21)
+        assert models.refresh()
+        assert policy(before).bias == 20  # a batch under way ends with what it began with
+        with models.use_newest() as after:
+            assert (after.version, policy(after).bias, after.reward_std) == (2, 21, 21.0)
+            assert after.digest != before.digest
+    assert not models.refresh() and models.resident == [1, 2]
+
+
+def test_a_past_version_is_loaded_again_when_its_digest_has_moved(
+        store: ParameterStore, redis_client: redis.Redis) -> None:
+    models = Models(StoreSource(store, False), CountingBuilder(), past=2, poll_seconds=60)
+    for version in (1, 2, 3):
+        publish(store, version, 10 * version)
+    models.refresh()
+    held, other = models.reserve(1).result(5), models.reserve(2).result(5)
+    assert policy(held).bias == 10
+    replace(store, redis_client, 1, 11)
+    assert not models.refresh()  # the newest is as it was
+    assert policy(held).bias == 10
+    again = models.reserve(1).result(5)
+    assert again is not held and policy(again).bias == 11
+    assert models.reserve(2).result(5) is other  # what did not change stays in memory
+    for served in (held, again, other, other):
+        models.release(served)
+    models.close()
+
+
+def test_rows_of_a_batch_that_name_the_newest_are_of_the_digest_that_is(
+        store: ParameterStore, redis_client: redis.Redis) -> None:
+    """A request that reserved the number before it changed its contents shares its batch with others."""
+    models = Models(StoreSource(store, False), CountingBuilder(), past=2, poll_seconds=60)
+    publish(store, 1, 10)
+    models.refresh()
+    table = SessionTable(STATE_SPECS, torch.device("cpu"), 100, 60.0)
+    batcher = Batcher(models, table, BatcherOptions(queue_delay_seconds=0.2))
+
+    def ask(session: int, policy: int) -> Request:
+        return Request([session], np.array([policy], np.int64), np.array([RESET], np.uint8), observations(0.0))
+
+    assert batcher.idle
+    early = batcher.submit(ask(1, 1))
+    replace(store, redis_client, 1, 12)
+    models.refresh()
+    late = batcher.submit(ask(2, NEWEST))
+    assert not batcher.idle
+    batcher.start()
+    assert {int(f.result(5).actions[0, 0, 0]) for f in (early, late)} == {(1 + 12) % 7}
+    assert batcher.idle
+    batcher.close()
+    models.close()

@@ -1,0 +1,147 @@
+"""A pause between two steps of running games: what was played is sent up to the last sample border, and nothing else
+changes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from five.learning.segments import Following, Segment, TeamSteps, cut_segment
+from rapid.clients.opponents import Opponent
+from services.rollout.rollout import Group
+from tests.services.counting import CountingGames, Versions
+from tests.services.inference_server import InferenceServer
+from tests.services.test_rollout import (
+    LEARNING,
+    LENGTHS,
+    RATES,
+    SAMPLES,
+    UNROLL,
+    Collected,
+    Opponents,
+    Played,
+    check_recurrence,
+    of_games,
+    play,
+    same,
+)
+
+STEPS = 50
+# A sample's first and last step, a segment's, a game's first and last, and in between.
+MOMENTS = [0, 1, 3, 4, 7, 8, 9, 11, 20, 21, 22, 33]
+
+
+def whole(parts: list[Segment]) -> dict[str, Any]:
+    """A game's steps one after another, without what depends on where its segments end."""
+    return {name: np.concatenate([s.arrays[name][: s.steps] for s in parts])
+            for name in ("shared", "actions", "behaviour_logp", "behaviour_values", "versions", "resets")}
+
+
+def same_games(paused: Played, undisturbed: Played) -> None:
+    ours, theirs = of_games(paused.segments), of_games(undisturbed.segments)
+    assert ours.keys() == theirs.keys()
+    for key, parts in ours.items():
+        for name, array in whole(parts).items():
+            np.testing.assert_array_equal(array, whole(theirs[key])[name], err_msg=f"{key} {name}")
+        assert sum(s.reward_count for s in parts) == sum(s.reward_count for s in theirs[key])
+        assert sum(s.reward_sum for s in parts) == pytest.approx(sum(s.reward_sum for s in theirs[key]))
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_state_crosses_a_pause_exactly(moment: int) -> None:
+    seen: list[dict[int, int]] = []
+
+    async def resting(group: Group, sink: Collected) -> None:
+        assert group.progress.idle
+        sent = dict.fromkeys(range(len(LENGTHS)), 0)
+        for (place, episode), parts in of_games(sink.segments).items():
+            if episode == sink.games.episode[place // 2] and place % 2 == 0:
+                sent[place // 2] = sum(s.steps for s in parts)
+        ages = {game: int(age) for game, age in enumerate(sink.games.age)}
+        assert sent == {game: age - age % UNROLL for game, age in ages.items()}
+        seen.append(sent)
+
+    async with InferenceServer(Versions(0)) as server:
+        undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
+    async with InferenceServer(Versions(0)) as server:
+        paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], resting=resting)
+    assert len(seen) == 1
+    same_games(paused, undisturbed)
+    check_recurrence(paused.segments, LENGTHS)
+    # What comes after ends where it would have, so that the places go on sending at different times; it is the same to
+    # the last number, labels and advantages too.
+    borders = {key: set(np.cumsum([s.steps for s in parts]).tolist())
+               for key, parts in of_games(paused.segments).items()}
+    for key, parts in of_games(undisturbed.segments).items():
+        assert set(np.cumsum([s.steps for s in parts]).tolist()) <= borders[key]
+        age = 0
+        for segment in parts:
+            twins = [s for s in of_games(paused.segments)[key]
+                     if s.steps == segment.steps and s.arrays["shared"][0, 0] == segment.arrays["shared"][0, 0]]
+            if twins:
+                same([segment], twins)
+            age += segment.steps
+
+
+async def test_an_ended_segment_bootstraps_from_the_step_at_its_border() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[100]]), 30, [server], pauses=[17])
+    predicted = {"win_probability": np.full(1, 0.5), "net_worth_rank": np.full((1, 5), 0.2),
+                 "building_events": np.full((1, 1), 0.1)}
+    for side in (0, 1):
+        parts = of_games(done.segments)[side, 0]
+        assert [s.steps for s in parts] == [4, 8, 4, 4, 8]  # 17 steps were played: the third segment ends after 16
+        running, age = np.zeros(1), 0
+        for i, got in enumerate(parts[:3]):
+            ages = np.arange(age, age + got.steps)
+            earned = ages * 0.006 * 0.6 ** ((ages + 1) / 600)
+            steps = TeamSteps(
+                {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},
+                np.arange(got.steps), {}, (earned if side == 0 else -earned)[:, None],
+                ((ages == 4) & (side == 0)).astype(np.float32)[:, None], age == 0)
+            following = Following(parts[i + 1].arrays["behaviour_values"][0], predicted)
+            want = cut_segment(steps, following, LEARNING, RATES.gae_horizon_seconds, RATES.reward_std, running)
+            for name in ("advantages", "returns", "win_label", "rank_label", "building_label", "mask", "resets"):
+                np.testing.assert_allclose(got.arrays[name], want.arrays[name], rtol=1e-4, atol=1e-5, err_msg=name)
+            age += got.steps
+
+
+@pytest.mark.parametrize("moment", [9, 12, 14])
+async def test_states_that_were_forgotten_in_a_long_pause_are_rebuilt(moment: int) -> None:
+    async with InferenceServer(Versions(0)) as server:
+        undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
+    async with InferenceServer(Versions(0)) as server:
+
+        async def resting(group: Group, sink: Collected) -> None:
+            server.table.close(group.streams.sessions.reshape(-1).tolist())
+
+        paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=[moment], resting=resting)
+    assert paused.group.progress.recoveries == 1
+    same_games(paused, undisturbed)
+
+
+async def test_pauses_one_after_another_and_in_one_sample() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        undisturbed = await play(CountingGames(LENGTHS), STEPS, [server])
+    async with InferenceServer(Versions(0)) as server:
+        paused = await play(CountingGames(LENGTHS), STEPS, [server], pauses=range(0, STEPS))
+    same_games(paused, undisturbed)
+    for parts in of_games(paused.segments).values():
+        assert all(s.samples == 1 for s in parts)  # each border is an end, and none has nothing in it
+    assert SAMPLES > 1
+
+
+async def test_games_against_a_past_version_and_a_bot_end_the_side_that_learns() -> None:
+    async with InferenceServer(Versions(0, 7)) as server:
+        past = await play(CountingGames([[100]]), 30, [server], opponents=Opponents(Opponent(0, 1)), pauses=[17])
+        bot = await play(CountingGames([[100]]), 30, [server], scripted=1.0, pauses=[17])
+    for done in (past, bot):
+        (parts,) = of_games(done.segments).values()
+        assert [s.steps for s in parts] == [4, 8, 4, 4, 8]
+        check_recurrence(done.segments, [[100]])
+
+
+async def test_what_was_played_when_the_process_ends_is_sent_up_to_the_last_sample() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[100]]), 30, [server])
+    assert [sum(s.steps for s in parts) for parts in of_games(done.segments).values()] == [28, 28]
