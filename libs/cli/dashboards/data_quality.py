@@ -36,7 +36,8 @@ BUFFER_AGE = chart(
 DROPS = chart(
     "Samples leaving the buffer, by reason",
     "used: drawn at least once before the ring turned over them. unused: never drawn, work of the rollouts that was "
-    "lost. too_old: past buffer.max_age_versions. too_large: larger than the buffer.",
+    "lost. too_old: past buffer.max_age_versions. too_large: larger than the buffer. epoch: "
+    "of an epoch of the run that is over.",
     Query(total(rate("five_optimizer_dropped_samples_total", WINDOW), "reason"), "{{reason}}"), unit="cps", least=0,
     stacked=True)
 
@@ -82,8 +83,11 @@ BOARD = Board("data-quality", "Five / Data quality", "Staleness and reuse of wha
                     f"group_left () {total(rate('five_rollout_stage_seconds_total', WINDOW))}", "{{stage}}"),
               unit="percentunit", stacked=True, least=0, most=1),
         chart("Work lost", "Events an hour. recoveries: recurrent states rebuilt. abandoned: games given up with their "
-              "server or opponent. dropped: segments that could not be sent. unassigned: self-play for want of an "
-              "opponent.",
+              "server or opponent. dropped: segments made for nothing. unassigned: self-play for want of an opponent. "
+              "refused: messages of another epoch of the run, while services renew themselves. matches: games "
+              "that the evaluator gave up.",
               *(Query(f"3600 * {total(rate(f'five_rollout_{name}_total', WINDOW))}", label) for name, label in (
                   ("recoveries", "recoveries"), ("abandoned_games", "abandoned"), ("dropped_segments", "dropped"),
-                  ("unassigned_games", "unassigned"))), least=0)])])
+                  ("unassigned_games", "unassigned"))),
+              Query(f"3600 * {total(rate('five_rpc_refused_total', WINDOW), 'reason')}", "refused: {{reason}}"),
+              Query(f"3600 * {total(rate('five_evaluator_dropped_games_total', WINDOW))}", "matches"), least=0)])])
