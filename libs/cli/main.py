@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli import backup
-from cli.remote import Controller, Refused
+from cli import backup, rest, tokens
+from cli.remote import Refused
 from cli.rundir import NoRun, find
 from rapid.rpc.errors import CallFailed
 from run.load import ConfigError, presets
@@ -27,15 +27,8 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="go on with a run (the last one)")
     train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
 
-    for name, words in (("status", "what a run is doing"), ("pause", "bring games and learning to rest"),
-                        ("resume", "go on after a pause, or start a run in a cluster again that was stopped"),
-                        ("stop", "end a run; it can be started again")):
-        command = commands.add_parser(name, help=words)
-        command.add_argument("--run", help="the run's name; by default the last one")
-        command.add_argument("--url", help="the controller of a run elsewhere, http(s)://host:port; needs "
-                             "FIVE_OPERATOR_TOKEN")
-        if name != "status":
-            command.add_argument("--reason", default="", help="why; kept with the event")
+    rest.add_commands(commands)
+    tokens.add_arguments(commands.add_parser("token", help="named tokens of the REST API: new, list, revoke"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
     evaluate.add_argument("--run", help="the run's name; by default the last one")
@@ -100,8 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.redis_url:
                 overrides += [f"store.state_url={arguments.redis_url}", f"store.params_url={arguments.redis_url}"]
             return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume)
-        case "status" | "pause" | "resume" | "stop":
-            return control(arguments)
+        case name if name in rest.NAMES:
+            return rest.run(arguments)
+        case "token":
+            return tokens.run(arguments)
         case "backup" | "restore":
             return backup.run(arguments, arguments.command == "restore")
         case "eval":
@@ -129,27 +124,6 @@ def run(arguments: argparse.Namespace) -> int:
             from cli.bench import bench
 
             return bench(arguments.what, arguments.json)
-
-
-def control(arguments: argparse.Namespace) -> int:
-    """status, pause, resume, stop."""
-    import json
-    import os
-
-    if arguments.url:
-        token = os.environ.get("FIVE_OPERATOR_TOKEN", "")
-        if not token:
-            raise Refused("set FIVE_OPERATOR_TOKEN to a token of that run")
-        controller = Controller(arguments.url, token)
-    else:
-        folder = find(arguments.run)
-        controller = Controller(folder.cluster().rest, folder.operator_token())
-    if arguments.command == "status":
-        print(json.dumps(controller.get("status"), indent=2))
-    else:
-        answer = controller.post(arguments.command, {"reason": arguments.reason})
-        print(f"{answer['status']} (asked by {answer['who']})")
-    return 0
 
 
 if __name__ == "__main__":

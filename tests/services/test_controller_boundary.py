@@ -144,7 +144,7 @@ def test_buckets_fill_again() -> None:
     ("DELETE", "/v1/status", 405, "method-not-allowed"), ("GET", "/v1/versions?limit=0", 422, "invalid"),
     ("GET", "/v1/series/../../etc/passwd", 404, "not-found"), ("GET", "/v1/series/..%2f..%2fetc", 404, "not-found"),
     ("GET", "/v1/versions/..%2F..%2Fetc%2Fpasswd", 404, "not-found"),
-    ("GET", "/v1/versions/99999999999999999999", 404, "not-found"), ("POST", "/v1/pause", 409, "illegal-transition"),
+    ("GET", "/v1/versions/99999999999999999999", 422, "invalid"), ("POST", "/v1/pause", 409, "illegal-transition"),
 ])
 def test_every_error_is_problem_details(rest: LiveController, method: str, path: str, status: int, kind: str) -> None:
     answer = rest.ask(method, path)

@@ -1,0 +1,194 @@
+"""The command line reaches every operation of the REST API, and says well what it is told."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import redis
+
+from cli import remote, rest
+from cli.main import main, parser
+from cli.remote import Controller, Refused
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.state import Status
+from services.controller.api.app import create_app
+from services.controller.config import LimitsConfig
+from tests.services.live_controller import OPERATOR, VIEWER, LiveController, context_at, live
+
+REDIS = "redis://127.0.0.1:1/0"  # nobody is asked
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
+        yield server.url
+
+
+@pytest.fixture
+def controller(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveController]:
+    redis.Redis.from_url(redis_url).flushall()
+    monkeypatch.setenv("FIVE_OPERATOR_TOKEN", OPERATOR)
+    with live(redis_url) as found:
+        yield found
+
+
+def operations() -> dict[str, tuple[str, str]]:
+    """Method and path of each operation, by its id."""
+    paths = create_app(context_at(REDIS, LimitsConfig())).openapi()["paths"]
+    return {operation["operationId"]: (method.upper(), path)
+            for path, methods in paths.items() for method, operation in methods.items()}
+
+
+def test_every_operation_has_a_command() -> None:
+    missing = operations().keys() - rest.OPERATIONS.keys()
+    assert not missing, f"add them to OPERATIONS in libs/cli/rest.py, with the command: {sorted(missing)}"
+    assert not rest.OPERATIONS.keys() - operations().keys()
+    for words in rest.OPERATIONS.values():
+        parser().parse_args(list(words))
+
+
+@pytest.mark.parametrize("operation", sorted(rest.OPERATIONS))
+def test_the_command_calls_the_operation(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its requests are caught before they leave; one of them is the operation."""
+    seen: list[tuple[str, str]] = []
+    methods = operations()
+
+    def catch(method: str, url: str, **arguments: Any) -> httpx.Response:
+        seen.append((method, httpx.URL(url).path))
+        return httpx.Response(200, json={"version": 3, "items": [], "status": "", "who": ""},
+                              headers={"ETag": '"a"'}, request=httpx.Request(method, url))
+
+    def catch_stream(method: str, url: str, **arguments: Any) -> Any:
+        seen.append((method, httpx.URL(url).path))
+        raise Refused("that is enough")
+
+    monkeypatch.setattr(httpx, "request", catch)
+    monkeypatch.setattr(httpx, "stream", catch_stream)
+    monkeypatch.setenv("FIVE_OPERATOR_TOKEN", "t")
+    main([*rest.OPERATIONS[operation], "--url", "http://there"])
+    method, path = methods[operation]
+    parts = path.split("/")
+
+    def same(found: str) -> bool:
+        return len(found.split("/")) == len(parts) and all(
+            p.startswith("{") or p == f for p, f in zip(parts, found.split("/"), strict=True))
+
+    assert any(m == method and same(p) for m, p in seen), (operation, seen)
+
+
+def test_commands_against_a_controller(controller: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
+    def five(*words: str) -> tuple[int, str, str]:
+        status = main([*words, "--url", controller.url])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    controller.state.transition(Status.RUNNING, "test")
+    assert json.loads(five("status")[1])["status"] == "running"
+    assert five("pause", "--reason", "a look")[1] == "pausing (asked by ada)\n"
+    status, out, _ = five("events", "--limit", "2")
+    assert status == 0 and "run.pausing" in out and "more: --before" in out
+    status, out, _ = five("schedules", "set", "learning_rate", "1e-6", "--over", "10", "--reason", "finer")
+    assert status == 0 and json.loads(out)["schedule"]["ramps"][-1] == {
+        "start": 2, "length": 10, "from": 5e-5, "to": 1e-6}
+    change = json.loads(five("schedules", "history", "--json")[1])["items"][0]["id"]
+    assert "finer" in five("schedules", "history")[1]
+    assert five("schedules", "revert", change)[0] == 0
+    status, _, err = five("schedules", "set", "team_spirit", "1.5")
+    assert status == 2 and "not between 0 and 1" in err and "(422)" in err
+    status, _, err = five("versions", "9")
+    assert status == 2 and "version 9 was never published" in err
+    for words in (("versions",), ("services",), ("series", "games"), ("opponents",), ("ratings",), ("matches",),
+                  ("config",), ("schedules",), ("schedules", "show", "team_spirit")):
+        assert five(*words)[0] == 0, words
+
+
+def test_a_viewers_token_from_a_file(controller: LiveController, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+                                     ) -> None:
+    (tmp_path / "token").write_text(VIEWER + "\n")
+    where = ["--url", controller.url, "--token-file", str(tmp_path / "token")]
+    assert main(["status", *where]) == 0
+    assert main(["stop", *where]) == 2
+    assert "this needs an operator's token, 'vera' is a viewer's" in capsys.readouterr().err
+
+
+def test_without_a_token_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("FIVE_OPERATOR_TOKEN", raising=False)
+    monkeypatch.setenv("FIVE_TOKEN", "the services' own")
+    assert main(["status", "--url", "http://127.0.0.1:1"]) == 2
+    assert "FIVE_OPERATOR_TOKEN" in capsys.readouterr().err
+
+
+def test_a_change_whose_answer_is_lost_is_made_once(controller: LiveController, monkeypatch: pytest.MonkeyPatch
+                                                    ) -> None:
+    controller.state.transition(Status.RUNNING, "test")
+    real, lost = httpx.request, []
+
+    def lossy(method: str, url: str, **arguments: Any) -> httpx.Response:
+        answer = real(method, url, **arguments)
+        if not lost:
+            lost.append(answer)
+            raise httpx.ReadError("connection reset")
+        return answer
+
+    monkeypatch.setattr(httpx, "request", lossy)
+    answer = Controller(controller.url, OPERATOR).post("matches", {"against": "scripted"})
+    assert lost[0].json()["id"] == answer["id"]
+    assert len(Controller(controller.url, OPERATOR).get("matches")["items"]) == 1
+
+
+def test_following_goes_on_after_a_loss(controller: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    begun, over = threading.Event(), threading.Event()
+    real, losses = remote._messages, []
+
+    def lossy(lines: Iterator[str]) -> Iterator[dict[str, str]]:
+        for fields in real(lines):
+            yield fields
+            if "first" in fields.get("data", "") and not losses:
+                losses.append(fields)
+                raise httpx.ReadError("connection reset")
+
+    def follow() -> None:
+        for kind, data in Controller(controller.url, OPERATOR).follow():
+            begun.set()
+            if kind == "event":
+                told.append(data["what"])
+            if "last" in told:
+                over.set()
+                return
+
+    monkeypatch.setattr(remote, "_messages", lossy)
+    threading.Thread(target=follow, daemon=True).start()
+    assert begun.wait(10)
+    controller.state.events.append("test", "first")
+    while not losses:
+        time.sleep(0.01)
+    for what in ("second", "last"):
+        controller.state.events.append("test", what)
+    assert over.wait(10) and told == ["first", "second", "last"]
+
+
+def test_tokens_are_made_listed_and_revoked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tokens.json"
+    assert main(["token", "new", "ada", "--role", "operator", "--expires", "30d", "--file", str(path)]) == 0
+    token = capsys.readouterr().out.splitlines()[0].rpartition(" ")[2]
+    assert token not in path.read_text() and json.loads(path.read_text())[0]["expires"]
+    assert main(["token", "new", "ada", "--file", str(path)]) == 2
+    assert "twice" in capsys.readouterr().err
+    assert main(["token", "new", "vera", "--file", str(path)]) == 0
+    capsys.readouterr()
+    assert main(["token", "list", "--file", str(path)]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
+        ["ada", "operator"], ["vera", "viewer"]]
+    assert main(["token", "revoke", "ada", "--file", str(path)]) == 0
+    assert main(["token", "revoke", "ada", "--file", str(path)]) == 2
+    assert [e["name"] for e in json.loads(path.read_text())] == ["vera"]
+    assert main(["token", "new", "a b", "--file", str(path)]) == 2
+    capsys.readouterr()
+    assert main(["token", "new", "elsewhere"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["name"] == "elsewhere"
