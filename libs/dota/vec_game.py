@@ -19,6 +19,7 @@ from dota.spaces import ActionPart, Layout
 from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_tables
 
 TEAMS = 2
+MAX_VARIANTS = 64
 STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage")
 COMMANDS = (10, 8)  # heroes; action, delay, target slot and generation, teleport the same, dx, dy
 
@@ -57,7 +58,7 @@ class VecGame:
     - ``game_time`` float32 [G]: seconds since the horn, negative before it.
     - ``lineups`` int16 [G, 2, H]: heroes, indices into ``heroes``, the same in every patch.
     - ``controllers`` uint8 [G, 2]: ``Controller``, to be set by the caller.
-    - ``variants``: the configurations; a place is played in the first one until a reset names another.
+    - ``variants``: the configurations, the first ``config``; a place is played in that until a reset names another.
 
     Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step starts the
     games anew that ended in the step before, instead of stepping them: their actions are ignored.
@@ -71,19 +72,15 @@ class VecGame:
     def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
                  observations: bool = True, others: Sequence[GameConfig] = ()) -> None:
         self.config = config
-        self.variants = (config, *others)
         self.layout = Layout(config)
-        for i, variant in enumerate(self.variants):
-            hero_ids(variant)
-            if (layout := Layout(variant)).hash != self.layout.hash:
-                raise ValueError(f"variant {i} has the layout {layout.hash}, the first one {self.layout.hash}: games "
-                                 "that are stepped together share the slots of game.observation, heroes_per_team and "
-                                 "mirror_dire")
+        self.variants = [config]
+        hero_ids(config)
         self.heroes = [name.removeprefix(HERO_PREFIX) for name in registry.load().names["build"]]
         self.games = games
         self.auto_reset = auto_reset
-        self._core = _core.VecGame(core_layout(self.layout), [core_variant(v) for v in self.variants], games,
-                                   seed % 2**64, threads)
+        self._core = _core.VecGame(core_layout(self.layout), [core_variant(config)], games, seed % 2**64, threads)
+        for other in others:
+            self.add_variant(other)
         h = self.layout.heroes
         self.obs: dict[str, npt.NDArray[Any]] = self.layout.allocate(games, TEAMS) if observations else {}
         self.signals = np.zeros((games, TEAMS, h, _core.SIGNAL_COUNT), np.float32)
@@ -99,6 +96,27 @@ class VecGame:
         self._recordings: dict[int, Replay] = {}
         self._everyone = list(range(games))
         self.reset()
+
+    def _check_variant(self, config: GameConfig) -> None:
+        if (layout := Layout(config)).hash != self.layout.hash:
+            raise ValueError(f"a variant of the games has the layout {layout.hash}, they have {self.layout.hash}: games "
+                             "that are stepped together share game.observation and heroes_per_team")
+        hero_ids(config)
+
+    def add_variant(self, config: GameConfig) -> int:
+        """One more configuration that places may be played in; its index in ``variants``. One that is there already is
+        not added again.
+
+        Raises ValueError for another layout, for heroes that cannot be played, and for more than MAX_VARIANTS.
+        """
+        if config in self.variants:
+            return self.variants.index(config)
+        self._check_variant(config)
+        if len(self.variants) >= MAX_VARIANTS:
+            raise ValueError(f"these games have {MAX_VARIANTS} variants already, the most there may be")
+        self._core.add_variant(core_variant(config))
+        self.variants.append(config)
+        return len(self.variants) - 1
 
     def _which(self, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None) -> list[int]:
         return self._everyone if which is None else [int(i) for i in which]

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -54,16 +55,25 @@ class GameBatch:
         """What all games show now."""
         return await self._run(lambda: self._shown(np.arange(self.games, dtype=np.int32), 0.0))
 
-    async def reset(self, which: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8]) -> Shown:
-        """New games in the places ``which`` int32 [k]; ``controllers`` uint8 [k, 2], values of Controller."""
+    async def reset(self, which: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
+                    configs: Sequence[GameConfig] = (), variants: npt.NDArray[np.uint8] | None = None) -> Shown:
+        """New games in the places ``which`` int32 [k]; ``controllers`` uint8 [k, 2], values of Controller.
+
+        ``variants`` uint8 [k]: 0 as the games were made, n under the n-th of ``configs``. Raises ValueError for one
+        that does not fit the games.
+        """
         self._check(which)
+        if variants is not None and variants.size and int(variants.max()) > len(configs):
+            raise ValueError(f"variants: {int(variants.max())} is none of the {len(configs)} configurations given")
         if controllers.size and int(controllers.max()) > max(Controller):
             raise ValueError(f"controllers: {int(controllers.max())} is none; {int(max(Controller))} is the last")
 
         def work() -> Shown:
             began = time.perf_counter()
+            known = [0, *(self._games.add_variant(config) for config in configs)]
             self._games.controllers[which] = controllers
-            self._games.reset(which)
+            self._games.reset(which, variants=[known[v] for v in (np.zeros_like(which) if variants is None
+                                                                   else variants)])
             return self._shown(which, began)
 
         return await self._run(work)

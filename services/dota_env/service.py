@@ -19,6 +19,7 @@ from services.dota_env.env_loop import GameBatch, Shown
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")
+MAX_CONFIGS = 8  # named in one reset
 Create = Callable[[GameConfig, int, int, int], Awaitable[GameBatch]]  # game, games, seed, threads
 
 
@@ -84,9 +85,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     shown = await batch.step(games, actions)
                     metrics.count_steps(games.size, 2 * layout.heroes, shown.step_us / 1e6)
                 elif kind == "reset":
-                    games = _games(request.reset.games)
-                    shown = await batch.reset(games, wire.decode_bytes("controllers", request.reset.controllers,
-                                                                       np.uint8, (games.size, 2)))
+                    shown = await self._reset(batch, layout, request.reset)
                 else:
                     raise ValueError("a request creates, steps or resets games; this one says nothing")
                 yield _response(shown, layout.hash, epoch)
@@ -95,6 +94,18 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
             self._release(reserved)
             if batch is not None:
                 batch.close()
+
+    async def _reset(self, batch: GameBatch, layout: Layout, reset: env_pb2.ResetGames) -> Shown:
+        games = _games(reset.games)
+        controllers = wire.decode_bytes("controllers", reset.controllers, np.uint8, (games.size, 2))
+        variants = wire.decode_bytes("variants", reset.variants, np.uint8, (games.size,)) if reset.variants else None
+        if len(reset.game_configs) > MAX_CONFIGS:
+            raise ValueError(f"game_configs: {len(reset.game_configs)}; one request names at most {MAX_CONFIGS}")
+        configs = [game_config(text) for text in reset.game_configs]
+        for config in configs:
+            if (found := Layout(config).hash) != layout.hash:
+                raise wire.LayoutMismatch(layout.hash, found)
+        return await batch.reset(games, controllers, configs, variants)
 
     async def _next(self, requests: Any) -> env_pb2.PlayRequest | None:
         try:
@@ -107,13 +118,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
 
     def _agreed(self, create: env_pb2.CreateGames) -> tuple[GameConfig, Layout]:
         """What is to be played, and its layout. Raises ValueError, LayoutMismatch."""
-        config = self._config
-        if create.game_config:
-            try:
-                config = GameConfig.model_validate_json(create.game_config)
-            except pydantic.ValidationError as error:
-                problems = "; ".join(f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors())
-                raise ValueError(f"game_config: {problems}") from None
+        config = game_config(create.game_config) if create.game_config else self._config
         layout = Layout(config)
         if create.layout_hash != layout.hash:
             raise wire.LayoutMismatch(create.layout_hash, layout.hash)
@@ -132,6 +137,15 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
     def _release(self, games: int) -> None:
         self._games -= games
         metrics.GAMES.set(self._games)
+
+
+def game_config(text: str) -> GameConfig:
+    """A configuration from its JSON. Raises ValueError naming what is wrong with it."""
+    try:
+        return GameConfig.model_validate_json(text)
+    except pydantic.ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, p['loc']))}: {p['msg']}" for p in error.errors())
+        raise ValueError(f"game_config: {problems}") from None
 
 
 def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:

@@ -1,7 +1,7 @@
 """Where a group's games run: in this process, or in the environment service. Both look the same from here."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -9,6 +9,7 @@ from typing import NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dota.config import GameConfig
 from dota.vec_game import STATS, VecGame
 from rapid.clients.environment import EnvironmentClient
 from rapid.rpc.epochs import is_stale
@@ -41,9 +42,11 @@ class Environment(Protocol):
         """Address of the server that has the games; '' where they are in this process, or lost."""
         ...
 
-    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
+    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
+                    rules: Sequence[GameConfig | None] = ()) -> None:
         """Begin new games in the places ``games`` int32 [k]; ``controllers`` uint8 [k, 2]: who plays each side (0 the
-        actions that are handed in, otherwise a bot)."""
+        actions that are handed in, otherwise a bot). ``rules``: for each what it is played under, None as all were
+        made; empty, all are."""
         ...
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
@@ -71,8 +74,9 @@ class LocalEnvironment:
     def server(self) -> str:
         return ""
 
-    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._reset, games, controllers, out)
+    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
+                    rules: Sequence[GameConfig | None] = ()) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._reset, games, controllers, out, rules)
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, actions, out)
@@ -80,9 +84,11 @@ class LocalEnvironment:
     async def close(self) -> None:
         self._thread.shutdown()
 
-    def _reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
+    def _reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
+               rules: Sequence[GameConfig | None]) -> None:
         self._games.controllers[games] = controllers
-        self._games.reset(games)
+        variants = [0 if rule is None else self._games.add_variant(rule) for rule in rules]
+        self._games.reset(games, variants=variants or [0] * len(games))
         for name, array in self._games.obs.items():
             out[name][games] = array[games]
 
@@ -114,7 +120,8 @@ class RemoteEnvironment:
     def server(self) -> str:
         return "" if self._client is None else self._client.server
 
-    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays) -> None:
+    async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
+                    rules: Sequence[GameConfig | None] = ()) -> None:
         """Raises ConnectionError when no games can be had now, or those there were are lost."""
         try:
             if self._client is None:
@@ -126,7 +133,10 @@ class RemoteEnvironment:
                     raise
                 self._client = client
                 self._seed = (self._seed + 1) % 2**63
-            step = await self._client.reset(games, controllers)
+            others = list(dict.fromkeys(rule.model_dump_json() for rule in rules if rule is not None))
+            variants = np.array([0 if rule is None else 1 + others.index(rule.model_dump_json()) for rule in rules],
+                                np.uint8)
+            step = await self._client.reset(games, controllers, others, variants if others else None)
         except CallFailed as failure:
             await self._lose(failure)
         for name, array in step.observations.items():

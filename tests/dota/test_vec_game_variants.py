@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dota.config import GameConfig
-from dota.vec_game import Controller, VecGame
+from dota.vec_game import MAX_VARIANTS, Controller, VecGame
 from tests.dota.watching import duel
 
 
@@ -80,8 +80,24 @@ def test_an_action_of_another_patch_does_nothing() -> None:
     assert ends[0] == ends[1]
 
 
+def test_a_variant_may_come_while_games_go_on() -> None:
+    vec, twin = VecGame(duel(), 2, seed=6), VecGame(duel(), 2, seed=6)
+    played(vec, 40)
+    later = duel(patch="7.19", start_seconds=-15.0)
+    assert vec.add_variant(later) == 1 == vec.add_variant(later) and vec.add_variant(duel()) == 0
+    vec.reset([1], variants=[1])
+    assert vec.variant(1) == 1 and vec.game_time[1] == pytest.approx(-15.0)
+    assert played(vec, 80)[0] == played(twin)[0]  # its neighbour never noticed
+    for k in range(MAX_VARIANTS - 2):
+        vec.add_variant(duel(max_game_seconds=100.0 + k))
+    with pytest.raises(ValueError, match="64 variants already"):
+        vec.add_variant(duel(max_game_seconds=50.0))
+    with pytest.raises(ValueError, match="layout"):
+        vec.add_variant(duel(observation={}))
+
+
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="variant 1 has the layout"):
+    with pytest.raises(ValueError, match="a variant of the games has the layout"):
         VecGame(duel(), 1, others=[GameConfig(hero_pool=["nevermore", "sniper", "lion", "viper", "sven"])])
     vec = VecGame(duel(), 2, seed=1, others=[duel(patch="7.19")])
     before = [vec.hash(0), vec.hash(1)]

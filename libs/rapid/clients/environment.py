@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,12 +98,20 @@ class EnvironmentClient:
         return self._step(await self._ask(env_pb2.PlayRequest(step=env_pb2.StepGames(
             games=np.asarray(games, np.int32).tobytes(), actions=np.asarray(actions, np.int16).tobytes()))))
 
-    async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8]) -> Step:
-        """Starts new games in the places int32 [k], each side played by controllers uint8 [k, 2] (0 is the policy)."""
+    async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
+                    game_configs: Sequence[str] = (), variants: npt.NDArray[np.uint8] | None = None) -> Step:
+        """Starts new games in the places int32 [k], each side played by controllers uint8 [k, 2] (0 is the policy).
+
+        ``variants`` uint8 [k] says what each is played under: 0 the configuration that the games were opened with, n
+        the n-th of ``game_configs``, JSON texts of the same layout.
+        """
         if controllers.shape != (games.size, 2):
             raise ValueError(f"controllers have shape {list(controllers.shape)}, expected {[games.size, 2]}")
+        if variants is not None and variants.shape != (games.size,):
+            raise ValueError(f"variants have shape {list(variants.shape)}, expected {[games.size]}")
         return self._step(await self._ask(env_pb2.PlayRequest(reset=env_pb2.ResetGames(
-            games=np.asarray(games, np.int32).tobytes(), controllers=np.asarray(controllers, np.uint8).tobytes()))))
+            games=np.asarray(games, np.int32).tobytes(), controllers=np.asarray(controllers, np.uint8).tobytes(),
+            game_configs=game_configs, variants=b"" if variants is None else np.asarray(variants, np.uint8).tobytes()))))
 
     async def close(self) -> None:
         """Ends the games."""

@@ -236,6 +236,16 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("game"), nb::arg("variant"), nb::arg("seed"), nb::arg("lineup").none())
       .def(
+          "add_variant",
+          [](PyVecGame& self, nb::handle variant) {
+            try {
+              return self.vec.add_variant(game_setup(self.vec.setup(0).layout.table, variant));
+            } catch (const std::runtime_error& e) {
+              throw nb::value_error(e.what());
+            }
+          },
+          nb::arg("variant"))
+      .def(
           "variant", [](PyVecGame& self, int i) { return self.vec.variant(self.check(i)); }, nb::arg("game"))
       .def(
           "step",

@@ -16,6 +16,12 @@ VecGame::VecGame(std::vector<std::shared_ptr<const GameSetup>> setups, int games
     encoders_.emplace_back(setups_.front()->layout);
 }
 
+int VecGame::add_variant(std::shared_ptr<const GameSetup> setup) {
+  const std::lock_guard lock(busy_);
+  setups_.push_back(std::move(setup));
+  return variants() - 1;
+}
+
 int VecGame::variant(int i) const {
   const GameSetup* const setup = &games_[static_cast<std::size_t>(i)]->setup();
   const auto at = std::find_if(setups_.begin(), setups_.end(), [&](const auto& s) { return s.get() == setup; });

@@ -32,6 +32,8 @@ class VecGame {
   int variants() const { return static_cast<int>(setups_.size()); }
   const GameSetup& setup(int variant) const { return *setups_[static_cast<std::size_t>(variant)]; }
   int variant(int i) const;  // that game i is played in
+  // One more variant, of the same layout; its index. Not while another call is under way.
+  int add_variant(std::shared_ptr<const GameSetup> setup);
   Game& game(int i) { return *games_[static_cast<std::size_t>(i)]; }
   void bind(const VecBuffers& buffers) { buffers_ = buffers; }
 
