@@ -78,7 +78,8 @@ class VecGame:
         self.heroes = [name.removeprefix(HERO_PREFIX) for name in registry.load().names["build"]]
         self.games = games
         self.auto_reset = auto_reset
-        self._core = _core.VecGame(core_layout(self.layout), [core_variant(config)], games, seed % 2**64, threads)
+        self._core = _core.VecGame(core_layout(self.layout), [core_variant(config)], games,
+                                   seed % 2**64, threads)
         for other in others:
             self.add_variant(other)
         h = self.layout.heroes
@@ -99,8 +100,8 @@ class VecGame:
 
     def _check_variant(self, config: GameConfig) -> None:
         if (layout := Layout(config)).hash != self.layout.hash:
-            raise ValueError(f"a variant of the games has the layout {layout.hash}, they have {self.layout.hash}: games "
-                             "that are stepped together share game.observation and heroes_per_team")
+            raise ValueError(f"a variant of the games has the layout {layout.hash}, they have {self.layout.hash}: "
+                             "games that are stepped together share game.observation and heroes_per_team")
         hero_ids(config)
 
     def add_variant(self, config: GameConfig) -> int:

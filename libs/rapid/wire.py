@@ -37,7 +37,7 @@ class LayoutMismatch(ValueError):
 
     def __init__(self, received: str, own: str) -> None:
         super().__init__(f"layout {received or '(none)'} of the message is not the receiver's layout {own}: both "
-                         "sides must run the same game configuration and patch")
+                         "sides must run the same game.observation and heroes_per_team")
         self.received = received
         self.own = own
 

@@ -85,7 +85,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     shown = await batch.step(games, actions)
                     metrics.count_steps(games.size, 2 * layout.heroes, shown.step_us / 1e6)
                 elif kind == "reset":
-                    shown = await self._reset(batch, layout, request.reset)
+                    shown = await self._reset(batch, request.reset)
                 else:
                     raise ValueError("a request creates, steps or resets games; this one says nothing")
                 yield _response(shown, layout.hash, epoch)
@@ -95,17 +95,13 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
             if batch is not None:
                 batch.close()
 
-    async def _reset(self, batch: GameBatch, layout: Layout, reset: env_pb2.ResetGames) -> Shown:
+    async def _reset(self, batch: GameBatch, reset: env_pb2.ResetGames) -> Shown:
         games = _games(reset.games)
         controllers = wire.decode_bytes("controllers", reset.controllers, np.uint8, (games.size, 2))
         variants = wire.decode_bytes("variants", reset.variants, np.uint8, (games.size,)) if reset.variants else None
         if len(reset.game_configs) > MAX_CONFIGS:
             raise ValueError(f"game_configs: {len(reset.game_configs)}; one request names at most {MAX_CONFIGS}")
-        configs = [game_config(text) for text in reset.game_configs]
-        for config in configs:
-            if (found := Layout(config).hash) != layout.hash:
-                raise wire.LayoutMismatch(layout.hash, found)
-        return await batch.reset(games, controllers, configs, variants)
+        return await batch.reset(games, controllers, [game_config(text) for text in reset.game_configs], variants)
 
     async def _next(self, requests: Any) -> env_pb2.PlayRequest | None:
         try:

@@ -111,7 +111,8 @@ class EnvironmentClient:
             raise ValueError(f"variants have shape {list(variants.shape)}, expected {[games.size]}")
         return self._step(await self._ask(env_pb2.PlayRequest(reset=env_pb2.ResetGames(
             games=np.asarray(games, np.int32).tobytes(), controllers=np.asarray(controllers, np.uint8).tobytes(),
-            game_configs=game_configs, variants=b"" if variants is None else np.asarray(variants, np.uint8).tobytes()))))
+            game_configs=game_configs,
+            variants=b"" if variants is None else np.asarray(variants, np.uint8).tobytes()))))
 
     async def close(self) -> None:
         """Ends the games."""
