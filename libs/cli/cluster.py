@@ -19,8 +19,8 @@ from rapid.store.series import Series
 from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessSpec, Supervisor
 from run.config import RunConfig
-from run.load import apply_overrides, save, validate
-from services.controller.opening import WrongRun, open_run
+from run.load import ConfigError, apply_overrides, save, validate
+from services.controller.run_setup import set_up_run
 from services.optimizer.config import AGENT_ENVIRONMENT
 
 HOST = "127.0.0.1"
@@ -121,7 +121,7 @@ class LocalCluster:
                       free_ports(len(resolved.services.dota_env.addresses)))
         try:
             cluster._start_stores(config, say)
-            cluster._open_run()
+            cluster._set_up_run()
             cluster._start_services(say)
         except BaseException:
             cluster.supervisor.stop()
@@ -140,7 +140,7 @@ class LocalCluster:
             self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), server.env, server.is_ready, STORES))
             self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
 
-    def _open_run(self) -> None:
+    def _set_up_run(self) -> None:
         store = self.config.store
         # It makes the run as the controller does, and reads it as that does.
         login = self.passwords.login(acl.CONTROLLER) if "state" in self.embedded else None
@@ -150,8 +150,8 @@ class LocalCluster:
         self.series = Series(client, self.config.name)
         self.leases = Leases(client, self.config.name)
         try:
-            open_run(self.state, self.config, "five train", resume=True)
-        except WrongRun as error:
+            set_up_run(self.state, self.config, "five train", resume=True)
+        except ConfigError as error:
             raise RuntimeError(str(error)) from None
 
     def _start_services(self, say: Callable[[str], None]) -> None:

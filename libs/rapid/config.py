@@ -115,6 +115,8 @@ class LifecycleConfig(_Section):
     heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's sign of life.")
     lease_seconds: float = Field(10.0, gt=0, description="A service silent for so long is taken for dead.")
     poll_seconds: float = Field(1.0, gt=0, description="Interval at which a service reads the run's status.")
+    quiet_seconds: float = Field(60.0, gt=0, description="Time that services may take to come to rest when the run is "
+                                 "paused; past it an event names who has not. The pause goes on waiting.")
 
     @model_validator(mode="after")
     def _outlives_heartbeats(self) -> "LifecycleConfig":

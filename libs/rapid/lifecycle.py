@@ -11,7 +11,8 @@ from typing import Any
 
 import redis
 
-from rapid.store.state import ACTIVE, ENDED, RunState, Status
+from rapid.store.record import RunRecord
+from rapid.store.state import ACTIVE, ENDED, HELD, RunState, Status
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +32,14 @@ class Lifecycle:
         self._draining = threading.Event()
         self._changed = threading.Condition()
         self._status: Status | None = None
+        self._pause = 0
         self._callbacks: list[Callable[[], None]] = []
         self._previous: dict[int, Any] = {}
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
         self._signals = 0
         self._ends_with_run = True
+        self._on_reading: Callable[[RunRecord | None], None] = lambda record: None
         self.drain_reason = ""
 
     # Ending.
@@ -45,6 +48,11 @@ class Lifecycle:
     def draining(self) -> bool:
         """Whether the service is to finish what it has begun and end."""
         return self._draining.is_set()
+
+    @property
+    def told_to_end(self) -> bool:
+        """Whether a signal has asked the process to end, whatever it drains for."""
+        return self._signals > 0
 
     def install(self) -> None:
         """Takes SIGTERM and SIGINT; in the main thread."""
@@ -121,12 +129,21 @@ class Lifecycle:
         """Whether the run plays and learns now. Without a run to follow a service always does."""
         return self._watcher is None or self._status in ACTIVE
 
-    def watch(self, state: RunState, poll_seconds: float, ends_with_run: bool = True) -> None:
+    @property
+    def pause(self) -> int:
+        """Number of the pause that holds the run now, as last read; 0 while none does."""
+        with self._changed:
+            return self._pause if self._status in HELD else 0
+
+    def watch(self, state: RunState, poll_seconds: float, ends_with_run: bool = True,
+              on_reading: Callable[[RunRecord | None], None] = lambda record: None) -> None:
         """Follows the run's status from a thread of its own. An absent Redis leaves the status as it was.
 
-        Without ``ends_with_run`` the service goes on when the run is stopped.
+        Without ``ends_with_run`` the service goes on when the run is stopped. ``on_reading`` is called, from that
+        thread, after each reading, with the run's record.
         """
         self._ends_with_run = ends_with_run
+        self._on_reading = on_reading
         self._watcher = threading.Thread(target=self._watch, args=(state, poll_seconds), name="run-status",
                                          daemon=True)
         self._watcher.start()
@@ -134,14 +151,16 @@ class Lifecycle:
     def _watch(self, state: RunState, poll_seconds: float) -> None:
         while not self._closed.is_set():
             try:
-                now = state.status()
-                self._set(now.status if now else None)
-            except redis.RedisError as error:
+                now, record = state.standing()
+                self._set(now.status if now else None, now.pause if now else 0)
+                self._on_reading(record)
+            except (redis.RedisError, ValueError) as error:
                 log.warning("the run's status cannot be read: %s", error)
             self._closed.wait(poll_seconds)
 
-    def _set(self, status: Status | None) -> None:
+    def _set(self, status: Status | None, pause: int = 0) -> None:
         with self._changed:
+            self._pause = pause
             before, self._status = self._status, status
             if before is not status:
                 self._changed.notify_all()

@@ -24,8 +24,9 @@ from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
 from rapid.rpc.security import load_token
 from rapid.store import acl
 from rapid.store.connection import Role, connect, password_of, require_reachable
-from rapid.store.errors import StoreRefused, StoreUnreachable
+from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
 from rapid.telemetry.logs import configure_logs
 from rapid.telemetry.metrics import identify
@@ -106,20 +107,28 @@ def _identity(given: str) -> str:
 class Service(Generic[C]):
     """A started service.
 
-    Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None: there is none);
-    ``lifecycle``; ``state`` and ``parameters`` of the run; ``blobs``; ``folder`` of the run. Set ``stats`` to a
-    function that returns JSON values: they go with each sign of life. Set ``not_ready`` to one that says why the
-    service cannot do its work yet, '' when it can: /readyz tells.
+    Attributes: ``config``, which is the file's with what the run's record holds in its place, once it is entered;
+    ``file_config``, the file's own; ``record``, what the service works under, and its ``epoch``; ``arguments``;
+    ``kind`` and ``id``; ``token`` for gRPC (None: there is none); ``lifecycle``; ``state`` and ``parameters`` of the
+    run; ``blobs``; ``folder`` of the run. Set ``stats`` to a function that returns JSON values: they go with each
+    heartbeat. Set ``not_ready`` to one that says why the service cannot do its work yet, '' when it can: /readyz tells.
+    Set ``quiet`` to one that says whether nothing is played or learned here any more; it is asked while a pause holds
+    the run.
 
-    Entering it waits for the stores and the run: the pages answer from the first moment on. ``open_run`` instead of
-    waiting makes the run; ``ends_with_run`` False lets the service go on when the run is stopped.
+    Entering it waits for the stores, the run and its record: the pages answer from the first moment on. ``open_run``
+    instead of waiting makes the run; ``ends_with_run`` False lets the service go on when the run is stopped. When the
+    run's record moves on, the service drains, and leaving it replaces the process by a new one of the same command
+    line and process id, which comes up under the new record.
     """
 
     def __init__(self, kind: str, config: C, arguments: Arguments, folder: Path,
-                 open_run: "Callable[[Service[C]], None] | None" = None, ends_with_run: bool = True) -> None:
+                 open_run: "Callable[[Service[C]], None] | None" = None, ends_with_run: bool = True,
+                 overlay: Callable[[C, RunRecord], C] = lambda config, record: config) -> None:
         self.kind = kind
         self.id = arguments.id
         self.config = config
+        self.file_config = config
+        self.record = RunRecord()
         self.arguments = arguments
         self.folder = folder
         self.token = load_token(config.rpc)
@@ -131,12 +140,18 @@ class Service(Generic[C]):
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self.stats: Callable[[], dict[str, Any]] = dict
         self.not_ready: Callable[[], str] = lambda: "starting"
+        self.quiet: Callable[[], bool] = lambda: True
+        self._overlay = overlay
+        self._joined = False  # whether ``record`` is the run's
+        self._moved = False  # whether the run's is another one by now
+        self._said_quiet = 0  # the pause for which it was said last
         self._open_run = open_run
         self._ends_with_run = ends_with_run
         self._waits_for = "starting"
         self._pages: PagesServer | None = None
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._ended = threading.Event()
+        self._nudge = threading.Event()  # ends the heartbeat's wait
         self._beat = threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True)
 
     def _open(self) -> None:
@@ -154,10 +169,12 @@ class Service(Generic[C]):
             self._open_run(self)
         else:
             self._wait_for_run()
+        self._wait_for_record()
         self._waits_for = ""
         if self.lifecycle.draining:
             raise SystemExit(0)
-        self.lifecycle.watch(self.state, self.config.lifecycle.poll_seconds, self._ends_with_run)
+        self.config = self._overlay(self.file_config, self.record)
+        self.lifecycle.watch(self.state, self.config.lifecycle.poll_seconds, self._ends_with_run, self._on_reading)
         self._beat.start()
         log.info("started, process %d, metrics at %s", os.getpid(), self._lease.metrics_address)
 
@@ -191,6 +208,37 @@ class Service(Generic[C]):
             else:
                 return
 
+    def _wait_for_record(self) -> None:
+        """Until the run has a record; takes it over."""
+        while not self.lifecycle.draining:
+            try:
+                record = self.state.record()
+            except redis.RedisError as error:
+                self._wait(f"the run's store does not answer: {error}")
+                continue
+            if record is not None:
+                self.record, self._joined = record, True
+                return
+            self._wait(f"run {self.config.name!r} is of an earlier release and has no record yet; the controller "
+                       "makes it")
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the service works in: everything it sends or writes carries it."""
+        return self.record.epoch
+
+    def _on_reading(self, record: RunRecord | None) -> None:
+        pause = self.lifecycle.pause
+        if pause and pause != self._said_quiet:
+            self._nudge.set()
+        if record is not None and record.stand != self.record.stand:
+            self.renew(f"the run's record is at revision {record.revision} of epoch {record.epoch}")
+
+    def renew(self, reason: str) -> None:
+        """Drains, and replaces the process by a new one once the service is left; again changes nothing."""
+        self._moved = True
+        self.lifecycle.drain(f"renews itself: {reason}")
+
     def _wait(self, reason: str) -> None:
         if reason != self._waits_for:
             log.info("waits: %s", reason)
@@ -216,8 +264,12 @@ class Service(Generic[C]):
         return self._lease.address
 
     def _renew(self) -> None:
+        # The pause first: what is asked for then is as quiet as it says while that pause holds.
+        pause = self.lifecycle.pause
+        quiet = pause if pause and self.quiet() else 0
         try:
-            self._lease.renew(self.stats())
+            self._lease.renew(self.stats(), *self.record.stand, quiet)
+            self._said_quiet = quiet
         except redis.RedisError as error:
             log.warning("no sign of life could be given: %s", error)
 
@@ -227,15 +279,18 @@ class Service(Generic[C]):
                 self._renew()
             except Exception:
                 log.exception("the service's stats failed")
-            self._ended.wait(self.config.lifecycle.heartbeat_seconds)
+            self._nudge.wait(self.config.lifecycle.heartbeat_seconds)
+            self._nudge.clear()
 
-    def close(self) -> None:
-        """Ends the sign of life, the metrics page and the watching of the run."""
+    def close(self, renews: bool = False) -> None:
+        """Ends the heartbeat, the metrics page and the watching of the run. With ``renews`` the instance is soon
+        back."""
         self._ended.set()
+        self._nudge.set()
         if self._beat.is_alive():
             self._beat.join(timeout=5)
             try:
-                self._lease.release()
+                self._lease.release(renews)
             except redis.RedisError:
                 pass  # it ends by itself
         if self._pages is not None:
@@ -254,14 +309,33 @@ class Service(Generic[C]):
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        renews = self._is_to_renew(error)
+        self.close(renews)
+        if renews:
+            become_again()
+
+    def _is_to_renew(self, error: BaseException | None) -> bool:
+        """Whether the process goes on under another record, rather than ends."""
+        fine = error is None or (isinstance(error, SystemExit) and not error.code)
+        if not self._joined or self.lifecycle.told_to_end or not (fine or _left_behind(error)):
+            return False
+        if self._moved or self.lifecycle.draining:
+            return self._moved
+        # It ended by itself. Of several optimizers another one may have seen earlier that the record has moved.
+        try:
+            now = self.state.record()
+        except redis.RedisError:
+            return False
+        return now is not None and now.stand != self.record.stand
 
 
 def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None,
           open_run: Callable[[Service[C]], None] | None = None,
-          ends_with_run: Callable[[C], bool] = lambda config: True) -> Service[C]:
-    """A service ready to be entered as a context, from its command line; ``load`` reads the configuration.
+          ends_with_run: Callable[[C], bool] = lambda config: True,
+          overlay: Callable[[C, RunRecord], C] = lambda config, record: config) -> Service[C]:
+    """A service ready to be entered as a context, from its command line; ``load`` reads the configuration, ``overlay``
+    puts what the run's record holds into it.
 
     Whatever is wrong with the configuration, the token or the stores is one clear line and exit code 2, here or on
     entering. A service that is told to end while it still waits for its stores or its run exits with 0.
@@ -279,12 +353,27 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
         configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
-        service = Service(kind, config, arguments, folder, open_run, ends_with_run(config))
+        service = Service(kind, config, arguments, folder, open_run, ends_with_run(config), overlay)
     except (ValueError, OSError) as error:
         refuse(kind, error)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
     return service
+
+
+def _left_behind(error: BaseException | None) -> bool:
+    return isinstance(error, FencedOut) and error.reason == "epoch"
+
+
+def become_again() -> NoReturn:
+    """Replaces this process by a new one of the same command line: same process id, parent, environment, output and
+    working directory. Files and sockets close by themselves (PEP 446)."""
+    log.info("process %d begins again", os.getpid())
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def refuse(kind: str, error: Exception) -> NoReturn:

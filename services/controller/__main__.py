@@ -11,11 +11,12 @@ from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
 from rapid.store.leases import Leases
 from run.config import RunConfig
+from run.effective import overlay
 from run.load import load
 from services.controller.api.app import create_app
 from services.controller.matches import Matches, MatchPlayer, MatchRequest
-from services.controller.opening import open_run
 from services.controller.reconcile import reconcile
+from services.controller.run_setup import set_up_run
 from services.controller.server import context_of, server
 from services.controller.showing import keep_showing
 
@@ -27,7 +28,8 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
     leases = Leases(service.state.redis, service.config.name)
     while not service.lifecycle.draining:
         try:
-            await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live)
+            await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live,
+                                    service.config.lifecycle.quiet_seconds)
         except (redis.RedisError, Unavailable) as error:
             log.warning("the run cannot be looked at: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
@@ -93,12 +95,12 @@ async def serve_rest(service: Service[RunConfig]) -> None:
 
 def make_run(service: Service[RunConfig]) -> None:
     """Makes the run that everybody else waits for; repeating it changes nothing."""
-    open_run(service.state, service.config, "controller")
+    set_up_run(service.state, service.file_config, "controller")
 
 
 def main() -> None:
     with start("controller", load, open_run=make_run,
-               ends_with_run=lambda config: not config.services.controller.stay) as service:
+               ends_with_run=lambda config: not config.services.controller.stay, overlay=overlay) as service:
         asyncio.run(serve_rest(service))
 
 

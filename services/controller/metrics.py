@@ -20,6 +20,11 @@ STATE = gauge("controller", "run", "state", "1 for the status that the run is in
 HEAD = unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))
 LIVE = gauge("controller", "live", "instances", "Service instances that have given a sign of life, by component; of "
              "dota_env, servers on which rollouts say that they play.", ("component",))
+EPOCH = unknown(gauge("controller", "run_epoch", "info", "The run's epoch: surgeries and reverts begin another one."))
+REVISION = unknown(gauge("controller", "run_record_revision", "info", "Revision of the run's record."))
+DRIFT = unknown(gauge("controller", "config_drift", "keys", "Keys of the game and the model in which the controller's "
+                      "configuration file differs from the run's record, which holds."))
+NOT_QUIET = gauge("controller", "not_quiet", "instances", "Services that have not come to rest in the present pause.")
 REDIS_UP = gauge("controller", "redis_up", "state", "1 when the Redis of that role (state, params) answers, else 0.",
                  ("role",))
 REDIS_SECONDS = gauge("controller", "redis_answer", "seconds", "Time of one exchange with the Redis of that role.",
@@ -43,6 +48,14 @@ def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> 
     count[environments.KIND] = len(environments.environments(instances))
     for component in {*COMPONENTS, *count}:
         LIVE.labels(component).set(count[component])
+
+
+def show_record(epoch: int, revision: int, drift: int, not_quiet: int) -> None:
+    """Brings the gauges to the run's record, and to the numbers of keys that drift and of services waited for."""
+    EPOCH.set(epoch)
+    REVISION.set(revision)
+    DRIFT.set(drift)
+    NOT_QUIET.set(not_quiet)
 
 
 def show_stores(clients: Mapping[Role, redis.Redis]) -> None:

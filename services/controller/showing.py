@@ -9,7 +9,9 @@ from rapid.rpc.errors import Unavailable
 from rapid.service import Service
 from rapid.store.connection import Role, connect
 from rapid.store.leases import Leases
+from rapid.store.state import HELD
 from run.config import RunConfig
+from run.effective import drift
 from services.controller import metrics
 
 log = logging.getLogger(__name__)
@@ -27,8 +29,11 @@ async def keep_showing(service: Service[RunConfig]) -> None:
 
     def look() -> None:
         metrics.show_stores(clients)
-        now = service.state.status()
+        now, record = service.state.standing()
         metrics.show_run(None if now is None else now.status, service.parameters.head(), leases.live())
+        if record is not None:
+            waiting = service.state.quiet().waiting_for if now is not None and now.status in HELD else []
+            metrics.show_record(*record.stand, len(drift(service.file_config, record)), len(waiting))
 
     while not service.lifecycle.draining:
         try:

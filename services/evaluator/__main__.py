@@ -25,6 +25,7 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.warming import Warming
 from run.config import RunConfig
+from run.effective import overlay
 from run.load import load
 from services.evaluator import metrics as page
 from services.evaluator.matches import Inference, Matches, Result
@@ -75,14 +76,24 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference,
         page.count_game(result.pairing.opponent.name, result.score, result.pairing.opponent.version)
         show()
 
+    resting = True
+
+    def rests() -> bool:
+        nonlocal resting
+        resting = not lifecycle.active or lifecycle.draining
+        return resting
+
+    service.quiet = lambda: resting
     while not lifecycle.draining:
+        resting = True
         if not await lifecycle.until_active():
             break
+        resting = False
         matches = Matches(games, client, games.layout.heroes)
         playing.add(matches)
         try:
             # Nothing is rated while the process ends: it may be renewed for an epoch in which the game is another.
-            await matches.play(loop.next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
+            await matches.play(loop.next_pairing, on_result, rests,
                                settings.idle_seconds)
         except CallFailed as error:
             page.DROPPED.labels("epoch" if is_stale(error) else "lost").inc(matches.under_way)
@@ -144,7 +155,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
 
 
 def main() -> None:
-    with start("evaluator", load) as service:
+    with start("evaluator", load, overlay=overlay) as service:
         asyncio.run(evaluate(service))
 
 

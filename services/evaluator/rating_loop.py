@@ -13,7 +13,7 @@ from five.config import RatingConfig
 from five.ratings import Pairing as RatedPairing
 from five.ratings import RatingTable
 from rapid.store.series import Series
-from rapid.store.state import Table
+from rapid.store.tables import Table
 from services.evaluator.matches import Pairing, Player, Result
 
 log = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ from rapid.epoch import epoch_of
 from rapid.rpc.server import RpcServer, serve
 from rapid.service import Service, start
 from run.config import RunConfig
+from run.effective import overlay
 from run.load import load
 from services.inference.batcher import Batcher, BatcherOptions
 from services.inference.loading import PolicyLoader, StoreSource
@@ -96,7 +97,7 @@ async def serve_actions(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
-    with start("inference", load) as service:
+    with start("inference", load, overlay=overlay) as service:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)
         asyncio.run(serve_actions(service))

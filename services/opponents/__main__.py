@@ -12,6 +12,7 @@ from rapid.service import Service, start
 from rapid.store.archive import VersionRecord
 from rapid.store.warming import Warming
 from run.config import RunConfig
+from run.effective import overlay
 from run.load import load
 from services.opponents.metrics import show_pool
 from services.opponents.pool import Pool
@@ -65,7 +66,7 @@ async def serve_pool(service: Service[RunConfig]) -> None:
 
 
 def main() -> None:
-    with start("opponents", load) as service:
+    with start("opponents", load, overlay=overlay) as service:
         asyncio.run(serve_pool(service))
 
 

@@ -21,6 +21,7 @@ from rapid.epoch import epoch_of
 from rapid.rpc.server import serve
 from rapid.service import Service, local_rank, start
 from run.config import RunConfig
+from run.effective import overlay
 from run.load import load
 from services.optimizer import metrics
 from services.optimizer.checkpoints import Checkpoints
@@ -75,7 +76,7 @@ async def take_in(service: Service[RunConfig], training: Training, layout: Layou
 
 
 def main() -> None:
-    with start("optimizer", load) as service:
+    with start("optimizer", load, overlay=overlay) as service:
         config = service.config
         settings = config.services.optimizer
         torch.set_num_threads(settings.threads)
@@ -86,7 +87,7 @@ def main() -> None:
         training, desk = build(service, group, device, layout)
         training.start()
         service.stats = lambda: {
-            "version": training.version, "resting": not desk.active(), "buffer": len(training.intake.buffer),
+            "version": training.version, "buffer": len(training.intake.buffer),
             "hero_steps": training.intake.hero_steps,
             "reuse": round(training.intake.pacer.consumed / max(training.intake.pacer.received, 1), 3),
             "busy": round(desk.last.get("busy_share", 0.0), 3),
@@ -95,6 +96,7 @@ def main() -> None:
             "starved_seconds": round(training.starved.seconds, 3),
             **({"fingerprint": f"{training.fingerprint:012x}"} if group.size > 1 else {}),
         }
+        service.quiet = lambda: training.resting
         failure: list[BaseException] = []
 
         def learn() -> None:

@@ -67,6 +67,7 @@ class Training:
     starved: WaitMeter = field(default_factory=WaitMeter)  # time without a batch on all ranks
     fingerprint: int = 0  # of the newest version's parameters, where there are others to compare it with
     flop: float = 0.0  # of this optimizer since it started; on rank 0 also all that came before
+    resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
     _flop_a_step: int = 0
     _received: int = 0
     _hero_steps: float = 0.0
@@ -124,12 +125,14 @@ class Training:
         drawn = None
         while True:
             # A batch that was drawn is kept until the others have one too.
-            if drawn is None and self.desk.active():
+            active = self.desk.active()
+            if drawn is None and active:
                 drawn = self.intake.draw(self.config.batch_samples)
             self._count_intake()
             go_on, ready = self.group.everywhere(not stopping(), drawn is not None)
             if not go_on:
                 break
+            self.resting = not ready and not active
             if not ready:
                 if not self.starved.waiting:
                     self.starved.begin()

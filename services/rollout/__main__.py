@@ -26,6 +26,7 @@ from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
 from rapid.store.series import Series
 from run.config import RunConfig
+from run.effective import overlay
 from run.load import load
 from services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
 from services.rollout.games import Matchmaker
@@ -149,6 +150,7 @@ class Rollout:
         service, settings = self._service, self._service.config.services.rollout
         service.stats = self.stats
         service.not_ready = self.not_ready
+        service.quiet = self.quiet
         self.sender.start()
         self.matchmaker.start()
         helpers = [asyncio.create_task(task) for task in (self.control.follow(), self.games.write(), self._show())]
@@ -238,10 +240,10 @@ class Rollout:
         return ""
 
     def stats(self) -> dict[str, Any]:
-        """For the heartbeat. ``resting``: see `quiet`."""
+        """For the heartbeat."""
         progress = [group.progress for group in self.groups]
         servers = {group.wiring.environment.server for group in self.groups} - {""}
-        return {**self.meter.recent(progress, self.sender), "resting": self.quiet(), "environments": sorted(servers)}
+        return {**self.meter.recent(progress, self.sender), "environments": sorted(servers)}
 
     def quiet(self) -> bool:
         """Whether the run is paused, every group rests with its segments ended, and each segment was acknowledged or
@@ -257,7 +259,7 @@ async def run(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
-    with start("rollout", load) as service:
+    with start("rollout", load, overlay=overlay) as service:
         asyncio.run(run(service))
 
 

@@ -1,5 +1,7 @@
 """The REST face against a real Redis: what it shows, who may change what, what it refuses."""
 
+import time
+
 import numpy as np
 import pytest
 import redis
@@ -8,13 +10,17 @@ from fastapi.testclient import TestClient
 
 from five.config import SchedulesConfig
 from rapid.config import StoreConfig
+from rapid.store.errors import FencedOut
 from rapid.store.leases import Instance, Lease
 from rapid.store.parameters import ParameterStore
+from rapid.store.quiet import QuietReport
 from rapid.store.state import RunState, Status
+from run.load import load
 from services.controller.api.app import create_app
 from services.controller.api.dependencies import Context
 from services.controller.auth import Gate
 from services.controller.reconcile import next_status, reconcile
+from services.controller.run_setup import set_up_run
 from services.controller.tokens import FixedTokens
 
 OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "mallory"}
@@ -129,18 +135,21 @@ def instance(kind: str, **stats: object) -> Instance:
     return Instance(kind, "a", "", "", 0.0, 0.0, dict(stats))
 
 
+def report(*waiting_for: str) -> QuietReport:
+    return QuietReport(1, 1, time.time(), {}, list(waiting_for))
+
+
 def test_a_run_starts_when_all_are_there() -> None:
     up = [instance(k) for k in ("inference", "optimizer", "rollout")]
-    assert next_status(Status.STARTING, None, up) is None
-    assert next_status(Status.STARTING, 0, up[:2]) is None
-    due = next_status(Status.STARTING, 0, up)
+    assert next_status(Status.STARTING, None, up, report()) is None
+    assert next_status(Status.STARTING, 0, up[:2], report()) is None
+    due = next_status(Status.STARTING, 0, up, report())
     assert due is not None and due[0] is Status.RUNNING
 
 
-def test_a_run_is_paused_when_all_rest() -> None:
-    assert next_status(Status.PAUSING, 3, [instance("rollout"), instance("optimizer", resting=True)]) is None
-    due = next_status(Status.PAUSING, 3, [instance("rollout", resting=True), instance("optimizer", resting=True),
-                                          instance("inference")])
+def test_a_run_is_paused_when_all_are_quiet() -> None:
+    assert next_status(Status.PAUSING, 3, [], report("rollout/0")) is None
+    due = next_status(Status.PAUSING, 3, [], report())
     assert due is not None and due[0] is Status.PAUSED
 
 
@@ -150,3 +159,45 @@ def test_reconcile_acts_once(state: RunState, redis_client: redis.Redis) -> None
     up = [instance(k) for k in ("inference", "optimizer", "rollout")]
     assert reconcile(state, lambda: 0, lambda: up)
     assert not reconcile(state, lambda: 0, lambda: up)
+
+
+def test_a_pause_waits_for_everybody_and_names_once_who_has_not_come_to_rest(
+        state: RunState, redis_client: redis.Redis, client: TestClient) -> None:
+    state.transition(Status.RUNNING, "test")
+    rollouts = [Lease(redis_client, "trial", "rollout", name, 10.0) for name in ("a", "b")]
+    for lease in rollouts:
+        lease.renew({}, 1, 1)
+    state.transition(Status.PAUSING, "test")
+    pause = state.quiet().pause
+    assert not reconcile(state, lambda: 0, list)
+    rollouts[0].renew({}, 1, 1, pause)
+    assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == ["rollout/b"]
+    assert [reconcile(state, lambda: 0, list, quiet_seconds=0.0) for _ in range(3)] == [True, False, False]
+    (event,) = [e for e in state.events.read() if e.what == "run.pause_overdue"]
+    assert event.details["waiting_for"] == ["rollout/b"]
+    assert (now := state.status()) is not None and now.status is Status.PAUSING  # it goes on waiting
+    rollouts[1].renew({}, 1, 1, pause)
+    assert reconcile(state, lambda: 0, list)
+    assert (now := state.status()) is not None and now.status is Status.PAUSED
+    assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == []
+
+
+def test_a_transition_decided_in_an_older_epoch_is_not_made(state: RunState) -> None:
+    with pytest.raises(FencedOut):
+        state.transition(Status.RUNNING, "test", epoch=2)
+    assert (now := state.status()) is not None and now.status is Status.STARTING
+    state.transition(Status.RUNNING, "test", epoch=1)
+
+
+def test_the_status_shows_how_far_the_file_lags_behind(redis_client: redis.Redis, store: ParameterStore) -> None:
+    config = load("laptop-1v1")
+    run = RunState(redis_client, config.name)
+    set_up_run(run, config, "test")
+    before = run.record()
+    assert before is not None
+    run.set_record(before, before.changed(new_epoch=False, model={**before.model, "lstm": 24}), "ada", "record.set", {})
+    gate = Gate("operator-token", "viewer-token", auth=True)
+    context = Context(config.name, run, store, config.schedules, gate, config)
+    shown = TestClient(create_app(context)).get("/v1/status", headers=VIEWER).json()
+    assert (shown["epoch"], shown["record_revision"]) == (1, 2)
+    assert shown["drift"] == [{"key": "model.lstm", "file": config.model.lstm, "record": 24}]

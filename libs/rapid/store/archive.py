@@ -70,11 +70,39 @@ class VersionArchive:
     def put(self, version: int, contents: Contents) -> Ref:
         """Stores a version and notes where it is."""
         name = self._name(version)
-        if self._config.archive_every == 0 or version % self._config.archive_every:
-            self._state.zadd(self._keys.passing, {str(version): version})
+        self._let_pass(version)
         ref = self._blobs.put(tensorfile.file_pieces(*contents, label=name), name)
         self._note(version, ref)
         return ref
+
+    def _let_pass(self, version: int) -> None:
+        if self._config.archive_every == 0 or version % self._config.archive_every:
+            self._state.zadd(self._keys.passing, {str(version): version})
+
+    def stage(self, version: int, contents: Contents) -> Ref:
+        """Stores a version that the run does not know yet, under a name of its own: nobody finds it by its number. What
+        was staged before goes. The run that comes to know it notes the returned address in its record."""
+        ref = self._blobs.put(tensorfile.file_pieces(*contents, label=f"version {version}"), self._staged)
+        self._state.set(self._keys.staged, json.dumps({"version": version, "digest": ref.digest, "bytes": ref.size}))
+        return ref
+
+    @property
+    def _staged(self) -> str:
+        return f"{self._keys.run}/staged"
+
+    def settle(self) -> None:
+        """Names what was staged by its number if the run has taken it over; forgets it otherwise."""
+        text: Any = self._state.get(self._keys.staged)
+        if text is None:
+            return
+        row = json.loads(text)
+        version, ref = int(row["version"]), Ref(row["digest"], int(row["bytes"]))
+        record = self._record(version)
+        if record is not None and record.blob == ref:
+            self._let_pass(version)
+            self._blobs.set_ref(self._name(version), ref)
+        self._blobs.remove_ref(self._staged)
+        self._state.delete(self._keys.staged)
 
     def _note(self, version: int, ref: Ref | None) -> None:
         self._state.eval(_ARCHIVED, 1, self._keys.versions, str(version), ref.digest if ref else "",

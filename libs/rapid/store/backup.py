@@ -14,6 +14,7 @@ import redis
 
 from rapid.store.errors import Corrupt
 from rapid.store.events import event_fields
+from rapid.store.heads import Head
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
 from rapid.store.state import RunStatus, Status
@@ -58,7 +59,8 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     entries = list(zip(together, answers[0::2], answers[1::2], strict=True))
     entries += [(name, state.dump(name), -1) for name in streams]
     entries = [entry for entry in entries if entry[1] is not None]  # it ended since it was listed
-    found = Backup(run, time.time(), None if head is None else int(head), len(entries), sum(len(e[1]) for e in entries))
+    newest = None if head is None else Head.parse(head).version
+    found = Backup(run, time.time(), newest, len(entries), sum(len(e[1]) for e in entries))
     listed = [[name.decode(), max(ttl, 0)] for name, _, ttl in entries]
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("manifest.json", json.dumps({"format": FORMAT, **found._asdict(), "names": listed}))

@@ -12,7 +12,8 @@ from typing import Any
 import redis
 
 from rapid.store.events import event_fields
-from rapid.store.state import ONCE_SECONDS, Json, RunState
+from rapid.store.state import RunState
+from rapid.store.tables import ONCE_SECONDS, Json
 
 Rows = Mapping[str, Json]
 LOG_ENTRIES = 10_000  # a reader further behind reads the whole table

@@ -18,6 +18,7 @@ class Keys:
         self.versions = self.prefix + "versions"
         self.passing = self.prefix + "versions:passing"
         self.pins = self.prefix + "versions:pins"
+        self.staged = self.prefix + "versions:staged"
         self.heads_channel = self.prefix + "heads"
         self.status = self.prefix + "status"
         self.status_channel = self.prefix + "statuses"
@@ -25,6 +26,11 @@ class Keys:
         self.counters = self.prefix + "counters"
         self.events = self.prefix + "events"
         self.idempotency_index = self.prefix + "idempotency-index"
+        self.record = self.prefix + "record"
+        self.publisher = self.prefix + "publisher"
+        self.pause = self.prefix + "pause"
+        self.quiet = self.prefix + "quiet"
+        self.checkpoints = self.prefix + "checkpoints"
         # Parameters.
         self.stored_versions = self.prefix + "params:versions"
 

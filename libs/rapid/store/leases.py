@@ -6,13 +6,30 @@ from typing import Any, NamedTuple
 
 import redis
 
+from rapid.process_identity import ProcessIdentity
 from rapid.store.keys import Keys
 
 _SCAN = 500
+# Ends a lease, and with it says that the instance has ended as it should, or ('1') that it will be back and is waited
+# for. Keys: lease, quiet, status.
+LEAVE = """
+redis.call('DEL', KEYS[1])
+local text = redis.call('GET', KEYS[3])
+local now = text and cjson.decode(text) or {}
+local number = now['pause'] or 0
+if number > 0 and (now['status'] == 'pausing' or now['status'] == 'paused' or now['status'] == 'operating') then
+  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode({pause = number, quiet = ARGV[3] == '0', gone = true,
+                                                     at = tonumber(ARGV[2])}))
+end
+"""
 
 
 class Instance(NamedTuple):
-    """A service instance. Addresses are host:port ('' where it has none); ``stats`` are its own JSON values."""
+    """A service instance. Addresses are host:port ('' where it has none); ``stats`` are its own JSON values.
+
+    ``epoch`` and ``revision`` of the run's record are those that it works under (0: none yet), ``quiet`` the number of
+    the pause for which it has come to rest (0: it has not), ``life`` tells it from others that had its name.
+    """
 
     kind: str
     id: str
@@ -21,6 +38,10 @@ class Instance(NamedTuple):
     started_at: float
     beaten_at: float
     stats: dict[str, Any]
+    epoch: int = 0
+    revision: int = 0
+    quiet: int = 0
+    life: str = ""
 
 
 class Lease:
@@ -29,23 +50,33 @@ class Lease:
     def __init__(self, state: redis.Redis, run: str, kind: str, identity: str, ttl_seconds: float,
                  address: str = "", metrics_address: str = "") -> None:
         self._redis = state
-        self._key = Keys(run).lease(kind, identity)
+        self._keys = Keys(run)
+        self._key = self._keys.lease(kind, identity)
         self._ttl_ms = max(int(ttl_seconds * 1000), 1)
         self.kind = kind
         self.id = identity
         self.address = address
         self.metrics_address = metrics_address
         self._started_at = time.time()
+        self._life = ProcessIdentity.own().life
 
-    def renew(self, stats: dict[str, Any] | None = None) -> None:
-        """Says that the instance lives, and how it does."""
-        instance = Instance(self.kind, self.id, self.address, self.metrics_address, self._started_at, time.time(),
-                            stats or {})
-        self._redis.set(self._key, json.dumps(instance._asdict(), allow_nan=False), px=self._ttl_ms)
+    def renew(self, stats: dict[str, Any] | None = None, epoch: int = 0, revision: int = 0, quiet: int = 0) -> None:
+        """Says that the instance lives, how it does, what it works under and for which pause it is quiet (0: none)."""
+        now = time.time()
+        instance = Instance(self.kind, self.id, self.address, self.metrics_address, self._started_at, now,
+                            stats or {}, epoch, revision, quiet, self._life)
+        pipeline: Any = self._redis.pipeline(transaction=True)
+        pipeline.set(self._key, json.dumps(instance._asdict(), allow_nan=False), px=self._ttl_ms)
+        if quiet:
+            said = {"pause": quiet, "epoch": epoch, "quiet": True, "at": now, "life": self._life}
+            pipeline.hset(self._keys.quiet, f"{self.kind}/{self.id}", json.dumps(said))
+        pipeline.execute()
 
-    def release(self) -> None:
-        """Ends the lease at once."""
-        self._redis.delete(self._key)
+    def release(self, renews: bool = False) -> None:
+        """Ends the lease at once; for an instance that ends as it should, which answers a pause. One that ``renews``
+        itself is waited for."""
+        self._redis.eval(LEAVE, 3, self._key, self._keys.quiet, self._keys.status, f"{self.kind}/{self.id}",
+                         repr(time.time()), str(int(renews)))
 
 
 class Leases:

@@ -6,12 +6,11 @@ Chunks of a publisher that died vanish by themselves. The newest few versions st
 back from the blob store.
 """
 
-import asyncio
 import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,9 @@ from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store import bulk
 from rapid.store.archive import Contents, VersionArchive, VersionRecord, parse_record
+from rapid.store.authority import CHECK, Authority, refuse
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
+from rapid.store.heads import Head, HeadWatch, Staged
 from rapid.store.keys import Keys
 
 log = logging.getLogger(__name__)
@@ -34,18 +35,24 @@ Array = npt.NDArray[Any]
 
 MAX_VALUE_BYTES = 512 << 20  # of a Redis value; one byte more and the server drops the connection
 
-# Takes the version's record and makes it the head, unless it exists with another digest. One step: a reader of the
-# state sees both or neither. Returns 0 conflict, 1 the new head, 2 recorded below the head.
-_FLIP = """
+# Takes the version's record and makes it the head, unless it exists with another digest, or the publisher may not.
+# One step: a reader of the state sees both or neither. Returns 'conflict', 'head', 'below' (recorded below the head),
+# or why the authority does not hold. Without an epoch nothing is asked of the publisher.
+_FLIP = CHECK + """
+if ARGV[5] ~= '' then
+  local why = refused(KEYS[3], KEYS[4], ARGV[5], ARGV[6], ARGV[7])
+  if why then return why end
+end
 local known = redis.call('HGET', KEYS[1], ARGV[1])
-if known and cjson.decode(known)['digest'] ~= ARGV[2] then return 0 end
+if known and cjson.decode(known)['digest'] ~= ARGV[2] then return 'conflict' end
 if not known then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
 local head = redis.call('GET', KEYS[2])
-if head and tonumber(head) >= tonumber(ARGV[1]) then return 2 end
-redis.call('SET', KEYS[2], ARGV[1])
-redis.call('PUBLISH', ARGV[4], ARGV[1])
-return 1
+if head and tonumber(string.match(head, '^%d+')) >= tonumber(ARGV[1]) then return 'below' end
+redis.call('SET', KEYS[2], ARGV[1] .. ':' .. ARGV[2])
+redis.call('PUBLISH', ARGV[4], ARGV[1] .. ':' .. ARGV[2])
+return 'head'
 """
+
 
 def _check(version: int) -> None:
     if version < 0:
@@ -61,6 +68,7 @@ class ParameterStore:
         self._state = state
         self._keys = Keys(run)
         self._config = config
+        self._watching = HeadWatch(state, self._keys)
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
         if config.chunk_bytes > MAX_VALUE_BYTES:
             raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
@@ -68,15 +76,47 @@ class ParameterStore:
     # Publishing.
 
     def publish(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
-                bfloat16: Collection[str] = ()) -> None:
-        """Stores a version and makes it the head (unless a newer one is).
+                bfloat16: Collection[str] = (), authority: Authority | None = None) -> None:
+        """Stores a version and makes it the head (unless a newer one is), if the authority holds.
 
         ``tensors`` are arrays of any stored dtype; those named in ``bfloat16`` are uint16 that carries bfloat16. With
         ``store.publish_dtype`` bfloat16, float32 arrays of two or more dimensions are converted. ``meta`` is JSON.
         Publishing the same contents again changes nothing. Raises VersionConflict for a version that exists with
-        other contents, ValueError for what cannot be stored, redis.RedisError when Redis fails; the head is then what
-        it was.
+        other contents, FencedOut when the run is in another epoch or another publishes, ValueError for what cannot be
+        stored, redis.RedisError when Redis fails; the head is then what it was.
         """
+        ready = self._prepared(version, tensors, meta, bfloat16)
+
+        def attempt() -> None:
+            self._store(ready)
+            self._flip(version, ready.digest, self._record_of(ready), authority)
+            self._retire(version, ready.contents)
+
+        # Each step finds what an earlier attempt has done.
+        self._while_away(attempt, f"publishing version {version}")
+
+    def stage(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
+              bfloat16: Collection[str] = ()) -> Staged:
+        """Stores a version whole, in Redis and in the blob store where there is one, and flips to nothing: readers see
+        it once ``RunState.cut_over`` has made it the head. Repeating it changes nothing; what is staged and never cut
+        over to goes with the next publish.
+
+        Arguments and errors are those of ``publish``; VersionConflict also for a version that is not behind the head.
+        """
+        ready = self._prepared(version, tensors, meta, bfloat16)
+        head = self.head()
+        if head is not None and head >= version:
+            raise self._conflict(version)
+
+        def attempt() -> Ref | None:
+            self._store(ready)
+            return None if self._archive is None else self._archive.stage(version, ready.contents)
+
+        ref = self._while_away(attempt, f"staging version {version}")
+        return Staged(version, ready.digest, self._record_of(ready, ref))
+
+    def _prepared(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
+                  bfloat16: Collection[str]) -> "_Prepared":
         _check(version)
         tensors, bfloat16 = self._converted(tensors, bfloat16)
         index = tensorfile.index_of(tensors, meta, bfloat16)
@@ -84,18 +124,20 @@ class ParameterStore:
         header = index.header()
         sums = [_checksum(run) for run in runs]
         digest = xxhash.xxh3_128_hexdigest(header + "".join(sums).encode())
+        return _Prepared(version, digest, header, index.data_bytes, runs, sums, (tensors, meta, bfloat16))
 
-        def attempt() -> None:
-            known = self.record(version)
-            if known is not None and known.digest != digest:
-                raise self._conflict(version)
-            if self._manifest(version, digest) is None:
-                self._upload(version, digest, header, index.data_bytes, runs, sums)
-            self._flip(version, digest, index.data_bytes)
-            self._retire(version, (tensors, meta, bfloat16))
+    def _store(self, ready: "_Prepared") -> None:
+        """Puts the contents into Redis unless they are there. Raises VersionConflict."""
+        known = self.record(ready.version)
+        if known is not None and known.digest != ready.digest:
+            raise self._conflict(ready.version)
+        if self._manifest(ready.version, ready.digest) is None:
+            self._upload(ready.version, ready.digest, ready.header, ready.size, ready.runs, ready.sums)
 
-        # Each step finds what an earlier attempt has done.
-        self._while_away(attempt, f"publishing version {version}")
+    @staticmethod
+    def _record_of(ready: "_Prepared", blob: Ref | None = None) -> str:
+        where = {} if blob is None else {"blob": blob.digest, "blob_bytes": blob.size}
+        return json.dumps({"digest": ready.digest, "bytes": ready.size, "created_at": time.time(), **where})
 
     def _while_away(self, attempt: Callable[[], T], what: str) -> T:
         """The result of ``attempt``, made again while Redis is away, for ``store.reconnect_seconds`` at most."""
@@ -138,13 +180,17 @@ class ParameterStore:
                 f"{lost} of {len(names)} chunks of version {version} were gone before the publish ended: the params "
                 "Redis evicts or restarted, or store.upload_seconds is too short")
 
-    def _flip(self, version: int, digest: str, size: int) -> None:
-        record = json.dumps({"digest": digest, "bytes": size, "created_at": time.time()})
-        outcome: Any = self._state.eval(_FLIP, 2, self._keys.versions, self._keys.head, str(version), digest,
-                                        record, self._keys.heads_channel)
-        if int(outcome) == 0:
-            self._remove(version, digest, 0)
+    def _flip(self, version: int, digest: str, record: str, authority: Authority | None) -> None:
+        right = ("", "", "") if authority is None else authority.arguments()
+        outcome: Any = self._state.eval(_FLIP, 4, self._keys.versions, self._keys.head, self._keys.record,
+                                        self._keys.publisher, str(version), digest, record, self._keys.heads_channel,
+                                        *right)
+        if outcome in (b"head", b"below"):
+            return
+        self._remove(version, digest, 0)
+        if outcome == b"conflict" or authority is None:
             raise self._conflict(version)
+        raise refuse(self._keys.run, outcome.decode(), authority, f"publishing version {version}")
 
     def _conflict(self, version: int) -> VersionConflict:
         return VersionConflict(
@@ -176,6 +222,7 @@ class ParameterStore:
         for version, digest in kept[:-self._config.keep_versions]:
             self._remove(version, digest, self._config.grace_seconds)
         if self._archive is not None:
+            self._archive.settle()
             self._archive.forget()
 
     def _archive_due(self, version: int) -> bool:
@@ -212,8 +259,12 @@ class ParameterStore:
 
     def head(self) -> int | None:
         """The newest version; None before the first."""
-        value: Any = self._state.get(self._keys.head)
-        return None if value is None else int(value)
+        found = self.head_digest()
+        return None if found is None else found.version
+
+    def head_digest(self) -> Head | None:
+        """The newest version with the digest of its contents; None before the first."""
+        return self._watching.head()
 
     def record(self, version: int) -> VersionRecord | None:
         """What is remembered of a version; None for one that was never published."""
@@ -316,48 +367,27 @@ class ParameterStore:
 
         A notification makes it prompt; the pointer itself is what counts, so a lost one costs only the wait.
         """
-        with self._listener() as listener:
-            return self._wait(listener, than, timeout)
-
-    def _listener(self) -> Any:
-        state: Any = self._state
-        listener = state.pubsub(ignore_subscribe_messages=True)
-        listener.subscribe(self._keys.heads_channel)
-        return listener
-
-    def _wait(self, listener: Any, than: int | None, timeout: float) -> int | None:
-        end = time.monotonic() + timeout
-        while True:
-            head = self.head()
-            if head is not None and (than is None or head > than):
-                return head
-            left = end - time.monotonic()
-            if left <= 0:
-                return None
-            listener.get_message(timeout=min(left, 1.0))
+        with self._watching.listener() as listener:
+            head = self._watching.wait(listener, lambda head: than is None or head.version > than, timeout)
+        return None if head is None else head.version
 
     async def watch(self, than: int | None = None, poll_seconds: float = 1.0) -> AsyncIterator[int]:
-        """Each new head after ``than``, for ever; heads in between may be left out. Rides out an absent Redis."""
-        listener: Any = None
-        try:
-            while True:
-                try:
-                    if listener is None:
-                        listener = await asyncio.to_thread(self._listener)
-                    head = await asyncio.to_thread(self._wait, listener, than, poll_seconds)
-                except redis.RedisError as error:
-                    log.warning("new versions cannot be seen: %s", error)
-                    if listener is not None:
-                        listener.close()
-                        listener = None
-                    await asyncio.sleep(poll_seconds)
-                    continue
-                if head is not None:
-                    than = head
-                    yield head
-        finally:
-            if listener is not None:
-                listener.close()
+        """Each new head after ``than``, for ever, and also one whose number is known and whose digest has changed;
+        heads in between may be left out. Rides out an absent Redis."""
+        async for head in self._watching.heads(than, poll_seconds):
+            yield head.version
+
+
+class _Prepared(NamedTuple):
+    """A version ready to be stored: digest, file header, bytes, chunks (runs of pieces) and their checksums."""
+
+    version: int
+    digest: str
+    header: bytes
+    size: int
+    runs: Sequence[Sequence[memoryview]]
+    sums: Sequence[str]
+    contents: Contents
 
 
 def _checksum(pieces: Sequence[memoryview]) -> str:

@@ -5,20 +5,24 @@ Every change that someone decided goes into the event stream in the same transac
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import redis
 
-from rapid.store.errors import IllegalTransition
+from rapid.store import quiet
+from rapid.store.authority import Authority, Command, refuse, write
+from rapid.store.errors import FencedOut, IllegalTransition
 from rapid.store.events import Events, event_fields
+from rapid.store.heads import Head, Staged
 from rapid.store.keys import Keys
 from rapid.store.leases import Instance, Lease, Leases
+from rapid.store.quiet import ENROL, QuietReport
+from rapid.store.record import RunRecord
+from rapid.store.tables import Table, transaction
 
 Json = Any
-_TRIES = 100  # of an optimistic transaction that others keep overtaking
-ONCE_SECONDS = 7 * 24 * 3600  # how long an update's identity is remembered
 
 
 class Status(StrEnum):
@@ -48,17 +52,28 @@ TRANSITIONS: dict[Status, frozenset[Status]] = {
 
 # In these statuses services play and learn; in the others they idle.
 ACTIVE = frozenset({Status.RUNNING, Status.WARMING})
+# In these a pause holds: whoever plays or learns comes to rest and says so.
+HELD = frozenset({Status.PAUSING, Status.PAUSED, Status.OPERATING})
 # In these a run is over until somebody starts it again.
 ENDED = frozenset({Status.STOPPING, Status.FAILED})
 
 
 class RunStatus(NamedTuple):
-    """A run's status, since when (seconds since the epoch), who set it and why."""
+    """A run's status, since when (seconds since the epoch), who set it and why. ``pause`` counts how often the run was
+    asked to pause."""
 
     status: Status
     since: float
     who: str
     reason: str
+    pause: int = 0
+
+
+class Standing(NamedTuple):
+    """What services follow: the run's status and its record, read together. None: there is none."""
+
+    status: RunStatus | None
+    record: RunRecord | None
 
 
 class RunState:
@@ -87,28 +102,39 @@ class RunState:
         """Whether the run was ever created."""
         return bool(self.redis.exists(self.keys.status))
 
-    def create(self, config: Mapping[str, Json], who: str) -> bool:
-        """Makes the run, ``starting``, with its configuration; one that exists is left alone. Returns which."""
+    def create(self, config: Mapping[str, Json], who: str, record: RunRecord | None = None) -> bool:
+        """Makes the run, ``starting``, with its configuration and its record (without one: what the configuration's
+        game and model are); one that exists is left alone. Returns which."""
+        first = record or RunRecord(game=config.get("game", {}), model=config.get("model", {}))
+
         def change(pipeline: Any) -> bool:
             if pipeline.exists(self.keys.status):
                 return False
             pipeline.multi()
-            self._put_status(pipeline, Status.STARTING, who, "created")
+            self._put_status(pipeline, RunStatus(Status.STARTING, time.time(), who, "created"))
             pipeline.hset(self.keys.documents, "config", json.dumps(config, allow_nan=False))
-            self._event(pipeline, who, "run.created", {})
+            pipeline.set(self.keys.record, first.to_json())
+            self._event(pipeline, who, "run.created", {"epoch": first.epoch, "layout": first.layout})
             return True
 
-        return bool(self._transaction(change, self.keys.status))
+        return bool(transaction(self.redis, change, self.keys.status))
 
     def status(self) -> RunStatus | None:
         """The run's status; None when there is no such run."""
         text: Any = self.redis.get(self.keys.status)
         return None if text is None else _status(text)
 
-    def transition(self, to: Status | str, who: str, reason: str = "") -> RunStatus:
+    def standing(self) -> Standing:
+        """The run's status and record as they are at one moment."""
+        status, record = cast(list[Any], self.redis.mget(self.keys.status, self.keys.record))
+        return Standing(None if status is None else _status(status),
+                        None if record is None else RunRecord.from_json(record))
+
+    def transition(self, to: Status | str, who: str, reason: str = "", epoch: int | None = None) -> RunStatus:
         """Brings the run to a status and notes it as an event; a run that is there already stays as it is.
 
-        Raises IllegalTransition naming what is possible, when the run cannot go there or does not exist.
+        ``epoch`` is the one in which it was decided, if that matters. Raises IllegalTransition naming what is possible,
+        when the run cannot go there or does not exist, FencedOut when it is in another epoch.
         """
         try:
             target = Status(to)
@@ -121,6 +147,8 @@ class RunState:
             text = pipeline.get(self.keys.status)
             if text is None:
                 raise IllegalTransition(f"there is no run {self.run!r}")
+            if epoch is not None and epoch != self._epoch(pipeline.get(self.keys.record)):
+                raise refuse(self.run, "epoch", Authority(who, epoch, None), f"going to {target}")
             now = _status(text)
             if now.status is target:
                 pipeline.multi()
@@ -130,18 +158,115 @@ class RunState:
                 raise IllegalTransition(f"run {self.run!r} is {now.status}: it cannot go to {target}, only to "
                                         f"{possible}")
             pipeline.multi()
-            result = self._put_status(pipeline, target, who, reason)
+            pause = now.pause + (target is Status.PAUSING)
+            result = self._put_status(pipeline, RunStatus(target, time.time(), who, reason, pause))
+            if target is Status.PAUSING:
+                pipeline.eval(ENROL, 3, *quiet.enrol_arguments(self.keys, pause))
             self._event(pipeline, who, "run." + target, {"from": now.status, "reason": reason})
             return result
 
-        result: RunStatus = self._transaction(change, self.keys.status)
+        result: RunStatus = transaction(self.redis, change, self.keys.status, self.keys.record)
         return result
 
-    def _put_status(self, pipeline: Any, status: Status, who: str, reason: str) -> RunStatus:
-        result = RunStatus(status, time.time(), who, reason)
+    @staticmethod
+    def _epoch(record: bytes | None) -> int:
+        return 0 if record is None else RunRecord.from_json(record).epoch
+
+    def _put_status(self, pipeline: Any, result: RunStatus) -> RunStatus:
         pipeline.set(self.keys.status, json.dumps(result._asdict()))
-        pipeline.publish(self.keys.status_channel, status)
+        pipeline.publish(self.keys.status_channel, result.status)
         return result
+
+    def quiet(self) -> QuietReport:
+        """Who has come to rest in the present pause, and who is waited for."""
+        return quiet.report(self.redis, self.run)
+
+    # The record, and writing under an authority.
+
+    def record(self) -> RunRecord | None:
+        """The run's record; None when there is no run, or one of an earlier release that nobody has opened yet."""
+        text: Any = self.redis.get(self.keys.record)
+        return None if text is None else RunRecord.from_json(text)
+
+    def adopt_record(self, record: RunRecord, who: str) -> bool:
+        """Gives a run of an earlier release its record; one that has its own is left alone. Returns which."""
+        def change(pipeline: Any) -> bool:
+            if pipeline.exists(self.keys.record):
+                return False
+            pipeline.multi()
+            pipeline.set(self.keys.record, record.to_json())
+            self._event(pipeline, who, "record.adopted", {"epoch": record.epoch, "layout": record.layout})
+            return True
+
+        return bool(transaction(self.redis, change, self.keys.record))
+
+    def set_record(self, before: RunRecord, after: RunRecord, who: str, what: str, details: dict[str, Json]) -> None:
+        """Replaces the record within its epoch, with an event, if it is still ``before``. Services renew themselves.
+
+        Raises ValueError when ``after`` is no next revision, FencedOut when the record has changed meanwhile.
+        """
+        if after.stand != (before.epoch, before.revision + 1):
+            raise ValueError(f"record {after.stand} does not follow {before.stand} within an epoch")
+        write(self.redis, self.keys, Authority(who, before.epoch, None),
+              [("SET", self.keys.record, after.to_json()),
+               self.event_command(who, what, {**details, "revision": after.revision})],
+              what, {self.keys.record: self._text_of(before)})
+
+    def _text_of(self, record: RunRecord) -> str:
+        """The record as it is stored (an earlier release may have written it otherwise). Raises FencedOut when it is
+        another one."""
+        text: Any = self.redis.get(self.keys.record)
+        if text is None or RunRecord.from_json(text) != record:
+            raise refuse(self.run, "moved", Authority("", record.epoch, None), f"changing record {record.stand}")
+        return str(text.decode())
+
+    def write(self, authority: Authority, commands: Sequence[Command], what: str) -> None:
+        """Runs Redis commands as one step under an authority. Raises FencedOut."""
+        write(self.redis, self.keys, authority, commands, what)
+
+    def event_command(self, who: str, what: str, details: dict[str, Json]) -> Command:
+        """The command that notes an event, for ``write``."""
+        fields = event_fields(who, what, details)
+        return ("XADD", self.keys.events, "*", *(part for pair in fields.items() for part in pair))
+
+    def cut_over(self, authority: Authority, staged: Staged, before: RunRecord, after: RunRecord, to: Status, who: str,
+                 details: dict[str, Json], expected: Status = Status.OPERATING) -> Authority:
+        """Begins the next epoch: head, version record, run record, status and an event change in one step in Redis, or
+        nothing does. Returns the authority of the new epoch under the same lease. Repeating it changes nothing.
+
+        Raises ValueError when ``after`` does not follow ``before`` into the next epoch, FencedOut when epoch, lease,
+        record, head or status are no longer what it was decided on.
+        """
+        if after.stand != (before.epoch + 1, before.revision + 1) or authority.epoch != before.epoch:
+            raise ValueError(f"record {after.stand} does not follow {before.stand} into the epoch after that of the "
+                             f"authority ({authority.epoch})")
+        texts: Any = self.redis.mget(self.keys.status, self.keys.record, self.keys.head)
+        status, record, head = (None if text is None else text.decode() for text in texts)
+        next_authority = Authority(authority.holder, after.epoch, authority.fence)
+        if record == after.to_json() and head == staged.head.text():
+            return next_authority  # an earlier try went through, and its answer was lost
+        now = None if status is None else _status(status)
+        behind = head is None or Head.parse(head).version < staged.version
+        if now is None or record is None or now.status is not expected or not behind or (
+                RunRecord.from_json(record) != before):
+            raise refuse(self.run, "moved", authority, f"the cut-over to epoch {after.epoch}")
+        then = RunStatus(to, time.time(), who, str(details.get("reason", "")), now.pause)
+        commands: list[Command] = [
+            ("HSET", self.keys.versions, str(staged.version), staged.record),
+            ("SET", self.keys.head, staged.head.text()),
+            ("SET", self.keys.record, after.to_json()),
+            ("SET", self.keys.status, json.dumps(then._asdict())),
+            self.event_command(who, "run.cut_over", {
+                **details, "epoch": after.epoch, "version": staged.version, "digest": staged.digest, "status": to}),
+            ("PUBLISH", self.keys.heads_channel, staged.head.text()),
+            ("PUBLISH", self.keys.status_channel, to)]
+        try:
+            write(self.redis, self.keys, authority, commands, f"the cut-over to epoch {after.epoch}",
+                  {self.keys.status: status, self.keys.record: record, self.keys.head: head})
+        except FencedOut:
+            if self.record() != after:  # the same try, sent again by the connection, finds what it has done
+                raise
+        return next_authority
 
     # Documents: JSON values with a name, of which "config" and "schedules" are two.
 
@@ -150,8 +275,12 @@ class RunState:
         text: Any = self.redis.hget(self.keys.documents, name)
         return None if text is None else json.loads(text)
 
-    def set_document(self, name: str, value: Json, who: str) -> None:
-        """Writes a document and an event that holds it."""
+    def set_document(self, name: str, value: Json, who: str, authority: Authority | None = None) -> None:
+        """Writes a document and an event that holds it; with an authority only if that holds, else FencedOut."""
+        if authority is not None:
+            self.write(authority, [("HSET", self.keys.documents, name, json.dumps(value, allow_nan=False)),
+                                   self.event_command(who, f"{name}.set", {"value": value})], f"document {name}")
+            return
         pipeline: Any = self.redis.pipeline(transaction=True)
         pipeline.hset(self.keys.documents, name, json.dumps(value, allow_nan=False))
         self._event(pipeline, who, f"{name}.set", {"value": value})
@@ -169,9 +298,9 @@ class RunState:
         """Schedules that were set while the run went on; None: the configuration's hold."""
         return self.document("schedules")
 
-    def set_schedules(self, schedules: Mapping[str, Json], who: str) -> None:
+    def set_schedules(self, schedules: Mapping[str, Json], who: str, authority: Authority | None = None) -> None:
         """Replaces the schedules."""
-        self.set_document("schedules", schedules, who)
+        self.set_document("schedules", schedules, who, authority)
 
     # Counters.
 
@@ -196,100 +325,14 @@ class RunState:
 
     # Tables.
 
-    def table(self, name: str) -> "Table":
+    def table(self, name: str) -> Table:
         """A table of JSON values by field, for one part's own state (an opponent pool, ratings)."""
-        return Table(self, name)
+        return Table(self.redis, self.keys, name)
 
     def _event(self, pipeline: Any, who: str, what: str, details: dict[str, Json]) -> None:
         pipeline.xadd(self.keys.events, event_fields(who, what, details))
 
-    def _transaction(self, change: Callable[[Any], Any], *watched: str) -> Any:
-        """Runs ``change`` (reads, then multi, then writes) until nobody changed the watched keys meanwhile."""
-        client: Any = self.redis
-        with client.pipeline(transaction=True) as pipeline:
-            for _ in range(_TRIES):
-                try:
-                    pipeline.watch(*watched)
-                    result = change(pipeline)
-                    pipeline.execute()
-                    return result
-                except redis.WatchError:
-                    continue
-                finally:
-                    pipeline.reset()
-        raise redis.RedisError(f"{', '.join(watched)}: others changed it {_TRIES} times in a row")
 
-
-class Table:
-    """Fields of JSON values with atomic updates."""
-
-    def __init__(self, state: RunState, name: str) -> None:
-        self._state = state
-        self._name = name
-        self._key = state.keys.table(name)
-
-    def get(self, field: str) -> Json:
-        """A field's value; None when it is not set."""
-        text: Any = self._state.redis.hget(self._key, field)
-        return None if text is None else json.loads(text)
-
-    def all(self) -> dict[str, Json]:
-        """All fields."""
-        rows: Any = self._state.redis.hgetall(self._key)
-        return {k.decode(): json.loads(v) for k, v in rows.items()}
-
-    def set(self, field: str, value: Json) -> None:
-        """Sets a field whatever it was; None removes it."""
-        if value is None:
-            self._state.redis.hdel(self._key, field)
-        else:
-            self._state.redis.hset(self._key, field, json.dumps(value, allow_nan=False))
-
-    def compare_and_set(self, field: str, expected: Json, value: Json) -> bool:
-        """Sets a field if it still has the expected value (None: is not set). Returns whether it did."""
-        def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            return {field: value} if rows.get(field) == expected else None
-
-        return self.update(change)
-
-    def seen(self, identity: str) -> bool:
-        """Whether an update with ``once=identity`` was applied (in the last week)."""
-        return bool(self._state.redis.exists(self._state.keys.once(self._name, identity)))
-
-    def update(self, change: Callable[[dict[str, Json]], dict[str, Json] | None], once: str = "",
-               event: "tuple[str, str, dict[str, Json]] | None" = None) -> bool:
-        """Reads all fields, and writes what ``change`` makes of them as one atomic step.
-
-        ``change`` gets all fields and returns those to set (None as a value removes one), or None to leave the table;
-        it may be called again when another writer was faster. With ``once`` the update is applied at most once for
-        that identity. ``event`` (who, what, details) is noted with it. Returns whether anything was applied.
-        """
-        state = self._state
-        mark = state.keys.once(self._name, once)
-
-        def attempt(pipeline: Any) -> bool:
-            if once and pipeline.exists(mark):
-                pipeline.multi()
-                return False
-            rows = {k.decode(): json.loads(v) for k, v in pipeline.hgetall(self._key).items()}
-            changed = change(rows)
-            pipeline.multi()
-            if changed is None:
-                return False
-            for field, value in changed.items():
-                if value is None:
-                    pipeline.hdel(self._key, field)
-                else:
-                    pipeline.hset(self._key, field, json.dumps(value, allow_nan=False))
-            if once:
-                pipeline.set(mark, "1", ex=ONCE_SECONDS)
-            if event:
-                state._event(pipeline, *event)
-            return True
-
-        return bool(state._transaction(attempt, self._key, mark))
-
-
-def _status(text: bytes) -> RunStatus:
+def _status(text: bytes | str) -> RunStatus:
     row = json.loads(text)
-    return RunStatus(Status(row["status"]), float(row["since"]), row["who"], row["reason"])
+    return RunStatus(Status(row["status"]), float(row["since"]), row["who"], row["reason"], int(row.get("pause", 0)))

@@ -44,7 +44,7 @@ COMMON_LABELS = ("run", "kind")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 UNITS = ("total", "seconds", "timestamp_seconds", "bytes", "ratio", "versions", "steps", "samples", "games",
          "segments", "sessions", "instances", "state", "info", "rating", "rate", "norm", "loss", "reward", "nats",
-         "statistic", "flop")
+         "statistic", "flop", "keys")
 
 Kind = Literal["counter", "gauge", "histogram"]
 # Latencies from 100 µs to 10 s.

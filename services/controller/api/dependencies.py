@@ -9,8 +9,11 @@ from five.config import SchedulesConfig
 from five.schedules import load_schedules
 from rapid.store.leases import Leases
 from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
 from rapid.store.series import Series
 from rapid.store.state import RunState
+from run.config import RunConfig
+from run.effective import Difference, drift
 from services.controller.auth import Caller, Gate
 from services.controller.config import LimitsConfig
 
@@ -22,7 +25,8 @@ class Context:
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
-                 gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True) -> None:
+                 gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True,
+                 file_config: RunConfig | None = None) -> None:
         self.run = run
         self.state = state
         self.store = store
@@ -33,6 +37,11 @@ class Context:
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
         self.configured = configured
+        self._file_config = file_config
+
+    def drift(self, record: RunRecord) -> list[Difference]:
+        """Where this controller's configuration file differs from the run's record, which holds."""
+        return [] if self._file_config is None else drift(self._file_config, record)
 
     def schedules(self) -> SchedulesConfig:
         """The schedules in force: those that were set while running, else the configuration's."""

@@ -6,8 +6,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from five.schedules import hyperparameters_at
+from rapid.store.authority import holder
 from rapid.store.errors import IllegalTransition
-from rapid.store.state import ENDED, Status
+from rapid.store.state import ENDED, HELD, Status
 from services.controller.api.dependencies import Context, Here, Operator, Viewer
 from services.controller.auth import Caller
 from services.controller.environments import KIND as ENVIRONMENTS
@@ -38,6 +39,14 @@ class StatusNow(BaseModel):
     reason: str = Field(description="Why, as given.")
 
 
+class Drift(BaseModel):
+    """A key in which the controller's configuration file differs from the run's record, which holds."""
+
+    key: str = Field(description="Path of the key.")
+    file: Any = Field(description="Its value in the file; null where it is not there.")
+    record: Any = Field(description="Its value in the run.")
+
+
 class Overview(BaseModel):
     """What the run is doing."""
 
@@ -47,7 +56,9 @@ class Overview(BaseModel):
         "services": {"controller": 1, "inference": 1, "optimizer": 1, "rollout": 2},
         "hyperparameters": {"learning_rate": 5e-5, "entropy_coefficient": 0.01, "team_spirit": 0.3,
                             "gae_horizon_seconds": 180.0},
-        "newest": {"versions": {"version": 1204, "entropy": 2.1}, "ratings": None}, "autoscaler": {}}]})
+        "newest": {"versions": {"version": 1204, "entropy": 2.1}, "ratings": None}, "autoscaler": {},
+        "epoch": 2, "record_revision": 3, "publisher": "optimizer-0 on gpu-1, process 4211",
+        "drift": [{"key": "model.lstm", "file": 192, "record": 384}], "waiting_for": []}]})
 
     run: str = Field(description="The run's name.")
     status: Status = Field(description="What the run is doing.")
@@ -60,13 +71,18 @@ class Overview(BaseModel):
     hyperparameters: dict[str, float] = Field(description="Scheduled values in force, by name.")
     newest: dict[str, dict[str, Any] | None] = Field(description="Newest record of the series versions and ratings.")
     autoscaler: dict[str, Any] = Field(description="The last look at each pool; empty where nothing scales.")
+    epoch: int = Field(description="The run's epoch; surgeries and reverts begin another one.")
+    record_revision: int = Field(description="Revision of the run's record.")
+    publisher: str | None = Field(description="Who holds the publisher's lease; null: nobody.")
+    drift: list[Drift] = Field(description="Where the configuration file lags behind the run's record, which holds.")
+    waiting_for: list[str] = Field(description="Services that have not come to rest in the present pause.")
 
 
 @router.get("/status", responses=responses(_404="There is no such run yet."))
 def status(caller: Viewer, here: Here) -> Overview:
     """Status, newest version, live services (of dota_env, servers on which rollouts say that they play),
     hyperparameters in force."""
-    status = here.state.status()
+    status, record = here.state.standing()
     if status is None:
         raise Problem(404, f"there is no run {here.run!r} in this store yet")
     head = here.store.head()
@@ -81,7 +97,10 @@ def status(caller: Viewer, here: Here) -> Overview:
         run=here.run, status=status.status, since=status.since, by=status.who, reason=status.reason, version=head,
         services=kinds, hyperparameters=hyperparameters_at(here.schedules(), head or 0).as_dict(),
         newest={kind: record.values if record else None for kind, record in last.items()},
-        autoscaler=here.state.table("autoscaler").all())
+        autoscaler=here.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
+        record_revision=record.revision if record else 0, publisher=holder(here.state.redis, here.run),
+        drift=[Drift(**difference._asdict()) for difference in here.drift(record)] if record else [],
+        waiting_for=here.state.quiet().waiting_for if status.status in HELD else [])
 
 
 def transition(here: Context, to: Status, caller: Caller, reason: str) -> StatusNow:

@@ -1,0 +1,196 @@
+"""Who may write to a run: its epoch and the publisher's lease, checked inside Redis where something is written.
+
+One group of optimizers holds the lease. Every acquisition gets the next fence number, and a write carries the number
+and the epoch that its writer was given: the same script that writes compares them first, so a writer that was
+replaced, however long it slept, changes nothing (M. Kleppmann, "How to do distributed locking", on fencing tokens).
+"""
+
+import json
+import logging
+import secrets
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+
+from rapid.process_identity import ProcessIdentity
+from rapid.store.errors import FencedOut, LeaseHeld
+from rapid.store.keys import Keys
+from rapid.telemetry.metrics import counter
+
+log = logging.getLogger(__name__)
+REFUSED = counter("state", "refused_writes", "Writes to the run that were refused inside Redis, by reason: epoch (the "
+                  "run has moved on to a later one), lease (another publishes), moved (what it was decided on has "
+                  "changed).", ("reason",))
+REASONS = ("epoch", "lease", "moved")
+for _reason in REASONS:
+    REFUSED.labels(_reason)
+
+Command = Sequence[str]
+# A key, and the text that it must have; None: there must be none.
+Expected = Mapping[str, str | None]
+
+# Prepended to scripts. Returns why a write under this authority is refused, or nil.
+CHECK = """
+local function refused(record, publisher, epoch, fence, holder)
+  local run = redis.call('GET', record)
+  if not run or cjson.decode(run)['epoch'] ~= tonumber(epoch) then return 'epoch' end
+  if fence == '' then return nil end
+  local lease = redis.call('GET', publisher)
+  if not lease then return 'lease' end
+  lease = cjson.decode(lease)
+  if lease['released'] or lease['fence'] ~= tonumber(fence) or lease['holder'] ~= holder then return 'lease' end
+  return nil
+end
+"""
+_WRITE = CHECK + """
+local why = refused(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+if why then return why end
+for _, pair in ipairs(cjson.decode(ARGV[4])) do
+  if redis.call('GET', pair[1]) ~= (pair[2] or false) then return 'moved' end
+end
+for _, command in ipairs(cjson.decode(ARGV[5])) do redis.call(unpack(command)) end
+return 'written'
+"""
+# Time is the server's. A lease is free when there is none, when it was given back or ran out, and when it is the one
+# that the caller knows to be a dead process's.
+_ACQUIRE = """
+local run = redis.call('GET', KEYS[2])
+if not run then return {'no run', '', ''} end
+local t = redis.call('TIME')
+local now = tonumber(t[1]) + tonumber(t[2]) / 1e6
+local text = redis.call('GET', KEYS[1])
+local lease = text and cjson.decode(text)
+local fence = lease and lease['fence'] or 0
+local mine = lease and lease['holder'] == ARGV[1] and not lease['released']
+if lease and not mine and not lease['released'] and now < lease['until'] and lease['holder'] ~= ARGV[4] then
+  return {'held', text, tostring(lease['until'] - now)}
+end
+if not mine then fence = fence + 1 end
+redis.call('SET', KEYS[1], cjson.encode({
+  holder = ARGV[1], process = ARGV[2], fence = fence, released = false, ['until'] = now + tonumber(ARGV[3]),
+  since = mine and lease['since'] or now}))
+return {'acquired', string.format('%d', fence), string.format('%d', cjson.decode(run)['epoch'])}
+"""
+# A lease that is behind the caller's is one from before it: the server has lost its last moments, and gets it back.
+_RENEW = CHECK + """
+local t = redis.call('TIME')
+local now = tonumber(t[1]) + tonumber(t[2]) / 1e6
+local text = redis.call('GET', KEYS[1])
+local lease = text and cjson.decode(text)
+if not lease or lease['fence'] < tonumber(ARGV[2]) then
+  lease = {holder = ARGV[3], process = ARGV[5], fence = tonumber(ARGV[2]), released = false, since = now}
+  redis.call('SET', KEYS[1], cjson.encode(lease))
+end
+local why = refused(KEYS[2], KEYS[1], ARGV[1], ARGV[2], ARGV[3])
+if why then return why end
+lease['until'] = now + tonumber(ARGV[4])
+redis.call('SET', KEYS[1], cjson.encode(lease))
+return 'renewed'
+"""
+_RELEASE = """
+local lease = redis.call('GET', KEYS[1])
+if not lease then return 0 end
+lease = cjson.decode(lease)
+if lease['holder'] ~= ARGV[1] then return 0 end
+lease['released'] = true
+redis.call('SET', KEYS[1], cjson.encode(lease))
+return 1
+"""
+
+
+@dataclass(frozen=True)
+class Authority:
+    """The right to write to a run. ``fence`` None: not the publisher's, only that of having decided in ``epoch``."""
+
+    holder: str
+    epoch: int
+    fence: int | None
+
+    def arguments(self) -> tuple[str, str, str]:
+        """What ``CHECK``'s function takes: epoch, fence, holder."""
+        return str(self.epoch), "" if self.fence is None else str(self.fence), self.holder
+
+
+def refuse(run: str, reason: str, authority: Authority, what: str) -> FencedOut:
+    """The error for a refused write, counted."""
+    REFUSED.labels(reason).inc()
+    why = {"epoch": f"the run has left epoch {authority.epoch}",
+           "lease": f"{_shown(authority.holder)} no longer holds the publisher's lease",
+           "moved": "what it was decided on has changed meanwhile"}[reason]
+    return FencedOut(reason, f"run {run!r}: {what} is refused: {why}")
+
+
+def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequence[Command], what: str,
+          expected: Expected | None = None) -> None:
+    """Runs Redis commands as one step if the authority holds and every expected key has the text given.
+
+    ``what`` is named in errors. Raises FencedOut (having changed nothing), redis.RedisError.
+    """
+    pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
+    outcome: Any = state.eval(_WRITE, 2, keys.record, keys.publisher, *authority.arguments(), json.dumps(pairs),
+                              json.dumps([list(command) for command in commands]))
+    if outcome != b"written":
+        raise refuse(keys.run, outcome.decode(), authority, what)
+
+
+class PublisherLease:
+    """The publisher's lease of a run, as one process asks for it. ``who`` is shown to people."""
+
+    def __init__(self, state: redis.Redis, run: str, who: str, ttl_seconds: float) -> None:
+        self._redis = state
+        self._keys = Keys(run)
+        self._ttl = str(max(ttl_seconds, 0.001))
+        self._process = ProcessIdentity.own()
+        # The part behind '#' tells this asking from every other, by whatever process of that name.
+        self.holder = f"{who} on {socket.gethostname()}, process {self._process.pid}#{secrets.token_hex(6)}"
+
+    def acquire(self) -> Authority:
+        """Takes the lease; again, it is the same one. A holder that is a dead process of this machine is replaced at
+        once, one elsewhere when its lease has run out.
+
+        Raises LeaseHeld naming who has it, LookupError when there is no run, redis.RedisError.
+        """
+        dead = ""
+        while True:
+            answer, first, second = self._ask(dead)
+            if answer == "acquired":
+                return Authority(self.holder, int(second), int(first))
+            if answer == "no run":
+                raise LookupError(f"there is no run {self._keys.run!r} that could be published to")
+            lease = json.loads(first)
+            if dead or not ProcessIdentity(*json.loads(lease["process"])).is_dead():
+                raise LeaseHeld(self._keys.run, _shown(lease["holder"]), lease["since"], float(second))
+            dead = lease["holder"]
+            log.info("the publisher's lease is taken over from %s, which is dead", _shown(dead))
+
+    def _ask(self, dead: str) -> tuple[str, str, str]:
+        answer: Any = self._redis.eval(_ACQUIRE, 2, self._keys.publisher, self._keys.record, self.holder,
+                                       json.dumps(self._process), self._ttl, dead)
+        first, second, third = (part.decode() for part in answer)
+        return first, second, third
+
+    def renew(self, authority: Authority) -> None:
+        """Holds the lease for another while, also where a Redis that was killed has forgotten it. Raises FencedOut when
+        it is lost to another or the run is in another epoch."""
+        answer: Any = self._redis.eval(_RENEW, 2, self._keys.publisher, self._keys.record, *authority.arguments(),
+                                       self._ttl, json.dumps(self._process))
+        if answer != b"renewed":
+            raise refuse(self._keys.run, answer.decode(), authority, "renewing the publisher's lease")
+
+    def release(self) -> None:
+        """Gives the lease back if it is held: whatever was written under it is then refused."""
+        self._redis.eval(_RELEASE, 1, self._keys.publisher, self.holder)
+
+
+def holder(state: redis.Redis, run: str) -> str | None:
+    """Who holds the publisher's lease now, for people; None: nobody."""
+    text: Any = state.get(Keys(run).publisher)
+    lease = None if text is None else json.loads(text)
+    return None if lease is None or lease["released"] else _shown(lease["holder"])
+
+
+def _shown(name: str) -> str:
+    return name.partition("#")[0]

@@ -1,0 +1,111 @@
+"""The newest version of a run: a number and the digest of its contents. The two together are a version's identity."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
+
+import redis
+
+from rapid.store.keys import Keys
+
+log = logging.getLogger(__name__)
+
+
+class Head(NamedTuple):
+    """``digest`` is '' where an earlier release wrote the number only."""
+
+    version: int
+    digest: str
+
+    def text(self) -> str:
+        """As the head pointer and the announcements of heads carry it."""
+        return f"{self.version}:{self.digest}"
+
+    @classmethod
+    def parse(cls, text: bytes | str) -> "Head":
+        """Reads ``text``, or the number alone. Raises ValueError for anything else."""
+        version, _, digest = (text.decode() if isinstance(text, bytes) else text).partition(":")
+        return cls(int(version), digest)
+
+
+class Staged(NamedTuple):
+    """A version whose contents are stored whole and which is not the head yet. ``record`` is the JSON that the run
+    will remember of it."""
+
+    version: int
+    digest: str
+    record: str
+
+    @property
+    def head(self) -> Head:
+        """The head pointer once it is."""
+        return Head(self.version, self.digest)
+
+
+class HeadWatch:
+    """Reads the head pointer of a run, and waits for it to move."""
+
+    def __init__(self, state: redis.Redis, keys: Keys) -> None:
+        self._state = state
+        self._keys = keys
+
+    def head(self) -> Head | None:
+        """The newest version; None before the first."""
+        value: Any = self._state.get(self._keys.head)
+        if value is None:
+            return None
+        head = Head.parse(value)
+        if not head.digest:  # an earlier release's pointer
+            record: Any = self._state.hget(self._keys.versions, str(head.version))
+            head = head._replace(digest="" if record is None else json.loads(record)["digest"])
+        return head
+
+    def listener(self) -> Any:
+        """A subscription to the announcements of heads, to be closed."""
+        state: Any = self._state
+        listener = state.pubsub(ignore_subscribe_messages=True)
+        listener.subscribe(self._keys.heads_channel)
+        return listener
+
+    def wait(self, listener: Any, wanted: Callable[[Head], bool], timeout: float) -> Head | None:
+        """The head once it is a wanted one; None after ``timeout`` seconds. Blocks."""
+        end = time.monotonic() + timeout
+        while True:
+            head = self.head()
+            if head is not None and wanted(head):
+                return head
+            left = end - time.monotonic()
+            if left <= 0:
+                return None
+            listener.get_message(timeout=min(left, 1.0))
+
+    async def heads(self, than: int | None, poll_seconds: float) -> AsyncIterator[Head]:
+        """Each new head, a version above ``than`` first, then every one that differs from the one before."""
+        listener: Any = None
+        last: Head | None = None
+
+        def is_new(head: Head) -> bool:
+            return head != last if last is not None else than is None or head.version > than
+
+        try:
+            while True:
+                try:
+                    if listener is None:
+                        listener = await asyncio.to_thread(self.listener)
+                    head = await asyncio.to_thread(self.wait, listener, is_new, poll_seconds)
+                except redis.RedisError as error:
+                    log.warning("new versions cannot be seen: %s", error)
+                    if listener is not None:
+                        listener.close()
+                        listener = None
+                    await asyncio.sleep(poll_seconds)
+                    continue
+                if head is not None:
+                    last = head
+                    yield head
+        finally:
+            if listener is not None:
+                listener.close()

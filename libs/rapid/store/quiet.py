@@ -1,0 +1,115 @@
+"""Who has come to rest: a pause is over all services only once each has said so.
+
+Every time a run begins to pause the pause gets a number, and in the same step everybody who plays or learns and is
+alive is written down as waited for. A service says with its heartbeat that it is quiet for that number; who appears
+later has to say it as well. A lease that ran out is no answer; a clean exit is one.
+"""
+
+import json
+import time
+from typing import Any, NamedTuple
+
+import redis
+
+from rapid.store.keys import Keys
+from rapid.store.leases import Instance, Leases
+
+# What plays or learns, and so has to be quiet before a run is paused.
+QUIET_KINDS = ("evaluator", "inference", "optimizer", "rollout")
+
+# Writes down who is waited for. Keys: quiet, pause, record. Arguments: number, now, prefix of leases, kinds.
+ENROL = """
+redis.call('DEL', KEYS[1])
+local asked = {}
+for i = 4, #ARGV do
+  local prefix = ARGV[3] .. ARGV[i] .. ':'
+  local cursor = '0'
+  repeat
+    local page = redis.call('SCAN', cursor, 'MATCH', prefix .. '*', 'COUNT', 1000)
+    cursor = page[1]
+    for _, name in ipairs(page[2]) do
+      redis.call('HSET', KEYS[1], ARGV[i] .. '/' .. string.sub(name, #prefix + 1),
+                 cjson.encode({pause = tonumber(ARGV[1]), quiet = false, at = tonumber(ARGV[2])}))
+    end
+  until cursor == '0'
+end
+local run = redis.call('GET', KEYS[3])
+redis.call('SET', KEYS[2], cjson.encode({number = tonumber(ARGV[1]), asked_at = tonumber(ARGV[2]),
+                                         epoch = run and cjson.decode(run)['epoch'] or 0, overdue = false}))
+"""
+# Notes once that a pause takes longer than it may. Keys: pause, events. Arguments: number, then the event's fields.
+_OVERDUE = """
+local text = redis.call('GET', KEYS[1])
+local pause = text and cjson.decode(text)
+if not pause or pause['overdue'] or pause['number'] ~= tonumber(ARGV[1]) then return 0 end
+pause['overdue'] = true
+redis.call('SET', KEYS[1], cjson.encode(pause))
+redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))
+return 1
+"""
+
+
+class QuietReport(NamedTuple):
+    """Who has said that it is quiet. ``pause`` is the pause's number (0: there was none yet), ``epoch`` the run's,
+    ``asked_at`` in seconds since the epoch, ``said`` when each instance ("rollout/0") said so, ``waiting_for`` those
+    who have not, in order."""
+
+    pause: int
+    epoch: int
+    asked_at: float
+    said: dict[str, float]
+    waiting_for: list[str]
+
+
+def name_of(kind: str, identity: str) -> str:
+    """How an instance is called in reports."""
+    return f"{kind}/{identity}"
+
+
+def report(state: redis.Redis, run: str) -> QuietReport:
+    """Who is quiet for the run's present pause and epoch, and who is waited for. Changes nothing.
+
+    After the epoch has moved within a pause, a living instance has to say it again: it was quiet under the old one.
+    """
+    keys = Keys(run)
+    # Leases first: who says it and leaves between the two readings has answered.
+    live = {name_of(i.kind, i.id): i for i in Leases(state, run).live() if i.kind in QUIET_KINDS}
+    pipeline: Any = state.pipeline(transaction=True)
+    pipeline.get(keys.status)
+    pipeline.get(keys.record)
+    pipeline.get(keys.pause)
+    pipeline.hgetall(keys.quiet)
+    status, record, pause, rows = pipeline.execute()
+    number = int(json.loads(status).get("pause", 0)) if status else 0
+    epoch = int(json.loads(record)["epoch"]) if record else 0
+    asked = json.loads(pause) if pause else {"number": 0, "asked_at": 0.0}
+    if number == 0:
+        return QuietReport(0, epoch, 0.0, {}, [])
+    answers = {name.decode(): json.loads(text) for name, text in rows.items()}
+    answers = {name: row for name, row in answers.items() if row["pause"] == number}
+    said, waiting = {}, []
+    for name in sorted(answers.keys() | live.keys()):
+        row = answers.get(name)
+        if row is not None and row["quiet"] and _holds(row, live.get(name), epoch):
+            said[name] = float(row["at"])
+        else:
+            waiting.append(name)
+    return QuietReport(number, epoch, float(asked["asked_at"]), said, waiting)
+
+
+def _holds(row: dict[str, Any], now: Instance | None, epoch: int) -> bool:
+    """Whether that answer still stands. The dead stay as quiet as they were; who lives must have said it in this epoch
+    and in this life."""
+    return now is None or (not row.get("gone") and row["epoch"] == epoch and row["life"] == now.life)
+
+
+def note_overdue(state: redis.Redis, run: str, number: int, fields: dict[str, str]) -> bool:
+    """Writes the event ``fields`` down unless it was for that pause. Returns whether it was written now."""
+    keys = Keys(run)
+    flat = [part for pair in fields.items() for part in pair]
+    return bool(state.eval(_OVERDUE, 2, keys.pause, keys.events, str(number), *flat))
+
+
+def enrol_arguments(keys: Keys, number: int) -> tuple[str, ...]:
+    """What ENROL is called with, after the number of its keys."""
+    return (keys.quiet, keys.pause, keys.record, str(number), repr(time.time()), f"{keys.prefix}lease:", *QUIET_KINDS)

@@ -1,0 +1,101 @@
+"""Tables of a run: hashes of JSON values, for one part's own state, updated atomically."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import redis
+
+from rapid.store.events import event_fields
+from rapid.store.keys import Keys
+
+Json = Any
+ONCE_SECONDS = 7 * 24 * 3600  # how long an update's identity is remembered
+_TRIES = 100  # of an optimistic transaction that others keep overtaking
+
+
+def transaction(state: redis.Redis, change: Callable[[Any], Any], *watched: str) -> Any:
+    """Runs ``change`` (reads, then multi, then writes) until nobody changed the watched keys meanwhile; its result."""
+    client: Any = state
+    with client.pipeline(transaction=True) as pipeline:
+        for _ in range(_TRIES):
+            try:
+                pipeline.watch(*watched)
+                result = change(pipeline)
+                pipeline.execute()
+                return result
+            except redis.WatchError:
+                continue
+            finally:
+                pipeline.reset()
+    raise redis.RedisError(f"{', '.join(watched)}: others changed it {_TRIES} times in a row")
+
+
+class Table:
+    """Fields of JSON values with atomic updates."""
+
+    def __init__(self, state: redis.Redis, keys: Keys, name: str) -> None:
+        self._redis = state
+        self._keys = keys
+        self._name = name
+        self._key = keys.table(name)
+
+    def get(self, field: str) -> Json:
+        """A field's value; None when it is not set."""
+        text: Any = self._redis.hget(self._key, field)
+        return None if text is None else json.loads(text)
+
+    def all(self) -> dict[str, Json]:
+        """All fields."""
+        rows: Any = self._redis.hgetall(self._key)
+        return {k.decode(): json.loads(v) for k, v in rows.items()}
+
+    def set(self, field: str, value: Json) -> None:
+        """Sets a field whatever it was; None removes it."""
+        if value is None:
+            self._redis.hdel(self._key, field)
+        else:
+            self._redis.hset(self._key, field, json.dumps(value, allow_nan=False))
+
+    def compare_and_set(self, field: str, expected: Json, value: Json) -> bool:
+        """Sets a field if it still has the expected value (None: is not set). Returns whether it did."""
+        def change(rows: dict[str, Json]) -> dict[str, Json] | None:
+            return {field: value} if rows.get(field) == expected else None
+
+        return self.update(change)
+
+    def seen(self, identity: str) -> bool:
+        """Whether an update with ``once=identity`` was applied (in the last week)."""
+        return bool(self._redis.exists(self._keys.once(self._name, identity)))
+
+    def update(self, change: Callable[[dict[str, Json]], dict[str, Json] | None], once: str = "",
+               event: "tuple[str, str, dict[str, Json]] | None" = None) -> bool:
+        """Reads all fields, and writes what ``change`` makes of them as one atomic step.
+
+        ``change`` gets all fields and returns those to set (None as a value removes one), or None to leave the table;
+        it may be called again when another writer was faster. With ``once`` the update is applied at most once for
+        that identity. ``event`` (who, what, details) is noted with it. Returns whether anything was applied.
+        """
+        mark = self._keys.once(self._name, once)
+
+        def attempt(pipeline: Any) -> bool:
+            if once and pipeline.exists(mark):
+                pipeline.multi()
+                return False
+            rows = {k.decode(): json.loads(v) for k, v in pipeline.hgetall(self._key).items()}
+            changed = change(rows)
+            pipeline.multi()
+            if changed is None:
+                return False
+            for field, value in changed.items():
+                if value is None:
+                    pipeline.hdel(self._key, field)
+                else:
+                    pipeline.hset(self._key, field, json.dumps(value, allow_nan=False))
+            if once:
+                pipeline.set(mark, "1", ex=ONCE_SECONDS)
+            if event:
+                pipeline.xadd(self._keys.events, event_fields(*event))
+            return True
+
+        return bool(transaction(self._redis, attempt, self._key, mark))

@@ -1,0 +1,182 @@
+"""One writer: the publisher's lease, and what is refused inside Redis when it has gone to another."""
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import redis
+
+from rapid.embedded_redis import RunningRedis
+from rapid.store.authority import REFUSED, Authority, PublisherLease, holder, write
+from rapid.store.errors import FencedOut, LeaseHeld
+from rapid.store.keys import Keys
+from rapid.store.state import RunState
+
+ROOT = Path(__file__).parents[2]
+KEYS = Keys("r")
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    run = RunState(database, "r")
+    run.create({}, "test")
+    return run
+
+
+def lease(state: RunState, who: str = "optimizer-0", ttl: float = 30.0) -> PublisherLease:
+    return PublisherLease(state.redis, "r", who, ttl)
+
+
+def next_epoch(state: RunState) -> None:
+    record = state.record()
+    assert record is not None
+    state.redis.set(KEYS.record, record.changed(new_epoch=True).to_json())
+
+
+def put(state: RunState, authority: Authority, value: str = "1") -> None:
+    write(state.redis, KEYS, authority, [("SET", "mark", value)], "the mark")
+
+
+def refused(reason: str) -> float:
+    return float(REFUSED.labels(reason)._value.get())  # type: ignore[no-untyped-call]
+
+
+def test_the_second_group_is_told_who_publishes(state: RunState) -> None:
+    first = lease(state).acquire()
+    assert (first.epoch, first.fence) == (1, 1)
+    says = r"'r' has a publisher: optimizer-0 on .*, process \d+, since 20.*within 30 s"
+    with pytest.raises(LeaseHeld, match=says) as e:
+        lease(state, "optimizer-1").acquire()
+    assert e.value.holder.startswith("optimizer-0 on ") and time.time() - e.value.since < 60
+    assert holder(state.redis, "r") == e.value.holder
+
+
+def test_acquiring_again_is_the_same_lease(state: RunState) -> None:
+    mine = lease(state)
+    assert mine.acquire() == mine.acquire()
+
+
+def test_a_lease_that_ran_out_goes_to_the_next_and_the_former_writes_nothing(state: RunState) -> None:
+    old = lease(state, ttl=0.05)
+    before = old.acquire()
+    put(state, before, "before")
+    time.sleep(0.1)
+    put(state, before, "late")  # nobody has taken it: it is the last publisher still
+    after = lease(state, "optimizer-1").acquire()
+    assert after.fence == 2
+    count = refused("lease")
+    for _ in range(2):
+        with pytest.raises(FencedOut, match=r"optimizer-0 .* no longer holds the publisher's lease") as caught:
+            put(state, before, "zombie")
+        assert caught.value.reason == "lease"
+    assert refused("lease") == count + 2 and state.redis.get("mark") == b"late"
+    with pytest.raises(FencedOut):
+        old.renew(before)
+    put(state, after, "after")
+    assert state.redis.get("mark") == b"after"
+
+
+def test_renewing_holds_it(state: RunState) -> None:
+    mine = lease(state, ttl=0.3)
+    authority = mine.acquire()
+    for _ in range(6):
+        time.sleep(0.1)
+        mine.renew(authority)
+    with pytest.raises(LeaseHeld):
+        lease(state, "optimizer-1").acquire()
+
+
+def test_what_was_released_writes_nothing_and_is_free(state: RunState) -> None:
+    mine = lease(state)
+    authority = mine.acquire()
+    mine.release()
+    with pytest.raises(FencedOut):
+        put(state, authority)
+    assert holder(state.redis, "r") is None
+    assert lease(state, "optimizer-1").acquire().fence == 2
+    mine.release()  # not its own any more: nothing
+    assert holder(state.redis, "r") is not None
+
+
+def test_an_older_epoch_writes_nothing(state: RunState) -> None:
+    authority = lease(state).acquire()
+    next_epoch(state)
+    count = refused("epoch")
+    with pytest.raises(FencedOut, match="the mark is refused: the run has left epoch 1") as caught:
+        put(state, authority)
+    assert caught.value.reason == "epoch" and refused("epoch") == count + 1
+    assert not state.redis.exists("mark")
+
+
+def test_who_only_decided_needs_the_epoch_and_no_lease(state: RunState) -> None:
+    lease(state).acquire()
+    put(state, Authority("controller", 1, None))
+    assert state.redis.get("mark") == b"1"
+    with pytest.raises(FencedOut):
+        put(state, Authority("controller", 2, None))
+
+
+def test_what_a_write_expects_is_compared_in_the_same_step(state: RunState) -> None:
+    authority = lease(state).acquire()
+    write(state.redis, KEYS, authority, [("SET", "a", "1")], "a", {"a": None})
+    with pytest.raises(FencedOut) as caught:
+        write(state.redis, KEYS, authority, [("SET", "a", "2"), ("SET", "b", "2")], "a", {"a": None})
+    assert caught.value.reason == "moved" and not state.redis.exists("b")
+    write(state.redis, KEYS, authority, [("SET", "a", "2")], "a", {"a": "1", "b": None})
+    assert state.redis.get("a") == b"2"
+
+
+def test_without_a_run_nobody_publishes(database: redis.Redis) -> None:
+    with pytest.raises(LookupError, match="there is no run 'r'"):
+        PublisherLease(database, "r", "optimizer-0", 1.0).acquire()
+
+
+def test_a_redis_that_forgot_its_last_moments_is_told_again(state: RunState) -> None:
+    lease(state, "optimizer-before").acquire()
+    forgotten = state.redis.get(KEYS.publisher)
+    assert forgotten is not None
+    state.redis.delete(KEYS.publisher)
+    state.redis.set(KEYS.publisher, json.dumps({**json.loads(forgotten), "released": True}))  # type: ignore[arg-type]
+    mine = lease(state)
+    authority = mine.acquire()
+    state.redis.set(KEYS.publisher, forgotten)  # as of before
+    with pytest.raises(FencedOut):
+        put(state, authority)
+    mine.renew(authority)
+    put(state, authority)
+
+
+HOLDER = """
+    import sys, redis
+    from rapid.store.authority import PublisherLease
+    lease = PublisherLease(redis.Redis.from_url(sys.argv[1]), "r", "optimizer-0", 600.0)
+    print(lease.acquire().fence, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_killed_holder_of_this_machine_is_replaced_at_once_and_a_living_one_is_not(
+        state: RunState, redis_server: RunningRedis) -> None:
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(HOLDER), redis_server.url],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, env={"PYTHONPATH": "libs:."})
+    assert process.stdout is not None and process.stdout.readline() == b"1\n"
+    with pytest.raises(LeaseHeld, match=f"process {process.pid}, "):
+        lease(state).acquire()
+    process.kill()
+    process.wait()
+    assert lease(state).acquire().fence == 2
+
+
+def test_a_holder_elsewhere_is_never_taken_for_dead(state: RunState) -> None:
+    lease(state, "optimizer-0").acquire()
+    row = json.loads(state.redis.get(KEYS.publisher))  # type: ignore[arg-type]
+    process = json.loads(row["process"])
+    # The same host's name and a process id that is none here, as in another container of that name.
+    row["process"] = json.dumps([process[0] + "-other", 2 ** 22 + 1, "1", "x"])
+    state.redis.set(KEYS.publisher, json.dumps(row))
+    with pytest.raises(LeaseHeld):
+        lease(state, "optimizer-1").acquire()

@@ -1,0 +1,46 @@
+"""What a service plays by, and how far its file lags behind."""
+
+import pytest
+
+from dota.spaces import Layout
+from rapid.store.record import RunRecord
+from run.effective import Difference, drift, overlay, recorded
+from run.load import ConfigError, load
+
+CONFIG = load("laptop-1v1", ["model.precision=bfloat16", "seed=7"])
+
+
+def record(*overrides: str) -> RunRecord:
+    game, model = recorded(load("laptop-1v1", overrides))
+    return RunRecord(game=game, model=model)
+
+
+def test_the_records_game_and_model_replace_the_files_and_nothing_else_does() -> None:
+    config = overlay(CONFIG, record("model.lstm=24", "game.observation.minimap=3", "seed=9"))
+    assert config.model.lstm == 24 and config.game.observation.minimap == 3
+    assert config.seed == 7 and config.model.precision == "bfloat16"
+    assert Layout(config.game).hash != Layout(CONFIG.game).hash
+
+
+def test_the_same_record_changes_nothing_and_drifts_nowhere() -> None:
+    assert overlay(CONFIG, record()) == CONFIG and drift(CONFIG, record()) == []
+
+
+def test_drift_names_each_key_with_both_values() -> None:
+    found = drift(CONFIG, record("model.lstm=24", "game.observation.minimap=3"))
+    assert found == [Difference("game.observation.minimap", CONFIG.game.observation.minimap, 3),
+                     Difference("model.lstm", CONFIG.model.lstm, 24)]
+
+
+def test_a_key_that_the_record_leaves_out_has_its_default() -> None:
+    sparse = record()
+    tree = {key: value for key, value in sparse.model.items() if key != "lstm"}
+    default = type(CONFIG.model)().lstm
+    assert overlay(CONFIG, RunRecord(game=sparse.game, model=tree)).model.lstm == default
+    assert drift(CONFIG, RunRecord(game=sparse.game, model=tree)) == [
+        Difference("model.lstm", CONFIG.model.lstm, default)]
+
+
+def test_a_record_of_another_release_says_what_it_cannot_read() -> None:
+    with pytest.raises(ConfigError, match=r"(?s)record of run .* \(revision 1\).*model.lstmm.*did you mean 'lstm'"):
+        overlay(CONFIG, RunRecord(game=record().game, model={"lstmm": 3}))
