@@ -122,8 +122,15 @@ ENTRIES: Sequence[Entry] = (
     Entry("passing", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
     Entry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR), _who(OPTIMIZER, CONTROLLER)),
     Entry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
-    Entry("status", "status", Kind.VALUE, _who(CONTROLLER), ANYBODY),
-    Entry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER)),
+    # The optimizer cuts over to another epoch: head, record and status in one step.
+    Entry("status", "status", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
+    Entry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER, OPTIMIZER)),
+    Entry("record", "record", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
+    Entry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
+    Entry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
+    *(Entry("quiet", f"quiet:{service}:*", Kind.PASSING, _who(service, CONTROLLER)) for service in SERVICES),
+    Entry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
+    Entry("staged", "versions:staged", Kind.PASSING, _who(OPTIMIZER)),
     Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
     Entry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
     Entry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
@@ -138,8 +145,9 @@ ENTRIES: Sequence[Entry] = (
 )
 # Beside keys: who lists services looks for their leases, who shows how a server is asks it, and who runs scripts.
 EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {
-    (OPTIMIZER, "state"): SCRIPT,
-    (CONTROLLER, "state"): ("scan", "info"),
+    **{(service, "state"): SCRIPT for service in SERVICES},
+    (CONTROLLER, "state"): (*SCRIPT, "scan", "info", "time"),
+    (OPTIMIZER, "state"): (*SCRIPT, "time"),
     (CONTROLLER, "params"): ("info",),
 }
 

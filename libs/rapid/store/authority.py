@@ -46,7 +46,7 @@ local function refused(record, publisher, epoch, fence, holder)
 end
 """
 _WRITE = CHECK + """
-local why = refused(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+local why = refused(ARGV[6], ARGV[7], ARGV[1], ARGV[2], ARGV[3])
 if why then return why end
 for _, pair in ipairs(cjson.decode(ARGV[4])) do
   if redis.call('GET', pair[1]) ~= (pair[2] or false) then return 'moved' end
@@ -130,8 +130,9 @@ def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequen
     ``what`` is named in errors. Raises FencedOut (having changed nothing), redis.RedisError.
     """
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
-    outcome: Any = state.eval(_WRITE, 2, keys.record, keys.publisher, *authority.arguments(), json.dumps(pairs),
-                              json.dumps([list(command) for command in commands]))
+    # No key is declared as the script's: who may not write a key may not name it so, and here some are only compared.
+    outcome: Any = state.eval(_WRITE, 0, *authority.arguments(), json.dumps(pairs),
+                              json.dumps([list(command) for command in commands]), keys.record, keys.publisher)
     if outcome != b"written":
         raise refuse(keys.run, outcome.decode(), authority, what)
 

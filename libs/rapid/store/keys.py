@@ -29,7 +29,6 @@ class Keys:
         self.record = self.prefix + "record"
         self.publisher = self.prefix + "publisher"
         self.pause = self.prefix + "pause"
-        self.quiet = self.prefix + "quiet"
         self.checkpoints = self.prefix + "checkpoints"
         # Parameters.
         self.stored_versions = self.prefix + "params:versions"
@@ -65,3 +64,7 @@ class Keys:
     def lease(self, kind: str, identity: str) -> str:
         """A service's sign of life."""
         return f"{self.prefix}lease:{kind}:{identity}"
+
+    def quiet(self, kind: str, identity: str) -> str:
+        """A service's answer to a pause."""
+        return f"{self.prefix}quiet:{kind}:{identity}"

@@ -10,16 +10,18 @@ from rapid.process_identity import ProcessIdentity
 from rapid.store.keys import Keys
 
 _SCAN = 500
+ANSWER_MS = 30 * 24 * 3600 * 1000  # answers to a pause go after so long: no pause lasts longer
 # Ends a lease, and with it says that the instance has ended as it should, or ('1') that it will be back and is waited
-# for. Keys: lease, quiet, status.
+# for. Keys: lease, quiet. A key that is only read
+# is an argument: who may not write it may not name it as a script's key.
 LEAVE = """
 redis.call('DEL', KEYS[1])
-local text = redis.call('GET', KEYS[3])
+local text = redis.call('GET', ARGV[3])
 local now = text and cjson.decode(text) or {}
 local number = now['pause'] or 0
 if number > 0 and (now['status'] == 'pausing' or now['status'] == 'paused' or now['status'] == 'operating') then
-  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode({pause = number, quiet = ARGV[3] == '0', gone = true,
-                                                     at = tonumber(ARGV[2])}))
+  local answer = {pause = number, quiet = ARGV[2] == '0', gone = true, at = tonumber(ARGV[1])}
+  redis.call('SET', KEYS[2], cjson.encode(answer), 'PX', ARGV[4])
 end
 """
 
@@ -52,6 +54,7 @@ class Lease:
         self._redis = state
         self._keys = Keys(run)
         self._key = self._keys.lease(kind, identity)
+        self._answer = self._keys.quiet(kind, identity)
         self._ttl_ms = max(int(ttl_seconds * 1000), 1)
         self.kind = kind
         self.id = identity
@@ -69,14 +72,14 @@ class Lease:
         pipeline.set(self._key, json.dumps(instance._asdict(), allow_nan=False), px=self._ttl_ms)
         if quiet:
             said = {"pause": quiet, "epoch": epoch, "quiet": True, "at": now, "life": self._life}
-            pipeline.hset(self._keys.quiet, f"{self.kind}/{self.id}", json.dumps(said))
+            pipeline.set(self._answer, json.dumps(said), px=ANSWER_MS)
         pipeline.execute()
 
     def release(self, renews: bool = False) -> None:
         """Ends the lease at once; for an instance that ends as it should, which answers a pause. One that ``renews``
         itself is waited for."""
-        self._redis.eval(LEAVE, 3, self._key, self._keys.quiet, self._keys.status, f"{self.kind}/{self.id}",
-                         repr(time.time()), str(int(renews)))
+        self._redis.eval(LEAVE, 2, self._key, self._answer, repr(time.time()), str(int(renews)), self._keys.status,
+                         str(ANSWER_MS))
 
 
 class Leases:

@@ -12,29 +12,33 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.store.keys import Keys
-from rapid.store.leases import Instance, Leases
+from rapid.store.leases import ANSWER_MS, Instance, Leases
 
+_SCAN = 500
 # What plays or learns, and so has to be quiet before a run is paused.
 QUIET_KINDS = ("evaluator", "inference", "optimizer", "rollout")
 
-# Writes down who is waited for. Keys: quiet, pause, record. Arguments: number, now, prefix of leases, kinds.
+# Writes down who is waited for, and forgets the answers to earlier pauses. Keys: pause, record. Arguments: number, now,
+# the run's prefix, how long answers stay, kinds.
 ENROL = """
-redis.call('DEL', KEYS[1])
-local asked = {}
-for i = 4, #ARGV do
-  local prefix = ARGV[3] .. ARGV[i] .. ':'
+local function each(pattern, take)
   local cursor = '0'
   repeat
-    local page = redis.call('SCAN', cursor, 'MATCH', prefix .. '*', 'COUNT', 1000)
+    local page = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 1000)
     cursor = page[1]
-    for _, name in ipairs(page[2]) do
-      redis.call('HSET', KEYS[1], ARGV[i] .. '/' .. string.sub(name, #prefix + 1),
-                 cjson.encode({pause = tonumber(ARGV[1]), quiet = false, at = tonumber(ARGV[2])}))
-    end
+    for _, name in ipairs(page[2]) do take(name) end
   until cursor == '0'
 end
-local run = redis.call('GET', KEYS[3])
-redis.call('SET', KEYS[2], cjson.encode({number = tonumber(ARGV[1]), asked_at = tonumber(ARGV[2]),
+each(ARGV[3] .. 'quiet:*', function(name) redis.call('DEL', name) end)
+local waited = cjson.encode({pause = tonumber(ARGV[1]), quiet = false, at = tonumber(ARGV[2])})
+for i = 5, #ARGV do
+  local prefix = ARGV[3] .. 'lease:' .. ARGV[i] .. ':'
+  each(prefix .. '*', function(name)
+    redis.call('SET', ARGV[3] .. 'quiet:' .. ARGV[i] .. ':' .. string.sub(name, #prefix + 1), waited, 'PX', ARGV[4])
+  end)
+end
+local run = redis.call('GET', KEYS[2])
+redis.call('SET', KEYS[1], cjson.encode({number = tonumber(ARGV[1]), asked_at = tonumber(ARGV[2]),
                                          epoch = run and cjson.decode(run)['epoch'] or 0, overdue = false}))
 """
 # Notes once that a pause takes longer than it may. Keys: pause, events. Arguments: number, then the event's fields.
@@ -74,19 +78,21 @@ def report(state: redis.Redis, run: str) -> QuietReport:
     keys = Keys(run)
     # Leases first: who says it and leaves between the two readings has answered.
     live = {name_of(i.kind, i.id): i for i in Leases(state, run).live() if i.kind in QUIET_KINDS}
-    pipeline: Any = state.pipeline(transaction=True)
-    pipeline.get(keys.status)
-    pipeline.get(keys.record)
-    pipeline.get(keys.pause)
-    pipeline.hgetall(keys.quiet)
-    status, record, pause, rows = pipeline.execute()
+    prefix = keys.quiet("", "").removesuffix(":")
+    names: list[Any] = list(state.scan_iter(match=f"{prefix}*", count=_SCAN))
+    texts: Any = state.mget(keys.status, keys.record, keys.pause, *names)
+    status, record, pause, *rows = texts
     number = int(json.loads(status).get("pause", 0)) if status else 0
     epoch = int(json.loads(record)["epoch"]) if record else 0
-    asked = json.loads(pause) if pause else {"number": 0, "asked_at": 0.0}
+    asked = json.loads(pause) if pause else {"asked_at": 0.0}
     if number == 0:
         return QuietReport(0, epoch, 0.0, {}, [])
-    answers = {name.decode(): json.loads(text) for name, text in rows.items()}
-    answers = {name: row for name, row in answers.items() if row["pause"] == number}
+    answers: dict[str, dict[str, Any]] = {}
+    for name, text in zip(names, rows, strict=True):
+        kind, _, identity = name.decode().removeprefix(prefix).partition(":")
+        row = None if text is None else json.loads(text)
+        if kind in QUIET_KINDS and row is not None and row["pause"] == number:
+            answers[name_of(kind, identity)] = row
     said, waiting = {}, []
     for name in sorted(answers.keys() | live.keys()):
         row = answers.get(name)
@@ -112,4 +118,4 @@ def note_overdue(state: redis.Redis, run: str, number: int, fields: dict[str, st
 
 def enrol_arguments(keys: Keys, number: int) -> tuple[str, ...]:
     """What ENROL is called with, after the number of its keys."""
-    return (keys.quiet, keys.pause, keys.record, str(number), repr(time.time()), f"{keys.prefix}lease:", *QUIET_KINDS)
+    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, str(ANSWER_MS), *QUIET_KINDS)

@@ -161,7 +161,7 @@ class RunState:
             pause = now.pause + (target is Status.PAUSING)
             result = self._put_status(pipeline, RunStatus(target, time.time(), who, reason, pause))
             if target is Status.PAUSING:
-                pipeline.eval(ENROL, 3, *quiet.enrol_arguments(self.keys, pause))
+                pipeline.eval(ENROL, 2, *quiet.enrol_arguments(self.keys, pause))
             self._event(pipeline, who, "run." + target, {"from": now.status, "reason": reason})
             return result
 
