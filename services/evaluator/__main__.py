@@ -76,24 +76,14 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference,
         page.count_game(result.pairing.opponent.name, result.score, result.pairing.opponent.version)
         show()
 
-    resting = True
-
-    def rests() -> bool:
-        nonlocal resting
-        resting = not lifecycle.active or lifecycle.draining
-        return resting
-
-    service.quiet = lambda: resting
     while not lifecycle.draining:
-        resting = True
         if not await lifecycle.until_active():
             break
-        resting = False
         matches = Matches(games, client, games.layout.heroes)
         playing.add(matches)
         try:
             # Nothing is rated while the process ends: it may be renewed for an epoch in which the game is another.
-            await matches.play(loop.next_pairing, on_result, rests,
+            await matches.play(loop.next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
                                settings.idle_seconds)
         except CallFailed as error:
             page.DROPPED.labels("epoch" if is_stale(error) else "lost").inc(matches.under_way)
@@ -143,8 +133,9 @@ async def evaluate(service: Service[RunConfig]) -> None:
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
+    service.quiet = quiet
     service.stats = lambda: {"rating version": loop.version,
-                             "games": loop.ratings.current.games if loop.ratings.current else 0, "resting": quiet()}
+                             "games": loop.ratings.current.games if loop.ratings.current else 0}
     rating = asyncio.create_task(rate(service, loop, client(), game, playing))
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)

@@ -196,8 +196,8 @@ def test_the_status_shows_how_far_the_file_lags_behind(redis_client: redis.Redis
     before = run.record()
     assert before is not None
     run.set_record(before, before.changed(new_epoch=False, model={**before.model, "lstm": 24}), "ada", "record.set", {})
-    gate = Gate("operator-token", "viewer-token", auth=True)
-    context = Context(config.name, run, store, config.schedules, gate, config)
+    gate = Gate(FixedTokens.of(vera=("viewer", "viewer-token")))
+    context = Context(config.name, run, store, config.schedules, gate, file_config=config)
     shown = TestClient(create_app(context)).get("/v1/status", headers=VIEWER).json()
     assert (shown["epoch"], shown["record_revision"]) == (1, 2)
     assert shown["drift"] == [{"key": "model.lstm", "file": config.model.lstm, "record": 24}]

@@ -32,6 +32,18 @@ BOARD = Board("system", "Five / System", "State of the run, processes, Redis, ca
               Query(f"{largest(series('five_controller_run_state'), 'status')} == 1", "{{status}}"), least=0, most=1),
         chart("Live instances", "That give a sign of life to Redis, by component.",
               Query(f"{largest(series('five_controller_live_instances'), 'component')}", "{{component}}"), least=0)]),
+    Row("One writer, one record", [
+        chart("Epoch and record", "Surgeries and reverts begin another epoch, every change of the record a revision.",
+              Query(largest(series("five_controller_run_epoch_info")), "epoch"),
+              Query(largest(series("five_controller_run_record_revision_info")), "revision"), least=0),
+        chart("Configuration drift", "Keys in which the configuration file lags behind the run's record, which holds.",
+              Query(largest(series("five_controller_config_drift_keys")), "keys"), least=0),
+        chart("Not at rest", "Services that the present pause waits for.",
+              Query(largest(series("five_controller_not_quiet_instances")), "services"), least=0),
+        chart("Refused writes", "Writes refused inside Redis, an hour, by kind of service and reason: a group that was "
+              "replaced, or left in an older epoch.",
+              Query(total(increase("five_state_refused_writes_total"), "kind", "reason"), "{{kind}} {{reason}}"),
+              least=0)]),
     Row("Processes", [
         chart("CPU", "Cores in use, by process.",
               Query(named(rate("process_cpu_seconds_total")), "{{kind}} {{id}}"), least=0, stacked=True),
