@@ -16,7 +16,6 @@ from protos.five.v1 import evaluator_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import InferencePools, inference_client
-from rapid.epoch import epoch_of
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import port_of, serve
@@ -104,7 +103,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     pools = config.services.inference
 
     def inference(addresses: Sequence[str]) -> InferenceClient:
-        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, epoch=epoch_of(service))
+        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, epoch=service.epoch)
 
     def client() -> InferenceClient | InferencePools:
         return inference_client(inference(pools.addresses),
@@ -126,7 +125,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       lambda version: service.parameters.pin(version, "rating reference"),
                       np.random.default_rng(config.seed))
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
-                                replay_folder(settings.replays, service.folder), epoch_of(service),
+                                replay_folder(settings.replays, service.folder), service.epoch,
                                 lambda: not service.lifecycle.active, playing)
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,

@@ -13,7 +13,6 @@ from five.model.schema import Schema
 from five.model.states import state_specs
 from protos.five.v1 import inference_pb2_grpc
 from rapid import wire
-from rapid.epoch import epoch_of
 from rapid.rpc.server import RpcServer, serve
 from rapid.service import Service, start
 from run.config import RunConfig
@@ -47,7 +46,7 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
         settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds, settings.device, seed),
         meter.observer)
     servicer = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
-                                layout.heroes, models, batcher, epoch=epoch_of(service))
+                                layout.heroes, models, batcher, epoch=service.epoch)
     return servicer, models, batcher
 
 
@@ -78,9 +77,10 @@ async def serve_actions(service: Service[RunConfig]) -> None:
         return not service.lifecycle.active and batcher.idle
 
     def stats() -> dict[str, Any]:
-        return {"version": -1 if models.newest is None else models.newest, **meter.recent(), "resting": quiet()}
+        return {"version": -1 if models.newest is None else models.newest, **meter.recent()}
 
     service.stats = stats
+    service.quiet = quiet
     service.not_ready = lambda: "no version has been loaded yet" if models.newest is None else ""
     service.announce(server.port)
     models.start()

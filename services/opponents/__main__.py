@@ -6,7 +6,6 @@ import logging
 import redis
 
 from protos.five.v1 import opponents_pb2_grpc
-from rapid.epoch import epoch_of
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.archive import VersionRecord
@@ -54,7 +53,7 @@ async def serve_pool(service: Service[RunConfig]) -> None:
     config = service.config
     pool = Pool(service.state, config.league, config.seed)
     address = service.listen_address(port_of(config.services.opponents.address))
-    servicer = OpponentService(config.name, pool, epoch=epoch_of(service))
+    servicer = OpponentService(config.name, pool, epoch=service.epoch)
     server = await serve(address, [(opponents_pb2_grpc.add_OpponentServiceServicer_to_server, servicer)], config.rpc,
                          service.token)
     service.announce(server.port)

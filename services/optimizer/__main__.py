@@ -17,7 +17,6 @@ from five.model.schema import Schema
 from five.model.states import state_specs
 from protos.five.v1 import experience_pb2_grpc
 from rapid import wire
-from rapid.epoch import epoch_of
 from rapid.rpc.server import serve
 from rapid.service import Service, local_rank, start
 from run.config import RunConfig
@@ -61,7 +60,7 @@ async def take_in(service: Service[RunConfig], training: Training, layout: Layou
     step_specs = {**specs, **learning_specs(heroes, layout.groups["enemy_buildings"].count)}
     sample_specs = {f"state/{n}": spec for n, spec in state_specs(layout, config.model).items()}
     servicer = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
-                                 training.intake, epoch=epoch_of(service), active=lambda: service.lifecycle.active)
+                                 training.intake, epoch=service.epoch, active=lambda: service.lifecycle.active)
     server = await serve(service.listen_address(port),
                          [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, servicer)], config.rpc,
                          service.token)

@@ -21,7 +21,6 @@ from rapid.clients.experience import ExperienceClient
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import inference_client
 from rapid.clients.opponents import OpponentsClient
-from rapid.epoch import epoch_of
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
 from rapid.store.series import Series
@@ -111,7 +110,7 @@ class Rollout:
         config, settings = service.config, service.config.services.rollout
         self._service = service
         self._layout = Layout(config.game)
-        self._epoch = epoch_of(service)
+        self._epoch = service.epoch
         self.control = Control(service)
         self.games = GameLog(Series(service.state.redis, config.name))
         self.meter = Meter()

@@ -42,6 +42,8 @@ class StatusNow(BaseModel):
 class Drift(BaseModel):
     """A key in which the controller's configuration file differs from the run's record, which holds."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"key": "model.lstm", "file": 192, "record": 384}]})
+
     key: str = Field(description="Path of the key.")
     file: Any = Field(description="Its value in the file; null where it is not there.")
     record: Any = Field(description="Its value in the run.")
