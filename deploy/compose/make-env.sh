@@ -1,14 +1,74 @@
 #!/bin/sh
-# Writes the secrets that docker-compose.yml needs: `deploy/compose/make-env.sh [FILE]`, .env by default.
-# A secret that the file has is kept, so it can be run again after an upgrade.
+# Writes what docker-compose.yml needs to know who may do what: `deploy/compose/make-env.sh [FILE]`, .env by default.
+#
+# FILE holds the secrets themselves, for its owner alone: the services' token, the operator's and the viewer's, and a
+# password for each user of Redis. Beside it, in FIVE_SECRETS (.five for .env, else FILE.d), lies what containers mount,
+# which is hashes of them: users.acl of each Redis, and tokens.json of the REST API.
+#
+# A secret that FILE has is kept, so it can be run again: after an upgrade, or when FIVE_RUN names a run of another name.
+# FIVE_<USER>_PASSWORD_OLD and FIVE_TOKEN_ALSO are secrets on their way out: see rotate.sh.
 set -eu
+here=$(cd "$(dirname "$0")/../.." && pwd)
 file=${1:-.env}
 umask 077
 touch "$file"
-for name in FIVE_TOKEN FIVE_VIEWER_TOKEN FIVE_STATE_PASSWORD FIVE_PARAMS_PASSWORD GRAFANA_PASSWORD; do
-  grep -q "^$name=" "$file" && continue
+
+value() { sed -n "s/^$1=//p" "$file" | tail -n 1; }
+
+put() {
   # The last line of a file written by hand may lack its end.
   [ -z "$(tail -c 1 "$file")" ] || echo >>"$file"
-  printf '%s=%s\n' "$name" "$(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')" >>"$file"
+  printf '%s=%s\n' "$1" "$2" >>"$file"
+}
+
+for name in FIVE_TOKEN FIVE_OPERATOR_TOKEN FIVE_VIEWER_TOKEN FIVE_CONTROLLER_PASSWORD FIVE_EVALUATOR_PASSWORD \
+  FIVE_INFERENCE_PASSWORD FIVE_OPPONENTS_PASSWORD FIVE_OPTIMIZER_PASSWORD FIVE_ROLLOUT_PASSWORD FIVE_PROBE_PASSWORD \
+  FIVE_ADMIN_PASSWORD GRAFANA_PASSWORD; do
+  grep -q "^$name=" "$file" && continue
+  put "$name" "$(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')"
   echo "$file: new $name"
 done
+
+case $file in
+  .env | ./.env) folder=./.five ;;
+  /*) folder=$file.d ;;
+  *) folder=$PWD/$file.d ;;
+esac
+grep -q '^FIVE_SECRETS=' "$file" || put FIVE_SECRETS "$folder"
+folder=$(value FIVE_SECRETS)
+
+run=${FIVE_RUN:-$(value FIVE_RUN)}
+run=${run:-$here/deploy/compose/run.yaml}
+name=$(sed -n "s/^name: *['\"]*\([A-Za-z0-9._-]*\)['\"]* *\(#.*\)\{0,1\}$/\1/p" "$run" | head -n 1)
+[ -n "$name" ] || { echo "make-env: $run has no line 'name: ...', which the users of Redis are made for" >&2; exit 2; }
+
+hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
+
+# Containers read these as user 10001. They hold hashes of 192 random bits, which tell nothing. Written beside, then
+# renamed: a server may read one at any time.
+umask 022
+mkdir -p "$folder/redis-state" "$folder/redis-params" "$folder/controller"
+for role in state params; do
+  text=$(sed "s/@run@/$name/g" "$here/charts/files/users-$role.acl")
+  for user in controller evaluator inference opponents optimizer rollout probe admin; do
+    upper=$(echo "$user" | tr a-z A-Z)
+    hashes="on #$(hash_of "$(value "FIVE_${upper}_PASSWORD")")"
+    old=$(value "FIVE_${upper}_PASSWORD_OLD")
+    [ -z "$old" ] || hashes="$hashes #$(hash_of "$old")"
+    text=$(printf '%s\n' "$text" | sed "s/@$user@/$hashes/")
+  done
+  printf '%s\n' "$text" >"$folder/redis-$role/.users.acl"
+  mv "$folder/redis-$role/.users.acl" "$folder/redis-$role/users.acl"
+done
+
+# Tokens that were made since, with `five token`, stay.
+tokens=$folder/controller/tokens.json
+if [ ! -e "$tokens" ]; then
+  cat >"$folder/controller/.tokens.json" <<END
+[
+  {"name": "operator", "role": "operator", "sha256": "$(hash_of "$(value FIVE_OPERATOR_TOKEN)")"},
+  {"name": "viewer", "role": "viewer", "sha256": "$(hash_of "$(value FIVE_VIEWER_TOKEN)")"}
+]
+END
+  mv "$folder/controller/.tokens.json" "$tokens"
+fi

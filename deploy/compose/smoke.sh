@@ -20,14 +20,14 @@ finish() {
   trap - EXIT INT TERM
   [ $code = 0 ] || compose logs --tail 15 || true
   compose down -v --remove-orphans -t 20 >/dev/null 2>&1 || true
-  rm -f "$secrets"
+  rm -rf "$secrets" "$secrets.d"
   [ $code = 0 ] || echo "smoke: failed, see the logs above" >&2
   exit $code
 }
 trap finish EXIT INT TERM
 
 deploy/compose/make-env.sh "$secrets" >/dev/null
-token=$(sed -n 's/^FIVE_TOKEN=//p' "$secrets")
+token=$(sed -n 's/^FIVE_OPERATOR_TOKEN=//p' "$secrets")
 compose up --wait --wait-timeout 300
 echo "smoke: every container is healthy"
 

@@ -21,7 +21,7 @@ from rapid.blobs import BlobStore
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 from rapid.lifecycle import Lifecycle
 from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
-from rapid.rpc.security import load_token
+from rapid.rpc.security import load_token, other_token
 from rapid.store import acl
 from rapid.store.connection import Role, connect, password_of, require_reachable
 from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
@@ -349,7 +349,8 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
         if config.allocator.tune:
             tune_allocator()
         token = load_token(config.rpc)
-        secrets = [secret for secret in (token, password_of("state"), password_of("params")) if secret]
+        secrets = [secret for secret in (token, other_token(), password_of("state"), password_of("params"))
+                   if secret]
         configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name

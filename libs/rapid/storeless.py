@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from rapid.allocator import tune_allocator
 from rapid.lifecycle import Lifecycle
 from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
-from rapid.rpc.security import load_token
+from rapid.rpc.security import load_token, other_token
 from rapid.service import Arguments, PlatformConfig, parse_arguments, reachable, refuse
 from rapid.telemetry.logs import configure_logs
 from rapid.telemetry.metrics import identify
@@ -86,7 +86,8 @@ def start_storeless(kind: str, load: Callable[[str, Sequence[str]], C], argv: Se
         if config.allocator.tune:
             tune_allocator()
         token = load_token(config.rpc)
-        configure_logs(config.telemetry, config.name, kind, arguments.id, [token] if token else [])
+        secrets = [secret for secret in (token, other_token()) if secret]
+        configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
         service = StorelessService(kind, config, arguments)
     except (ValueError, OSError) as error:
         refuse(kind, error)

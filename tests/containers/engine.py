@@ -77,12 +77,36 @@ class Project:
         self.name = name
         self._secrets = secrets
         _output(["deploy/compose/make-env.sh", str(secrets)], True, 30, None)
-        lines = [line.partition("=") for line in secrets.read_text().splitlines()]
-        self.secret = {key: value for key, _, value in lines}
         self.port, self.prometheus_port = _free_ports(2)
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("FIVE_")}
         self._env |= {"FIVE_PORT": str(self.port), "FIVE_PROMETHEUS_PORT": str(self.prometheus_port),
                       "FIVE_VERSION": VERSION}
+
+    @property
+    def secret(self) -> dict[str, str]:
+        """The secrets, by the names that .env gives them."""
+        lines = [line.partition("=") for line in self._secrets.read_text().splitlines()]
+        return {key: value for key, _, value in lines if key.endswith(("_TOKEN", "_PASSWORD", "_OLD"))}
+
+    def users(self) -> list[str]:
+        """Names of the services' users of Redis."""
+        return [service for service in SERVICES if service != "dota-env"]
+
+    def redis_cli(self, store: str, *lines: str) -> list[str]:
+        """What a Redis answers to lines of commands, by standard input."""
+        done = subprocess.run([DOCKER, "exec", "-i", self.containers(store)[0], "redis-cli"], input="\n".join(lines),
+                              capture_output=True, text=True, timeout=30, check=True)
+        return done.stdout.split("\n")[:-1]
+
+    def as_admin(self, store: str, command: str) -> list[str]:
+        """What a Redis answers its admin."""
+        return self.redis_cli(store, f"AUTH admin {self.secret['FIVE_ADMIN_PASSWORD']}", command)[1:]
+
+    def rotate(self, *what: str) -> None:
+        """Changes secrets with deploy/compose/rotate.sh."""
+        files = f"{COMPOSE} -p {self.name} -f docker-compose.yml -f deploy/compose/smoke.yml"
+        _output(["deploy/compose/rotate.sh", *what], True, 420,
+                self._env | {"ENV_FILE": str(self._secrets), "COMPOSE": files})
 
     def compose(self, *arguments: str, check: bool = True, timeout: float = 420.0) -> str:
         """Standard output of a compose command on the project."""
@@ -110,7 +134,7 @@ class Project:
 
     def rest(self, method: str, path: str, token: str | None = None, **arguments: Any) -> httpx.Response:
         """Answer of the controller to /v1/<path>; the operator's token unless another is given."""
-        given = self.secret["FIVE_TOKEN"] if token is None else token
+        given = self.secret["FIVE_OPERATOR_TOKEN"] if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         return httpx.request(method, f"http://127.0.0.1:{self.port}/v1/{path}", headers=headers, timeout=15.0,
                              **arguments)

@@ -1,6 +1,7 @@
 """The files that containers are made of and started by, read without an engine."""
 
 import importlib.util
+import os
 import re
 import stat
 import subprocess
@@ -11,7 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from cli import aclfiles
+from rapid.store import acl
 from run.load import load
+from services.controller import tokens
 from tests.containers.engine import ROOT, SERVICES, STORES
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -68,7 +72,7 @@ def test_a_container_is_locked_down_and_bounded(name: str) -> None:
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert service["pids_limit"]
     assert "container_name" not in service and "privileged" not in service
-    if name != "redis-volume":
+    if name not in ("redis-volume", "admin"):
         assert service["mem_limit"]
         assert service["healthcheck"]["test"]
         assert str(service["user"]).split(":")[0] != "0"
@@ -82,9 +86,38 @@ def test_only_faces_have_ports_and_only_on_this_machine() -> None:
 
 def test_no_secret_has_a_default() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
-    for name in ("FIVE_TOKEN", "FIVE_STATE_PASSWORD", "FIVE_PARAMS_PASSWORD"):
-        uses = re.findall(r"\$\{" + name + r"([^}]*)\}", text)
+    users = {user for role in acl.ROLES for user in acl.users(role)}
+    for name in ("FIVE_TOKEN", *(f"FIVE_{user.upper()}_PASSWORD" for user in users)):
+        uses = re.findall(r"\$\{" + name + r"\b([^}]*)\}", text)
         assert uses and all(use.startswith(":?") and "make env" in use for use in uses), name
+
+
+def held(service: str) -> set[str]:
+    """Names of the variables of .env whose values a container is given."""
+    given = COMPOSE["services"][service].get("environment", {})
+    return {name for value in given.values() for name in re.findall(r"\$\{(\w*(?:TOKEN|PASSWORD)\w*)", str(value))}
+
+
+def test_a_container_holds_its_own_secrets_alone() -> None:
+    for service in SERVICES:
+        user = service.replace("-", "_")
+        own = {f"FIVE_{user.upper()}_PASSWORD"} if acl.roles_of(user) else set()
+        assert held(service) == {"FIVE_TOKEN", "FIVE_TOKEN_ALSO"} | own
+        given = COMPOSE["services"][service]["environment"]
+        for role in acl.ROLES:
+            assert given.get(f"FIVE_{role.upper()}_USER") == (user if role in acl.roles_of(user) else None)
+    assert all(held(store) == {"FIVE_PROBE_PASSWORD"} for store in STORES)
+    assert held("admin") == {"FIVE_ADMIN_PASSWORD"} and COMPOSE["services"]["admin"]["profiles"] == ["admin"]
+    # Nobody is given an operator's or a viewer's token: the controller knows their hashes.
+    assert not [name for name in COMPOSE["services"] if held(name) & {"FIVE_OPERATOR_TOKEN", "FIVE_VIEWER_TOKEN"}]
+    tokens = [name for name, service in COMPOSE["services"].items() if "/controller\"" in str(service)
+              or any(isinstance(v, dict) and v["source"].endswith("/controller") for v in service.get("volumes", []))]
+    assert tokens == ["controller"]
+
+
+def test_the_users_of_redis_are_those_of_the_source() -> None:
+    for role in acl.ROLES:
+        assert aclfiles.path_of(role).read_text() == acl.template(role), "run `python -m cli.aclfiles`"
 
 
 def test_containers_start_in_order_of_health() -> None:
@@ -151,7 +184,9 @@ def test_everything_that_compose_mounts_is_there() -> None:
         assert (ROOT / path).is_file(), name
     for service in COMPOSE["services"].values():
         for volume in service.get("volumes", []):
-            if volume.startswith("./"):
+            if isinstance(volume, dict):  # made by `make env`, and not by the engine where it is missing
+                assert volume["read_only"] and volume["bind"] == {"create_host_path": False}
+            elif volume.startswith("./"):
                 assert (ROOT / volume.partition(":")[0]).exists(), volume
 
 
@@ -169,10 +204,12 @@ def test_grafana_finds_prometheus_and_the_dashboards() -> None:
 def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
     def make(name: str) -> dict[str, str]:
         subprocess.run([ROOT / "deploy/compose/make-env.sh", tmp_path / name], check=True, capture_output=True)
-        return dict(line.split("=") for line in (tmp_path / name).read_text().splitlines())
+        found = dict(line.split("=") for line in (tmp_path / name).read_text().splitlines())
+        assert found.pop("FIVE_SECRETS") == str(tmp_path / f"{name}.d")
+        return found
 
     first = make("one")
-    assert len(set(first.values())) == len(first) == 5
+    assert len(set(first.values())) == len(first) == 12
     assert all(len(value) == 48 for value in first.values())
     assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o600
     assert make("one") == first
@@ -180,6 +217,43 @@ def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
     # A file written by hand keeps what it has.
     (tmp_path / "mine").write_text("FIVE_TOKEN=mine")
     assert make("mine")["FIVE_TOKEN"] == "mine"  # noqa: S105
+
+
+def made(place: Path, **environment: str) -> tuple[dict[str, str], Path]:
+    """The secrets of make-env.sh, and the folder that containers mount."""
+    subprocess.run([ROOT / "deploy/compose/make-env.sh", place], check=True, capture_output=True,
+                   env={"PATH": os.environ["PATH"], **environment})
+    found = dict(line.split("=") for line in place.read_text().splitlines())
+    return found, Path(found["FIVE_SECRETS"])
+
+
+def test_what_containers_mount_holds_hashes_only(tmp_path: Path) -> None:
+    secrets, folder = made(tmp_path / "env")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.name for path in files} == {"users.acl", "tokens.json"} and len(files) == 3
+    for path in files:
+        assert not [name for name, value in secrets.items() if value in path.read_text()]
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644  # read by user 10001
+    for role in acl.ROLES:
+        passwords = {user: [secrets[f"FIVE_{user.upper()}_PASSWORD"]] for user in acl.users(role)}
+        written = (folder / f"redis-{role}" / "users.acl").read_text()
+        assert written == acl.acl_file(role, passwords, "five", reads_apart=True)
+    entries = {entry.name: entry for entry in tokens.read(folder / "controller" / "tokens.json")}
+    assert entries["operator"].role == "operator" and entries["viewer"].role == "viewer"
+    assert entries["operator"].sha256 == tokens.hash_of(secrets["FIVE_OPERATOR_TOKEN"])
+    # While a password is changed both are taken; tokens that were made since stay; another run has other keys.
+    (tmp_path / "env").open("a").write("FIVE_ROLLOUT_PASSWORD_OLD=old\n")
+    (folder / "controller" / "tokens.json").write_text("[]")
+    (tmp_path / "run.yaml").write_text("preset: laptop-1v1\nname: another.one   # mine\n")
+    made(tmp_path / "env", FIVE_RUN=str(tmp_path / "run.yaml"))
+    text = (folder / "redis-state" / "users.acl").read_text()
+    assert f"user rollout on {acl.hashed(secrets['FIVE_ROLLOUT_PASSWORD'])} {acl.hashed('old')} " in text
+    assert "~five:another.one:" in text and "five:five:" not in text
+    assert (folder / "controller" / "tokens.json").read_text() == "[]"
+    (tmp_path / "run.yaml").write_text("preset: laptop-1v1\n")
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        made(tmp_path / "env", FIVE_RUN=str(tmp_path / "run.yaml"))
+    assert b"has no line 'name: ...'" in refused.value.stderr
 
 
 def test_requirements_of_an_image_are_the_projects() -> None:

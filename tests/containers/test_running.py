@@ -92,9 +92,46 @@ def test_redis_wants_its_password(project: Project) -> None:
         assert "NOAUTH" in docker("exec", container, "redis-cli", "get", "x")
     (state,) = project.containers("redis-state")
     (params,) = project.containers("redis-params")
-    ask = 'REDISCLI_AUTH="$REDIS_PASSWORD" redis-cli config get appendonly'
-    assert docker("exec", state, "sh", "-c", ask).split() == ["appendonly", "yes"]
-    assert docker("exec", params, "sh", "-c", ask).split() == ["appendonly", "no"]
+    assert project.as_admin("redis-state", "config get appendonly") == ["appendonly", "yes"]
+    assert project.as_admin("redis-params", "config get appendonly") == ["appendonly", "no"]
+    # What a container of Redis itself holds opens nothing.
+    ask = 'REDISCLI_AUTH="$REDIS_PASSWORD" redis-cli --user probe --no-auth-warning '
+    for container in (state, params):
+        assert docker("exec", container, "sh", "-c", ask + "ping").strip() == "PONG"
+        assert "NOPERM" in docker("exec", container, "sh", "-c", ask + "get five:five:status")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_container_holds_its_own_secrets_alone(project: Project, service: str) -> None:
+    (container,) = project.containers(service)
+    held = {pair.partition("=")[2] for pair in inspect(container)["Config"]["Env"]}
+    own = {"FIVE_TOKEN"} | ({f"FIVE_{service.upper()}_PASSWORD"} if service != "dota-env" else set())
+    assert {name for name, value in project.secret.items() if value in held} == own
+    mounted = docker("exec", container, "sh", "-c", "cat /etc/five/tokens/* /etc/redis-users/* 2>/dev/null || true")
+    assert not [name for name, value in project.secret.items() if value in mounted]
+    assert ("sha256" in mounted) == (service == "controller")
+
+
+def test_everybody_works_with_the_rights_it_has(project: Project) -> None:
+    """Nothing that a component did so far was refused by either Redis."""
+    project.wait_version(project.version() + 1)
+    for store in STORES:
+        refused = " ".join(project.as_admin(store, "acl log"))
+        assert not [user for user in project.users() if f"username {user} " in refused], refused
+
+
+def test_secrets_change_while_the_run_goes_on(project: Project) -> None:
+    old = dict(project.secret)
+    before, events = project.version(), len(project.containers("rollout"))
+    project.rotate("rollout", "inference", "admin")
+    project.wait_version(before + 2, 180)
+    assert project.status()["status"] == "running" and len(project.containers("rollout")) == events
+    for user in ("rollout", "inference", "admin"):
+        name = f"FIVE_{user.upper()}_PASSWORD"
+        assert project.secret[name] != old[name] and f"{name}_OLD" not in project.secret
+        asked = f"AUTH {user} {old[name]}", f"AUTH {user} {project.secret[name]}"
+        said = [project.redis_cli("redis-state", line) for line in asked]
+        assert "WRONGPASS" in said[0][0] and said[1] == ["OK"]
 
 
 def test_prometheus_sees_every_service(project: Project) -> None:

@@ -11,6 +11,7 @@ import grpc
 from rapid.config import RpcConfig, TlsConfig
 
 TOKEN_VARIABLE = "FIVE_TOKEN"  # noqa: S105 - the variable's name, not a token
+ALSO_VARIABLE = "FIVE_TOKEN_ALSO"
 TOKEN_HEADER = "authorization"  # noqa: S105
 _SCHEME = "Bearer "
 
@@ -29,6 +30,12 @@ def load_token(config: RpcConfig) -> str | None:
             raise ValueError(f"rpc.token_file {config.token_file} is empty")
         return token
     return os.environ.get(TOKEN_VARIABLE, "").strip() or None
+
+
+def other_token() -> str | None:
+    """A second token that servers take, from the environment, while the run's is changed: the next one before it is
+    sent, the last one after. None: there is none."""
+    return os.environ.get(ALSO_VARIABLE, "").strip() or None
 
 
 def require_token(config: RpcConfig, token: str | None) -> str | None:
@@ -68,8 +75,8 @@ def token_metadata(token: str | None) -> tuple[tuple[str, str], ...]:
     return ((TOKEN_HEADER, _SCHEME + token),) if token else ()
 
 
-def is_authorised(expected: str | None, presented: str | None) -> bool:
-    """Whether the value of an authorization header carries the expected token; compared in constant time.
+def is_authorised(expected: str | None, presented: str | None, also: str | None = None) -> bool:
+    """Whether the value of an authorization header carries the expected token, or ``also``; compared in constant time.
 
     Without an expected token everyone is.
     """
@@ -77,7 +84,8 @@ def is_authorised(expected: str | None, presented: str | None) -> bool:
         return True
     if presented is None or not presented.startswith(_SCHEME):
         return False
-    return hmac.compare_digest(presented[len(_SCHEME):].encode(), expected.encode())
+    given = presented[len(_SCHEME):].encode()
+    return any([hmac.compare_digest(given, token.encode()) for token in (expected, also) if token])
 
 
 def presented_token(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:

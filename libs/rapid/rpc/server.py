@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection
 from rapid.config import RpcConfig
 from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
-from rapid.rpc.security import is_authorised, presented_token, require_token, server_credentials
+from rapid.rpc.security import is_authorised, other_token, presented_token, require_token, server_credentials
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -65,8 +65,9 @@ async def _fail(context: Context, method: str, error: BaseException) -> NoReturn
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     """Lets calls with the right token in, and answers exceptions with status codes."""
 
-    def __init__(self, token: str | None) -> None:
+    def __init__(self, token: str | None, also: str | None = None) -> None:
         self._token = token
+        self._also = also
         self.calls: set[asyncio.Task[Any]] = set()  # those that are being answered
 
     async def intercept_service(
@@ -78,7 +79,7 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             return handler
         method: str = handler_call_details.method
         refused = not method.startswith(OPEN_METHODS) and not is_authorised(
-            self._token, presented_token(handler_call_details.invocation_metadata))
+            self._token, presented_token(handler_call_details.invocation_metadata), self._also)
         return _guard(handler, method, refused, self.calls)
 
 
@@ -192,7 +193,7 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
     ready until ``set_serving``. Health answers without a token, everything else needs ``token`` where one is given.
     Raises ValueError when a token is required and missing, OSError when the address cannot be listened on.
     """
-    door = Door(require_token(config, token))
+    door = Door(require_token(config, token), other_token())
     server = grpc.aio.server(interceptors=[door], options=server_options(config))
     recorder = _Recorder(server)
     for add, servicer in servicers:

@@ -224,3 +224,13 @@ def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*",
         given = [hashed(password) for password in passwords.get(user, ())]
         lines.append(" ".join(["user", user, "on" if given else "off", *given, *rules(user, role, run, reads_apart)]))
     return "".join(f"{line}\n" for line in lines)
+
+
+def template(role: Role) -> str:
+    """The users of a server of Redis 7 or newer, to be filled in by what has no Python: ``@run@`` is the run's name,
+    and ``@USER@`` what a user's passwords come to, ``on`` and their hashes."""
+    lines = ["user default off resetkeys resetchannels -@all"]
+    for user in users(role):
+        rest = " ".join(rules(user, role, "RUN", reads_apart=True)).replace(f"{Keys('RUN').prefix}", "five:@run@:")
+        lines.append(f"user {user} @{user}@ {rest}")
+    return "".join(f"{line}\n" for line in lines)

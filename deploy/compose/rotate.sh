@@ -1,0 +1,129 @@
+#!/bin/sh
+# Changes secrets while the run goes on:
+#
+#   deploy/compose/rotate.sh rollout [optimizer ...]    passwords of Redis' users: a component's, or admin, or probe
+#   deploy/compose/rotate.sh token                      what the services call each other with
+#
+# A new secret is taken beside the old one, the containers that use it are replaced, then the old one is taken away. What
+# was interrupted is finished by calling it again. Tokens of the REST API are changed in tokens.json, which the controller
+# reads again by itself: docs/operations.md.
+#
+# ENV_FILE (.env) is make-env.sh's file; COMPOSE is the command with its files and project (docker compose).
+set -eu
+cd "$(dirname "$0")/../.."
+env_file=${ENV_FILE:-.env}
+compose=${COMPOSE:-docker compose}
+[ $# -gt 0 ] || { sed -n '2,12p' "$0"; exit 2; }
+[ -f "$env_file" ] || { echo "rotate: there is no $env_file; \`make env\` writes it" >&2; exit 2; }
+
+value() { sed -n "s/^$1=//p" "$env_file" | tail -n 1; }
+fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
+hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
+
+# set_values NAME=VALUE ...: replaces lines of the file, an empty value takes one out. Written beside, then renamed.
+set_values() {
+  beside=$env_file.new.$$
+  (umask 077 && cat "$env_file" >"$beside")
+  for pair; do
+    name=${pair%%=*}
+    grep -v "^$name=" "$beside" >"$beside.part" || true
+    [ -z "${pair#*=}" ] || printf '%s\n' "$pair" >>"$beside.part"
+    cat "$beside.part" >"$beside"
+    rm -f "$beside.part"
+  done
+  mv "$beside" "$env_file"
+}
+
+# ask STORE COMMAND...: lines of commands for a Redis, as its admin. The password goes by standard input: a command line
+# can be read by everybody on the machine.
+ask() {
+  store=$1
+  shift
+  answer=$( { printf 'AUTH admin %s\n' "$(value FIVE_ADMIN_PASSWORD)"; printf '%s\n' "$@"; } \
+    | $compose --env-file "$env_file" exec -T "$store" redis-cli)
+  if printf '%s\n' "$answer" | grep -qvE '^(OK|[0-9]+|)$'; then
+    echo "rotate: $store refuses: $(printf '%s\n' "$answer" | grep -vE '^(OK|[0-9]+|)$' | head -n 1)" >&2
+    exit 1
+  fi
+}
+
+# replace SERVICE...: new containers in place of those there are, as many as there are.
+replace() {
+  for service; do
+    count=$($compose --env-file "$env_file" ps -q "$service" | wc -l)
+    [ "$count" -gt 0 ] || continue
+    $compose --env-file "$env_file" up -d --no-build --no-deps --wait --scale "$service=$count" "$service"
+  done
+}
+
+password() {
+  user=$1
+  upper=$(echo "$user" | tr a-z A-Z)
+  current=FIVE_${upper}_PASSWORD
+  stores=$(grep -l "^user $user " charts/files/users-state.acl charts/files/users-params.acl 2>/dev/null \
+    | sed 's|.*users-\(.*\)\.acl|redis-\1|')
+  [ -n "$stores" ] || { echo "rotate: $user has no user in Redis" >&2; exit 2; }
+  if [ -z "$(value "${current}_OLD")" ]; then
+    new=$(fresh)
+    # The admin lets the new one in before the file says so: with the file alone it could not get in any more.
+    for store in $stores; do ask "$store" "ACL SETUSER $user #$(hash_of "$new")"; done
+    set_values "${current}_OLD=$(value "$current")" "$current=$new"
+    deploy/compose/make-env.sh "$env_file" >/dev/null
+  else
+    echo "rotate: goes on with the change of $user's password that was begun"
+    for store in $stores; do ask "$store" "ACL SETUSER $user #$(hash_of "$(value "$current")")"; done
+  fi
+  case $user in
+    admin) ;;
+    probe) replace redis-state redis-params ;;
+    *) replace "$user" ;;
+  esac
+  old=$(hash_of "$(value "${current}_OLD")")
+  set_values "${current}_OLD="
+  deploy/compose/make-env.sh "$env_file" >/dev/null
+  # Who is connected by the old password stays so until it is told to go; the others come back at once.
+  for store in $stores; do
+    if [ "$user" = admin ]; then
+      ask "$store" "ACL SETUSER $user !$old"
+    else
+      ask "$store" "ACL SETUSER $user !$old" "CLIENT KILL USER $user"
+    fi
+  done
+  echo "rotate: $user has a new password, and the old one is refused"
+}
+
+token() {
+  servers="inference optimizer opponents dota-env evaluator controller"
+  # 1: taken by all servers, sent by nobody yet. 2: sent by all. 3: the old one is taken no more.
+  phase=$(value FIVE_TOKEN_PHASE)
+  if [ -z "$phase" ]; then
+    set_values "FIVE_TOKEN_ALSO=$(fresh)" FIVE_TOKEN_PHASE=1
+    phase=1
+  else
+    echo "rotate: goes on with the change of the token that was begun"
+  fi
+  if [ "$phase" = 1 ]; then
+    # shellcheck disable=SC2086
+    replace $servers
+    set_values "FIVE_TOKEN=$(value FIVE_TOKEN_ALSO)" "FIVE_TOKEN_ALSO=$(value FIVE_TOKEN)" FIVE_TOKEN_PHASE=2
+    phase=2
+  fi
+  if [ "$phase" = 2 ]; then
+    # shellcheck disable=SC2086
+    replace $servers rollout
+    set_values FIVE_TOKEN_ALSO= FIVE_TOKEN_PHASE=3
+  fi
+  # shellcheck disable=SC2086
+  replace $servers
+  set_values FIVE_TOKEN_PHASE=
+  echo "rotate: the services have a new token, and the old one is refused"
+}
+
+for what; do
+  case $what in
+    token) token ;;
+    controller | evaluator | inference | opponents | optimizer | rollout | probe | admin) password "$what" ;;
+    *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, rollout," \
+      "probe, admin and token" >&2; exit 2 ;;
+  esac
+done

@@ -1,0 +1,171 @@
+"""deploy/compose/rotate.sh against real Redis servers, with a stand-in for the engine: containers that are replaced are
+written down with what they would be given."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from rapid.config import StoreConfig
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.store import acl
+from rapid.store.connection import Login, connect
+from tests.containers.engine import ROOT
+
+# exec: one connection to a Redis, a line a command, as redis-cli has it. up: writes down who is replaced.
+STAND_IN = """
+import json, os, sys
+import redis
+place = json.load(open(os.environ["STAND_IN"]))
+arguments = sys.argv[1:]
+env = dict(line.strip().split("=", 1) for line in open(arguments[arguments.index("--env-file") + 1]) if "=" in line)
+if "exec" in arguments:
+    client = redis.Redis.from_url(place["urls"][arguments[arguments.index("-T") + 1]], single_connection_client=False,
+                                  protocol=2, driver_info=None)
+    connection = client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
+    for line in sys.stdin.read().splitlines():
+        connection.send_command(*line.split())
+        try:
+            answer = connection.read_response()
+            print(answer.decode() if isinstance(answer, bytes) else answer)
+        except redis.RedisError as error:
+            print("ERR", error)
+elif "ps" in arguments:
+    print("\\n".join(["one", "two"] if arguments[-1] == "rollout" else ["one"]))
+elif "up" in arguments:
+    if os.environ.get("FAILS"):
+        sys.exit("no room for a container")
+    scale = arguments[arguments.index("--scale") + 1]
+    with open(place["log"], "a") as log:
+        log.write(json.dumps({"service": arguments[-1], "scale": scale, "env": env}) + "\\n")
+"""
+
+
+class Host:
+    """A folder with .env and what containers mount, and both Redis servers."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.env_file = place / "env"
+        subprocess.run([ROOT / "deploy/compose/make-env.sh", self.env_file], check=True, capture_output=True)
+        self.urls: dict[str, str] = {}
+        self.running: list[RunningRedis] = []
+        for role in acl.ROLES:
+            # The embedded server does not know what `make env` writes for Redis 7: its own rules, the same passwords.
+            users = place / f"{role}.acl"
+            passwords = {user: [self.secret(user)] for user in acl.users(role)}
+            users.write_text(acl.acl_file(role, passwords, "five"))
+            server = EmbeddedRedis(place / role, False, users, Login(acl.PROBE, self.secret(acl.PROBE)))
+            self.running.append(server.start())
+            self.urls[f"redis-{role}"] = server.url
+        (place / "place.json").write_text(json.dumps({"urls": self.urls, "log": str(place / "log")}))
+        (place / "compose.py").write_text(STAND_IN)
+
+    def values(self) -> dict[str, str]:
+        return dict(line.split("=", 1) for line in self.env_file.read_text().splitlines())
+
+    def secret(self, user: str) -> str:
+        return self.values()[f"FIVE_{user.upper()}_PASSWORD"]
+
+    def rotate(self, *what: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [ROOT / "deploy/compose/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=60,
+            env={**os.environ, "PYTHONPATH": "", "ENV_FILE": str(self.env_file), **environment,
+                 "STAND_IN": str(self.place / "place.json"), "COMPOSE": f"{sys.executable} {self.place}/compose.py"})
+
+    def replaced(self) -> list[dict[str, Any]]:
+        """Who was replaced, in order."""
+        log = self.place / "log"
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def takes(self, user: str, password: str, role: str = "state") -> bool:
+        """Whether a Redis lets the user in."""
+        try:
+            return bool(connect(self.urls[f"redis-{role}"], StoreConfig(), "state", Login(user, password)).ping())
+        except redis.AuthenticationError:
+            return False
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    host = Host(tmp_path)
+    yield host
+    for running in host.running:
+        running.stop()
+
+
+def test_a_password_is_changed_by_way_of_two(host: Host) -> None:
+    old = host.secret("rollout")
+    connected = connect(host.urls["redis-state"], StoreConfig(), "state", login := Login("rollout", old))
+    assert connected.ping()
+    done = host.rotate("rollout")
+    assert done.returncode == 0, done.stderr
+    new = host.secret("rollout")
+    assert new != old and host.takes("rollout", new) and not host.takes("rollout", old)
+    (replaced,) = host.replaced()
+    # Both rollouts were replaced, when the new password was in force and the old one still was.
+    assert (replaced["service"], replaced["scale"]) == ("rollout", "rollout=2")
+    assert replaced["env"]["FIVE_ROLLOUT_PASSWORD"] == new and replaced["env"]["FIVE_ROLLOUT_PASSWORD_OLD"] == old
+    # Who was in by the old one is out, and nobody else's has changed.
+    with pytest.raises(redis.AuthenticationError):
+        connected.ping()
+    login.password = new
+    assert connected.ping()
+    users = (Path(host.values()["FIVE_SECRETS"]) / "redis-state" / "users.acl").read_text()
+    assert acl.hashed(new) in users and acl.hashed(old) not in users
+    assert stat.S_IMODE(host.env_file.stat().st_mode) == 0o600 and "_OLD" not in host.env_file.read_text()
+    assert host.takes("optimizer", host.secret("optimizer"))
+    assert new not in done.stdout + done.stderr and old not in done.stdout + done.stderr
+
+
+def test_what_broke_off_is_finished_when_it_is_called_again(host: Host) -> None:
+    old = host.secret("optimizer")
+    broken = host.rotate("optimizer", FAILS="yes")
+    assert broken.returncode != 0 and "no room" in broken.stderr
+    new = host.secret("optimizer")
+    # Nothing is lost in between: both are taken, in both servers.
+    assert all(host.takes("optimizer", each, role) for each in (old, new) for role in acl.ROLES)
+    again = host.rotate("optimizer")
+    assert again.returncode == 0 and "goes on with the change" in again.stdout
+    assert host.secret("optimizer") == new
+    for role in acl.ROLES:
+        assert host.takes("optimizer", new, role) and not host.takes("optimizer", old, role)
+
+
+def test_the_admin_and_the_token(host: Host) -> None:
+    before = host.values()
+    assert host.rotate("admin").returncode == 0
+    assert host.replaced() == []
+    for role in acl.ROLES:
+        assert host.takes("admin", host.secret("admin"), role)
+        assert not host.takes("admin", before["FIVE_ADMIN_PASSWORD"], role)
+    done = host.rotate("token")
+    assert done.returncode == 0, done.stderr
+    old, new = before["FIVE_TOKEN"], host.values()["FIVE_TOKEN"]
+    assert new != old and "FIVE_TOKEN_ALSO" not in host.values() and "FIVE_TOKEN_PHASE" not in host.values()
+    held = [(row["service"], row["env"].get("FIVE_TOKEN"), row["env"].get("FIVE_TOKEN_ALSO"))
+            for row in host.replaced()]
+    # What is sent is always taken: by every server before anybody sends it, and after everybody has stopped.
+    servers = ["inference", "optimizer", "opponents", "dota-env", "evaluator", "controller"]
+    assert held == [*((s, old, new) for s in servers), *((s, new, old) for s in [*servers, "rollout"]),
+                    *((s, new, None) for s in servers)]
+
+
+def test_what_has_no_secret_is_refused(host: Host) -> None:
+    for name in ("dota-env", "default", "nobody"):
+        done = host.rotate(name)
+        assert done.returncode == 2 and "has no secret" in done.stderr
+    assert host.rotate().returncode == 2
+    # A server that refuses the admin is told of, and nothing is changed.
+    before = host.env_file.read_text()
+    host.env_file.write_text(before.replace(host.secret("admin"), "0" * 48))
+    done = host.rotate("rollout")
+    assert done.returncode == 1 and "redis-state refuses" in done.stderr
+    assert host.env_file.read_text() == before.replace(before.partition("FIVE_ADMIN_PASSWORD=")[2][:48], "0" * 48)
