@@ -19,17 +19,18 @@ MAPS = {"minimap": "minimap", "nearby_map": "nearby_map", "passability": "allied
 def derive(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
     """The plan from ``old`` to ``new``, in an order in which every step fits. ``precision`` is no matter of surgery.
 
-    Raises ValueError naming every key that no step can change in that way.
+    Raises ValueError naming every key that no step can change in that way, or as `Plan.stages` does.
     """
     found = _Steps(old, new)
     found.model()
     found.observation()
     found.game()
+    if wrong := _differences(found.spec, new):
+        raise ValueError(f"no step changes {'; '.join(wrong)}")
     if not found.steps:
         raise ValueError("nothing differs that surgery could change")
     plan = Plan(name=name, parent=old.schema, steps=tuple(found.steps))
-    if wrong := _differences(plan.target(old), new):
-        raise ValueError(f"no step changes {'; '.join(wrong)}")
+    plan.target(old)
     return plan
 
 

@@ -8,6 +8,7 @@ to the model without labels is an error by its name.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Literal
 
@@ -72,6 +73,7 @@ class Labelled:
         return prod(self.shape)
 
 
+@lru_cache(maxsize=256)
 def numbered(name: str, count: int) -> tuple[str, ...]:
     """name[0], name[1], ..."""
     return tuple(f"{name}[{i}]" for i in range(count))

@@ -51,8 +51,8 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
     held, if more), steps at learning rate 0 in which moments, the clip's v and the normaliser's statistics of new
     inputs fill while no parameter moves. After n of them a new v is short by 0.999^n.
 
-    A tensor that is new as a whole counts Adam's steps from 0. Nothing that is passed in changes. Raises ValueError
-    when the state is not one of ``old``.
+    A tensor that is new as a whole counts Adam's steps from 0. Nothing that is passed in changes; tensors that no step
+    touches share its memory. Raises ValueError when the state is not one of ``old``.
     """
     import torch
 
