@@ -20,7 +20,8 @@ def test_the_page_lists_every_kind_of_step_and_its_keys() -> None:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_the_pages_rows_are_current(case: Case) -> None:
-    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {case.name} |")]
+    measured_part = PAGE.split("## Writing a plan")[0]
+    (row,) = [line for line in measured_part.splitlines() if line.startswith(f"| {case.name} |")]
     spec, plan = spec_and_plan(case)
     assert row.endswith(f" | {spec.parameters:,} | {plan.target(spec).parameters:,} |")
     exact = plan.steps[0].promise(spec).exact
