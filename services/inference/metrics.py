@@ -30,7 +30,7 @@ for _reason in ("cancelled", "error", "expired", "refused", "unknown_sessions", 
 
 
 class Meter:
-    """Counts a server's work, and sums the last seconds up for its sign of life."""
+    """Counts a server's work, and sums the last seconds up for its heartbeat."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

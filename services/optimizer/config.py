@@ -57,7 +57,7 @@ class OptimizerConfig(BaseModel):
     def address(self, rank: int) -> str:
         """Where the optimizer of that rank takes segments in, host:port.
 
-        With {node} in the pattern it is the door of the rank-th process, counted node by node; which rank torchrun
+        With {node} in the pattern it is the address of the rank-th process, counted node by node; which rank torchrun
         gave that process makes no difference to who sends there.
         """
         if not self._per_node:

@@ -52,7 +52,7 @@ class Environment(Protocol):
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
         """One timestep of all games; ``actions`` int16 [G, 2, H, 6]. A game that ended must be reset before the next.
 
-        Raises ConnectionError when the games are lost with their server: begin anew with ``reset`` of all.
+        Raises ConnectionError when the games are lost with their server: begin others with ``reset`` of all.
         """
         ...
 
@@ -100,7 +100,7 @@ class LocalEnvironment:
 
 
 class RemoteEnvironment:
-    """Games in the environment service. They are opened at first use, and anew after they were lost."""
+    """Games in the environment service. They are opened at first use, and again after they were lost."""
 
     def __init__(self, connect: Callable[[], EnvironmentClient], games: int, seed: int, game_config: str,
                  threads: int) -> None:

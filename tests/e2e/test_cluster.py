@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -25,6 +26,13 @@ def all_gone(processes: list[psutil.Process], seconds: float = 20.0) -> None:
     assert not left
 
 
+def rows(run: Run, *kinds: str) -> list[dict[str, Any]]:
+    """What the services of these kinds say of themselves; all have to be there."""
+    found = [row for row in run.rest("GET", "services").json() if row["kind"] in kinds]
+    assert {row["kind"] for row in found} == set(kinds)
+    return found
+
+
 @pytest.mark.timeout(600)
 def test_a_run_learns_obeys_and_ends(run: Run) -> None:
     run.start_new()
@@ -42,11 +50,16 @@ def test_a_run_learns_obeys_and_ends(run: Run) -> None:
     assert run.rest("POST", "pause", json={"reason": "a test"}).status_code == 200
     eventually(lambda: run.status() == "paused", 60, "the run is paused")
     rested = run.head()
+    resting = "rollout", "optimizer", "inference", "evaluator"
+    eventually(lambda: all(row["stats"]["resting"] for row in rows(run, *resting)), 10, "all of them say so")
+    assert rows(run, "rollout")[0]["stats"]["unsent"] == 0  # every step up to a sample's border is learned from
     assert run.command("status").returncode == 0
     assert run.head() == rested
     resumed = run.command("resume", "--reason", "the test goes on")
     assert resumed.returncode == 0, resumed.stderr
     run.wait_version(rested + 2)
+    # The games went on as they were: no state was lost, no game given up.
+    assert rows(run, "rollout")[0]["stats"]["recoveries"] == 0
 
     # The two that hold what is learned die at once.
     run.kill("optimizer-0")

@@ -81,7 +81,7 @@ class Cluster:
         feeding = asyncio.create_task(self._put(sender))
         while not self._ending.is_set():
             assert not feeding.done(), feeding.exception()
-            self.accepted = [door.verdicts[ACCEPTED] for door in clients]
+            self.accepted = [client.verdicts[ACCEPTED] for client in clients]
             await asyncio.sleep(0.05)
         feeding.cancel()
         await sender.drain(0.0)
