@@ -227,6 +227,11 @@ class Service(Generic[C]):
         """The epoch that the service works in: everything it sends or writes carries it."""
         return self.record.epoch
 
+    @property
+    def renewing(self) -> bool:
+        """Whether it drains because the run's record has moved on, and comes up again under the new one."""
+        return self._moved
+
     def _on_reading(self, record: RunRecord | None) -> None:
         pause = self.lifecycle.pause
         if pause and pause != self._said_quiet:

@@ -22,7 +22,6 @@ from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
-from rapid.store.warming import Warming
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
@@ -42,11 +41,11 @@ def evaluation_game(game: GameConfig) -> GameConfig:
     return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 
-def newest_kept(parameters: ParameterStore, warming: Warming, every: int) -> int | None:
+def newest_kept(parameters: ParameterStore, every: int) -> int | None:
     """The newest version that is rated: it stays in the archive, so that it can be played for as long as its rating
     takes, and is none of a warm-up."""
     return next((r.version for r in reversed(parameters.records())
-                 if r.blob and r.version % every == 0 and not warming.includes(r)), None)
+                 if r.blob and r.version % every == 0 and not r.warming), None)
 
 
 def replay_folder(configured: str, run: Path) -> Path:
@@ -109,11 +108,10 @@ async def evaluate(service: Service[RunConfig]) -> None:
         return inference_client(inference(pools.addresses),
                                 inference(pools.past_addresses) if pools.past_addresses else None)
 
-    warming = Warming(service.parameters)
     playing: set[Matches] = set()
 
     def newest() -> int | None:
-        return newest_kept(service.parameters, warming, config.store.archive_every)
+        return newest_kept(service.parameters, config.store.archive_every)
 
     def quiet() -> bool:
         """Whether the run is paused and no game goes on: those that have begun are held between two steps."""

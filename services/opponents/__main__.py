@@ -9,7 +9,6 @@ from protos.five.v1 import opponents_pb2_grpc
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.archive import VersionRecord
-from rapid.store.warming import Warming
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
@@ -20,11 +19,9 @@ from services.opponents.service import OpponentService
 log = logging.getLogger("services.opponents")
 
 
-def consider(pool: Pool, warming: Warming, record: VersionRecord) -> None:
-    """Adds a version to the pool when it is the turn of it, unless it is one of a warm-up."""
-    # Asked in this order: metadata costs a look into the store.
-    if pool.due(record.version) and not warming.includes(record):
-        pool.on_version(record.version)
+def joins(record: VersionRecord, keep_every: int) -> bool:
+    """Whether a version may join the pool: it stays in the archive, and is none of a warm-up."""
+    return record.blob is not None and record.version % keep_every == 0 and not record.warming
 
 
 async def follow(service: Service[RunConfig], pool: Pool) -> None:
@@ -34,15 +31,14 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
     clones of the one before it and do not join.
     """
     last = -1
-    warming = Warming(service.parameters)
     keep_every = service.config.store.archive_every
     while not service.lifecycle.draining:
         try:
             async for _ in service.parameters.watch():
                 for record in await asyncio.to_thread(service.parameters.records):
-                    if record.blob and record.version > last and record.version % keep_every == 0:
-                        await asyncio.to_thread(consider, pool, warming, record)
+                    if record.version > last and joins(record, keep_every):
                         last = record.version
+                        await asyncio.to_thread(pool.on_version, last)
                 show_pool((await asyncio.to_thread(pool.league)).probabilities())
         except redis.RedisError as error:
             log.warning("the pool could not be brought up to date: %s", error)

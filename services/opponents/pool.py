@@ -53,12 +53,6 @@ class Pool:
             self._table.refresh()
             return League.load(self._config, self._league.dump())
 
-    def due(self, version: int) -> bool:
-        """Whether it is that version's turn to join."""
-        with self._lock:
-            self._table.refresh()
-            return self._league.joining(version) is not None
-
     def on_version(self, version: int) -> bool:
         """A version was published. Returns whether it joined the pool."""
         def change() -> dict[str, Any] | None:

@@ -112,6 +112,8 @@ def main() -> None:
         thread.join()
         if failure:
             raise SystemExit(1)
+        if service.renewing:
+            training.end_epoch()
         leave()
 
 

@@ -160,6 +160,14 @@ class Training:
         if self.group.rank == 0:
             self._save(int(hero_steps), flop)
 
+    def end_epoch(self) -> None:
+        """This process is about to be renewed under the run's next record: what is left in its buffer is not learned
+        from. To be called after `run`."""
+        dropped = self.intake.end_epoch()
+        log.info("%d samples of the epoch that is over are dropped", dropped)
+        if self.group.rank == 0:
+            self.desk.event("optimizer.renewed", {"version": self.version, "dropped_samples": dropped})
+
     def _hyperparameters(self) -> Hyperparameters:
         """Those of the present version, as rank 0 reads the schedules: the same for all."""
         read = hyperparameters_at(self.desk.schedules(), self.version).as_dict()

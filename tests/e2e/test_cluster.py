@@ -50,8 +50,7 @@ def test_a_run_learns_obeys_and_ends(run: Run) -> None:
     assert run.rest("POST", "pause", json={"reason": "a test"}).status_code == 200
     eventually(lambda: run.status() == "paused", 60, "the run is paused")
     rested = run.head()
-    resting = "rollout", "optimizer", "inference", "evaluator"
-    eventually(lambda: all(row["stats"]["resting"] for row in rows(run, *resting)), 10, "all of them say so")
+    assert run.rest("GET", "status").json()["waiting_for"] == []
     assert rows(run, "rollout")[0]["stats"]["unsent"] == 0  # every step up to a sample's border is learned from
     assert run.command("status").returncode == 0
     assert run.head() == rested

@@ -19,7 +19,6 @@ from rapid.config import StoreConfig
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
-from rapid.store.warming import Warming
 from services.evaluator.__main__ import newest_kept
 from services.evaluator.matches import Matches, Pairing, Player, Result
 from services.evaluator.rating_loop import RatingLoop
@@ -138,9 +137,9 @@ def test_the_newest_version_that_is_none_of_a_warm_up_is_rated(redis_client: red
     store = ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=2), BlobStore(str(tmp_path)))
     for version in range(8):
         store.publish(version, {"x": np.array([version])}, {"warming": version >= 5})
-    assert newest_kept(store, Warming(store), 2) == 4
+    assert newest_kept(store, 2) == 4
     store.publish(8, {"x": np.array([8])}, {})
-    assert newest_kept(store, Warming(store), 2) == 8
+    assert newest_kept(store, 2) == 8
 
 
 def test_games_that_were_lost_leave_nothing_of_themselves(redis_client: redis.Redis) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from five.learning.buffer import DropReason
 from rapid.telemetry.metrics import definitions
 from services.optimizer import metrics as page
 from services.optimizer.intake import Offer
@@ -77,3 +78,13 @@ def test_staleness_is_counted_by_timestep_and_padding_is_not() -> None:
 def test_quantiles_are_whole_versions() -> None:
     shares = np.array([0.5, 0.5, 0.9, 1.0])
     assert [quantile(shares, s) for s in (0.1, 0.5, 0.51, 0.95)] == [0.0, 0.0, 2.0, 3.0]
+
+
+def test_a_renewal_drops_what_is_left_of_the_epoch_and_says_how_much(tmp_path: Path) -> None:
+    desk = Desk()
+    run = training(tmp_path, Versions(), desk)
+    run.start()
+    feed(run, 3)
+    run.end_epoch()
+    assert desk.events == ["optimizer.renewed"] and len(run.intake.buffer) == 0
+    assert run.intake.buffer.statistics().dropped[DropReason.EPOCH] == 6

@@ -35,20 +35,23 @@ return 1
 
 @dataclass(frozen=True)
 class VersionRecord:
-    """What the run remembers of a version for ever. ``blob`` is set once it is archived."""
+    """What the run remembers of a version, always. ``blob`` is set once it is archived. ``warming``: it came out in the
+    warm-up after a surgery, a clone of the one before it; it plays, but joins no opponent pool and is not rated."""
 
     version: int
     digest: str
     bytes: int
     created_at: float
     blob: Ref | None
+    warming: bool = False
 
 
 def parse_record(version: int, text: bytes) -> VersionRecord:
     """A version's record from its JSON."""
     row = json.loads(text)
     blob = Ref(row["blob"], int(row["blob_bytes"])) if row.get("blob") else None
-    return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob)
+    return VersionRecord(version, row["digest"], int(row["bytes"]), float(row["created_at"]), blob,
+                         bool(row.get("warming", False)))
 
 
 class VersionArchive:

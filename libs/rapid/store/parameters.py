@@ -80,10 +80,11 @@ class ParameterStore:
         """Stores a version and makes it the head (unless a newer one is), if the authority holds.
 
         ``tensors`` are arrays of any stored dtype; those named in ``bfloat16`` are uint16 that carries bfloat16. With
-        ``store.publish_dtype`` bfloat16, float32 arrays of two or more dimensions are converted. ``meta`` is JSON.
-        Publishing the same contents again changes nothing. Raises VersionConflict for a version that exists with
-        other contents, FencedOut when the run is in another epoch or another publishes, ValueError for what cannot be
-        stored, redis.RedisError when Redis fails; the head is then what it was.
+        ``store.publish_dtype`` bfloat16, float32 arrays of two or more dimensions are converted. ``meta`` is JSON; what
+        it says under "warming" goes into the version's record. Publishing the same contents again changes nothing.
+        Raises VersionConflict for a version that exists with other contents, FencedOut when the run is in another epoch
+        or another publishes, ValueError for what cannot be stored, redis.RedisError when Redis fails; the head is then
+        what it was.
         """
         ready = self._prepared(version, tensors, meta, bfloat16)
 
@@ -136,8 +137,11 @@ class ParameterStore:
 
     @staticmethod
     def _record_of(ready: "_Prepared", blob: Ref | None = None) -> str:
-        where = {} if blob is None else {"blob": blob.digest, "blob_bytes": blob.size}
-        return json.dumps({"digest": ready.digest, "bytes": ready.size, "created_at": time.time(), **where})
+        more: dict[str, Any] = {} if blob is None else {"blob": blob.digest, "blob_bytes": blob.size}
+        _, meta, _ = ready.contents
+        if meta.get("warming"):
+            more["warming"] = True
+        return json.dumps({"digest": ready.digest, "bytes": ready.size, "created_at": time.time(), **more})
 
     def _while_away(self, attempt: Callable[[], T], what: str) -> T:
         """The result of ``attempt``, made again while Redis is away, for ``store.reconnect_seconds`` at most."""
