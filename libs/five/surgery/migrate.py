@@ -61,10 +61,9 @@ def migrate_learner(plan: Plan, old: AgentSpec, state: "Mapping[str, Tensor]", e
     require(old, groups[_POLICY])
     steps = {n.removeprefix(_ADAM["step"]): t for n, t in state.items() if n.startswith(_ADAM["step"])}
     for stage in stages:
-        forgotten = stage.step.forgets(stage.before)
         for prefix in groups:
             if prefix != _POLICY and groups[prefix]:
-                groups[prefix] = _moments(stage, groups[prefix], forgotten)
+                groups[prefix] = _moments(stage, groups[prefix])
         groups[_POLICY] = _step(plan, stage, groups[_POLICY])
         if steps:
             fresh = torch.zeros((), dtype=torch.float32)
@@ -103,17 +102,11 @@ def _step(plan: Plan, stage: Stage, tensors: Mapping[str, Array]) -> dict[str, A
     return made
 
 
-def _moments(stage: Stage, part: Mapping[str, Array], forgotten: frozenset[str]) -> dict[str, Array]:
+def _moments(stage: Stage, part: Mapping[str, Array]) -> dict[str, Array]:
     """Moments after one step: new entries zero."""
-    made = {}
-    for name, move in moves(stage.before.labels, stage.after.labels).items():
-        if move.labelled.trained:
-            source = part.get(move.source)
-            if name in forgotten:
-                made[name] = np.zeros(move.labelled.shape, np.float32)
-            else:
-                made[name] = moved(move, source, Fill(ZERO), "")
-    return made
+    kept = stage.step.forget(stage.before, dict(part))
+    return {name: moved(move, kept.get(move.source), Fill(ZERO), "")
+            for name, move in moves(stage.before.labels, stage.after.labels).items() if move.labelled.trained}
 
 
 def _part(state: "Mapping[str, Tensor]", prefix: str) -> dict[str, Array]:

@@ -43,6 +43,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"`grow_lstm` to twice, scale {scale:g}", ({"kind": "grow_lstm", "to": 512, "scale": scale},), {})
     yield Case("`grow_lstm` to twice, `exact`", ({"kind": "grow_lstm", "to": 512, "exact": True},), {})
     yield Case("`embedding` of items", ({"kind": "embedding", "space": "item", "to": 32},), {})
+    yield Case("`embedding` of items, to three quarters", ({"kind": "embedding", "space": "item", "to": 12},), {})
     yield Case("`add_observations` numbers and ids", (
         {"kind": "add_observations", "fields": [field for field in LEFT_OUT if "." in field]},), {"omit": LEFT_OUT})
     yield Case("`add_observations` a block", ({"kind": "add_observations", "fields": ["items"]},), {"omit": LEFT_OUT})

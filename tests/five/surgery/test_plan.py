@@ -104,7 +104,7 @@ def test_a_plan_for_too_many_parameters_is_refused_before_anything_is_allocated(
     ({"kind": "widen", "layer": "unit", "to": 8}, "has 8 outputs, and a layer only grows"),
     ({"kind": "widen", "layer": "key", "to": 9}, r"key \(9\) is cut from a unit's row"),
     ({"kind": "grow_lstm", "to": 24}, "it has 24 units"),
-    ({"kind": "embedding", "space": "item", "to": 2}, "it is 3 wide"),
+    ({"kind": "embedding", "space": "item", "to": 3}, "it is 3 wide already"),
     ({"kind": "add_ids", "rows": {"item": 20}}, "item has 256 rows"),
     ({"kind": "split_head", "head": "unit.ally"}, "it is one of its own already"),
     ({"kind": "add_observations", "fields": ["units.position"]}, r"not left out .* \(left out: global.time\)"),

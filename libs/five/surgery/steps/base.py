@@ -61,9 +61,10 @@ class Step(BaseModel):
     def finish(self, name: str, move: Move, array: Array) -> None:
         """Last word on a tensor with new entries; changes it in place."""
 
-    def forgets(self, spec: AgentSpec) -> frozenset[str]:
-        """Tensors whose moments mean nothing afterwards, although their entries have the same labels."""
-        return frozenset()
+    def forget(self, spec: AgentSpec, moments: dict[str, Array]) -> dict[str, Array]:
+        """Moments before they are moved, by tensor: those of weights that `prepare` makes others of at zero. Arrays may
+        not be changed."""
+        return moments
 
 
 def game_with(spec: AgentSpec, **changes: Any) -> AgentSpec:
