@@ -63,6 +63,7 @@ def test_events_are_read_both_ways_without_knowing_an_id(rest: LiveController) -
     assert [e["details"].get("n") for e in walk(rest, "/v1/events", "before", "older", limit=7)] == everything[::-1]
     onwards = walk(rest, "/v1/events", "after", "newer", limit=7, after="0-0")
     assert [e["details"].get("n") for e in onwards] == everything
+    assert items(rest, "/v1/events", before="0-0")[0] == items(rest, "/v1/series/games", before="00-0")[0] == []
     problem(rest.ask("GET", "/v1/events?after=1-0&before=2-0"), 422, "invalid")
     for wrong in ("0", "-", "1-", "(1-0", "99999999999999999999-0"):
         problem(rest.ask("GET", "/v1/events", params={"after": wrong}), 422, "invalid")

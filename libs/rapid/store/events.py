@@ -45,6 +45,8 @@ class Events:
 
     def last(self, limit: int = 100, before: str = "") -> list[Event]:
         """The newest events, or the newest of those before an id, newest first."""
+        if before and not before.strip("0-"):
+            return []  # nothing is before the first id, and Redis refuses to look there
         rows: Any = self._redis.xrevrange(self._key, max=f"({before}" if before else "+", count=limit)
         return [_event(row) for row in rows]
 
