@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from rapid.rpc.errors import Unavailable
+from rapid.store.errors import FencedOut
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,7 @@ TITLES = {
     "conflict": "The request conflicts with what is there",
     "key-reused": "An idempotency key belongs to one request",
     "key-busy": "The first request with this key is still under way",
+    "epoch-moved": "The run has moved on since this was decided",
     "stale": "The document has changed since it was read",
     "too-large": "The request is too large",
     "invalid": "The request does not hold what it must",
@@ -135,6 +137,10 @@ def install(app: FastAPI) -> None:
 
     for away in (ConnectionError, redis.ConnectionError, redis.TimeoutError, Unavailable):
         app.add_exception_handler(away, lambda request, error: store_away(error).response(request.url.path))
+
+    @app.exception_handler(FencedOut)
+    def moved(request: Request, error: FencedOut) -> Response:
+        return Problem(409, str(error), "epoch-moved").response(request.url.path)
 
     @app.exception_handler(Exception)
     def failed(request: Request, error: Exception) -> Response:

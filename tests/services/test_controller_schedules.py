@@ -123,6 +123,15 @@ def test_a_change_is_audited_and_taken_back(rest: LiveController) -> None:
     problem(rest.ask("POST", "/v1/schedules/history/1-1/revert", json={"start": 20}), 404, "not-found")
 
 
+def test_a_change_of_another_epoch_is_refused(rest: LiveController) -> None:
+    record = rest.state.record()
+    assert record is not None
+    assert put(rest, 10, 0, 1e-6, epoch=record.epoch).status_code == 200
+    problem(put(rest, 12, 0, 2e-6, epoch=record.epoch + 1), 409, "epoch-moved")
+    problem(put(rest, 12, 0, 2e-6, epoch=record.epoch - 1), 409, "epoch-moved")
+    assert [e["epoch"] for e in events(rest)] == [record.epoch]
+
+
 def test_what_has_not_changed_is_not_sent_again(rest: LiveController) -> None:
     for path in (PATH, "/v1/schedules", "/v1/config"):
         first = rest.ask("GET", path)

@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 
 import redis
 
+from rapid.store.authority import Authority, refuse
 from rapid.store.events import event_fields
+from rapid.store.record import RunRecord
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
 
@@ -32,28 +34,34 @@ class ScheduleStore:
         self._state = state
         self._series = Series(state.redis, state.run)
 
-    def change(self, edit: Callable[[Json], Change | None], who: str, reason: str = "", reverts: str = "") -> str:
+    def change(self, edit: Callable[[Json], Change | None], who: str, reason: str = "", reverts: str = "",
+               epoch: int | None = None) -> str:
         """Writes what ``edit`` makes of the document (None: nothing was set yet), with an event and a line of the
         history, as one atomic step. ``edit`` may be called again when another writer was faster; what it raises goes
-        on to the caller; None leaves all as it is.
+        on to the caller; None leaves all as it is. ``epoch`` is the one in which it was decided, if that matters.
 
-        Returns the id of the line in the history, '' when nothing was changed.
+        Returns the id of the line in the history, '' when nothing was changed. Raises FencedOut when the run is in
+        another epoch.
         """
         state = self._state
         documents, history, events = state.keys.documents, self._series.key(KIND), state.keys.events
 
         def attempt(pipeline: Any) -> str:
-            pipeline.watch(documents)
+            pipeline.watch(documents, state.keys.record)
+            stored = pipeline.get(state.keys.record)
+            now = 0 if stored is None else RunRecord.from_json(stored).epoch
+            if epoch is not None and epoch != now:
+                raise refuse(state.run, "epoch", Authority(who, epoch, None), "a change of a schedule")
             text = pipeline.hget(documents, DOCUMENT)
             change = edit(None if text is None else json.loads(text))
             if change is None:
                 return ""
             pipeline.multi()
             record = {"name": change.name, "who": who, "reason": reason, "before": change.before,
-                      "after": change.after, "reverts": reverts or None}
+                      "after": change.after, "reverts": reverts or None, "epoch": now}
             pipeline.hset(documents, DOCUMENT, json.dumps(change.document, allow_nan=False))
             pipeline.xadd(history, {"v": json.dumps(record, separators=(",", ":"), allow_nan=False)})
-            details = {key: record[key] for key in ("name", "reason", "before", "after", "reverts")}
+            details = {key: record[key] for key in ("name", "reason", "before", "after", "reverts", "epoch")}
             pipeline.xadd(events, event_fields(who, f"{DOCUMENT}.set", details))
             return str(pipeline.execute()[1].decode())
 

@@ -1,5 +1,6 @@
 """Scheduled hyperparameters: what holds, changes as ramps from a version on, their history, and the way back."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Response
@@ -19,6 +20,9 @@ Name = Literal["learning_rate", "entropy_coefficient", "team_spirit", "gae_horiz
 assert set(SCHEDULED) == set(Name.__args__)  # type: ignore[attr-defined]
 Match = Annotated[str | None, Header(alias="If-Match", max_length=1000, description="ETag of the schedule that you "
                                      "have read; * overwrites whatever there is.")]
+Epoch = Annotated[int | None, Field(ge=0, le=NUMBER, strict=True, description="The run's epoch in which this was "
+                                    "decided; in another one it is refused. null: whichever it is.")]
+MOVED = "The run is in another epoch."
 STALE = "The schedule has changed since it was read."
 _RAMP: dict[str, Any] = {"start": 1300, "length": 200, "from": 5e-5, "to": 1e-5}
 _SCHEDULE: dict[str, Any] = {"initial": 5e-5, "ramps": [_RAMP]}
@@ -37,6 +41,7 @@ class Ramp(BaseModel):
     length: int = Field(ge=0, le=NUMBER, strict=True, description="Versions that it takes; 0: at once.")
     to: float = Field(allow_inf_nan=False, description="Value after it.")
     reason: str = Field("", max_length=500, description="Why; kept with the change.")
+    epoch: Epoch = None
 
 
 class Revert(BaseModel):
@@ -48,6 +53,7 @@ class Revert(BaseModel):
     start: int = Field(ge=0, le=NUMBER, strict=True, description="Version from which on the schedule is what it was "
                        "before the change: the newest or a later one.")
     reason: str = Field("", max_length=500, description="Why; kept with the change.")
+    epoch: Epoch = None
 
 
 class ScheduleState(BaseModel):
@@ -69,7 +75,8 @@ class ScheduleChange(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "id": "1789000000000-0", "at": 1789000000.0, "name": "learning_rate", "who": "ada",
         "reason": "the loss is noisy", "before": {"initial": 5e-5, "ramps": []}, "after": _SCHEDULE,
-        "reverts": "1788000000000-0"}]})
+        "reverts": "1788000000000-0",
+        "epoch": 2}]})
 
     id: str = Field(description="Its id; ids grow with time.")
     at: float = Field(description="When, seconds since the epoch.")
@@ -79,6 +86,7 @@ class ScheduleChange(BaseModel):
     before: ScheduleConfig = Field(description="The schedule before it.")
     after: ScheduleConfig = Field(description="The schedule after it.")
     reverts: str | None = Field(description="Id of the change that it took back; null: none.")
+    epoch: int = Field(description="The run's epoch in which it was made.")
 
 
 def dump(schedule: ScheduleConfig) -> dict[str, Any]:
@@ -125,7 +133,7 @@ def schedule(caller: Viewer, here: Here, response: Response, name: Name, have: N
 
 
 @router.put("/schedules/{name}", response_model=ScheduleState, responses={
-    200: TAGGED[200], **responses(_412=STALE, _428="If-Match is missing.")})
+    200: TAGGED[200], **responses(_409=MOVED, _412=STALE, _428="If-Match is missing.")})
 def change_schedule(caller: Operator, here: Here, response: Response, name: Name, ramp: Ramp,
                     match: Match = None) -> ScheduleState:
     """Changes a scheduled value from a version on. The same change asked for again, while it is the last one, is
@@ -138,7 +146,7 @@ def change_schedule(caller: Operator, here: Here, response: Response, name: Name
             _require_ahead(here, ramp.start)
         return changed
 
-    return _write(here, caller.name, response, name, change, ramp.reason)
+    return _write(here, caller.name, response, name, change, ramp)
 
 
 @router.post("/schedules/history/{change}/revert", response_model=ScheduleState, responses={
@@ -160,7 +168,7 @@ def revert_schedule(caller: Operator, here: Here, response: Response, body: Reve
         _require_ahead(here, body.start)
         return return_to(now, name, body.start, before)
 
-    return _write(here, caller.name, response, name, back, body.reason, change)
+    return _write(here, caller.name, response, name, back, body, change)
 
 
 def _require_ahead(here: Context, start: int) -> None:
@@ -170,8 +178,9 @@ def _require_ahead(here: Context, start: int) -> None:
                       errors=[{"where": "body.start", "what": f"is past, the newest version is {head}"}])
 
 
-def _write(here: Context, who: str, response: Response, name: str, change: Any, reason: str,
-           reverts: str = "") -> ScheduleState:
+def _write(here: Context, who: str, response: Response, name: str,
+           change: Callable[[SchedulesConfig], SchedulesConfig], body: Ramp | Revert, reverts: str = ""
+           ) -> ScheduleState:
     result: SchedulesConfig | None = None
 
     def edit(stored: Any) -> Change | None:
@@ -187,7 +196,7 @@ def _write(here: Context, who: str, response: Response, name: str, change: Any, 
             return None
         return Change(name, dump_schedules(result), dump(getattr(now, name)), dump(getattr(result, name)))
 
-    made = ScheduleStore(here.state).change(edit, who, reason, reverts)
+    made = ScheduleStore(here.state).change(edit, who, body.reason, reverts, body.epoch)
     assert result is not None
     schedule: ScheduleConfig = getattr(result, name)
     response.headers["ETag"] = tag_of(dump(schedule))
