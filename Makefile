@@ -67,7 +67,7 @@ train: build
 	@$(VENV)/bin/five train --preset $(PRESET) --minutes $(MINUTES)
 
 bench: build
-	@for what in game env inference experience optimizer publish train; do $(VENV)/bin/five bench $$what || exit 1; done
+	@for what in game env inference experience optimizer publish rest train; do $(VENV)/bin/five bench $$what || exit 1; done
 
 # ---- containers -------------------------------------------------------------------------------------------------
 

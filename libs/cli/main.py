@@ -54,8 +54,8 @@ def parser() -> argparse.ArgumentParser:
     watch.add_argument("--seconds", type=float, help="length of the film at most")
 
     bench = commands.add_parser("bench", help="measure a part against its reference")
-    bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish", "train",
-                                        "all"))
+    bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish",
+                                        "rest", "train", "all"))
     bench.add_argument("--json", action="store_true", help="print rows as JSON")
 
     for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):

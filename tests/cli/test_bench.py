@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from cli import bench
-from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, table, train
+from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, rest, table, train
 from cli.main import parser
 from dota.config import GameConfig
 from dota.vec_game import VecGame
@@ -25,6 +25,7 @@ FIXED = {
     "experience": ("experience.bytes", "experience.segments"),
     "optimizer": ("optimizer.flops", "optimizer.samples"),
     "publish": ("publish.seconds",),
+    "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
     "train": ("train.hero_steps",),
 }
 
@@ -52,6 +53,12 @@ def check(rows, what):
     assert [set(one) for one in told] == [{"name", "value", "unit", "reference", "ratio", "conditions"}] * len(rows)
     assert [one["value"] for one in told] == [r.value for r in rows]
     assert all(r.name in table.as_text(rows) for r in rows)
+
+
+def test_rest():
+    rows = rest.measure(rest.Size(versions=20, clients=2, seconds=0.2, repeats=1))
+    check(rows, "rest")
+    assert all(r.ratio < 1 for r in rows), "an answer that asks the store takes longer than one that does not"
 
 
 def test_game():
