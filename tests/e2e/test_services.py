@@ -23,6 +23,7 @@ from rapid.store import acl
 from rapid.store.connection import PASSWORD_VARIABLES, USER_VARIABLES, Login, Role, connect
 from rapid.store.state import RunState, Status
 from run.load import apply_overrides, load
+from services.controller import tokens
 from tests.e2e.running import ROOT, TINY, eventually
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
@@ -55,6 +56,8 @@ class Containers:
             f"services.optimizer.addresses=['{at('optimizer')}']", f"services.opponents.address={at('opponents')}",
             f"services.evaluator.address={at('evaluator')}", "services.controller.stay=true",
             f"services.controller.port={self.rest_port}"])
+        self.token, entry = tokens.make("tester", "operator")
+        tokens.write(folder / "tokens.json", [entry])
         self.file = folder / "run.yaml"
         self.file.write_text(yaml.safe_dump(tree))
         self.config = load(self.file)
@@ -70,6 +73,8 @@ class Containers:
     def secrets(self, kind: str) -> dict[str, str]:
         """What a service is given: its own user and password where it has one, and the services' token."""
         given = {"FIVE_TOKEN": TOKEN}
+        if kind == "controller":
+            given[tokens.FILE_VARIABLE] = str(self.folder / "tokens.json")
         for role in acl.roles_of(kind):
             given |= {USER_VARIABLES[role]: kind, PASSWORD_VARIABLES[role]: self.passwords[kind]}
         return given
@@ -94,7 +99,7 @@ class Containers:
 
     def rest(self, method: str, path: str) -> Any:
         answer = httpx.request(method, f"http://127.0.0.1:{self.rest_port}/v1/{path}", timeout=10,
-                               headers={"Authorization": f"Bearer {TOKEN}"})
+                               headers={"Authorization": f"Bearer {self.token}"})
         answer.raise_for_status()
         return answer.json()
 
@@ -182,7 +187,7 @@ def test_services_find_each_other_stop_and_start_again(containers: Containers) -
     # No secret is written anywhere: not into the run's documents, not into a log.
     state: Any = containers.state()
     kept = [str(state.config()).encode()] + [path.read_bytes() for path in containers.folder.glob("*.log")]
-    secrets = (TOKEN, *containers.passwords.values())
+    secrets = (TOKEN, containers.token, *containers.passwords.values())
     assert not any(secret.encode() in text for secret in secrets for text in kept)
     with pytest.raises(redis.AuthenticationError):
         redis.Redis(port=containers.redis_ports["state"]).ping()
