@@ -20,13 +20,15 @@ from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
+from rapid.store.anneal import PAIRS, AnnealStore
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
 from services.evaluator import metrics as page
-from services.evaluator.matches import Inference, Matches, Result
+from services.evaluator.guard_loop import GuardLoop
+from services.evaluator.matches import Inference, Matches, Pairing, Result
 from services.evaluator.rating_loop import RatingLoop
 from services.evaluator.service import BOTS, EvaluatorService
 
@@ -55,9 +57,10 @@ def replay_folder(configured: str, run: Path) -> Path:
     return (run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())) / "replays"
 
 
-async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference, game: GameConfig,
+async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: Inference, game: GameConfig,
                playing: set[Matches]) -> None:
-    """Rates versions until the service drains; its games are among those ``playing`` meanwhile."""
+    """Rates versions, and plays the pairs of an anneal's guard, until the service drains; its games are among those
+    ``playing`` meanwhile."""
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
@@ -69,7 +72,14 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference,
 
     show()
 
+    def next_pairing() -> Pairing | None:
+        first = guard.next_pairing() if loop.rng.random() < settings.share_guard else None
+        return first or loop.next_pairing() or guard.next_pairing()
+
     def on_result(result: Result) -> None:
+        if guard.on_result(result):
+            page.count_guard_game("old" if result.pairing.rules is None else "new", result.score, guard.played)
+            return
         loop.on_result(result)
         page.count_game(result.pairing.opponent.name, result.score, result.pairing.opponent.version)
         show()
@@ -81,11 +91,12 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, client: Inference,
         playing.add(matches)
         try:
             # Nothing is rated while the process ends: it may be renewed for an epoch in which the game is another.
-            await matches.play(loop.next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
+            await matches.play(next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
                                settings.idle_seconds)
         except CallFailed as error:
             page.DROPPED.labels("epoch" if is_stale(error) else "lost").inc(matches.under_way)
             loop.drop()
+            guard.drop()
             log.warning("a round of games was lost: %s", error)
         finally:
             playing.discard(matches)
@@ -122,6 +133,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
                       np.random.default_rng(config.seed))
+    guard = GuardLoop(AnnealStore(service.state).read, service.state.table(PAIRS), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
                                 replay_folder(settings.replays, service.folder), service.epoch,
                                 lambda: not service.lifecycle.active, playing)
@@ -132,8 +144,9 @@ async def evaluate(service: Service[RunConfig]) -> None:
     service.not_ready = lambda: ""
     service.quiet = quiet
     service.stats = lambda: {"rating version": loop.version,
-                             "games": loop.ratings.current.games if loop.ratings.current else 0}
-    rating = asyncio.create_task(rate(service, loop, client(), game, playing))
+                             "games": loop.ratings.current.games if loop.ratings.current else 0,
+                             "guard pairs": guard.played}
+    rating = asyncio.create_task(rate(service, loop, guard, client(), game, playing))
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)

@@ -15,6 +15,9 @@ class EvaluatorConfig(BaseModel):
     share_scripted: float = Field(
         0.25, ge=0, le=1, description="Share of games against the scripted bots; the others are against rated "
         "references within reach.")
+    share_guard: float = Field(
+        0.5, ge=0, le=1, description="Share of games that are the guard's while a change is annealed: the newest "
+        "version against the last one before the change. Without them the anneal waits at its first gate.")
     idle_seconds: float = Field(
         0.0, ge=0, description="Rest between two rounds of games: leaves the processor to training on a laptop.")
     replays: str = Field("", description="Folder of recorded matches; empty: replays/ in the run's folder, or in the "

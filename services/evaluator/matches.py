@@ -3,13 +3,14 @@
 import asyncio
 import itertools
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from dota.config import GameConfig
 from rapid.clients.inference import CLOSE, RESET, ActResult
 
 Array = npt.NDArray[Any]
@@ -27,7 +28,11 @@ class Games(Protocol):
     game_time: Array  # float32 [G]
     stats: Array  # float32 [G, 2, H, K]
 
-    def reset(self, indices: Array) -> None: ...
+    def reset(self, indices: Array, *, variants: Sequence[int]) -> None: ...
+
+    def reset_as(self, index: int, seed: int, *, variant: int) -> None: ...
+
+    def add_variant(self, config: GameConfig) -> int: ...
 
     def step(self, actions: Array, which: Array) -> None:
         """One timestep of the games ``which``; ``actions`` int16 [G, 2, H, 6] of all."""
@@ -49,13 +54,19 @@ class Player:
     controller: int = 0
     version: int = -1
 
+
 @dataclass(frozen=True)
 class Pairing:
-    """The agent that is measured against an opponent; ``side`` 0 or 1 is the agent's."""
+    """The agent that is measured against an opponent; ``side`` 0 or 1 is the agent's.
+
+    ``seed``: the game's, where it matters; ``rules``: what is played, where it is not what the games were made for.
+    """
 
     agent: Player
     opponent: Player
     side: int
+    seed: int | None = None
+    rules: GameConfig | None = None
 
 
 @dataclass(frozen=True)
@@ -143,10 +154,19 @@ class Matches:
                 self._policies[i, team] = player.version
                 self._sessions[i, team] = next(self._session)
                 self._fresh[i, team] = True
-        if begun:
-            self._games.reset(np.array(begun, np.int32))
-            for i in begun:
-                self._on_start(i)
+        drawn = []
+        for i in begun:
+            pairing = self._pairings[i]
+            assert pairing is not None
+            variant = 0 if pairing.rules is None else self._games.add_variant(pairing.rules)
+            if pairing.seed is None:
+                drawn.append((i, variant))
+            else:
+                self._games.reset_as(i, pairing.seed, variant=variant)
+        if drawn:
+            self._games.reset(np.array([i for i, _ in drawn], np.int32), variants=[v for _, v in drawn])
+        for i in begun:
+            self._on_start(i)
 
     async def _act(self) -> bool:
         """Actions of every team that a policy plays. False when the server has lost their states."""

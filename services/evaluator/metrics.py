@@ -26,6 +26,18 @@ for _reason in ("epoch", "lost"):
     DROPPED.labels(_reason)
 
 
+GUARD_GAMES = counter("evaluator", "guard_games", "Games of an anneal's guard, the newest version against the last one "
+                      "before the change, by rule (old: the game as it was, new: with the change) and by outcome for "
+                      "the newest.", ("rule", "outcome"))
+GUARD_PAIRS = gauge("evaluator", "guard", "pairs", "Pairs of the anneal's present attempt that are played.")
+
+
+def count_guard_game(rule: str, score: float, pairs: int) -> None:
+    """One of the guard's games ended; ``pairs`` are played."""
+    GUARD_GAMES.labels(rule, OUTCOMES[score]).inc()
+    GUARD_PAIRS.set(pairs)
+
+
 def count_game(opponent: str, score: float, version: int) -> None:
     """A game ended. ``version``: of the opponent, -1 for a bot; every version by its name would be too many series."""
     GAMES.labels(opponent if version < 0 else "version", OUTCOMES[score]).inc()

@@ -25,6 +25,8 @@ CONSUMED = counter("optimizer", "consumed_samples", "Samples drawn into batches,
 SEGMENTS = counter("optimizer", "received_segments", "Segments that came in, by verdict: accepted, duplicate, too_old, "
                    "stale_epoch (of an epoch of the run that is over).", ("verdict",))
 HERO_STEPS = counter("optimizer", "received_hero_steps", "Hero-steps taken into the buffer.")
+ARM_HERO_STEPS = counter("optimizer", "arm_received_hero_steps", "Hero-steps taken into the buffer while a change was "
+                         "annealed, by the arm of the game (old: as it was, new: with the change).", ("arm",))
 BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
 BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
 BUFFER_LIMIT = unknown(gauge("optimizer", "buffer_capacity", "samples", "Samples that the buffer has room for."))

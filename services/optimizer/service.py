@@ -5,11 +5,12 @@ import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+from five.anneal.arms import Arm
 from protos.five.v1 import experience_pb2, experience_pb2_grpc
 from rapid import wire
 from rapid.rpc.epochs import StaleEpoch, require_epoch
 from services.optimizer.intake import Intake, Offer, Specs
-from services.optimizer.metrics import HERO_STEPS, SEGMENTS
+from services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
 
 VERDICTS = {
     "accepted": experience_pb2.PUSH_VERDICT_ACCEPTED,
@@ -17,6 +18,7 @@ VERDICTS = {
     "too_old": experience_pb2.PUSH_VERDICT_TOO_OLD,
     "stale_epoch": experience_pb2.PUSH_VERDICT_STALE_EPOCH,
 }
+ARMS = ("", *Arm)
 GATE_SECONDS = 0.01
 MAX_SAMPLES = 4096
 
@@ -61,7 +63,10 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
             await asyncio.sleep(GATE_SECONDS)
         verdict, reason = await asyncio.to_thread(self._intake.take, offer)
         if verdict == "accepted":
-            HERO_STEPS.inc(float(offer.arrays["mask"].sum()))
+            steps = float(offer.arrays["mask"].sum())
+            HERO_STEPS.inc(steps)
+            if request.arm:
+                ARM_HERO_STEPS.labels(request.arm).inc(steps)
         return verdict, reason
 
     def check(self, request: experience_pb2.PushRequest) -> Offer:
@@ -70,6 +75,8 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
             raise ValueError(f"this optimizer learns run {self._run!r}, the segment is of run {request.run!r}")
         if not 1 <= request.samples <= MAX_SAMPLES:
             raise ValueError(f"samples is {request.samples}; a segment has 1 to {MAX_SAMPLES}")
+        if request.arm not in ARMS:
+            raise ValueError(f"arm is {request.arm!r}; an anneal has {' and '.join(filter(None, ARMS))}")
         if not request.segment_id:
             raise ValueError("segment_id is empty: a segment that is sent again must be recognised")
         sums = (request.reward_sum, request.reward_square_sum)

@@ -13,6 +13,7 @@ from dota import packing
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import VecGame
+from five.anneal.document import NAME as ANNEAL
 from five.model.states import state_specs
 from five.schedules import hyperparameters_at, load_schedules
 from rapid import wire
@@ -27,6 +28,7 @@ from rapid.store.series import Series
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
+from services.rollout.anneal import Annealing
 from services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
 from services.rollout.games import Matchmaker
 from services.rollout.metrics import Meter
@@ -45,6 +47,7 @@ class Control:
     def __init__(self, service: Service[RunConfig]) -> None:
         self._service = service
         self._schedules = service.config.schedules
+        self.annealing = Annealing(service.config.game)
 
     @property
     def stopping(self) -> bool:
@@ -63,14 +66,15 @@ class Control:
         return Rates(now.team_spirit, now.gae_horizon_seconds, max(reward_std, 1e-6))
 
     async def follow(self) -> None:
-        """Takes over schedules that are changed while the run goes on."""
+        """Takes over schedules and the anneal, which are changed while the run goes on."""
         while True:
             try:
                 changed = await asyncio.to_thread(self._service.state.schedules)
                 if changed is not None:
                     self._schedules = load_schedules(changed)
+                self.annealing.take(await asyncio.to_thread(self._service.state.document, ANNEAL))
             except (redis.RedisError, ValueError) as error:
-                log.warning("the run's schedules cannot be read, the last ones hold: %s", error)
+                log.warning("the run's schedules or its anneal cannot be read, the last ones hold: %s", error)
             await asyncio.sleep(self._service.config.services.rollout.schedule_poll_seconds)
 
 
@@ -204,7 +208,7 @@ class Rollout:
         streams = Streams(games, unroll, samples, specs, np.random.default_rng())
         segments = Segments(layout, learning, config.rewards, ring)
         wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
-                        self.control, self.control.rates, self._ended)
+                        self.control, self.control.rates, self._ended, self.control.annealing.draw)
         return Group(wiring, ring, streams, segments, unroll, samples)
 
     def _ended(self, record: dict[str, Any]) -> None:

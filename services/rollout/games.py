@@ -17,6 +17,7 @@ from rapid.clients.inference import NEWEST
 from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
+from services.rollout.anneal import NOT_ANNEALED, Draw
 from services.rollout.streams import Seats
 
 log = logging.getLogger(__name__)
@@ -173,6 +174,7 @@ class GameRecord:
 
     match: Match
     earned: npt.NDArray[np.float64]
+    draw: Draw = NOT_ANNEALED
     began: float = field(default_factory=time.monotonic)
 
     def finish(self, winner: int, game_seconds: float, version: int, statistics: npt.NDArray[np.float32],
@@ -188,8 +190,9 @@ class GameRecord:
         against: Mapping[str, Any] = {"opponent": self.match.opponent}
         if self.match.bot is not None:
             against = {"opponent": self.match.bot}
+        annealed = {"arm": self.draw.arm, "anneal": self.draw.trial} if self.draw.arm else {}
         return {
-            "game": self.match.game_id, "version": version, **against,
+            "game": self.match.game_id, "version": version, **against, **annealed,
             "outcome": "selfplay" if trains.all() else outcomes(winner)[learner],
             "winner": ("", "radiant", "dire", "draw")[winner],
             "game_seconds": round(float(game_seconds), 1), "wall_seconds": round(time.monotonic() - self.began, 1),

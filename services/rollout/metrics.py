@@ -15,6 +15,12 @@ TEAM_STEPS = counter("rollout", "team_steps", "Team-steps that a version played.
 HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps that a version played.")
 GAMES = counter("rollout", "games", "Games that ended, by opponent (latest, past, or a bot's name) and by outcome for "
                 "the side that learns: selfplay, won, lost, drawn.", ("opponent", "outcome"))
+ARM_GAMES = counter("rollout", "arm_games", "Games that ended while a change was annealed, by arm (old: as the game "
+                    "was, new: with the change) and by outcome for the side that learns.", ("arm", "outcome"))
+ARM_GAME_SECONDS = counter("rollout", "arm_game_seconds", "Game time of the games of each arm of an anneal, summed; "
+                           "divided by five_rollout_arm_games_total it is a game's mean length.", ("arm",))
+ARM_STATISTICS = counter("rollout", "arm_hero_statistics", "As five_rollout_hero_statistics_total, of the games of "
+                         "each arm of an anneal.", ("arm", "statistic"))
 WINNERS = counter("rollout", "decided_games", "Games that ended, by winner: radiant, dire, draw.", ("winner",))
 GAME_LENGTHS = (30, 60, 120, 300, 600, 900, 1200, 1500, 1800, 2100, 2400, 3000, 3600, 5400, 7200)
 GAME_SECONDS = histogram("rollout", "game", "seconds", "Length of games that ended, in game time.",
@@ -75,7 +81,13 @@ class Meter:
         WINNERS.labels(record["winner"]).inc()
         GAME_SECONDS.observe(record["game_seconds"])
         WALL_SECONDS.observe(record["wall_seconds"])
+        arm = record.get("arm")
+        if arm:
+            ARM_GAMES.labels(arm, record["outcome"]).inc()
+            ARM_GAME_SECONDS.labels(arm).inc(max(record["game_seconds"], 0.0))
         for name, value in record["statistics"].items():
+            if arm:
+                ARM_STATISTICS.labels(arm, name).inc(max(value, 0.0))
             STATISTICS.labels(name).inc(max(value, 0.0))
         for name, value in record["rewards"].items():
             (GAINED if value >= 0 else LOST).labels(name).inc(abs(value))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from dota.config import GameConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import Controller
 from five.learning.labels import Outcome as GameOutcome
@@ -17,6 +18,7 @@ from five.learning.labels import net_worth_ranks
 from five.learning.segments import Following
 from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
 from services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
+from services.rollout.anneal import NOT_ANNEALED, Draw
 from services.rollout.environment import Environment, Outcome
 from services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
 from services.rollout.ring import SIDES, StepRing
@@ -78,6 +80,7 @@ class Wiring:
     gate: Gate
     rates: Callable[[int, float], Rates]
     on_game: Callable[[dict[str, Any]], None] = lambda record: None
+    draw: Callable[[str, int], Draw] = lambda game, version: NOT_ANNEALED
 
 
 @dataclass
@@ -253,7 +256,7 @@ class Group:
         made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, ends)
         self._records[game].earned += earned
         for segment in made:
-            self.wiring.sender.put(segment)
+            self.wiring.sender.put(segment, self._records[game].draw.arm)
         self.progress.segments += len(made)
 
     def _end_segments(self) -> None:
@@ -277,11 +280,14 @@ class Group:
     async def _begin(self, step: int, games: npt.NDArray[np.int32], stagger: bool = False) -> None:
         """New games in these places; their first observation is that of ``step``."""
         controllers = np.zeros((len(games), SIDES), np.uint8)
+        rules: list[GameConfig | None] = []
         for i, game in enumerate(games.tolist()):
             match = await self.wiring.matchmaker.next()
             if match.bot is not None:
                 controllers[i, match.side] = BOTS[match.bot]
-            record = GameRecord(match, np.zeros((SIDES, self.ring.heroes, len(SIGNALS))))
+            drawn = self.wiring.draw(match.game_id, self.progress.newest_version)
+            rules.append(drawn.rules)
+            record = GameRecord(match, np.zeros((SIDES, self.ring.heroes, len(SIGNALS))), drawn)
             if game < len(self._records):
                 self._records[game] = record
             else:
@@ -290,7 +296,7 @@ class Group:
             first = self.unroll * (1 + game % self.samples) if stagger else None
             self.streams.begin(game, step, match.seats, first)
             self.segments.begin(game)
-        await self.wiring.environment.reset(games, controllers, self.ring.observation(step))
+        await self.wiring.environment.reset(games, controllers, self.ring.observation(step), rules)
 
     async def _abandon(self, step: int, games: npt.NDArray[np.int32]) -> None:
         """Give up games that cannot go on, their unsent steps with them, and begin others."""

@@ -32,6 +32,7 @@ def optimizers_of(identity: str, optimizers: int, most: int) -> list[int]:
 class _Made:
     segment: segments.Segment
     at: float
+    arm: str
 
 
 class Sender:
@@ -78,9 +79,9 @@ class Sender:
                         continue
         self._raise_failure()
 
-    def put(self, segment: segments.Segment) -> None:
-        """Have a segment sent. Never blocks: ``room`` does."""
-        self._queue.put_nowait(_Made(segment, time.time()))
+    def put(self, segment: segments.Segment, arm: str = "") -> None:
+        """Have a segment sent, of a game in that arm of an anneal ('': none goes on). Never blocks: ``room`` does."""
+        self._queue.put_nowait(_Made(segment, time.time(), arm))
         if self._queue.qsize() >= self._max_unsent:
             self._room.clear()
 
@@ -108,7 +109,7 @@ class Sender:
             self._pushing += 1
             try:
                 await client.push(Segment(s.samples, s.arrays, s.reward_sum, s.reward_square_sum, s.reward_count,
-                                          s.oldest_version, s.newest_version, made.at))
+                                          s.oldest_version, s.newest_version, made.at, arm=made.arm))
             except MessageTooLarge:
                 self.too_large += 1
                 log.exception("a segment is dropped")

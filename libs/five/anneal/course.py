@@ -106,8 +106,8 @@ def reverted(anneal: Anneal, version: int) -> Step:
                           said=f"{anneal.said}. Reverted after the last of {policy.tries} tries"))
     length = min(round(anneal.ramp.length * policy.slower), 10_000_000)
     ramp = Ramp(start=version, share=0.0, length=max(length, 1))
-    return Step(_next(anneal, state=State.RAMPING, attempt=anneal.attempt + 1, passed=0, ramp=ramp.model_dump(),
-                      held_by="", said=f"try {anneal.attempt + 1} of {policy.tries}, over {length} "
+    return Step(_next(anneal, state=State.RAMPING, attempt=anneal.attempt + 1, began=version, passed=0, held_by="",
+                      ramp=ramp.model_dump(), said=f"try {anneal.attempt + 1} of {policy.tries}, over {length} "
                       f"versions; the one before failed: {anneal.said}"))
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from five.anneal.guard import GuardConfig
 
 Json = Any
+NAME = "anneal"  # of the document in the run's state
 ID = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 MAX_OVERRIDES = 16_384  # characters of JSON
 
@@ -69,13 +70,15 @@ class Anneal(_Section):
     """A change on its way into games. ``overrides`` is laid over the run's game configuration, a tree like it.
 
     ``base`` is the last version before the change: it is kept, compared with, and gone back to. ``attempt`` counts
-    tries from 1; each has pairs of its own. ``passed`` is how many gates the guard has passed in this one. ``held_by``
-    says who holds it: '' nobody, "gate", or the name of whoever asked. ``revision`` counts the document's changes.
+    tries from 1; each has pairs of its own, of versions after ``began``. ``passed`` is how many gates the guard has
+    passed in this one. ``held_by`` says who holds it: '' nobody, "gate", or the name of whoever asked. ``revision``
+    counts the document's changes.
     """
 
     id: str = Field(pattern=ID)
     overrides: dict[str, Json]
     base: int = Field(ge=0)
+    began: int = Field(ge=0)
     ramp: Ramp
     guard: GuardConfig = GuardConfig()
     policy: PolicyConfig = PolicyConfig()

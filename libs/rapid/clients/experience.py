@@ -32,7 +32,8 @@ STALE_EPOCH = experience_pb2.PUSH_VERDICT_STALE_EPOCH
 
 @dataclass(frozen=True)
 class Segment:
-    """Up to 256 timesteps of one team. ``tensors`` lead with samples x timesteps, time-major within a sample."""
+    """Up to 256 timesteps of one team. ``tensors`` lead with samples x timesteps, time-major within a sample. ``arm``
+    of an anneal: "old", "new", or "" where none goes on."""
 
     samples: int
     tensors: Mapping[str, Array]
@@ -43,6 +44,7 @@ class Segment:
     newest_version: int
     created_at: float = field(default_factory=time.time)
     segment_id: str = field(default_factory=lambda: secrets.token_hex(16))
+    arm: str = ""
 
 
 class ExperienceClient:
@@ -106,7 +108,8 @@ class ExperienceClient:
                                     self._zstd),
             reward_sum=segment.reward_sum, reward_square_sum=segment.reward_square_sum,
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
-            newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch)
+            newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
+            arm=segment.arm)
         check_size("the segment", request, self._config.max_message_bytes)
         await self._unless_failed(self._room.acquire())
         self._unacked[segment.segment_id] = request

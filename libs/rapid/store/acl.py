@@ -92,6 +92,7 @@ def _who(*users: str) -> frozenset[str]:
 TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writers, readers)
     "league": (_who(OPPONENTS), _who(CONTROLLER)),
     "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
+    "guard": (_who(EVALUATOR), _who(CONTROLLER)),
     "autoscaler": (_who(CONTROLLER), _who()),
     "operations": (_who(CONTROLLER), _who()),
     "orders": (_who(CONTROLLER, OPTIMIZER), _who()),
@@ -131,7 +132,7 @@ ENTRIES: Sequence[Entry] = (
     *(Entry("quiet", f"quiet:{service}:*", Kind.PASSING, _who(service, CONTROLLER)) for service in SERVICES),
     Entry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
     Entry("staged", "versions:staged", Kind.PASSING, _who(OPTIMIZER)),
-    Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
+    Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT, EVALUATOR)),
     Entry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
     Entry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
     Entry("events", "events", Kind.STREAM, _who(CONTROLLER)),

@@ -11,7 +11,7 @@ OPEN = Judgement(Verdict.INCONCLUSIVE, (), "not decided yet")
 
 
 def anneal(**changes: object) -> Anneal:
-    return Anneal.model_validate({"id": "patch", "overrides": {"patch": "7.19"}, "base": 100,
+    return Anneal.model_validate({"id": "patch", "overrides": {"patch": "7.19"}, "base": 100, "began": 100,
                                   "ramp": {"start": 100, "length": 200}, **changes})
 
 

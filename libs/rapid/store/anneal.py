@@ -1,0 +1,54 @@
+"""The change that is being annealed into a run's games: a document, changed by compare-and-set, and its guard's pairs.
+
+What the document means is the agent's affair (five.anneal); here it is JSON with a name.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from rapid.store.events import event_fields
+from rapid.store.state import RunState
+from rapid.store.tables import transaction
+
+DOCUMENT = "anneal"
+PAIRS = "guard"  # the table of pairs that the guard has played
+Json = Any
+Edit = Callable[[Json], tuple[Json, str, dict[str, Json]] | None]
+
+
+class AnnealStore:
+    """The anneal of one run. Blocking; safe to share between threads."""
+
+    def __init__(self, state: RunState) -> None:
+        self._state = state
+
+    def read(self) -> Json:
+        """The document; None when nothing was ever annealed."""
+        return self._state.document(DOCUMENT)
+
+    def change(self, edit: Edit, who: str) -> bool:
+        """Writes what ``edit`` makes of the document (None: there is none) with an event, as one atomic step.
+
+        ``edit`` returns the new document, what happened and the event's details, or None to leave all as it is; it may
+        be called again when another writer was faster, and what it raises goes on to the caller. Returns whether
+        anything was written.
+        """
+        keys = self._state.keys
+
+        def attempt(pipeline: Any) -> bool:
+            text = pipeline.hget(keys.documents, DOCUMENT)
+            made = edit(None if text is None else json.loads(text))
+            pipeline.multi()
+            if made is None:
+                return False
+            document, what, details = made
+            pipeline.hset(keys.documents, DOCUMENT, json.dumps(document, allow_nan=False))
+            pipeline.xadd(keys.events, event_fields(who, what, details))
+            return True
+
+        return bool(transaction(self._state.redis, attempt, keys.documents))
+
+    def pairs(self) -> dict[str, Json]:
+        """The guard's pairs by name, as the evaluator has written them."""
+        return self._state.table(PAIRS).all()

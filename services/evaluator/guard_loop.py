@@ -1,0 +1,150 @@
+"""Plays the pairs of an anneal's guard beside the rating: the newest version against the last before the change."""
+
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+from pydantic import ValidationError
+from rapid.store.tables import Table
+
+from dota.config import GameConfig
+from five.anneal.arms import ARMS, Arm
+from five.anneal.document import LIVE, Anneal, overlaid
+from five.anneal.guard import Pair
+from five.anneal.pairs import name_of, seed_of, to_json
+from services.evaluator.matches import Pairing, Player, Result
+
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 2.0
+
+
+@dataclass
+class _Open:
+    """A pair that is being played: what it needs to be kept, and the results so far by the newest version's side."""
+
+    trial: str
+    rule: Arm
+    number: int
+    version: int
+    share: float
+    results: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass
+class GuardLoop:
+    """Gives out the games of the guard's pairs and keeps those of which both have ended.
+
+    ``read`` is the anneal's document, ``newest`` the version to be compared, ``game`` what is evaluated without the
+    change. A pair whose games are lost is played again under its number: none is ever left out.
+    """
+
+    read: Callable[[], Any]
+    table: Table
+    newest: Callable[[], int | None]
+    game: GameConfig
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._anneal: Anneal | None = None
+        self._looked = -LOOK_SECONDS
+        self._changed = self.game
+        self._trial = ""
+        self._done: dict[Arm, set[int]] = {rule: set() for rule in ARMS}
+        self._waiting: list[Pairing] = []
+        self._open: dict[tuple[str, Arm, int], _Open] = {}
+        self._games: list[tuple[Pairing, _Open]] = []
+
+    def next_pairing(self) -> Pairing | None:
+        """The next game to play; None when nothing is annealed or all pairs are played."""
+        self._look()
+        if self._anneal is None:
+            return None
+        if not self._waiting:
+            self._assign(self._anneal)
+        return self._waiting.pop() if self._waiting else None
+
+    def on_result(self, result: Result) -> bool:
+        """A game has ended. Returns whether it was one of the guard's."""
+        for i, (pairing, pair) in enumerate(self._games):
+            if pairing is result.pairing:
+                del self._games[i]
+                pair.results[pairing.side] = 2 * result.score - 1
+                if len(pair.results) == 2:
+                    self._keep(pair)
+                return True
+        return False
+
+    def drop(self) -> None:
+        """Games that were under way are lost: their pairs are played again."""
+        self._waiting.clear()
+        self._open.clear()
+        self._games.clear()
+
+    @property
+    def played(self) -> int:
+        """Pairs of the present attempt that are kept."""
+        return sum(map(len, self._done.values()))
+
+    def _look(self) -> None:
+        now = self.clock()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        try:
+            document = self.read()
+            anneal = None if document is None else Anneal.model_validate(document)
+            if anneal is None or anneal.state not in LIVE:
+                self._anneal = None
+                return
+            if anneal.trial != self._trial:
+                self._begin(anneal)
+            self._anneal = anneal
+        except (redis.RedisError, ValidationError) as error:
+            log.warning("the anneal cannot be read, its guard waits: %s", error)
+            self._anneal = None
+
+    def _begin(self, anneal: Anneal) -> None:
+        """Another attempt: what was played of it before, and of others nothing any more."""
+        self._changed = GameConfig.model_validate(overlaid(self.game.model_dump(mode="json"), anneal.overrides))
+        self.drop()
+        self._done = {rule: set() for rule in ARMS}
+        rows = self.table.all()
+        for name in rows:
+            trial, rule, number = name.rsplit("/", 2)
+            if trial == anneal.trial:
+                self._done[Arm(rule)].add(int(number))
+            else:
+                self.table.set(name, None)
+        self._trial = anneal.trial
+
+    def _assign(self, anneal: Anneal) -> None:
+        """Both games of the next pair, under the rule of which fewer pairs have been given out."""
+        version = self.newest()
+        if version is None or version <= max(anneal.began, anneal.base):
+            return
+        given = {rule: len(self._done[rule]) + sum(p.rule is rule for p in self._open.values()) for rule in ARMS}
+        rule = min(ARMS, key=lambda r: given[r])
+        if given[rule] >= anneal.guard.pairs:
+            return
+        number = next(n for n in itertools.count()
+                      if n not in self._done[rule] and (anneal.trial, rule, n) not in self._open)
+        pair = _Open(anneal.trial, rule, number, version, anneal.shown_at(version))
+        self._open[(pair.trial, rule, number)] = pair
+        agent, before = (Player(f"version-{v}", version=v) for v in (version, anneal.base))
+        for side in (1, 0):
+            pairing = Pairing(agent, before, side, seed_of(pair.trial, number),
+                              self._changed if rule is Arm.NEW else None)
+            self._waiting.append(pairing)
+            self._games.append((pairing, pair))
+
+    def _keep(self, pair: _Open) -> None:
+        self._open.pop((pair.trial, pair.rule, pair.number), None)
+        if pair.trial != self._trial:
+            return  # of an attempt that is over
+        kept = Pair(pair.rule, pair.number, pair.version, pair.share, (pair.results[0], pair.results[1]))
+        self.table.set(name_of(pair.trial, pair.rule, pair.number), to_json(kept))
+        self._done[pair.rule].add(pair.number)
