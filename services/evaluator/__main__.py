@@ -20,7 +20,7 @@ from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
-from rapid.store.anneal import PAIRS, AnnealStore
+from rapid.store.anneal import AnnealStore
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from run.config import RunConfig
@@ -133,7 +133,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
                       np.random.default_rng(config.seed))
-    guard = GuardLoop(AnnealStore(service.state).read, service.state.table(PAIRS), newest, game)
+    anneals = AnnealStore(service.state)
+    guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
                                 replay_folder(settings.replays, service.folder), service.epoch,
                                 lambda: not service.lifecycle.active, playing)

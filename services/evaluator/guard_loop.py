@@ -9,13 +9,13 @@ from typing import Any
 
 import redis
 from pydantic import ValidationError
-from rapid.store.tables import Table
 
 from dota.config import GameConfig
 from five.anneal.arms import ARMS, Arm
 from five.anneal.document import LIVE, Anneal, overlaid
 from five.anneal.guard import Pair
 from five.anneal.pairs import name_of, seed_of, to_json
+from rapid.store.tables import Table
 from services.evaluator.matches import Pairing, Player, Result
 
 log = logging.getLogger(__name__)

@@ -29,13 +29,13 @@ for _reason in ("epoch", "lost"):
 GUARD_GAMES = counter("evaluator", "guard_games", "Games of an anneal's guard, the newest version against the last one "
                       "before the change, by rule (old: the game as it was, new: with the change) and by outcome for "
                       "the newest.", ("rule", "outcome"))
-GUARD_PAIRS = gauge("evaluator", "guard", "pairs", "Pairs of the anneal's present attempt that are played.")
+PAIRED = gauge("evaluator", "guard_paired", "games", "Games of the anneal's present attempt whose pair is complete.")
 
 
 def count_guard_game(rule: str, score: float, pairs: int) -> None:
     """One of the guard's games ended; ``pairs`` are played."""
     GUARD_GAMES.labels(rule, OUTCOMES[score]).inc()
-    GUARD_PAIRS.set(pairs)
+    PAIRED.set(2 * pairs)
 
 
 def count_game(opponent: str, score: float, version: int) -> None:

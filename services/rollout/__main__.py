@@ -13,7 +13,6 @@ from dota import packing
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import VecGame
-from five.anneal.document import NAME as ANNEAL
 from five.model.states import state_specs
 from five.schedules import hyperparameters_at, load_schedules
 from rapid import wire
@@ -24,6 +23,7 @@ from rapid.clients.inference_pools import inference_client
 from rapid.clients.opponents import OpponentsClient
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
+from rapid.store.anneal import AnnealStore
 from rapid.store.series import Series
 from run.config import RunConfig
 from run.effective import overlay
@@ -47,6 +47,7 @@ class Control:
     def __init__(self, service: Service[RunConfig]) -> None:
         self._service = service
         self._schedules = service.config.schedules
+        self._anneals = AnnealStore(service.state)
         self.annealing = Annealing(service.config.game)
 
     @property
@@ -72,7 +73,7 @@ class Control:
                 changed = await asyncio.to_thread(self._service.state.schedules)
                 if changed is not None:
                     self._schedules = load_schedules(changed)
-                self.annealing.take(await asyncio.to_thread(self._service.state.document, ANNEAL))
+                self.annealing.take(await asyncio.to_thread(self._anneals.read))
             except (redis.RedisError, ValueError) as error:
                 log.warning("the run's schedules or its anneal cannot be read, the last ones hold: %s", error)
             await asyncio.sleep(self._service.config.services.rollout.schedule_poll_seconds)

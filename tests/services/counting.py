@@ -136,6 +136,7 @@ class CountingGames:
         self.steps = 0
         self.actions: list[npt.NDArray[np.int16]] = []
         self.controllers = np.zeros((len(lengths), 2), np.uint8)
+        self.rules: dict[int, Any] = {}  # what each place was last begun under
         self.lose_at: set[int] = set()
         units = LAYOUT.blocks["units"]
         self.building = units.field("max_hp").offset + LAYOUT.groups["enemy_buildings"].start * units.stride["shared"]
@@ -149,8 +150,9 @@ class CountingGames:
         out["available"][game, :, :, 0] = 1
 
     async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
-                    out: dict[str, npt.NDArray[Any]]) -> None:
+                    out: dict[str, npt.NDArray[Any]], rules: Sequence[Any] = ()) -> None:
         self.controllers[games] = controllers
+        self.rules.update(zip(games.tolist(), rules, strict=True) if len(rules) else {})
         for game in games.tolist():
             self.age[game] = 0
             self.episode[game] += 1

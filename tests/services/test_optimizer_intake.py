@@ -11,6 +11,7 @@ from five.learning.buffer import DropReason
 from protos.five.v1 import experience_pb2
 from rapid import wire
 from services.optimizer.intake import Intake, PackedSample
+from services.optimizer.metrics import ARM_HERO_STEPS
 from services.optimizer.service import ExperienceService
 from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, offer, segment
 
@@ -110,6 +111,20 @@ def request(**changes: Any) -> experience_pb2.PushRequest:
         "segment_id": "a", "run": "trial", "samples": 2, "reward_count": 8, "epoch": 1,
         "tensors": wire.encode_set(arrays, changes.pop("layout", LAYOUT.hash), ("shared", "private"))}
     return experience_pb2.PushRequest(**(values | changes))
+
+
+async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
+    def counted() -> list[float]:
+        return [ARM_HERO_STEPS.labels(arm)._value.get() for arm in ("old", "new")]
+
+    before, into = counted(), intake()
+    for i, arm in enumerate(("", "new", "new", "old", "new")):
+        verdict, _ = await service(into)._verdict(request(segment_id=str(i), arm=arm))
+        assert verdict == "accepted"
+    steps = into.hero_steps / 5
+    assert [a - b for a, b in zip(counted(), before, strict=True)] == [steps, 3 * steps]
+    with pytest.raises(ValueError, match="arm is 'left'; an anneal has old and new"):
+        service(into).check(request(arm="left"))
 
 
 def test_a_good_segment_passes_the_door() -> None:

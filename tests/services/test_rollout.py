@@ -15,6 +15,7 @@ from five.learning.labels import Outcome
 from five.learning.segments import Following, Segment, TeamSteps, cut_segment
 from rapid.clients.inference import InferenceClient
 from rapid.clients.opponents import Opponent
+from services.rollout.anneal import NOT_ANNEALED, Draw
 from services.rollout.games import Matchmaker
 from services.rollout.ring import StepRing
 from services.rollout.rollout import Group, Wiring, ring_capacity, spread
@@ -48,11 +49,13 @@ class Collected:
 
     def __init__(self, games: CountingGames, at: dict[int, Callable[[], Any]] | None = None) -> None:
         self.segments: list[Segment] = []
+        self.arms: list[str] = []
         self.games = games
         self.at = dict(at or {})
 
-    def put(self, segment: Segment) -> None:
+    def put(self, segment: Segment, arm: str = "") -> None:
         self.segments.append(segment)
+        self.arms.append(arm)
 
     async def room(self) -> None:
         action = self.at.pop(self.games.steps, None)
@@ -94,6 +97,7 @@ class Played:
                  games: CountingGames) -> None:
         self.group = group
         self.segments = sink.segments
+        self.arms = sink.arms
         self.opponents = opponents
         self.records = records
         self.games = games
@@ -102,8 +106,8 @@ class Played:
 async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
                at: dict[int, Callable[[], Any]] | None = None, opponents: Opponents | None = None,
                scripted: float = 0.0, seed: int = 1, learning: LearnerConfig = LEARNING,
-               pauses: Collection[int] = (), resting: Callable[[Group, Collected], Awaitable[None]] | None = None
-               ) -> Played:
+               pauses: Collection[int] = (), resting: Callable[[Group, Collected], Awaitable[None]] | None = None,
+               draw: Callable[[str, int], Draw] = lambda game, version: NOT_ANNEALED) -> Played:
     opponents = opponents or Opponents()
     sink, records = Collected(games, at), []  # type: ignore[var-annotated]
     rng = np.random.default_rng(seed)
@@ -117,7 +121,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     client = InferenceClient([s.address for s in servers], config, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
     gate = Until(games, steps, pauses)
     group = Group(Wiring(games, client, matchmaker, sink, gate,  # type: ignore[arg-type]
-                         lambda version, std: RATES, records.append), ring, streams, segments, UNROLL, SAMPLES)
+                         lambda version, std: RATES, records.append, draw), ring, streams, segments, UNROLL, SAMPLES)
     if resting is not None:
         gate.resting = lambda: resting(group, sink)
     try:

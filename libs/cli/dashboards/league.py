@@ -6,6 +6,8 @@ from cli.dashboards.queries import increase, largest, series, total
 
 MU, SIGMA = series("five_evaluator_trueskill_rating"), series("five_evaluator_trueskill_sigma_rating")
 PAST = total(increase("five_rollout_games_total", opponent="past"))
+ARM_STATISTICS = total(increase("five_rollout_arm_hero_statistics_total", statistic="~last_hits|deaths"), "arm",
+                       "statistic")
 
 BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win rates, and the pool of past versions.", [
     Row("Rating", [
@@ -58,4 +60,25 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
         chart("Results against past versions", "Counted by the league in the last hour, by outcome for the training "
               "agent.", Query(total(increase("five_opponents_reported_games_total"), "outcome"), "{{outcome}}"),
               least=0, stacked=True)]),
+    Row("A change that is annealed into games", [
+        chart("Games with the change", "Share of games that ended under the new rule, beside their part in what is "
+              "learned from. The anneal holds at its gates until its guard passes it.",
+              Query(f"{total(increase('five_rollout_arm_games_total', arm='new'))} / "
+                    f"{total(increase('five_rollout_arm_games_total'))}", "of games"),
+              Query(f"{total(increase('five_optimizer_arm_received_hero_steps_total', arm='new'))} / "
+                    f"{total(increase('five_optimizer_arm_received_hero_steps_total'))}", "of hero-steps"),
+              unit="percentunit", least=0, most=1),
+        chart("Guard's games", "The newest version against the last one before the change, under each rule, by outcome "
+              "for the newest: games in the last hour.",
+              Query(total(increase("five_evaluator_guard_games_total"), "rule", "outcome"), "{{rule}} {{outcome}}"),
+              least=0, stacked=True),
+        chart("Guard's pairs", "Games of the present attempt whose pair, the same seed with the sides swapped, is "
+              "complete.", Query(largest(series("five_evaluator_guard_paired_games")), "games"), least=0),
+        chart("Length of games by arm", "Mean, in game time.",
+              Query(f"{total(increase('five_rollout_arm_game_seconds_total'), 'arm')} / "
+                    f"{total(increase('five_rollout_arm_games_total'), 'arm')}", "{{arm}}"), unit="s", least=0),
+        chart("Last hits and deaths by arm", "Of a hero that learns, means of the games of each arm.",
+              Query(f"{ARM_STATISTICS} / on (arm) group_left () "
+                    f"{total(increase('five_rollout_arm_games_total'), 'arm')}",
+                    "{{arm}} {{statistic}}"), least=0)]),
 ])

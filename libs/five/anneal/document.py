@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from five.anneal.guard import GuardConfig
 
 Json = Any
-NAME = "anneal"  # of the document in the run's state
 ID = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 MAX_OVERRIDES = 16_384  # characters of JSON
 

@@ -9,10 +9,9 @@ from typing import Any
 
 from rapid.store.events import event_fields
 from rapid.store.state import RunState
-from rapid.store.tables import transaction
+from rapid.store.tables import Table, transaction
 
-DOCUMENT = "anneal"
-PAIRS = "guard"  # the table of pairs that the guard has played
+PAIRS_TABLE = "guard"  # pairs that the guard has played
 Json = Any
 Edit = Callable[[Json], tuple[Json, str, dict[str, Json]] | None]
 
@@ -25,7 +24,8 @@ class AnnealStore:
 
     def read(self) -> Json:
         """The document; None when nothing was ever annealed."""
-        return self._state.document(DOCUMENT)
+        text: Any = self._state.redis.get(self._state.keys.anneal)
+        return None if text is None else json.loads(text)
 
     def change(self, edit: Edit, who: str) -> bool:
         """Writes what ``edit`` makes of the document (None: there is none) with an event, as one atomic step.
@@ -37,18 +37,18 @@ class AnnealStore:
         keys = self._state.keys
 
         def attempt(pipeline: Any) -> bool:
-            text = pipeline.hget(keys.documents, DOCUMENT)
+            text = pipeline.get(keys.anneal)
             made = edit(None if text is None else json.loads(text))
             pipeline.multi()
             if made is None:
                 return False
             document, what, details = made
-            pipeline.hset(keys.documents, DOCUMENT, json.dumps(document, allow_nan=False))
+            pipeline.set(keys.anneal, json.dumps(document, allow_nan=False))
             pipeline.xadd(keys.events, event_fields(who, what, details))
             return True
 
-        return bool(transaction(self._state.redis, attempt, keys.documents))
+        return bool(transaction(self._state.redis, attempt, keys.anneal))
 
-    def pairs(self) -> dict[str, Json]:
-        """The guard's pairs by name, as the evaluator has written them."""
-        return self._state.table(PAIRS).all()
+    def pairs(self) -> Table:
+        """The guard's pairs by name, as the evaluator writes them."""
+        return self._state.table(PAIRS_TABLE)

@@ -23,6 +23,7 @@ class Keys:
         self.status = self.prefix + "status"
         self.status_channel = self.prefix + "statuses"
         self.documents = self.prefix + "documents"
+        self.anneal = self.prefix + "anneal"
         self.counters = self.prefix + "counters"
         self.events = self.prefix + "events"
         self.idempotency_index = self.prefix + "idempotency-index"

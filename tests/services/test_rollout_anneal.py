@@ -1,0 +1,82 @@
+"""Games of a rollout while a change is annealed: the arm is drawn by the game's id, played, and told of."""
+
+from typing import Any
+
+import pytest
+
+from dota.config import GameConfig
+from five.anneal.arms import Arm, arm_of
+from services.rollout.anneal import NOT_ANNEALED, Annealing
+from services.rollout.metrics import ARM_GAME_SECONDS, ARM_GAMES, ARM_STATISTICS, Meter
+from tests.services.counting import CountingGames, Versions
+from tests.services.inference_server import InferenceServer
+from tests.services.test_rollout import play
+
+GAME = GameConfig(patch="7.19")
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {"id": "patch", "overrides": {"patch": "7.21d"}, "base": 100, "began": 100,
+            "ramp": {"start": 100, "length": 200}, **changes}
+
+
+def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
+    annealing = Annealing(GAME)
+    assert annealing.draw("a", 5) is NOT_ANNEALED
+    annealing.take(document())
+    games = [f"{i:032x}" for i in range(500)]
+    for version, share in ((100, 0.0), (150, 0.25), (900, 0.5)):
+        drawn = [annealing.draw(game, version) for game in games]
+        assert [d.arm for d in drawn] == [arm_of("patch/1", game, share) for game in games]
+        assert all(d.trial == "patch/1" for d in drawn)
+        assert all((d.rules is None) == (d.arm is Arm.OLD) for d in drawn)
+        new = [d.rules for d in drawn if d.rules is not None]
+        assert abs(len(new) / 500 - share) < 0.08 and all(r == GameConfig(patch="7.21d") for r in new)
+    # Another attempt draws other games; one that is over, or gone, none.
+    annealing.take(document(attempt=2, state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
+    assert [annealing.draw(g, 900).arm for g in games] != [d.arm for d in drawn]
+    for over in (document(state="promoted"), document(state="failed"), None):
+        annealing.take(document())
+        annealing.take(over)
+        assert annealing.draw("a", 900) is NOT_ANNEALED
+
+
+@pytest.mark.parametrize(("overrides", "said"), [
+    ({"patch": "6.84"}, "is no game"), ({"observation": {"pickups": 2}}, "takes surgery"), ({"new_key": 1}, "no game")])
+def test_a_change_that_cannot_be_played_leaves_the_last_one(overrides: dict[str, Any], said: str) -> None:
+    annealing = Annealing(GAME)
+    annealing.take(document())
+    with pytest.raises(ValueError, match=said):
+        annealing.take(document(overrides=overrides, revision=2))
+    assert annealing.draw("a", 10_000).trial == "patch/1"
+
+
+async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() -> None:
+    annealing = Annealing(GAME)
+    annealing.take(document(state="holding", ramp={"start": 100, "length": 200, "share": 0.5}))
+    games = CountingGames([[9], [13], [11], [7]])
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(games, 120, [server], draw=annealing.draw)
+    assert len(done.records) > 20
+    for record in done.records:
+        assert record["arm"] == arm_of("patch/1", record["game"], 0.5) and record["anneal"] == "patch/1"
+    arms = {record["arm"] for record in done.records}
+    assert arms == {"old", "new"} == set(done.arms) and len(done.arms) == len(done.segments)
+    # What each place plays now is what its game's arm says.
+    for place, rules in games.rules.items():
+        drawn = done.group._records[place].draw
+        assert rules == drawn.rules and (rules is None) == (drawn.arm == "old")
+    before = {arm: ARM_GAMES.labels(arm, "selfplay")._value.get() for arm in arms}
+    meter = Meter()
+    for record in done.records:
+        meter.game(record)
+    counted = {arm: ARM_GAMES.labels(arm, "selfplay")._value.get() - before[arm] for arm in arms}
+    assert sum(counted.values()) == len(done.records) and min(counted.values()) > 0
+    assert ARM_GAME_SECONDS.labels("new")._value.get() > 0
+    assert ARM_STATISTICS.labels("old", "net_worth")._value.get() >= 0
+
+
+async def test_without_an_anneal_nothing_is_labelled() -> None:
+    async with InferenceServer(Versions(0)) as server:
+        done = await play(CountingGames([[9], [13]]), 60, [server])
+    assert set(done.arms) == {""} and all("arm" not in record for record in done.records)
