@@ -151,7 +151,7 @@ BUILT_IN = (
 NOOP, MOVE, ATTACK, FOLLOW, GLYPH, SHRINE, BUYBACK, PICKUP = range(1, 9)
 
 # Sizes of the categorical id spaces (embedding rows). Ids are those of dota.registry, 0 is none; the sizes leave room
-# for a patch or hero that is added later.
+# for a patch or hero that is added later. They stay: a run that needs more gets rows by surgery (model.id_rows).
 ID_SPACES = {"unit": 256, "animation": 16, "modifier": 1024, "ability": 512, "item": 256, "pickup": 16,
              "build": 64, "area": 512, "action": 512, "target_slot": 0}
 
@@ -194,13 +194,11 @@ def _mask_of(ability: dict[str, Any], target: TargetType) -> MaskClass:
 
 @functools.cache
 def vocabulary() -> tuple[Action, ...]:
-    """All primary actions of all patches by id. Raises ValueError when there are more than the id space holds."""
+    """All primary actions of all patches by id."""
     actions = []
     for i, entry in enumerate(registry.load().names["action"]):
         name, target, mask = entry.split()
         actions.append(Action(i, name, TargetType[target.upper()], MaskClass[mask.upper()]))
-    if len(actions) > ID_SPACES["action"]:
-        raise ValueError(f"there are {len(actions)} actions, the id space holds {ID_SPACES['action']}")
     return tuple(actions)
 
 
@@ -356,12 +354,15 @@ class Layout:
         return self.shared + self.private + model, self.shared_ids + self.private_ids - 2
 
     def describe(self) -> dict[str, Any]:
-        """All that fixes the layout, as JSON values: what ``hash`` is taken of."""
+        """All that fixes the layout, as JSON values: what ``hash`` is taken of.
+
+        What ids stand for is not part of it: the registry only grows, and a run goes on under a release that knows
+        more.
+        """
         return {
             "heroes": self.heroes, "mirror_dire": self.observation.mirror_dire,
             "groups": [list(g) for g in self.groups.values()],
             "blocks": [[b.name, b.instances, [list(f) for f in b.fields]] for b in self.blocks.values()],
-            "actions": [[a.name, int(a.target), int(a.mask)] for a in self.actions],
         }
 
     def array_specs(self) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:

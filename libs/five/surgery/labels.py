@@ -162,7 +162,7 @@ class _Walk:
 
     def _embeddings(self) -> Iterator[tuple[str, Labelled]]:
         for space, width in embedding_widths(self.config).items():
-            rows = Axis(id_labels(self.layout, space, id_rows(self.config, space)), "out")
+            rows = Axis(id_labels(space, id_rows(self.config, space)), "out")
             columns = Axis(numbered("key" if space == "action" else "embedding", width), "out")
             yield f"embeddings.tables.{space}", Labelled((rows, columns), Initial("normal", 1.0), none=True)
 
@@ -277,7 +277,7 @@ class _Walk:
 
         for name in ("primary", "unit", "teleport"):
             yield from head(name, query)
-        actions = Axis(id_labels(self.layout, "action", id_rows(c, "action")), "out")
+        actions = Axis(id_labels("action", id_rows(c, "action")), "out")
         yield "heads.gate.weight", Labelled((actions, Axis(query.labels, "out")), Initial("zero"), none=True)
         yield from head("delay", Axis(numbered("delay", DELAYS), "kept"))
         pairs = [(pair, axis, i) for pair in offset_pairs(c) for axis in "xy" for i in range(OFFSETS)]

@@ -1,4 +1,7 @@
-"""Shows what was observed in one layout in another: what both have is moved, what is new is empty or random."""
+"""Shows what was observed in one layout in another: what both have is moved, what is new is empty or random.
+
+Ids need no care: they mean the same in every patch and in every layout (`dota.registry`).
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -6,11 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from dota.spaces import MAX_AVAILABLE, ActionPart, Layout
+from dota.spaces import ActionPart, Layout
 from five.config import IdSpace, ModelConfig
 from five.model.tree import id_rows
 from five.surgery.cells import ARRAYS, SPACES, cell_labels, slot_labels
-from five.surgery.ids import id_labels
 from five.surgery.plan import Plan
 from five.surgery.spec import AgentSpec
 from five.surgery.steps.slots import Slots
@@ -45,15 +47,14 @@ def convert(old: AgentSpec, new: AgentSpec, arrays: Mapping[str, Array], new_inp
         if name in arrays and arrays[name].shape[-len(shape):] != shape:
             raise ValueError(f"{name} is {list(arrays[name].shape)} and does not end in {list(shape)}: it is not of "
                              f"layout {before.hash}")
-    ids = _IdMaps(before, old.model, after, new.model)
-    if before.hash == after.hash and ids.same:
+    if before.hash == after.hash:
         return dict(arrays)
     random = np.random.default_rng(seed)
     out = dict(arrays)
     old_cells, new_cells = cell_labels(before), cell_labels(after)
     for name in ARRAYS:
         if name in arrays:
-            source = ids.mapped(name, before, arrays[name])
+            source = _target_slots(before, after, arrays[name]) if name == "private_ids" else arrays[name]
             out[name] = _cells(source, old_cells[name], new_cells[name], new_inputs, random, new)
     slots = {label: i for i, label in enumerate(slot_labels(before))}
     kept = np.array([slots.get(label, -1) for label in slot_labels(after)], np.int64)
@@ -61,9 +62,6 @@ def convert(old: AgentSpec, new: AgentSpec, arrays: Mapping[str, Array], new_inp
         mask = np.zeros((*arrays["target_mask"].shape[:-1], after.units), np.uint8)
         mask[..., kept >= 0] = arrays["target_mask"][..., kept[kept >= 0]]
         out["target_mask"] = mask
-    if "available" in arrays:
-        out["available"] = ids.of("action", arrays["available"]).astype(np.uint16)
-        assert out["available"].shape[-1] == MAX_AVAILABLE
     if "actions" in arrays:
         out["actions"] = _actions(arrays["actions"], before.units, kept)
     return out
@@ -116,34 +114,14 @@ def _actions(actions: Array, units: int, kept: Array) -> Array:
     return out
 
 
-class _IdMaps:
-    """Old ids to new ones by name; ids of rows that have no name stay."""
-
-    def __init__(self, before: Layout, old: ModelConfig, after: Layout, new: ModelConfig) -> None:
-        self.tables: dict[str, Array] = {}
-        for space in sorted(set(SPACES.values()) - {"target_slot"}):
-            labels = id_labels(before, space, _rows(old, space))
-            place = {label: i for i, label in enumerate(id_labels(after, space, _rows(new, space)))}
-            table = np.array([place.get(label, 0) for label in labels], np.int64)
-            if (table != np.arange(len(table))).any():
-                self.tables[space] = table
-        slots = {label: i for i, label in enumerate(slot_labels(after))}
-        table = np.array([0, *(slots.get(label, -1) + 1 for label in slot_labels(before))], np.int64)
-        if (table != np.arange(len(table))).any():
-            self.tables["target_slot"] = table
-        self.same = not self.tables
-
-    def of(self, space: str, ids: Array) -> Array:
-        """Ids of a space, of any shape."""
-        return self.tables[space][ids] if space in self.tables else ids
-
-    def mapped(self, name: str, layout: Layout, array: Array) -> Array:
-        """One of a team-step's arrays of ids with the new ids, in the old layout."""
-        if self.same or array.dtype.kind == "f":
-            return array
-        out = array.copy()
-        for i, label in enumerate(cell_labels(layout)[name]):  # type: ignore[index]
-            space = SPACES[label.rpartition("|")[2].partition("[")[0]]
-            if space in self.tables:
-                out[..., i] = self.tables[space][array[..., i]]
-        return out
+def _target_slots(before: Layout, after: Layout, array: Array) -> Array:
+    """The ids of previously targeted slots (a slot plus one) with the slots' new numbers, in the old layout."""
+    places = {label: i for i, label in enumerate(slot_labels(after))}
+    table = np.array([0, *(places.get(label, -1) + 1 for label in slot_labels(before))], np.int64)
+    block = before.blocks["previous_action"]
+    if (table == np.arange(len(table))).all() or not block.has("target_slot"):
+        return array
+    out = array.copy()
+    place = block.offset["private_ids"] + block.field("target_slot").offset
+    out[..., place] = table[np.minimum(array[..., place], before.units)]
+    return out

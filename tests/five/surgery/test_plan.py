@@ -63,6 +63,9 @@ def test_the_digest_is_of_what_a_plan_says_and_stays_from_release_to_release() -
     (TEXT.replace("name:", "name: &a"), "anchors"), ("a: *b", "aliases"), ("name: !!python/object:os.system x", "tags"),
     ("a: " + "[" * 40 + "]" * 40, "nested deeper"), (TEXT.replace("0.02", "1e400"), "mean_kl"),
     ("steps: []\nname: x\nparent: 0123456789abcdef", "steps"), ("1: 2", "keys are names"),
+    (TEXT + "- {kind: game, values: {kills_to_win: .inf}}\n", "values are numbers"),
+    (TEXT + "- {kind: game, values: {patch: 2019-01-01}}\n", "values are numbers"),
+    (TEXT + f"- {{kind: game, values: {{kills_to_win: 0x{'f' * 6000}}}}}\n", "values are numbers"),
     ("a: " + "9" * 60000, "."), ("--- a\n--- b", "line 2"),
 ])
 def test_what_is_no_plan_is_refused_in_words(text: str, words: str) -> None:

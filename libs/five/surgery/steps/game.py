@@ -1,8 +1,9 @@
 """Change the game that is played: a patch, a switch, a randomisation. No weight changes."""
 
+import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from five.surgery.spec import AgentSpec
 from five.surgery.steps.base import Promise, Step, game_with
@@ -18,6 +19,16 @@ class ChangeGame(Step):
     kind: Literal["game"] = "game"
     values: dict[str, Any] = Field(min_length=1, max_length=64)
     anneal_versions: Annotated[int, Field(ge=1, le=10**7)] | None = None
+
+    @field_validator("values")
+    @classmethod
+    def _is_json(cls, values: dict[str, Any]) -> dict[str, Any]:
+        try:
+            text = json.dumps(values, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"values are numbers, texts, lists and mappings: {error}") from error
+        kept: dict[str, Any] = json.loads(text)
+        return kept
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """See `Step`."""

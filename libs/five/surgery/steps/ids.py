@@ -13,8 +13,8 @@ from five.surgery.steps.base import ROUNDING, Promise, Step, before_and_after, m
 class AddIds(Step):
     """Embeddings get more rows. A new row is random, and unreachable until its id appears.
 
-    Needed only where more ids are used than there are spare rows: an id that the game's data add takes a spare row
-    without any surgery.
+    Needed only where there are more ids than rows: an id that a release adds to the registry takes a spare row without
+    any surgery. `five.model.embeddings` refuses to start where one has none.
     """
 
     kind: Literal["add_ids"] = "add_ids"

@@ -1,0 +1,59 @@
+"""Ids that a release adds: a running agent takes them without surgery while it has rows, and by surgery beyond."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from dota import registry, spaces
+from five.model.policy import Policy
+from five.surgery import migrate_policy
+from five.surgery.ids import id_labels
+from tests.five.surgery.agents import agent, load, plan, trained
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A release that knows more: one more action and ability, and 100 more items."""
+    more = registry.load().with_names({
+        "action": ["new_hero_new_spell unit enemy"], "ability": ["new_hero_new_spell"],
+        "item": [f"item_new_{i}" for i in range(100)]})
+    monkeypatch.setattr(registry, "load", lambda: more)
+    for cached in (spaces.vocabulary, spaces.actions_of, id_labels):
+        cached.cache_clear()
+    yield
+    for cached in (spaces.vocabulary, spaces.actions_of, id_labels):
+        cached.cache_clear()
+
+
+def test_a_release_that_knows_more_ids_keeps_layouts_and_schemas(request: pytest.FixtureRequest) -> None:
+    wide = {"id_rows": {"item": 400}}
+    before = agent(1, model=wide)
+    seen = before.layout.hash, before.schema, len(before.layout.actions)
+    version = trained(before)
+    request.getfixturevalue("later")
+    after = agent(1, model=wide)
+    assert (after.layout.hash, after.schema) == seen[:2]
+    assert len(after.layout.actions) == seen[2] + 1
+    policy = load(after, version)
+    assert int(policy.heads.table.mask_class[seen[2]]) == 1, "what the new action aims at is known"
+
+
+def test_ids_without_a_row_are_told_before_anything_is_played(later: None) -> None:
+    spec = agent(1)
+    with pytest.raises(ValueError, match=r"have 268 item ids, the model has rows for 256.*add_ids, rows: {item: 268}"):
+        Policy(spec.layout, spec.model)
+    of = plan(spec, {"kind": "add_ids", "rows": {"item": 268}})
+    made = migrate_policy(of, spec, trained(spec))
+    assert made["embeddings.tables.item"].shape[0] == 268
+    assert (made["embeddings.tables.item"][256:] != 0).all()
+    assert torch.isfinite(load(of.target(spec), made).embeddings.table("item")).all()
+
+
+def test_rows_are_named_by_the_registry() -> None:
+    items = id_labels("item", 256)
+    assert items[0] == "item:none" and items[1] == "item:item_blink" and items[-1] == "item:#255"
+    actions = id_labels("action", 512)
+    assert actions[:3] == ("action:none", "action:noop/none/attack", "action:move/point/attack")
+    assert len(set(actions)) == 512 and id_labels("area", 512)[1] == id_labels("ability", 512)[1].replace(
+        "ability:", "area:")
