@@ -123,7 +123,7 @@ def test_games_of_both_patches_share_a_layout_and_show_the_same_ids(core) -> Non
     for patch in PATCHES:
         game = VecGame(duel(patch=patch), 1, seed=3)
         game.controllers[:] = Controller.SCRIPTED
-        for _ in range(300):
+        for _ in range(260):
             game.step()
         ids = {name: set(field(game, block, name).ravel().tolist()) - {0}
                for block, name in (("abilities", "ability"), ("items", "item"), ("units", "unit"))}

@@ -51,6 +51,13 @@ void bind_world(nb::module_& m) {
                out.append(nb::make_tuple(k.present, static_cast<int>(k.kind), k.pos.x, k.pos.y));
              return out;
            })
+      .def("ground_items",
+           [](PyWorld& p) {
+             nb::list out;
+             for (const GroundItem& g : p.world().ground)
+               if (g.id >= 0) out.append(nb::make_tuple(p.tables().items[static_cast<std::size_t>(g.id)].name, g.pos.x, g.pos.y));
+             return out;
+           })
       .def("hash", [](PyWorld& p) { return hash_world(p.world()); })
       .def("snapshot",
            [](PyWorld& p) { return nb::bytes(reinterpret_cast<const char*>(&p.world()), sizeof(World)); })
@@ -84,7 +91,7 @@ void bind_world(nb::module_& m) {
           "dropped",
           [](PyWorld& p) {
             nb::dict d;
-            const char* names[] = {"units", "kits", "modifiers", "projectiles", "areas", "delayed"};
+            const char* names[] = {"units", "kits", "modifiers", "projectiles", "areas", "delayed", "ground_items"};
             static_assert(sizeof(names) / sizeof(names[0]) == static_cast<std::size_t>(StatePool::Count));
             for (std::size_t i = 0; i < p.world().dropped.size(); ++i)
               d[names[i]] = p.world().dropped[i];

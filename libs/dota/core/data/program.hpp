@@ -57,6 +57,7 @@ enum class Stat : std::uint8_t {
   Block,
   DmgMelee,
   DmgRanged,
+  TrueSightR,
   Count
 };
 constexpr int kStats = static_cast<int>(Stat::Count);

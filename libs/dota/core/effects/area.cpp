@@ -9,6 +9,8 @@ namespace dota {
 
 namespace {
 
+constexpr float kWallGap = 96;  // between a caster and the wall he raises: a cell and a half
+
 void ground_area(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const float wait = number(c, inv, n, Role::Delay);
   Area* a = new_area(c, inv, node, n.at == Where::Point ? inv.point : inv.centre, number(c, inv, n, Role::R),
@@ -28,6 +30,22 @@ void vision(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 void true_sight(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
+
+// A wall along a line from the caster, or what covers one place: nobody walks there while it stands.
+void terrain_block(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  if (!caster) return;
+  const Vec2 d = inv.point - caster->pos;
+  const float far = d.length(), len = number(c, inv, n, Role::Len);
+  const Vec2 ahead = far > 1 ? d * (1 / far) : Vec2{std::cos(caster->facing), std::sin(caster->facing)};
+  const bool place = n.prim == Prim::PlantTree;
+  // The wall begins in front of its caster, who is not caught in it.
+  const Vec2 from = place ? inv.point : caster->pos + ahead * (caster->radius + kWallGap);
+  Area* a = new_area(c, inv, node, from, 0, number(c, inv, n, Role::Dur));
+  if (!a) return;
+  a->along = place ? Vec2{} : ahead * std::max(0.0f, len - caster->radius - kWallGap);
+  block_line(c, *a);
+}
 
 void tree_cut(Context& c, Invocation& inv, const EffectNode&, int) {
   if (inv.tree >= 0) cut_tree(c.world, c.tables, inv.tree);
@@ -154,6 +172,26 @@ bool draw_stat(Context& c, Invocation& inv, const EffectNode& n, const Area& a) 
   return true;
 }
 
+// Spirits that are home go for somebody in reach, each for whom it likes.
+void send_spirits(Context& c, Area& a, const EffectNode& n) {
+  if (a.to_come > 0) {
+    --a.to_come;
+    ++a.at_home;
+  }
+  const Invocation inv = invocation_of(a);
+  UnitList near;
+  select_around(c, inv, n, Who::EnemiesAndBuildings, a.pos, a.radius, near);
+  int seen = 0;
+  for (int i = 0; i < near.n; ++i) {
+    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (!building_protected(c, u) && unit_visible(c.world, a.team, u))
+      near.ids[static_cast<std::size_t>(seen++)] = near.ids[static_cast<std::size_t>(i)];
+  }
+  for (int left = a.at_home; left > 0 && seen > 0; --left)
+    launch_spirit(c, a, n,
+                  c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(seen))])]);
+}
+
 void tick(Context& c, Area& a, const EffectNode& n) {
   Invocation inv = invocation_of(a);
   switch (n.prim) {
@@ -172,6 +210,15 @@ void tick(Context& c, Area& a, const EffectNode& n) {
       break;
     case Prim::Summon:
       shoot(c, a);
+      break;
+    case Prim::Spirits:
+      send_spirits(c, a, n);
+      break;
+    case Prim::AttackRandomInRadius:
+      strike_at_random(c, inv, n, a);
+      break;
+    case Prim::MissileUnit:
+      fly_missile(c, a, n);
       break;
     case Prim::StatDrain:
       if (!draw_stat(c, inv, n, a)) a.active = false;
@@ -203,9 +250,20 @@ void renew(Context& c, const Area& a, const EffectNode& n, int node) {
 
 }  // namespace
 
+Area* area_of(World& w, Handle owner, int ability, int node) {
+  for (Area& a : w.areas)
+    if (a.active && a.owner == owner && a.ability == ability && a.node == node) return &a;
+  return nullptr;
+}
+
 void end_area(Context& c, Area& a) {
   a.active = false;
-  if (node_of(c, a.ability, a.node).prim != Prim::Summon) return;
+  const EffectNode& n = node_of(c, a.ability, a.node);
+  if (a.blocks) unblock_line(c.world, *c.tables.map, a);
+  if (n.prim == Prim::Spirits)
+    if (Unit* caster = c.world.get(a.owner))
+      heal(c, *caster, a.gathered * number(c, invocation_of(a), n, Role::HealPctOfDamageOnEnd) / 100);
+  if (n.prim != Prim::Summon && n.prim != Prim::MissileUnit) return;
   if (Unit* u = c.world.get(a.follow); u && u->kind == UnitKind::Summon) remove_unit(c, *u);
 }
 
@@ -283,19 +341,28 @@ void reveal_effects(Context& c) {
   }
 }
 
-Execute execute_area(Prim p) {
-  switch (p) {
-    case Prim::GroundArea:
-      return ground_area;
-    case Prim::Vision:
-      return vision;
-    case Prim::TrueSight:
-      return true_sight;
-    case Prim::TreeCut:
-      return tree_cut;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> area_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::GroundArea, ground_area, kActs, kLasts, 0,
+     "dur delay dps interval stats linger",
+     "hits_buildings: enemies are units, not buildings"},
+    {Prim::Vision, vision, kActs, kOnce, 0,
+     "r dur",
+     ""},
+    {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted,
+     "dur r",
+     ""},
+    {Prim::TreeCut, tree_cut, kActs, kOnce, 0,
+     "",
+     ""},
+    {Prim::TerrainBlock, terrain_block, kActs, kOnce, 0,
+     "len dur",
+     "push_units_aside: a wall does"},
+    {Prim::PlantTree, terrain_block, kActs, kOnce, 0,
+     "dur",
+     "consumes: the item is used up by after_item_use"},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

@@ -23,7 +23,8 @@ bool spends_all_charges(const Program& p) {
 
 void end_invisibility(Context& c, Unit& u) {
   each_modifier(c, u, [&](Modifier& m, const EffectNode& n, int i) {
-    if (n.prim == Prim::Invis && !(m.flags & kModPassive)) remove_modifier(c, i);
+    if (n.prim == Prim::Smoke || (n.prim == Prim::Invis && !(m.flags & kModPassive))) return remove_modifier(c, i);
+    if (n.prim == Prim::Invis && n.reappears) reappear(c, u, m, n);
   });
 }
 
@@ -38,6 +39,26 @@ bool blocked(Context& c, const Invocation& inv) {
     taken = true;
   });
   return taken;
+}
+
+// Lotus Orb: the spell is cast on its caster as well, by the one it was aimed at.
+void reflect(Context& c, const Invocation& inv, const AbilityDef& a) {
+  Unit* target = c.world.get(inv.target);
+  Unit* caster = c.world.get(inv.caster);
+  if (!target || !caster || target->team == inv.team || a.is_item >= 0) return;
+  bool reflects = false;
+  each_modifier(c, *target, [&](Modifier&, const EffectNode& n, int) { reflects |= n.prim == Prim::SpellReflect; });
+  if (!reflects) return;
+  Invocation back = inv;
+  back.caster = inv.target;
+  back.target = inv.caster;
+  back.team = target->team;
+  back.slot = -1;
+  back.point = back.centre = caster->pos;
+  for (const std::uint16_t r : a.program.roots) {
+    const EffectNode& n = a.program.nodes[r];
+    if (!n.passive && n.on == Trigger::Cast) run_node(c, back, r);
+  }
 }
 
 // Switches an ability or item on or off; its "toggle" nodes last while it is on.
@@ -61,6 +82,8 @@ void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
     item->charges = 0;
   else if (spends_charge(p) && item->charges > 0)
     --item->charges;
+  if (std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) { return p.nodes[r].prim == Prim::PlantTree; }))
+    return take_item(c, u, slot);
   if (p.levels_with_use && item->toggle < 120) ++item->toggle;
   for (const std::uint16_t r : p.roots)
     if (p.nodes[r].prim == Prim::ToggleStat) {
@@ -93,7 +116,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (!a || !u.alive || level <= 0 || a->passive || a->hidden || !a->program.missing.empty()) return false;
   const float now = c.world.time + kTimeSlack;
   if (u.status & (kStunned | kHexed | kTaunted)) return false;
-  if ((u.status & kRooted) && a->root_disables) return false;
+  if ((u.status & (kRooted | kLeashed)) && a->root_disables) return false;
   if (u.mana + kTimeSlack < a->at(a->mana_cost, level) * (1 - u.mana_cost_red)) return false;
   const Program& p = a->program;
   if (slot < 16) {
@@ -170,6 +193,7 @@ void cast_effect(Context& c, Unit& caster, int slot, const Order& o) {
   if (a->toggle) return toggle(c, caster, inv, slot);
   if (use_stored_rune(c, caster, slot)) return;
   if (o.type == OrderType::CastUnit && blocked(c, inv)) return;
+  if (o.type == OrderType::CastUnit) reflect(c, inv, *a);
   // A tango on an ally hands one over instead of being eaten.
   for (const std::uint16_t r : a->program.roots)
     if (a->program.nodes[r].prim == Prim::ItemTransferCharge && target && target->hero >= 0 && target != &caster)
@@ -218,6 +242,12 @@ void channel_end(Context& c, Unit& caster, bool finished) {
   inv.point = caster.order.point;
   inv.target = caster.order.target;
   run_trigger(c, inv, Trigger::ChannelEnd);
+}
+
+void reappear(Context& c, Unit& u, Modifier& m, const EffectNode& n) {
+  m.status = 0;
+  m.ready = c.world.time + number(c, invocation_of(c, m), n, Role::Fade);
+  refresh_status(c, u);
 }
 
 void break_channel(Context& c, Unit& caster) {

@@ -96,6 +96,11 @@ constexpr const char* kOtherKeys =
     "rings lose_on_death_frac_kept per_charge_minus deniable requires_standing_still self_loses_own_bonus "
     "kills_illusions attack_does_not_break damage_dealt_and_taken";
 
+// What the data describe as abilities of buildings is done by the game's rules (world/buildings.cpp).
+bool part_of_the_rules(const std::string& name) {
+  return name == "filler_ability" || name == "backdoor_protection" || name == "backdoor_protection_in_base";
+}
+
 bool has_word(const char* list, const std::string& word) {
   const std::size_t n = word.size();
   for (const char* p = std::strstr(list, word.c_str()); p; p = std::strstr(p + 1, word.c_str())) {
@@ -150,7 +155,7 @@ Program ProgramCompiler::compile() {
                           holds(ability_.find("target_flags"), "magic_immune_enemies");
   out_.fixed_level = static_cast<int>(ability_.num("base_level", 1));
   const Node* effects = ability_.find("effects");
-  if (!effects) return out_;
+  if (!effects || part_of_the_rules(name_)) return out_;
   if (!effects->is(Node::Type::List)) fail("'effects' is not a list");
   for (const Node& n : effects->list)
     if (n.is(Node::Type::Object) && n.str("p") == "stack_gain") stack_ = n.str("stack", name_);
@@ -191,6 +196,13 @@ std::uint16_t ProgramCompiler::children(const Node& list, std::uint16_t* count) 
   for (std::size_t i = 0; i < list.list.size(); ++i) {
     if (roots) root_ = first + i;
     fill(static_cast<std::uint16_t>(first + i), list.list[i], roots);
+    // A proc inside another effect lasts as long as what stands before it.
+    EffectNode& n = out_.nodes[first + i];
+    if (roots || n.prim != Prim::Proc || n.given(Role::Dur)) continue;
+    const Value* dur = i > 0 ? out_.nodes[first + i - 1].value(Role::Dur) : nullptr;
+    if (!dur) fail("a proc within another effect needs one with a duration before it");
+    const Value lasts = *dur;
+    set(n, Role::Dur, lasts);
   }
   return first;
 }
@@ -202,12 +214,12 @@ void ProgramCompiler::fill(std::uint16_t index, const Node& node, bool root) {
   if (!parse_primitive(p, n.prim)) fail("primitive '" + p + "' is unknown");
   const PrimitiveSpec* spec = primitive_spec(n.prim);
   if (!root) n.on = Trigger::Then;
-  n.status = inherent_bits(n.prim);
   if (!spec) {
     missing(p);
     out_.nodes[index] = std::move(n);
     return;
   }
+  n.status = spec->status;
   n.type = DamageType::Magical;
   for (const auto& [k, v] : node.object) {
     if (k == "p" || k == "uncertain" || ignored(spec->ignores, k)) continue;
@@ -220,8 +232,9 @@ void ProgramCompiler::fill(std::uint16_t index, const Node& node, bool root) {
     }
     key(n, k, v, node);
   }
-  // What is carried by whoever learned or holds it has no meaning inside another effect.
-  if (!root && passive_at_root(n, true)) missing(p + " within another effect");
+  check_trigger(n, *spec, root);
+  const bool sees_around = n.prim == Prim::TrueSight && n.shape == Shape::None && n.given(Role::R);
+  if (sees_around) n.status = 0;  // its bearer sees, and is not seen by it
   if (n.given(Role::RevealsTargetWhileCasting)) n.status |= kRevealed;
   if (n.prim == Prim::StackGain && n.stack < 0) n.stack = intern_modifier(tables_, "stack_" + stack_);
   if (leaves_modifier(n))
@@ -236,6 +249,34 @@ void ProgramCompiler::fill(std::uint16_t index, const Node& node, bool root) {
     (std::strcmp(k, "allies") ? n.then_count : n.alt_count) = count;
   }
   out_.nodes[index] = std::move(n);
+}
+
+// A program that combines what never runs is refused: it would look whole and do nothing.
+void ProgramCompiler::check_trigger(const EffectNode& n, const PrimitiveSpec& spec, bool root) const {
+  const auto name_of = [](Trigger t) {
+    for (const auto& w : kTriggers)
+      if (w.value == t) return std::string(w.name);
+    return std::string("then");
+  };
+  const std::string p = primitive_name(n.prim);
+  if (!(spec.on >> static_cast<int>(n.on) & 1u)) {
+    if (n.on == Trigger::Then)
+      fail("'" + p + "' within another effect: it is there while the ability is learned or the item is held");
+    std::string has;
+    for (const auto& w : kTriggers)
+      if (spec.on >> static_cast<int>(w.value) & 1u) has += (has.empty() ? "" : ", ") + std::string(w.name);
+    fail("'on' of " + p + ": nothing runs it on '" + name_of(n.on) + "' (it has: " + has + ")");
+  }
+  const Node* behavior = ability_.find("behavior");
+  if (!root || !behavior) return;
+  const auto needs = [&](const char* word) {
+    if (!holds(behavior, word))
+      fail("'on' of " + p + ": '" + name_of(n.on) + "', but 'behavior' has no '" + word + "'");
+  };
+  if (n.on == Trigger::Channel || n.on == Trigger::ChannelEnd) needs("channelled");
+  if (n.on == Trigger::Toggle) needs("toggle");
+  if (n.on == Trigger::Cast && holds(behavior, "passive") && !passive_at_root(n, passive_behavior_))
+    fail("'" + p + "' waits for a cast, but 'behavior' says passive: nothing runs it");
 }
 
 // Keys with a closed set of words, which every node may carry.
@@ -344,6 +385,19 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     n.own_only = v.string == "self_ability";
     n.instant_attack = v.string == "instant_attack";
     if (!n.own_only && !n.instant_attack) only("all_but_refresher");
+    return;
+  }
+  if (key == "damage" && v.is(Node::Type::String) && v.string == "attack") return;  // as much as an attack
+  if (key == "damage" && n.prim == Prim::Spirits) {
+    if (!v.is(Node::Type::List) || v.list.size() != 2) fail("'damage' of spirits needs [min, max]");
+    set(n, Role::DamageMin, value(key, v.list[0]));
+    return set(n, Role::DamageMax, value(key, v.list[1]));
+  }
+  if (key == "hits") return only("first_enemy_hero");
+  if (key == "prefer") return only("heroes");
+  if (key == "reappears_on") {
+    if (!holds(&v, "attack") || !holds(&v, "cast") || v.list.size() != 2) missing("invis.reappears_on");
+    n.reappears = true;
     return;
   }
   if (key == "pattern") return only("cycle_4_quadrants");

@@ -13,8 +13,6 @@ namespace dota {
 bool leaves_modifier(const EffectNode& n);
 // Primitives that, standing at a program's root without a trigger, act for as long as they are learned or held.
 bool passive_at_root(const EffectNode& n, bool passive_behavior);
-// Status bits that a primitive's modifier sets.
-std::uint32_t inherent_bits(Prim p);
 // The stat of a node's key, with the names that only effects use; Stat::Count when it is none.
 Stat node_stat(const std::string& key, float* sign);
 
@@ -31,6 +29,7 @@ class ProgramCompiler {
   void fill(std::uint16_t index, const Node& node, bool root);
   void key(EffectNode& n, const std::string& key, const Node& v, const Node& node);
   void stats(EffectNode& n, const Node& list, StatSet set);
+  void check_trigger(const EffectNode& n, const PrimitiveSpec& spec, bool root) const;
   bool word(EffectNode& n, const std::string& key, const Node& v);
   Value value(const std::string& key, const Node& v);
   Value atom(const std::string& key, const std::string& text);

@@ -8,6 +8,7 @@ namespace dota {
 
 Stat node_stat(const std::string& key, float* sign) {
   if (key == "ms_flat_or_pct") return parse_stat("ms_pct", sign);  // Mask of Madness: 25, of a percentage
+  if (key == "evasion_minus") return parse_stat("evasion_pct_minus", sign);
   if (key == "hp_regen_pct_minus") return parse_stat("hp_regen_amp_pct_minus", sign);
   return parse_stat(key, sign);
 }
@@ -120,6 +121,11 @@ Value ProgramCompiler::atom(const std::string& key, const std::string& text) {
   } else {
     fail("'" + key + "': '" + text + "' is neither $special nor @field");
   }
+  if (const Node* specials = ability_.find("specials"))  // "damage_scepter" beside "damage"
+    if (const Node* s = specials->find(text.substr(1) + "_scepter"))
+      if (const Node* v = s->find("v"); v && v->is(Node::Type::List))
+        for (const Node& x : v->list)
+          if (out.scepter.n < out.scepter.v.size()) out.scepter.v[out.scepter.n++] = static_cast<float>(x.number);
   if (list && list->is(Node::Type::Number)) {
     out.base.n = 1;
     out.base.v[0] = static_cast<float>(list->number);

@@ -180,33 +180,53 @@ void hp_lost_burst(Context& c, Invocation& inv, const EffectNode& n, int node) {
   }
 }
 
+// Returned by the triggers, when its bearer is struck.
+void as_buff(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
+
 }  // namespace
 
-Execute execute_damage(Prim p) {
-  switch (p) {
-    case Prim::Damage:
-      return damage;
-    case Prim::Dot:
-      return dot;
-    case Prim::DamageMissingHp:
-      return damage_missing_hp;
-    case Prim::DamagePctMaxHp:
-      return damage_pct_max_hp;
-    case Prim::Execute:
-      return execute;
-    case Prim::DelayedAoe:
-      return delayed_aoe;
-    case Prim::RandomExplosions:
-    case Prim::RandomTargetHits:
-    case Prim::PeriodicStrike:
-      return field;
-    case Prim::ManaBurn:
-      return mana_burn;
-    case Prim::HpLostBurst:
-      return hp_lost_burst;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> damage_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::Damage, damage, kActs, kOnce, 0,
+     "amount amount_creep amount_building plus base primary_attr_factor total min max dist "
+     "delay",
+     ""},
+    {Prim::Dot, dot, kActs, kLasts, 0,
+     "dps dps_ranged dps_building dps_per_pct_missing_hp pct_current_hp_per_sec per_tick total "
+     "total_creep interval dur dur_creep",
+     ""},
+    {Prim::DamageMissingHp, damage_missing_hp, kActs, kOnce, 0,
+     "factor delay",
+     ""},
+    {Prim::DamagePctMaxHp, damage_pct_max_hp, kActs, kLasts, 0,
+     "pct_per_sec interval",
+     ""},
+    {Prim::Execute, execute, kActs, kOnce, 0,
+     "hp_below else_damage",
+     ""},
+    {Prim::DelayedAoe, delayed_aoe, kActs, kOnce, 0,
+     "delay pulses pulse_interval then",
+     ""},
+    {Prim::RandomExplosions, field, kActs, kOnce, 0,
+     "interval dur min_dist max_dist r amount pattern",
+     ""},
+    {Prim::RandomTargetHits, field, kActs | on(Trigger::Interval), kLasts, 0,
+     "dur rate amount interval then",
+     "count: one at a time is the only number"},
+    {Prim::PeriodicStrike, field, kActs, kLasts, 0,
+     "dur interval amount pick then",
+     "hits_buildings: enemies are units, not buildings"},
+    {Prim::ManaBurn, mana_burn, kActs, kOnce, 0,
+     "amount damage_factor",
+     ""},
+    {Prim::HpLostBurst, hp_lost_burst, kActs, kLasts, 0,
+     "bursts interval pct",
+     ""},
+    {Prim::DamageReturn, as_buff, kActs, kLasts, 0,
+     "dur pct",
+     "pre_reduction: what is returned is always what was dealt"},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

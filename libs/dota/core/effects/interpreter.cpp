@@ -10,24 +10,6 @@ namespace dota {
 
 namespace {
 
-Execute find_execute(Prim p) {
-  for (Execute (*group)(Prim) :
-       {execute_damage, execute_resource, execute_modifier, execute_status, execute_motion, execute_projectile,
-        execute_area, execute_unit, execute_attack, execute_special})
-    if (Execute e = group(p)) return e;
-  return nullptr;
-}
-
-const std::array<Execute, kPrims>& executes() {
-  static const std::array<Execute, kPrims> table = [] {
-    std::array<Execute, kPrims> t{};
-    for (int i = 0; i < kPrims; ++i)
-      t[static_cast<std::size_t>(i)] = find_execute(static_cast<Prim>(i));
-    return t;
-  }();
-  return table;
-}
-
 bool condition(const Context& c, const Invocation& inv, const EffectNode& n) {
   switch (n.cond) {
     case Cond::Ally:
@@ -50,7 +32,18 @@ bool waits(Prim p) {
   return p == Prim::Damage || p == Prim::DamageMissingHp || p == Prim::HpCost || p == Prim::Dispel;
 }
 
+bool goes_with_pulses(const EffectNode& n) {
+  return n.given(Role::Pulses) || n.given(Role::AmountFracOfTotal);
+}
+
 }  // namespace
+
+const EffectNode* pulsing_node(const Context& c, int ability) {
+  const Program& p = program_of(c, ability);
+  for (const std::uint16_t root : p.roots)
+    if (p.nodes[root].prim == Prim::DelayedAoe) return &p.nodes[root];
+  return nullptr;
+}
 
 Invocation invocation_of(const Context& c, const Unit& caster, int ability, int level) {
   Invocation inv;
@@ -65,6 +58,7 @@ Invocation invocation_of(const Context& c, const Unit& caster, int ability, int 
 float evaluate(const Context& c, const Invocation& inv, const Value& v, const Unit* target) {
   float x = v.base.at(inv.level);
   const Unit* caster = c.world.get(inv.caster);
+  if (v.scepter.given() && caster && (caster->status & kScepter)) x = v.scepter.at(inv.level);
   if (v.talents && caster && caster->hero >= 0) {
     const std::uint32_t taken = c.world.heroes[static_cast<std::size_t>(caster->hero)].talents;
     for (int i = 0; i < v.talents; ++i) {
@@ -232,11 +226,18 @@ void select_targets(Context& c, const Invocation& inv, const EffectNode& n, Unit
 
 void run_node(Context& c, Invocation& inv, int node) {
   const EffectNode& n = node_of(c, inv.ability, node);
-  const Execute e = executes()[static_cast<std::size_t>(n.prim)];
-  if (!e || !condition(c, inv, n)) return;
-  if (!inv.late && n.given(Role::Delay) && waits(n.prim))
-    return delay(c, inv, node, number(c, inv, n, Role::Delay));
-  e(c, inv, n, node);
+  const PrimitiveSpec* spec = primitive_spec(n.prim);
+  if (!spec || !condition(c, inv, n)) return;
+  if (!inv.late && n.given(Role::Delay) && waits(n.prim)) {
+    // What goes with the pulses of a strike at a place (Dark Pact) comes with each of them.
+    const EffectNode* strike = goes_with_pulses(n) ? pulsing_node(c, inv.ability) : nullptr;
+    const int pulses = strike ? static_cast<int>(number(c, inv, *strike, Role::Pulses, nullptr, 1)) : 1;
+    const float every = strike ? number(c, inv, *strike, Role::PulseInterval) : 0;
+    for (int i = 0; i < pulses; ++i)
+      delay(c, inv, node, number(c, inv, n, Role::Delay) + every * static_cast<float>(i));
+    return;
+  }
+  spec->run(c, inv, n, node);
 }
 
 void run_range(Context& c, Invocation& inv, int first, int count) {

@@ -35,6 +35,7 @@ inline const EffectNode& node_of(const Context& c, int ability, int node) {
   return program_of(c, ability).nodes[static_cast<std::size_t>(node)];
 }
 
+const EffectNode* pulsing_node(const Context& c, int ability);  // its delayed_aoe; nullptr: it has none
 // The number in its rank, talents of the caster's hero and counters included.
 float evaluate(const Context& c, const Invocation& inv, const Value& v, const Unit* target);
 float number(const Context& c, const Invocation& inv, const EffectNode& n, Role r, const Unit* target = nullptr,
@@ -87,18 +88,5 @@ inline const HeroState* hero_of(const World& w, const Unit& u) {
 constexpr float kGlobal = 30000;
 constexpr float kForever = 1e30f;
 constexpr float kTimeSlack = 1e-3f;  // seconds; a thirtieth of a frame, for times that are sums of frames
-
-// ---- what each group of primitives does ------------------------------------------------------------------------
-using Execute = void (*)(Context&, Invocation&, const EffectNode&, int node);
-Execute execute_damage(Prim p);      // damage.cpp
-Execute execute_resource(Prim p);    // resource.cpp
-Execute execute_modifier(Prim p);    // modifier.cpp
-Execute execute_status(Prim p);      // status.cpp
-Execute execute_motion(Prim p);      // motion.cpp
-Execute execute_projectile(Prim p);  // projectile.cpp
-Execute execute_area(Prim p);        // area.cpp
-Execute execute_unit(Prim p);        // unit.cpp
-Execute execute_attack(Prim p);      // attack.cpp
-Execute execute_special(Prim p);     // special.cpp
 
 }  // namespace dota

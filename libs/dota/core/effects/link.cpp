@@ -42,6 +42,8 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
     link_value(t, hero, s.value);
     link_value(t, hero, s.far);
   }
+  // The data name the missile by its row of units.json only.
+  if (n.prim == Prim::MissileUnit && n.name.empty()) n.name = "npc_dota_gyrocopter_homing_missile";
   if (n.name.empty()) return;
   const auto find = [&](const std::unordered_map<std::string, int>& index) {
     const auto it = index.find(n.name);
@@ -50,7 +52,7 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
     return static_cast<std::int16_t>(it->second);
   };
   if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
-  if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon) return;
+  if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon && n.prim != Prim::MissileUnit) return;
   // A summon of which the data has no row is a part that is not there; wards always have one.
   if (n.name == "either" || (n.prim == Prim::Summon && !t.unit_index.count(n.name)))
     p.missing.push_back(std::string(primitive_name(n.prim)) + "." + n.name);

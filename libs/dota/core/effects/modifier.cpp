@@ -117,31 +117,48 @@ void gain_stack(Context& c, Unit& bearer, const Invocation& inv, const EffectNod
   if (fill_stats(c, inv, n, bearer, *m)) bearer.stats_dirty = true;
 }
 
-Execute execute_modifier(Prim p) {
-  switch (p) {
-    case Prim::Mod:
-      return mod;
-    case Prim::Aura:
-      return aura;
-    case Prim::StackGain:
-      return stack_gain;
-    case Prim::NextAttackMod:
-      return next_attack_mod;
-    case Prim::PassiveStats:
-    case Prim::DamageBlock:
-    case Prim::DispelOnDamage:
-      return as_learned;
-    case Prim::StatDrain:
-      return stat_drain;
-    case Prim::ReductionShield:
-      return reduction_shield;
-    case Prim::Dispel:
-      return dispel_now;
-    case Prim::RespawnAdd:
-      return respawn_add;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> modifier_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::Mod, mod, kActs | kHeld, kLasts, 0,
+     "stats ranged_stats ally_stats enemy_stats dur dur_creep dur_ranged ends_on decay attacks "
+     "uses_charge proc_on_damaged stack until",
+     "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
+    {Prim::Aura, aura, kActs | kHeld | on(Trigger::ToggleIncludeCreeps), kLasts, 0,
+     "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval "
+     "then mana_per_sec",
+     ""},
+    {Prim::StackGain, stack_gain, kActs | on(Trigger::KillUnit, Trigger::KillHeroWithin3s), kLasts, 0,
+     "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac",
+     ""},
+    {Prim::NextAttackMod, next_attack_mod, kActs, kLasts, 0,
+     "stats expires",
+     ""},
+    {Prim::PassiveStats, as_learned, kHeld, kLasts, 0,
+     "stats else_stats per_charge broken_for delay disabled_by_neutral_damage",
+     "breaks_on: attacks made on heroes and attacks suffered are the only words"},
+    {Prim::DamageBlock, as_learned, kHeld, kLasts, 0,
+     "amount chance_pct melee ranged",
+     ""},
+    {Prim::DispelOnDamage, as_learned, kHeld, kLasts, 0,
+     "threshold reset_after counts",
+     ""},
+    {Prim::StatDrain, stat_drain, kActs, kLasts, 0,
+     "stat amount per_sec dur hold break_dist",
+     ""},
+    {Prim::ReductionShield, reduction_shield, kActs | on(Trigger::Auto), kLasts, 0,
+     "amount plus_caster_str_factor dur per_instance min_damage icd",
+     "uses: the item's charges are the uses"},
+    {Prim::Dispel, dispel_now, kActs, kOnce, 0,
+     "delay pulses",
+     ""},
+    {Prim::RespawnAdd, respawn_add, kActs, kOnce, 0,
+     "amount",
+     ""},
+    {Prim::OnHitStatSteal, as_learned, kHeld, kLasts, 0,
+     "target_loses_each_attr self_gains dur stack",
+     ""},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

@@ -98,7 +98,9 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
       }
     if (count < 6) stats[static_cast<std::size_t>(count++)] = {s, v};
   };
-  const bool carrier = n.prim == Prim::Aura && !(m.flags & kModAura);
+  // What gives something to others, or at its time, gives its bearer nothing by itself.
+  const bool gives_later = n.prim == Prim::Aura || n.prim == Prim::OnHitStatSteal || n.prim == Prim::LowHpGuard;
+  const bool carrier = gives_later && !(m.flags & kModAura);
   for (const NodeStat& s : n.stats) {
     if (carrier || n.prim == Prim::StatDrain) break;
     bool meant = false;
@@ -136,6 +138,7 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     }
     if (s.set == StatSet::Main && n.cond == Cond::NotBroken && m.ready > c.world.time) meant = false;
     if (n.cond == Cond::NoDamageForCooldown && m.ready > c.world.time) meant = false;
+    if (n.cond == Cond::NotVisibleToEnemy && m.ready > c.world.time) meant = false;
     if (!meant) continue;
     float v = evaluate(c, inv, s.value, &target);
     if (s.far.base.given()) v += (evaluate(c, inv, s.far, &target) - v) * m.share;
@@ -146,6 +149,10 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
       v *= std::clamp((m.until - c.world.time) / std::max(m.until - m.start, kDt), 0.0f, 1.0f);
     put(s.stat, v);
   }
+  if (n.prim == Prim::OnHitStatSteal && !carrier && !self)
+    put(Stat::All, -number(c, inv, n, Role::TargetLosesEachAttr) * m.stacks);
+  if (n.prim == Prim::TrueSight && n.shape == Shape::None && n.given(Role::R))
+    put(Stat::TrueSightR, number(c, inv, n, Role::R));
   if (n.prim == Prim::Hex) put(Stat::MsSet, number(c, inv, n, Role::MsSet));
   if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
   // What was drawn from one is the other's.
@@ -288,7 +295,7 @@ void refresh_status(const Context& c, Unit& u) {
 float stat_sum(const World& w, const Unit& u, Stat s) {
   float sum = 0, rest = 1;
   const bool product = multiplicative(s);
-  const bool greatest = s == Stat::MsSet || s == Stat::BootsMsPct;
+  const bool greatest = s == Stat::MsSet || s == Stat::BootsMsPct || s == Stat::TrueSightR;
   for (int i = u.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
     const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
     if (!active(u, m)) continue;

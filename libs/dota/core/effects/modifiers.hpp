@@ -58,8 +58,16 @@ constexpr float kRenewed = (kFramesPerStep + 1) * kDt;
 void aura_frame(Context& c, Modifier& carrier, const EffectNode& n);  // auras.cpp, once a timestep
 bool use_stored_rune(Context& c, Unit& hero, int slot);  // runes.cpp: true when the slot's bottle held one
 void bottles_frame(Context& c, Unit& hero);              // runes.cpp: refilling, runes that are kept no longer
+// motion.cpp: whether a leap met an enemy hero, which ends it.
+bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u);
 void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
 void finish_teleport(Context& c, Unit& u, Vec2 goal);  // motion.cpp
+Area* area_of(World& w, Handle owner, int ability, int node);  // area.cpp: the owner's that is active, or nullptr
+void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target);  // projectile.cpp
+void fly_missile(Context& c, Area& a, const EffectNode& n);                         // unit.cpp
+float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere);   // triggers.cpp: what it adds
+void reappear(Context& c, Unit& u, Modifier& m, const EffectNode& n);  // casting.cpp: seen until it has faded again
+void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a);  // attack.cpp
 void break_channel(Context& c, Unit& caster);          // casting.cpp: the channel ends unfinished
 
 }  // namespace dota

@@ -56,6 +56,29 @@ void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
     ability_damage(c, inv, u, number(c, inv, n, Role::LandDamage), DamageType::Magical);
 }
 
+// Nobody leaves the circle he is tied to.
+void hold_back(Context& c, const Modifier& m, const EffectNode& n, Unit& u) {
+  const float r = number(c, invocation_of(c, m), n, Role::R);
+  const Vec2 d = u.pos - m.anchor;
+  const float far = d.length();
+  if (far > r) place_unit(c.world, u, m.anchor + d * (r / far));
+}
+
+// What ends an invisibility besides attacks and casts. True: it is over.
+bool given_away(Context& c, const Modifier& m, const EffectNode& n, const Unit& u) {
+  if (n.prim == Prim::Invis) return n.given(Role::RequiresStandingStill) && u.act == Act::Walk;
+  if (n.prim != Prim::Smoke) return false;
+  const World& w = c.world;
+  UnitList near;
+  units_near(c, u.pos, number(c, invocation_of(c, m), n, Role::RevealR), near);
+  for (int i = 0; i < near.n; ++i) {
+    const Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    const bool watches = other.kind == UnitKind::Hero || other.kind == UnitKind::Tower;
+    if (other.alive && watches && other.team != u.team) return true;
+  }
+  return false;
+}
+
 // Passive conditions, fading strengths, bonuses by charges: looked at once a timestep.
 void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   const bool counts_charges =
@@ -63,6 +86,8 @@ void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   if (n.decay == Decay::None && n.cond == Cond::Always && !counts_charges && !n.given(Role::LowHpPct) &&
       !n.unlimited_range)
     return;
+  if (n.cond == Cond::NotVisibleToEnemy && u.team < kTeams && unit_visible(c.world, 1 - u.team, u))
+    m.ready = std::max(m.ready, c.world.time + number(c, invocation_of(c, m), n, Role::Delay));
   if (counts_charges)
     if (const ItemState* item = item_state(c.world, u, slot_of(c, u, m.ability)))
       m.charges = static_cast<std::uint8_t>(std::max<int>(item->charges, 0));
@@ -113,6 +138,8 @@ void modifiers_frame(Context& c) {
     }
     if ((m.motion.x != 0 || m.motion.y != 0) && w.time > m.start + kTimeSlack)
       place_unit(w, u, u.pos + m.motion * std::min(kDt, m.until - w.time + kDt));
+    if (n.prim == Prim::Leap && leap_meets(c, m, n, i, u)) continue;
+    if (n.prim == Prim::Leash) hold_back(c, m, n, u);
     if (m.interval > 0 && u.alive) {
       const std::uint16_t generation = m.generation;
       while (m.owner >= 0 && m.generation == generation && m.interval > 0 && w.time + kTimeSlack >= m.next_tick &&
@@ -135,6 +162,10 @@ void modifiers_frame(Context& c) {
       const auto gone = [&] { return m.owner < 0 || m.generation != generation; };
       if (n.prim == Prim::Aura && !(m.flags & kModAura)) aura_frame(c, m, n);
       if (gone()) continue;
+      if (given_away(c, m, n, u)) {
+        remove_modifier(c, i);
+        continue;
+      }
       follow(c, m, n, u);
       act_by_interval(c, m, n, u);
       if (gone()) continue;

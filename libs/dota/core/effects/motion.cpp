@@ -122,7 +122,29 @@ void teleport(Context& c, Invocation& inv, const EffectNode& n, int node) {
   new_area(c, inv, node, goal, 0, kForever);
 }
 
+// Flies ahead until it meets somebody (leap_meets) or is at its end.
+void leap(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* u = c.world.get(inv.caster);
+  const float speed = number(c, inv, n, Role::Speed);
+  if (!u || speed <= 0) return;
+  disjoint(c, *u);
+  if (Modifier* m = add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dist) / speed))
+    m->motion = heading(*u) * speed;
+}
+
 }  // namespace
+
+bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u) {
+  Invocation inv = invocation_of(c, m);
+  UnitList near;
+  select_around(c, inv, n, Who::EnemyHeroes, u.pos, number(c, inv, n, Role::HitR) + u.radius, near);
+  if (near.n == 0) return false;
+  Unit& met = c.world.units[static_cast<std::size_t>(near.ids[0])];
+  remove_modifier(c, index);
+  settle(c, u);
+  run_on(c, inv, n.then_first, n.then_count, met);
+  return true;
+}
 
 void settle(Context& c, Unit& u) {
   unlist_unit(c.world, u);  // it does not stand in its own way
@@ -134,21 +156,28 @@ void finish_teleport(Context& c, Unit& u, Vec2 goal) {
   jump(c, u, goal);
 }
 
-Execute execute_motion(Prim p) {
-  switch (p) {
-    case Prim::Blink:
-      return blink;
-    case Prim::Knockback:
-      return knockback;
-    case Prim::ForcePush:
-      return force_push;
-    case Prim::PullToCaster:
-      return pull;
-    case Prim::Teleport:
-      return teleport;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> motion_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::Blink, blink, kActs, kOnce, 0,
+     "max min overshoot_to disabled_after_damage_by_player",
+     "disjoint: every blink does"},
+    {Prim::Knockback, knockback, kActs, kLasts, kForcedMotion,
+     "dist dur",
+     ""},
+    {Prim::ForcePush, force_push, kActs, kLasts, kForcedMotion,
+     "dist dur",
+     ""},
+    {Prim::PullToCaster, pull, kActs, kLasts, kStunned | kForcedMotion,
+     "dur moves_to_pct_of_distance",
+     ""},
+    {Prim::Teleport, teleport, kActs, kOnce, 0,
+     "max_dist min_dist",
+     ""},
+    {Prim::Leap, leap, kActs, kLasts, kForcedMotion,
+     "dist speed hit_r hits then",
+     "accel: of its arc's height"},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

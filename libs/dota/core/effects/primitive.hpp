@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+
+#include "data/program.hpp"
 
 namespace dota {
 
@@ -99,7 +102,9 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(BonusDamage, "bonus_damage") X(Once, "once") X(HitR, "hit_r") X(AlwaysBackstab, "always_backstab")             \
   X(MovesToPctOfDistance, "moves_to_pct_of_distance") X(Disjoint, "disjoint") X(Strikes, "strikes")                \
   X(Chance, "chance") X(Consumes, "consumes") X(SpawnInterval, "spawn_interval") X(GiveUp, "give_up")              \
-  X(ManaPctOfHp, "mana_pct_of_hp") X(HealPctOfDamageOnEnd, "heal_pct_of_damage_on_end")
+  X(ManaPctOfHp, "mana_pct_of_hp") X(HealPctOfDamageOnEnd, "heal_pct_of_damage_on_end")        \
+  X(RequiresStandingStill, "requires_standing_still") X(DisabledByNeutralDamage, "disabled_by_neutral_damage")     \
+  X(DamageDealtAndTaken, "damage_dealt_and_taken") X(LostFracKept, "lose_on_death_frac_kept")
 
 // clang-format on
 enum class Role : std::uint8_t {
@@ -116,14 +121,46 @@ const char* role_name(Role r);
 bool parse_primitive(const std::string& name, Prim& out);
 bool parse_role(const std::string& name, Role& out);
 
-// What the core does with a primitive's node: the keys it reads, and keys it may drop with the reason why that is
-// right. Keys every node may carry (p, on, to, at, shape, type, if, uncertain) are not repeated.
+struct Context;
+struct Invocation;
+struct EffectNode;
+using Execute = void (*)(Context&, Invocation&, const EffectNode&, int node);
+
+// Sets of triggers.
+template <class... T>
+constexpr std::uint32_t on(T... triggers) {
+  return ((1u << static_cast<int>(triggers)) | ...);
+}
+// What does something when it is run: by a cast, a channel, a switch, an attack out of invisibility, a death, or by
+// another effect.
+constexpr std::uint32_t kActs = on(Trigger::Cast, Trigger::Channel, Trigger::ChannelEnd, Trigger::Toggle,
+                                   Trigger::InvisBreakAttack, Trigger::Death, Trigger::Then);
+// What is there for as long as the ability is learned or the item is held. At a root it needs no trigger said.
+constexpr std::uint32_t kHeld = on(Trigger::Cast, Trigger::Passive);
+enum Stay : bool { kOnce = false, kLasts = true };  // kLasts: it leaves a modifier that carries its name
+
+// A primitive says once, in its group's file, all that the compiler and the interpreter have to know of it.
 struct PrimitiveSpec {
   Prim prim;
-  const char* reads;    // space-separated keys
-  const char* ignores;  // "key: reason; key: reason", or ""
+  Execute run;           // what being run does
+  std::uint32_t on;      // triggers it can stand under
+  Stay stay;
+  std::uint32_t status;  // bits its modifier sets
+  const char* reads;     // space-separated keys; what every node may carry (p, on, to, at, shape, type, if) is not said
+  const char* ignores;   // "key: reason; key: reason" of keys it may drop, or ""
 };
 // nullptr: the primitive is not built.
 const PrimitiveSpec* primitive_spec(Prim p);
+
+std::span<const PrimitiveSpec> damage_primitives();
+std::span<const PrimitiveSpec> resource_primitives();
+std::span<const PrimitiveSpec> modifier_primitives();
+std::span<const PrimitiveSpec> status_primitives();
+std::span<const PrimitiveSpec> motion_primitives();
+std::span<const PrimitiveSpec> projectile_primitives();
+std::span<const PrimitiveSpec> area_primitives();
+std::span<const PrimitiveSpec> unit_primitives();
+std::span<const PrimitiveSpec> attack_primitives();
+std::span<const PrimitiveSpec> special_primitives();
 
 }  // namespace dota

@@ -27,6 +27,7 @@ struct Value {
   bool divides = false;     // factor / number instead of factor * number
   std::int16_t stack = -1;  // the counter's modifier name, for OwnStacks and TargetStacks
   std::uint8_t talents = 0;
+  Num scepter;  // what the number is instead for who holds Aghanim's Scepter; absent: the same
   std::array<TalentTerm, 2> talent{};
   std::vector<std::pair<std::string, float>>
       unlinked;  // talent names and signs until link_programs() resolves them
@@ -72,6 +73,7 @@ struct EffectNode {
        dispels = false, unlimited_range = false;
   bool stacking = false, apart = false;  // mod: applied again it counts higher; or stands beside itself
   bool own_only = false, instant_attack = false;
+  bool reappears = false;      // invis: an attack or a cast shows its bearer until it has faded again
   bool passive = false;        // there whenever the ability is learned or the item is held
   std::uint32_t status = 0;    // bits its modifier sets
   std::int16_t modifier = -1;  // Tables::modifiers

@@ -190,6 +190,42 @@ Invocation invocation_of(const Projectile& p) {
   return inv;
 }
 
+// Strikes and turns home, or is home and ready to go again.
+void spirit_arrives(Context& c, const Projectile& was, const EffectNode& n, Invocation& inv, Unit& target) {
+  Area* home = area_of(c.world, was.source, was.ability, was.node);
+  if (!home) return;  // the time of the spirits is over
+  if (was.returning) {
+    ++home->at_home;
+    return;
+  }
+  const Vec2 from = target.pos;
+  const float low = number(c, inv, n, Role::DamageMin), high = number(c, inv, n, Role::DamageMax);
+  home->gathered += ability_damage(c, inv, target, low + (high - low) * c.world.rng.uniform(), n.type);
+  Invocation back = inv;
+  back.target = was.source;
+  if (Projectile* p = new_projectile(c, back, was.node, Projectile::Kind::Homing, from)) {
+    p->speed = was.speed;
+    p->returning = true;
+    if (const Unit* caster = c.world.get(was.source)) p->goal = caster->pos;
+  }
+}
+
+// A spirit whose prey is gone, or too far from its caster, turns round.
+bool spirit_turns(Context& c, Projectile& p) {
+  if (p.ability < 0 || p.returning) return false;
+  const EffectNode& n = node_of(c, p.ability, p.node);
+  const Unit* caster = c.world.get(p.source);
+  if (n.prim != Prim::Spirits || !caster || !caster->alive) return false;
+  const Unit* prey = c.world.get(p.target);
+  const bool lost = !prey || !prey->alive || p.disjointed ||
+                    distance(prey->pos, caster->pos) > number(c, invocation_of(p), n, Role::GiveUp);
+  if (!lost) return false;
+  p.target = p.source;
+  p.returning = true;
+  p.disjointed = false;
+  return true;
+}
+
 void arrive(Context& c, Projectile& p, Unit& target) {
   World& w = c.world;
   const Projectile was = p;
@@ -201,6 +237,11 @@ void arrive(Context& c, Projectile& p, Unit& target) {
   const EffectNode& n = node_of(c, was.ability, was.node);
   Invocation inv = invocation_of(was);
   inv.point = inv.centre = target.pos;
+  if (n.prim == Prim::MultiAttack) {
+    deal_damage(c, {.source = w.get(was.source), .target = &target, .amount = was.damage, .attack = true});
+    return;
+  }
+  if (n.prim == Prim::Spirits) return spirit_arrives(c, was, n, inv, target);
   const bool ally = target.team == was.team;
   const bool to_allies = ally && n.prim == Prim::RingProjectiles;
   const Vec2 from = target.pos;
@@ -218,6 +259,7 @@ void arrive(Context& c, Projectile& p, Unit& target) {
 }
 
 void fly_homing(Context& c, Projectile& p) {
+  spirit_turns(c, p);
   Unit* target = c.world.get(p.target);
   if (!target || !target->alive || p.disjointed || (target->status & kBanished)) {
     p.kind = Projectile::Kind::None;
@@ -290,7 +332,28 @@ void fly_line(Context& c, Projectile& p) {
   }
 }
 
+void spirits(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  Area* a = caster ? new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), number(c, inv, n, Role::Dur)) : nullptr;
+  if (!a) return;
+  a->follow = inv.caster;
+  a->to_come = static_cast<std::uint8_t>(number(c, inv, n, Role::Count));
+  a->interval = number(c, inv, n, Role::SpawnInterval);
+}
+
 }  // namespace
+
+void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target) {
+  const Unit* caster = c.world.get(a.owner);
+  if (!caster) return;
+  Invocation inv = invocation_of(c, *caster, a.ability, a.level);
+  inv.target = c.world.handle(target);
+  if (Projectile* p = new_projectile(c, inv, a.node, Projectile::Kind::Homing, caster->pos)) {
+    p->speed = number(c, inv, n, Role::Speed);
+    p->goal = target.pos;
+    --a.at_home;
+  }
+}
 
 void projectiles_frame(Context& c) {
   World& w = c.world;
@@ -324,31 +387,43 @@ void disjoint(Context& c, Unit& u) {
   }
 }
 
-Execute execute_projectile(Prim p) {
-  switch (p) {
-    case Prim::Projectile:
-      return homing;
-    case Prim::ProjectilePoint:
-      return to_point;
-    case Prim::LinearWave:
-      return linear_wave;
-    case Prim::RadialLines:
-      return radial_lines;
-    case Prim::LineStrike:
-      return line_strike;
-    case Prim::RingProjectiles:
-      return ring;
-    case Prim::ExpandingRing:
-      return expanding_ring;
-    case Prim::Chain:
-      return chain;
-    case Prim::Bounce:
-      return bounce;
-    case Prim::Echo:
-      return echo;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> projectile_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::Projectile, homing, kActs, kOnce, 0,
+     "speed then vision_r reveals_target_while_casting",
+     ""},
+    {Prim::ProjectilePoint, to_point, kActs, kOnce, 0,
+     "speed then",
+     ""},
+    {Prim::LinearWave, linear_wave, kActs, kOnce, 0,
+     "len w0 w1 speed then",
+     ""},
+    {Prim::RadialLines, radial_lines, kActs, kOnce, 0,
+     "count len w0 w1 speed then on_death_souls_frac",
+     ""},
+    {Prim::LineStrike, line_strike, kActs, kOnce, 0,
+     "len w then",
+     ""},
+    {Prim::RingProjectiles, ring, kActs, kOnce, 0,
+     "speed enemies allies",
+     ""},
+    {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0,
+     "r speed then returns",
+     ""},
+    {Prim::Chain, chain, kActs, kOnce, 0,
+     "count range delay amount loss_pct",
+     ""},
+    {Prim::Bounce, bounce, kActs, kOnce, 0,
+     "count range speed delay then",
+     "can_repeat: every bounce may come back"},
+    {Prim::Echo, echo, kActs, kOnce, 0,
+     "search_r r per_unit per_hero amount",
+     ""},
+    {Prim::Spirits, spirits, kActs, kOnce, 0,
+     "count dur r speed give_up damage spawn_interval heal_pct_of_damage_on_end",
+     "max_dist: beyond what they give up at; hits_buildings: they do"},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

@@ -81,7 +81,13 @@ void hp_cost(Context& c, Invocation& inv, const EffectNode& n, int node) {
     }
     return;
   }
-  const float amount = number(c, inv, n, Role::Amount);
+  float amount = number(c, inv, n, Role::Amount);
+  if (n.given(Role::AmountFracOfTotal))
+    if (const EffectNode* strike = pulsing_node(c, inv.ability)) {
+      const EffectNode& blow = node_of(c, inv.ability, strike->then_first);
+      amount += number(c, inv, n, Role::AmountFracOfTotal) * number(c, inv, blow, Role::Total) /
+                number(c, inv, *strike, Role::Pulses, nullptr, 1);
+    }
   u->hp =
       n.given(Role::Nonlethal) ? std::max(std::min(u->hp, 1.0f), u->hp - amount) : std::max(u->hp - amount, 1.0f);
 }
@@ -99,7 +105,15 @@ void link(Context& c, Invocation& inv, const EffectNode& n, int node) {
 
 void xp_gain(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
-  if (HeroState* h = u ? hero_of(c.world, *u) : nullptr) give_xp(c, *h, number(c, inv, n, Role::Amount));
+  HeroState* h = u ? hero_of(c.world, *u) : nullptr;
+  if (!h) return;
+  float amount = number(c, inv, n, Role::Amount);
+  if (n.given(Role::PlusPerTeamUse)) {
+    std::uint8_t& used = c.world.teams[inv.team].tomes;
+    amount += number(c, inv, n, Role::PlusPerTeamUse) * static_cast<float>(used);
+    if (used < 255) ++used;
+  }
+  give_xp(c, *h, amount);
 }
 
 void sacrifice(Context& c, Invocation& inv, const EffectNode& n, int) {
@@ -133,31 +147,43 @@ void charges(Context&, Invocation&, const EffectNode&, int) {}  // kept by modif
 
 }  // namespace
 
-Execute execute_resource(Prim p) {
-  switch (p) {
-    case Prim::Heal:
-      return heal_now;
-    case Prim::Hot:
-    case Prim::ManaOverTime:
-      return over_time;
-    case Prim::ManaGain:
-      return mana_gain;
-    case Prim::HpCost:
-      return hp_cost;
-    case Prim::ManaDrain:
-    case Prim::Drain:
-      return link;
-    case Prim::XpGain:
-      return xp_gain;
-    case Prim::SacrificeAllyCreep:
-      return sacrifice;
-    case Prim::RefreshCooldown:
-      return refresh_cooldown;
-    case Prim::Charges:
-      return charges;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> resource_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::Heal, heal_now, kActs, kOnce, 0,
+     "amount per_charge over cost_mana_pct",
+     ""},
+    {Prim::Hot, over_time, kActs, kLasts, 0,
+     "per_sec pct_max_per_sec total interval dur ends_on",
+     ""},
+    {Prim::ManaOverTime, over_time, kActs, kLasts, 0,
+     "per_sec pct_max_per_sec total interval dur ends_on",
+     ""},
+    {Prim::ManaGain, mana_gain, kActs, kOnce, 0,
+     "amount per_charge",
+     "temporary: mana given for a time only, as by Soul Ring, is spent at once"},
+    {Prim::HpCost, hp_cost, kActs, kLasts, 0,
+     "amount per_sec nonlethal delay amount_frac_of_total",
+     ""},
+    {Prim::ManaDrain, link, kActs, kLasts, 0,
+     "per_sec interval dur break_dist",
+     ""},
+    {Prim::Drain, link, kActs, kLasts, 0,
+     "dps dps_pct_max_hp interval dur heal_pct break_dist",
+     ""},
+    {Prim::XpGain, xp_gain, kActs, kOnce, 0,
+     "amount plus_per_team_use",
+     ""},
+    {Prim::SacrificeAllyCreep, sacrifice, kActs, kOnce, 0,
+     "mana_pct_of_hp",
+     ""},
+    {Prim::RefreshCooldown, refresh_cooldown, kActs, kOnce, 0,
+     "what",
+     "consumes: the item is consumable, and casting takes it"},
+    {Prim::Charges, charges, kActs, kLasts, 0,
+     "max restore",
+     ""},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

@@ -38,29 +38,82 @@ void transfer(Context& c, Invocation& inv, const EffectNode& n, int) {
   if (h && n.item >= 0) give_item(c, *h, n.item, 1);
 }
 
+void on_targets(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
+
+// The item is used up, and what it gives is its eater's for good.
+void consume(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  Unit* caster = c.world.get(inv.caster);
+  Unit* target = c.world.get(inv.target);
+  if (!target) target = caster;
+  if (!caster || !target) return;
+  if (Modifier* m = add_modifier(c, *target, inv, n, node, kForever))
+    m->flags = static_cast<std::uint8_t>((m->flags & ~(kModDispellable | kModStrong)) | kModKept);
+  take_item(c, *caster, inv.slot);
+}
+
+// A courier for a team that has none.
+void deliver(Context& c, Invocation& inv, const EffectNode&, int) {
+  TeamState& t = c.world.teams[inv.team];
+  if (!c.world.get(t.courier)) t.courier_respawn = c.world.time;
+}
+
 // Read where they matter: by the triggers, by casting, or by the systems that know aegis and couriers.
 void carried(Context&, Invocation&, const EffectNode&, int) {}
 
 }  // namespace
 
-Execute execute_special(Prim p) {
-  switch (p) {
-    case Prim::PlaceWard:
-      return place_ward;
-    case Prim::Transmute:
-      return transmute;
-    case Prim::ItemTransferCharge:
-      return transfer;
-    case Prim::ChargeOnNearbyCast:
-    case Prim::ChargeOnNearbyDeath:
-    case Prim::ToggleStat:
-    case Prim::SpellBlock:
-    case Prim::Reincarnate:
-    case Prim::RuneStore:
-      return carried;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> special_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::PlaceWard, place_ward, kActs, kOnce, 0,
+     "unit life",
+     "vision: the ward's row of units.json; true_sight: the ward's row of units.json"},
+    {Prim::Transmute, transmute, kActs, kOnce, 0,
+     "gold xp_mult",
+     ""},
+    {Prim::ItemTransferCharge, transfer, kActs, kOnce, 0,
+     "gives",
+     ""},
+    {Prim::ChargeOnNearbyCast, carried, kHeld, kLasts, 0,
+     "r max",
+     ""},
+    {Prim::ChargeOnNearbyDeath, carried, kHeld, kLasts, 0,
+     "r first then lose_on_death lose_on_death_frac_kept",
+     ""},
+    {Prim::ToggleStat, carried, kHeld, kLasts, 0,
+     "stats amount",
+     ""},
+    {Prim::SpellBlock, carried, kHeld, kLasts, 0,
+     "icd",
+     "transferable: it is never given away"},
+    {Prim::Reincarnate, carried, kHeld, kLasts, 0,
+     "",
+     "delay: rules.json's aegis_delay_s; expires: rules.json's aegis_expires_s"},
+    {Prim::RuneStore, carried, kActs, kOnce, 0,
+     "",
+     ""},
+    {Prim::SpellReflect, on_targets, kActs, kLasts, 0,
+     "dur",
+     ""},
+    {Prim::LowHpGuard, carried, kHeld, kLasts, 0,
+     "threshold_pct dur icd stats damage_dealt_and_taken",
+     ""},
+    {Prim::Smoke, on_targets, kActs, kLasts, kInvisible | kUnseen,
+     "dur reveal_r stats",
+     ""},
+    {Prim::ConsumePermanent, consume, kActs, kLasts, 0,
+     "stats",
+     ""},
+    {Prim::Deliver, deliver, kActs, kOnce, 0,
+     "",
+     ""},
+    {Prim::AncientScepter, carried, kHeld, kLasts, kScepter,
+     "",
+     ""},
+    {Prim::DropOnDeath, carried, kHeld, kLasts, 0,
+     "",
+     ""},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

@@ -64,33 +64,72 @@ void banish(Context& c, Invocation& inv, const EffectNode& n, int node) {
   }
 }
 
+// Tied to where the caster stands now.
+void leash(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    if (Modifier* m = add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u)))
+      m->anchor = caster ? caster->pos : u.pos;
+  }
+}
+
 }  // namespace
 
-Execute execute_status(Prim p) {
-  switch (p) {
-    case Prim::Stun:
-    case Prim::Silence:
-    case Prim::Root:
-    case Prim::Disarm:
-    case Prim::Hex:
-    case Prim::Mute:
-    case Prim::Break:
-    case Prim::Ethereal:
-    case Prim::Phase:
-      return status;
-    case Prim::Taunt:
-      return taunt;
-    case Prim::Invis:
-      return invis;
-    case Prim::SpellImmune:
-      return spell_immune;
-    case Prim::Cyclone:
-      return cyclone;
-    case Prim::Banish:
-      return banish;
-    default:
-      return nullptr;
-  }
+std::span<const PrimitiveSpec> status_primitives() {
+  static constexpr PrimitiveSpec kSpecs[] = {
+    {Prim::Stun, status, kActs, kLasts, kStunned,
+     "dur dur_creep pierces_immunity",
+     ""},
+    {Prim::Silence, status, kActs, kLasts, kSilenced,
+     "dur end_damage_pct_of_taken attackers_crit_pct true_strike",
+     ""},
+    {Prim::Root, status, kActs, kLasts, kRooted,
+     "dur dur_creep",
+     ""},
+    {Prim::Disarm, status, kActs, kLasts, kDisarmed,
+     "dur dur_creep dur_vs_ranged",
+     ""},
+    {Prim::Hex, status, kActs, kLasts, kHexed | kSilenced | kDisarmed | kMuted,
+     "dur ms_set",
+     "kills_illusions: the game has no illusions"},
+    {Prim::Mute, status, kActs, kLasts, kMuted,
+     "dur",
+     ""},
+    {Prim::Break, status, kActs, kLasts, kBroken,
+     "dur",
+     ""},
+    {Prim::Ethereal, status, kActs, kLasts, kEthereal | kAttackImmune | kDisarmed,
+     "dur mr_pct",
+     ""},
+    {Prim::Phase, status, kActs, kLasts, kPhased,
+     "dur",
+     ""},
+    {Prim::Taunt, taunt, kActs, kLasts, kTaunted,
+     "dur pierces_immunity",
+     ""},
+    {Prim::Invis, invis, kActs | kHeld, kLasts, kInvisible,
+     "dur fade stats break_bonus_damage reappears_on requires_standing_still",
+     "phase: a unit that cannot be seen is walked through"},
+    {Prim::SpellImmune, spell_immune, kActs, kLasts, kSpellImmune,
+     "dur level_up_per_use",
+     ""},
+    {Prim::Cyclone, cyclone, kActs, kLasts, kStunned | kInvulnerable | kUntargetable,
+     "dur land_damage",
+     ""},
+    {Prim::Banish, banish, kActs, kLasts, kBanished | kInvulnerable | kUntargetable,
+     "dur can_move",
+     ""},
+    {Prim::Leash, leash, kActs, kLasts, kLeashed,
+     "dur r",
+     ""},
+    {Prim::EvadeVision, status, kActs, kLasts, kInvisible | kUnseen,
+     "dur",
+     "attack_does_not_break: nothing does"},
+  };
+  return kSpecs;
 }
 
 }  // namespace dota

@@ -117,7 +117,73 @@ void strike_back(Context& c, Unit& bearer, Unit& attacker, const Invocation& inv
   }
 }
 
+// Attacks on everyone around, beside the one that is made: as strong, and without what attacks carry.
+void shoot_all(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n, int node,
+               float damage) {
+  UnitList near;
+  select_around(c, inv, n, Who::Enemies, source.pos, number(c, inv, n, Role::R), near);
+  const int struck = c.world.handle(target).index;
+  for (int i = 0; i < near.n; ++i) {
+    const int id = near.ids[static_cast<std::size_t>(i)];
+    const Unit& u = c.world.units[static_cast<std::size_t>(id)];
+    if (id == struck || (source.team < kTeams && !unit_visible(c.world, source.team, u))) continue;
+    Invocation shot = inv;
+    shot.target = c.world.handle(u);
+    if (Projectile* p = new_projectile(c, shot, node, Projectile::Kind::Homing, source.pos)) {
+      p->speed = number(c, inv, n, Role::ProjSpeed);
+      p->goal = u.pos;
+      p->damage = damage;
+    }
+  }
+}
+
+// Steals from a hero that was hit: both bear the stacks, each hit adds one and renews the time of all.
+void steal(Context& c, Unit& source, Unit& target, const Invocation& inv, const EffectNode& n, int node) {
+  for (Unit* u : {&target, &source})
+    if (Modifier* m = add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dur), true)) {
+      if (m->stacks < 255) ++m->stacks;
+      if (fill_stats(c, inv, n, *u, *m)) u->stats_dirty = true;
+    }
+}
+
+// Aeon Disk: below its threshold, and alive, its bearer is cleansed and out of the fight for a moment.
+void guard(Context& c, Unit& u, Modifier& m, const EffectNode& n) {
+  const Invocation inv = invocation_of(c, m);
+  if ((m.flags & kModAura) || m.ready > c.world.time || u.hp >= u.max_hp * number(c, inv, n, Role::ThresholdPct) / 100 ||
+      u.hp < 1e-3f)
+    return;
+  m.ready = c.world.time + number(c, inv, n, Role::Icd);
+  const int node = m.node;
+  dispel(c, u, true, n.strong);
+  if (Modifier* shield = add_modifier(c, u, inv, n, node, number(c, inv, n, Role::Dur), true)) {
+    shield->status |= kGuarded;
+    mark_dirty(c, u);
+  }
+}
+
 }  // namespace
+
+float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere) {
+  float extra = 0;
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::Backstab) return;
+    const Invocation inv = invocation_of(c, m);
+    const Vec2 d = source.pos - target.pos;
+    const Vec2 back{-std::cos(target.facing), -std::sin(target.facing)};
+    const float within = std::cos(number(c, inv, n, Role::AngleDeg) * 3.14159265f / 180);
+    if (from_anywhere || d.dot(back) >= within * d.length())
+      extra += number(c, inv, n, Role::AgiFactor) * source.agi;
+  });
+  return extra;
+}
+
+void on_spell_damage(Context& c, Unit& source, const Unit& target, float amount) {
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::SpellLifesteal || is_structure(target)) return;
+    const Role r = target.kind == UnitKind::Hero ? Role::HeroPct : Role::CreepPct;
+    heal(c, source, amount * number(c, invocation_of(c, m), n, r) / 100);
+  });
+}
 
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
   const bool creature = takes_attack_effects(source, target);
@@ -140,7 +206,19 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
           if (m.stacks < 255) ++m.stacks;  // its damage waits for the attack to land
         }
         break;
+      case Prim::Smoke:
+        remove_modifier(c, i);
+        break;
+      case Prim::MultiAttack:
+        if (!creature) break;
+        shoot_all(c, source, target, inv, n, m.node, roll.damage);
+        if (m.attacks_left > 0 && --m.attacks_left == 0) remove_modifier(c, i);
+        break;
       case Prim::Invis: {
+        if (n.reappears) {
+          reappear(c, source, m, n);
+          break;
+        }
         if (m.flags & kModPassive) break;
         bonus += number(c, inv, n, Role::BreakBonusDamage);
         Invocation broken = inv;
@@ -170,6 +248,7 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
       if (n.given(Role::AttackersCritPct) && n.given(Role::TrueStrike)) roll.true_strike = true;
     });
   roll.damage = (roll.damage + bonus) * best_crit / 100;
+  if (creature) roll.damage += backstab(c, source, target, false);
   roll.crit = roll.crit || best_crit > 100;
 }
 
@@ -214,6 +293,9 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
         --m.stacks;
         ability_damage(c, inv, target, number(c, inv, n, Role::Damage), n.type);
         break;
+      case Prim::OnHitStatSteal:
+        if (!(m.flags & kModAura) && target.kind == UnitKind::Hero) steal(c, source, target, inv, n, m.node);
+        break;
       case Prim::OrbCorruption:
         if (affects(c, inv, n, target)) add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target));
         break;
@@ -240,6 +322,11 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
   });
   if (!target.alive) return;
   each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim == Prim::Proc && n.on == Trigger::TargetAttacked) {  // Nullifier: whoever strikes its bearer sets it off
+      Invocation inv = invocation_of(c, m);
+      inv.child = true;
+      return run_range(c, inv, n.then_first, n.then_count);
+    }
     if (n.prim != Prim::Proc || n.on != Trigger::Attacked || !source.alive) return;
     Invocation inv = invocation_of(c, target, m.ability, m.level);
     inv.target = w.handle(source);
@@ -248,7 +335,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
   });
 }
 
-void on_damaged(Context& c, Unit& target, Unit* source, float amount) {
+void on_damaged(Context& c, Unit& target, Unit* source, float amount, const DamageInfo& blow) {
   World& w = c.world;
   const bool enemy = source && source->team != target.team;
   const bool player = enemy && of_player(w, *source);
@@ -259,6 +346,19 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount) {
     if (player && n.cond == Cond::NoDamageForCooldown) {
       const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(m.ability)];
       m.ready = w.time + a.at(a.cooldown, m.level);
+    }
+    if (n.cond == Cond::NotVisibleToEnemy && source && source->team == kNeutralTeam)
+      m.ready = std::max(m.ready, w.time + number(c, invocation_of(c, m), n, Role::DisabledByNeutralDamage));
+    if (n.prim == Prim::LowHpGuard && player) return guard(c, target, m, n);
+    if (n.prim == Prim::DamageReturn && player && source->alive && !blow.no_reflect && blow.type != DamageType::HpLoss) {
+      DamageInfo back;
+      back.source = &target;
+      back.target = source;
+      back.amount = blow.amount * number(c, invocation_of(c, m), n, Role::Pct) / 100;
+      back.type = blow.type;
+      back.no_reflect = true;
+      deal_damage(c, back);
+      return;
     }
     if (n.prim == Prim::DispelOnDamage && player) {
       const Invocation inv = invocation_of(c, m);
@@ -342,8 +442,16 @@ void on_kill(Context& c, Unit& killer, Unit& victim) {
   });
 }
 
-void on_death(Context& c, Unit& victim) {
+void on_death(Context& c, Unit& victim, Unit* killer) {
   World& w = c.world;
+  // What a creature's abilities do when it dies.
+  if (victim.hero < 0)
+    for (const int ability : c.tables.units[victim.type].abilities) {
+      if (!program_of(c, ability).missing.empty()) continue;
+      Invocation inv = invocation_of(c, victim, ability, 1);
+      if (killer) inv.target = w.handle(*killer);
+      run_trigger(c, inv, Trigger::Death);
+    }
   // What the dead leave behind while they still have it all.
   if (const HeroState* h = hero_of(w, victim))
     for (const AbilityState& s : h->abilities) {
@@ -387,7 +495,9 @@ void on_death(Context& c, Unit& victim) {
         const Invocation inv = invocation_of(c, *u, ability, 1);
         int change = 0;
         if (u == &victim)
-          change = -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
+          change = n.given(Role::LostFracKept)
+                       ? static_cast<int>(static_cast<float>(item.charges) * (number(c, inv, n, Role::LostFracKept) - 1))
+                       : -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
         else if (u->alive && u->team != victim.team && distance(u->pos, victim.pos) <= number(c, inv, n, Role::R))
           change = static_cast<int>(number(c, inv, n, item.charges == 0 ? Role::First : Role::Count));
         item.charges = static_cast<std::int8_t>(std::clamp(item.charges + change, 0, 120));

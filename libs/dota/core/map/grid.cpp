@@ -24,11 +24,33 @@ void set_blocked(World& w, int cell, bool blocked) {
   word = blocked ? word | bit : word & ~bit;
 }
 
+// Cells that an area's line (a wall; a point is a tree's two by two cells) covers.
+template <class F>
+void cells_of_line(const Area& a, F&& f) {
+  const float len = a.along.length();
+  const int steps = static_cast<int>(len / (kCell / 2));
+  int last = -1;
+  for (int i = 0; i <= steps; ++i) {
+    const Vec2 p = a.pos + a.along * (steps > 0 ? static_cast<float>(i) / static_cast<float>(steps) : 0);
+    const Cell c = cell_of(p - Vec2{kCell / 2, kCell / 2});
+    for (const Cell q : {c, Cell{c.x + 1, c.y}, Cell{c.x, c.y + 1}, Cell{c.x + 1, c.y + 1}})
+      if (q.inside() && q.index() != last) f(last = q.index());
+  }
+}
+
+bool under_a_block(const World& w, int cell) {
+  bool under = false;
+  if (w.nav.blocks > 0)
+    for (const Area& a : w.areas)
+      if (a.active && a.blocks) cells_of_line(a, [&](int covered) { under |= covered == cell; });
+  return under;
+}
+
 void renew_cell(World& w, const MapData& map, int cell) {
   const auto i = static_cast<std::size_t>(cell);
   const int building = map.building_cell[i];
   const bool standing = building && ((w.nav.buildings >> (building - 1)) & 1u);
-  set_blocked(w, cell, map.terrain_blocked[i] || standing || tree_on(w, map, cell));
+  set_blocked(w, cell, map.terrain_blocked[i] || standing || tree_on(w, map, cell) || under_a_block(w, cell));
 }
 
 // A tree does not come back on top of a unit.
@@ -64,6 +86,28 @@ void flip_tree_cells(World& w, const MapData& map, int tree) {
   const Cell c = cell_of(map.trees[static_cast<std::size_t>(tree)].pos);
   for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c})
     if (q.inside()) renew_cell(w, map, q.index());
+}
+
+void block_line(Context& c, Area& a) {
+  World& w = c.world;
+  a.blocks = true;
+  ++w.nav.blocks;
+  cells_of_line(a, [&](int cell) { set_blocked(w, cell, true); });
+  UnitList near;
+  units_near(c, a.pos + a.along * 0.5f, a.along.length() / 2 + 2 * kCell, near);
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (!u.alive || !solid_body(u) || !nav_blocked(w, cell_of(u.pos).index())) continue;
+    unlist_unit(w, u);  // it does not stand in its own way
+    place_unit(w, u, free_place(w, *c.tables.map, u.pos, u.radius));
+  }
+}
+
+void unblock_line(World& w, const MapData& map, Area& a) {
+  if (!a.blocks) return;
+  a.blocks = false;
+  --w.nav.blocks;
+  cells_of_line(a, [&](int cell) { renew_cell(w, map, cell); });
 }
 
 void refresh_nav(Context& c) {

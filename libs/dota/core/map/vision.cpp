@@ -200,7 +200,7 @@ bool cell_visible(const World& w, int team, Vec2 p) {
 
 bool unit_visible(const World& w, int team, const Unit& u) {
   if (u.team == team || (u.status & kRevealed)) return true;
-  if (!cell_visible(w, team, u.pos)) return false;
+  if ((u.status & kUnseen) || !cell_visible(w, team, u.pos)) return false;
   if (!(u.status & kInvisible) || (u.status & kTrueSighted)) return true;
   return team >= 0 && team < kTeams && bit_at(w.fog[static_cast<std::size_t>(team)].true_sight, u.pos);
 }

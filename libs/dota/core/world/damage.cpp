@@ -40,14 +40,20 @@ float deal_damage(Context& c, const DamageInfo& d) {
   if (!target || !target->alive || d.amount <= 0) return 0;
   World& w = c.world;
   const Rules& r = c.tables.rules;
-  if (target->status & (kInvulnerable | kBanished)) return 0;
+  if (target->status & (kInvulnerable | kBanished | kGuarded)) return 0;
+  if (d.source && (d.source->status & kGuarded)) return 0;
   if (building_protected(c, *target) || glyph_protects(w, *target)) return 0;
 
   // Wards and the like lose one hit to a hero's attack and nothing to anything else (wards.hits_to_kill_note).
   if (target->hits_left > 0) {
-    if (!d.attack || !d.source || d.source->hero < 0) return 0;
+    if (!d.attack || !d.source) return 0;
+    const int hits = d.source->hero >= 0                    ? target->hits_hero
+                     : d.source->kind == UnitKind::Tower ? target->hits_tower
+                                                          : 0;
+    if (hits == 0) return 0;
     remember_attacker(c, *target, *d.source);
-    if (--target->hits_left == 0) {
+    target->hits_left = static_cast<std::int8_t>(std::max(0, target->hits_left - hits));
+    if (target->hits_left == 0) {
       kill(c, *target, d.source);
       return 1;
     }
@@ -96,7 +102,8 @@ float deal_damage(Context& c, const DamageInfo& d) {
     if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(*target))
       heal(c, *d.source, amount * d.source->spell_lifesteal);
   }
-  on_damaged(c, *target, d.source, amount);
+  if (d.source && !d.attack && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
+  on_damaged(c, *target, d.source, amount, d);
   // 1e-3: regeneration and rounding must not leave a unit standing with less than a thousandth of a point.
   if (target->alive && target->hp < 1e-3f) kill(c, *target, d.source);
   return amount;

@@ -312,7 +312,8 @@ void kill(Context& c, Unit& victim, Unit* killer) {
       break;
   }
   if (killer && killer->alive) on_kill(c, *killer, victim);
-  on_death(c, victim);
+  on_death(c, victim, killer);
+  drop_items(c, victim);
   if (victim.kind == UnitKind::Neutral) camp_member_died(c, victim);
   if (victim.kind == UnitKind::Hero) {
     clear_modifiers(c, victim);

@@ -40,6 +40,7 @@ struct Modifier {
   std::uint8_t attacks_left = 0, charges = 0;
   std::uint8_t phase = 0;    // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
   float ready = -999;        // game time a proc's own cooldown ends
+  Vec2 anchor;               // what a leash is tied to
   Vec2 motion;               // forced motion, units per second
   Handle aim;                // the one target it is for (Hurricane Pike)
 };
@@ -68,6 +69,10 @@ struct Area {
   std::uint8_t team = kNeutralTeam, level = 1;
   std::uint8_t pulses = 0;  // that share a total
   std::uint8_t quadrant = 0;  // of the next explosion
+  std::uint8_t at_home = 0, to_come = 0;  // spirits with their caster; spirits that are still to appear
+  bool blocks = false;                    // nobody walks over its line
+  Vec2 along;                             // its line, from pos
+  float gathered = 0;                     // damage its spirits did; the way a missile flew
   Handle owner, follow;  // follow: moves with this unit
   Vec2 pos;
   float radius = 0, start = 0, until = 0, next_tick = 0, interval = 0;

@@ -65,10 +65,11 @@ class Hasher {
   }
   void fields(const Kit& k) { all(k.used, k.abilities, k.items); }
   void fields(const Pickup& p) { all(p.present, p.kind, p.pos, p.until, p.known); }
+  void fields(const GroundItem& g) { all(g.id, g.charges, g.pos); }
   void fields(const Camp& c) { all(c.next_spawn, c.last_set, c.living); }
   void fields(const Fog& f) { all(f.visible, f.true_sight); }
   void fields(const Nav& n) {
-    all(n.blocked, n.buildings, n.ready, n.trees_down, n.next_regrow, n.head, n.next, n.prev, n.cell);
+    all(n.blocked, n.buildings, n.ready, n.blocks, n.trees_down, n.next_regrow, n.head, n.next, n.prev, n.cell);
   }
   void fields(const Unit& u) {
     all(u.kind, u.team, u.hero, u.lane, u.tier, u.building, u.alive, u.type, u.generation, u.owner, u.pos, u.spawn,
@@ -81,7 +82,7 @@ class Hasher {
     all(u.extra_hp, u.extra_dmg, u.extra_armor, u.extra_gold, u.extra_ms, u.extra_hp_regen, u.extra_mana_regen,
         u.extra_mr, u.extra_as, u.extra_attr, u.aura_armor);
     all(u.order, u.queued, u.act, u.act_until, u.attack_ready, u.last_attack, u.last_damaged_by_hero,
-        u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready, u.expires, u.hits_left,
+        u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready, u.expires, u.hits_left, u.hits_hero, u.hits_tower,
         u.waypoint, u.camp, u.velocity);
     all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
     all(u.kit, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until,
@@ -91,14 +92,14 @@ class Hasher {
     all(m.next, m.name, m.ability, m.node, m.source, m.until, m.start, m.next_tick, m.interval, m.per_tick,
         m.mana_per_tick, m.shield, m.share, m.gathered, m.drawn, m.hp_before, m.status, m.damage_type, m.level,
         m.stacks, m.flags, m.stats, m.owner, m.generation, m.counter, m.attacks_left, m.charges, m.phase, m.ready,
-        m.motion, m.aim);
+        m.anchor, m.motion, m.aim);
   }
   void fields(const Projectile& p) {
     all(p.kind, p.team, p.level, p.crit, p.disjointed, p.returning, p.jumps_left, p.generation, p.waits, p.source, p.target, p.pos, p.origin, p.direction, p.goal,
         p.speed, p.travelled, p.length, p.w0, p.w1, p.damage, p.ability, p.node, p.hit);
   }
   void fields(const Area& a) {
-    all(a.active, a.generation, a.team, a.level, a.pulses, a.quadrant, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick,
+    all(a.active, a.generation, a.team, a.level, a.pulses, a.quadrant, a.at_home, a.to_come, a.blocks, a.along, a.gathered, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick,
         a.interval, a.ability, a.node);
   }
   void fields(const Delayed& d) {
@@ -115,14 +116,14 @@ class Hasher {
   }
   void fields(const TeamState& t) {
     all(t.courier, t.fort, t.courier_respawn, t.glyph_ready, t.glyph_until, t.courier_seen, t.kills, t.towers_lost,
-        t.super_melee, t.super_ranged, t.megas, t.stock, t.stock_next, t.courier_for, t.courier_state);
+        t.super_melee, t.super_ranged, t.megas, t.stock, t.stock_next, t.courier_for, t.courier_state, t.tomes);
   }
 
   std::uint64_t h_ = 0x9E3779B97F4A7C15ull;
 };
 
 // A new field of the state must be added above; then the size here is brought up to date.
-static_assert(sizeof(Unit) == 520 && sizeof(Modifier) == 136 && sizeof(HeroState) == 732 &&
+static_assert(sizeof(Unit) == 520 && sizeof(Modifier) == 144 && sizeof(HeroState) == 732 &&
                   sizeof(TeamState) == 64,
               "a field was added to the state: add it to the hash, then update this size");
 
@@ -132,7 +133,7 @@ std::uint64_t hash_world(const World& w) {
   Hasher h;
   h.all(w.seed, w.rng, w.frame, w.step_index, w.time, w.winner, w.heroes_per_team, w.is_day, w.units, w.units_end,
         w.kits, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles, w.projectiles_end, w.areas, w.delayed,
-        w.heroes, w.teams, w.camps, w.pickups, w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave,
+        w.heroes, w.teams, w.camps, w.pickups, w.ground, w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave,
         w.waves, w.roshan_respawn, w.roshan_health_scale, w.roshan_died, w.roshan_kills, w.first_blood,
         w.next_power_rune, w.next_bounty, w.last_rune_kind);
   return h.value();

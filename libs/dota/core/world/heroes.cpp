@@ -208,7 +208,9 @@ void heroes_frame(Context& c) {
       arrange_items(c, h);
     }
   }
-  if (w.frame % kPurchaseFrames == 0) restock(c);
+  if (w.frame % kPurchaseFrames != 0) return;
+  restock(c);
+  pick_up(c);
 }
 
 }  // namespace dota

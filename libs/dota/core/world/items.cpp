@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "effects/program_node.hpp"
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
 #include "world/inventory.hpp"
@@ -7,6 +8,8 @@
 
 namespace dota {
 namespace {
+
+constexpr float kPickUpReach = 150;  // of what lies on the ground; the script picks it up
 
 void changed(Context& c, HeroState& h) {
   h.items_changed = true;
@@ -102,6 +105,44 @@ void take_item(Context& c, Unit& u, int slot) {
   *s = ItemState{};
   u.stats_dirty = true;
   apply_learned(c, u);
+}
+
+void drop_items(Context& c, Unit& hero) {
+  World& w = c.world;
+  if (hero.hero < 0) return;
+  HeroState& h = w.heroes[static_cast<std::size_t>(hero.hero)];
+  for (int slot = 0; slot < kInventory; ++slot) {
+    const ItemState held = h.items[static_cast<std::size_t>(slot)];
+    const int ability = held.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(held.id)].ability;
+    if (ability < 0) continue;
+    const Program& p = c.tables.abilities[static_cast<std::size_t>(ability)].program;
+    if (std::none_of(p.roots.begin(), p.roots.end(),
+                     [&](std::uint16_t r) { return p.nodes[r].prim == Prim::DropOnDeath; }))
+      continue;
+    const auto place = std::find_if(w.ground.begin(), w.ground.end(), [](const GroundItem& g) { return g.id < 0; });
+    if (place == w.ground.end()) {
+      ++w.dropped[static_cast<std::size_t>(StatePool::GroundItems)];
+      continue;
+    }
+    *place = {held.id, held.charges, hero.pos};
+    take_item(c, h, slot);
+  }
+}
+
+void pick_up(Context& c) {
+  World& w = c.world;
+  for (GroundItem& g : w.ground) {
+    if (g.id < 0) continue;
+    HeroState* nearest = nullptr;
+    float best = kPickUpReach;
+    for (HeroState& h : w.heroes) {
+      const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+      if (!u || !u->alive || distance(u->pos, g.pos) >= best) continue;
+      nearest = &h;
+      best = distance(u->pos, g.pos);
+    }
+    if (nearest && place_item(c, *nearest, g.id, g.charges, false)) g = GroundItem{};
+  }
 }
 
 void arrange_items(Context& c, HeroState& h) {

@@ -18,6 +18,13 @@ struct Pickup {  // runes
   std::array<std::uint8_t, kTeams> known{};  // 0 unknown, 1 present, 2 absent, as far as the team has seen
 };
 
+// An item that lies on the ground (Gem, Divine Rapier).
+struct GroundItem {
+  std::int16_t id = -1;  // Tables::items; -1: nothing
+  std::int8_t charges = 0;
+  Vec2 pos;
+};
+
 struct Camp {
   float next_spawn = 0;
   std::int8_t last_set = -1;
@@ -35,6 +42,7 @@ struct Nav {
   std::array<std::uint64_t, (kNavCells * kNavCells + 63) / 64> blocked{};  // cells no ground unit may enter now
   std::uint64_t buildings = 0;  // buildings_standing that `blocked` was made for
   bool ready = false;
+  std::uint8_t blocks = 0;  // areas that block cells
   std::int16_t trees_down = 0;
   float next_regrow = 0;                                       // earliest tree_regrow, when trees_down > 0
   std::array<std::int16_t, kHashCells * kHashCells> head{};    // spatial hash: first unit of the cell, -1 none

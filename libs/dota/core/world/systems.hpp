@@ -36,6 +36,8 @@ bool cell_visible(const World& w, int team, Vec2 p);                    // fog o
 bool unit_visible(const World& w, int team, const Unit& u);             // fog, invisibility, true sight
 int tree_at(const World& w, const MapData& map, Vec2 p, float radius);  // nearest standing tree, or -1
 void cut_tree(World& w, const Tables& t, int tree);
+void block_line(Context& c, Area& a);  // grid.cpp: nobody walks over the area's line; who stands there steps aside
+void unblock_line(World& w, const MapData& map, Area& a);
 // Units within `radius` (edge of their hull counts when `edge`) of p, by index order. Rebuilt once a frame.
 struct UnitList {
   std::array<std::int16_t, kMaxUnits> ids;
@@ -110,6 +112,8 @@ bool can_buyback(const Context& c, const HeroState& h);
 float buyback_cost(const Context& c, const HeroState& h);
 bool has_talent(const HeroState& h, int talent);     // index into HeroDef::talents
 void take_item(Context& c, HeroState& h, int slot);  // out of the slot, gone
+void drop_items(Context& c, Unit& hero);      // what falls to the ground when he dies
+void pick_up(Context& c);                     // who stands near what lies there, and has room, has it
 void take_item(Context& c, Unit& u, int slot);       // the same of any unit, by the slot of an order (16 + i)
 // Why the line-up cannot be played ("" when it can): a hero whose programs have primitives that are not built.
 std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lineup);
@@ -161,10 +165,12 @@ struct AttackRoll {
 void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);  // crits, next-attack modifiers
 // Procs, cleave, orbs. `rolled`: the attack's damage before armor and block (cleave reads it); < 0: not known.
 void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled = -1);
-void on_damaged(Context& c, Unit& target, Unit* source, float amount);  // damaged_by_enemy, ends_on
+// damaged_by_enemy, ends_on; `blow`: as it was dealt, before reductions
+void on_damaged(Context& c, Unit& target, Unit* source, float amount, const DamageInfo& blow);
+void on_spell_damage(Context& c, Unit& source, const Unit& target, float amount);  // what spells give back
 float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields, block
 void on_kill(Context& c, Unit& killer, Unit& victim);
-void on_death(Context& c, Unit& victim);
+void on_death(Context& c, Unit& victim, Unit* killer);
 void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a);  // magic wand charges of enemies near
 void modifiers_frame(Context& c);                                     // expiry, ticks, auras, status bits
 void projectiles_frame(Context& c);

@@ -33,7 +33,10 @@ enum Status : std::uint32_t {
   kAttackImmune = 1u << 19,
   kUntargetable = 1u << 20,
   kTrueStrike = 1u << 21,
-  kRevealed = 1u << 22
+  kRevealed = 1u << 22,
+  kUnseen = 1u << 23,   // invisible to true sight too
+  kGuarded = 1u << 24,  // neither takes nor deals damage
+  kScepter = 1u << 25   // holds what upgrades its ultimate
 };
 
 enum class OrderType : std::uint8_t {
@@ -110,7 +113,8 @@ struct Unit {
   Handle attack_target, last_attacker, aggro_target;
   float aggro_until = -99, aggro_ready = -99;
   float expires = 0;  // wards, summons: game time; 0 = never
-  std::int8_t hits_left = 0;
+  std::int8_t hits_left = 0;                // > 0: hit points count blows; what a hero's and a tower's take:
+  std::int8_t hits_hero = 1, hits_tower = 0;
   std::int16_t waypoint = 0;  // lane creeps
   std::int8_t camp = -1;
   Vec2 velocity;                                // of this frame, set by motion; units per second

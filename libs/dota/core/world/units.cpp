@@ -48,6 +48,7 @@ void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
     switch (s) {
       case Stat::BootsMsPct:
       case Stat::MsSet:
+      case Stat::TrueSightR:
         t[s] = std::max(t[s], value);
         break;
       case Stat::EvasionPct:
@@ -192,7 +193,7 @@ void refresh_stats(Context& c, Unit& u) {
   u.magic_resist = 1 - resist_pass;
   if (u.kind == UnitKind::Roshan) t.status_pass *= 1 - g.roshan_status_res / 100;
   u.status_resist = 1 - t.status_pass;
-  u.evasion = 1 - t.evasion_pass;
+  u.evasion = std::max(0.0f, 1 - t.evasion_pass);
   u.miss = t[Stat::MissPct] / 100;
   u.attack_speed = std::clamp(100 + speed_bonus, r.as_min, r.as_max);
   u.attack_interval = def.attack_time / (u.attack_speed / 100);
@@ -207,7 +208,7 @@ void refresh_stats(Context& c, Unit& u) {
   u.radius = def.hull_radius;
   u.vision_day = def.vision_day + t[Stat::VisionFlat];
   u.vision_night = def.vision_night + t[Stat::VisionFlat] + t[Stat::VisionNight];
-  u.true_sight = def.true_sight;
+  u.true_sight = std::max(def.true_sight, t[Stat::TrueSightR]);
   u.lifesteal = t[Stat::LifestealPct] / 100;
   u.spell_lifesteal = t[Stat::SpellLifestealPct] / 100;
   u.spell_amp = spell_amp / 100;

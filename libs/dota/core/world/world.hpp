@@ -26,10 +26,11 @@ struct TeamState {
   std::array<float, 4> stock_next{};
   Handle courier_for;  // hero it carries for
   std::uint8_t courier_state = 0;
+  std::uint8_t tomes = 0;  // Tomes of Knowledge it has read
 };
 
 // The pools of a world. What finds its pool full does not happen, and is counted in World::dropped.
-enum class StatePool : std::uint8_t { Units, Kits, Modifiers, Projectiles, Areas, Delayed, Count };
+enum class StatePool : std::uint8_t { Units, Kits, Modifiers, Projectiles, Areas, Delayed, GroundItems, Count };
 
 enum class Winner : std::uint8_t { None = 0, Radiant = 1, Dire = 2, Draw = 3 };
 
@@ -56,6 +57,7 @@ struct World {
   std::array<TeamState, kTeams> teams{};
   std::array<Camp, kMaxCamps> camps{};
   std::array<Pickup, kMaxPickups> pickups{};
+  std::array<GroundItem, kMaxGroundItems> ground{};
   std::uint64_t buildings_standing = 0;        // bit per building of the map's list
   std::array<float, kMaxTrees> tree_regrow{};  // 0: standing; else game time it regrows
   std::array<Fog, kTeams> fog{};

@@ -1,0 +1,270 @@
+"""Effects that items bring: returning damage, stealing life, guarding, reflecting, hiding, eating, dropping."""
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.dota.arena import CENTRE, STEP, Arena, cast, give, programmed, use
+
+INVISIBLE, UNSEEN, GUARDED, SCEPTER, MUTED = 1 << 6, 1 << 23, 1 << 24, 1 << 25, 1 << 5
+
+
+def arena(new_world: Any, data: dict[str, Any], radiant: Any = ("lion",), dire: Any = ("sniper",)) -> Arena:
+    made = Arena(new_world(radiant, dire), data)
+    made.place(made.unit(0), 0, 0)
+    made.place(made.unit(5), 400, 0, math.pi)
+    for hero in (0, 5):
+        made.world.set_unit(made.unit(hero), extra_hp=3000)
+        made.world.set_unit(made.unit(hero), hp=3500)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["physical", "magical", "pure"])
+def test_blade_mail_returns_what_was_dealt(new_world: Any, data: dict[str, Any], kind: str) -> None:
+    """All of it, before the bearer's armor and resistance, of the same type; 4.5 s long."""
+    a = arena(new_world, data)
+    use(a, give(a, "blade_mail"))
+    mine, theirs = a.unit(0), a.unit(5)
+    hp = a.hp(theirs)
+    a.world.damage(theirs, mine, 200, kind)
+    armor = a.world.unit(theirs)["armor"]
+    through = {"physical": 1 - 0.052 * armor / (0.9 + 0.048 * armor), "magical": a.magic(theirs), "pure": 1}[kind]
+    assert hp - a.hp(theirs) == pytest.approx(200 * through, rel=1e-3)
+    a.seconds(4.6)
+    hp = a.hp(theirs)
+    a.world.damage(theirs, mine, 200, kind)
+    assert a.hp(theirs) == hp
+
+
+@pytest.mark.parametrize(("creep", "share"), [(False, 0.25), (True, 0.05)])
+def test_spells_give_life_back(new_world: Any, data: dict[str, Any], creep: bool, share: float) -> None:
+    """Octarine Core: a quarter of the damage done to heroes, a twentieth of that done to creeps."""
+    a = arena(new_world, data)
+    give(a, "octarine_core")
+    slot = a.teach(0, "lion_finger_of_death", 1)
+    target = a.dummy(250, 0) if creep else a.unit(5)
+    a.world.set_unit(a.unit(0), hp=1000, mana=900)
+    a.seconds(0.2)
+    before, hp = a.hp(a.unit(0)), a.hp(target)
+    a.world.order(a.unit(0), "cast_unit", target=target, slot=slot)
+    a.seconds(1.5)
+    assert a.hp(a.unit(0)) - before == pytest.approx((hp - a.hp(target)) * share, rel=1e-2)
+    assert hp - a.hp(target) > 100
+
+
+def test_aeon_disk_guards_below_seventy_percent(new_world: Any, data: dict[str, Any]) -> None:
+    """2.5 s in which its bearer neither takes nor deals damage, and resists status; again after 115 s."""
+    a = arena(new_world, data)
+    give(a, "aeon_disk")
+    mine, theirs = a.unit(0), a.unit(5)
+    full = a.world.unit(mine)["max_hp"]
+    a.world.set_unit(mine, hp=full)
+    a.world.damage(theirs, mine, 0.2 * full, "pure")
+    assert not a.world.unit(mine)["status"] & GUARDED
+    a.world.damage(theirs, mine, 0.2 * full, "pure")
+    assert a.world.unit(mine)["status"] & GUARDED
+    hp, enemy = a.hp(mine), a.hp(theirs)
+    a.world.damage(theirs, mine, 500, "pure")
+    a.world.damage(mine, theirs, 500, "pure")
+    assert (a.hp(mine), a.hp(theirs)) == (hp, enemy)
+    a.seconds(2.7)
+    assert not a.world.unit(mine)["status"] & GUARDED
+    a.world.damage(theirs, mine, 100, "pure")
+    assert a.hp(mine) == pytest.approx(hp - 100)
+
+
+def test_aeon_disk_is_set_off_by_heroes_only(new_world: Any, data: dict[str, Any]) -> None:
+    a = arena(new_world, data)
+    give(a, "aeon_disk")
+    a.world.damage(a.dummy(200, 0), a.unit(0), 0.8 * a.hp(a.unit(0)), "pure")
+    assert not a.world.unit(a.unit(0))["status"] & GUARDED
+
+
+def test_lotus_orb_casts_back(new_world: Any, data: dict[str, Any]) -> None:
+    """What an enemy aims at its bearer is cast on him too, by the bearer; both are struck."""
+    a = arena(new_world, data, ("sniper",), ("lion",))
+    orb = give(a, "lotus_orb")
+    use(a, orb, a.unit(0))
+    slot = a.teach(5, "lion_finger_of_death", 1)
+    mine, theirs = a.unit(0), a.unit(5)
+    hp = a.hp(mine), a.hp(theirs)
+    a.world.order(theirs, "cast_unit", target=mine, slot=slot)
+    a.seconds(1.2)
+    amount = a.special("lion_finger_of_death", "damage")[0]
+    assert hp[0] - a.hp(mine) == pytest.approx(amount * a.magic(mine) * a.amp(theirs), rel=2e-2)
+    assert hp[1] - a.hp(theirs) == pytest.approx(amount * a.magic(theirs) * a.amp(mine), rel=2e-2)
+
+
+def test_smoke_hides_until_somebody_is_near(new_world: Any, data: dict[str, Any]) -> None:
+    """35 s unseen and 15 % faster, until within 1025 of an enemy hero."""
+    a = arena(new_world, data)
+    mine, theirs = a.unit(0), a.unit(5)
+    a.place(theirs, 1600, 0)
+    speed = a.world.unit(mine)["move_speed"]
+    use(a, give(a, "smoke_of_deceit", charges=1))
+    assert a.world.unit(mine)["status"] & UNSEEN and a.world.unit(mine)["status"] & INVISIBLE
+    assert a.world.unit(mine)["move_speed"] == pytest.approx(speed + 0.15 * a.base_speed("lion"), rel=0.01)
+    a.place(theirs, 1000, 0)
+    a.seconds(0.3)
+    assert not a.world.unit(mine)["status"] & INVISIBLE
+
+
+def test_a_moon_shard_is_eaten_once_and_for_all(new_world: Any, data: dict[str, Any]) -> None:
+    """60 attack speed for good, through death, and the shard is gone."""
+    a = arena(new_world, data)
+    mine = a.unit(0)
+    base = a.world.unit(mine)["attack_speed"]
+    use(a, give(a, "moon_shard"), mine)
+    assert a.world.unit(mine)["attack_speed"] == pytest.approx(base + 60)
+    assert not [i for i in a.world.hero(0)["items"] if i and i[0] == "item_moon_shard"]
+    a.world.kill(mine, a.unit(5))
+    a.seconds(15)
+    assert a.world.unit(mine)["alive"]
+    assert a.world.unit(mine)["attack_speed"] == pytest.approx(base + 60, abs=1)
+
+
+@pytest.mark.parametrize("item", ["gem", "rapier"])
+def test_what_falls_when_its_bearer_dies(new_world: Any, data: dict[str, Any], item: str) -> None:
+    """It lies where he fell; the first hero who comes by, of either side, has it."""
+    a = arena(new_world, data)
+    mine, theirs = a.unit(0), a.unit(5)
+    give(a, item)
+    a.world.kill(mine, theirs)
+    (lying,) = a.world.ground_items()
+    assert lying[0] == "item_" + item
+    assert not [i for i in a.world.hero(0)["items"] if i and i[0] == "item_" + item]
+    a.place(theirs, 50, 0)
+    a.seconds(0.6)
+    assert a.world.ground_items() == []
+    assert [i for i in a.world.hero(5)["items"] if i and i[0] == "item_" + item]
+
+
+def test_a_gem_shows_the_invisible(new_world: Any, data: dict[str, Any]) -> None:
+    """True sight within 900 of its bearer, who is not seen by it himself."""
+    a = arena(new_world, data, ("sniper",), ("riki",))
+    a.teach(5, "riki_permanent_invisibility", 4)
+    riki = a.unit(5)
+    a.seconds(8)
+    assert not a.world.visible(0, riki)
+    give(a, "gem")
+    a.seconds(0.3)
+    assert a.world.visible(0, riki)
+    a.place(riki, 1200, 0)
+    a.seconds(0.3)
+    assert not a.world.visible(0, riki)
+
+
+def test_a_branch_becomes_a_tree_in_the_way(new_world: Any, data: dict[str, Any]) -> None:
+    """For 20 s nobody walks where it was planted, and the branch is gone."""
+    a = arena(new_world, data)
+    slot = give(a, "branches")
+    mine = a.unit(0)
+    a.world.order(mine, "cast_point", x=CENTRE[0] + 150, y=CENTRE[1], slot=slot)
+    a.seconds(0.6)
+    assert not [i for i in a.world.hero(0)["items"] if i and i[0] == "item_branches"]
+    a.place(mine, 60, 0)
+    a.world.order(mine, "move", x=CENTRE[0] + 240, y=CENTRE[1])
+    off = 0.0
+    for _ in range(int(1.5 / STEP)):
+        a.world.step(1)
+        off = max(off, abs(a.world.unit(mine)["y"] - CENTRE[1]))
+    assert off > 40  # around it
+    a.seconds(20)
+    a.place(mine, 60, 0)
+    a.world.order(mine, "move", x=CENTRE[0] + 240, y=CENTRE[1])
+    off = 0.0
+    for _ in range(int(1.0 / STEP)):
+        a.world.step(1)
+        off = max(off, abs(a.world.unit(mine)["y"] - CENTRE[1]))
+    assert off < 10
+
+
+def test_nullifier_slows_whoever_is_struck(new_world: Any, data: dict[str, Any]) -> None:
+    """Its bearer is muted for 6 s, and for 0.4 s after every blow slowed by all there is."""
+    a = arena(new_world, data)
+    mine, theirs = a.unit(0), a.unit(5)
+    use(a, give(a, "nullifier"), theirs)
+    a.seconds(0.8)
+    assert a.world.unit(theirs)["status"] & MUTED
+    speed = a.world.unit(theirs)["move_speed"]
+    a.world.set_unit(mine, attack_ready=0)
+    a.world.order(mine, "attack", target=theirs)
+    slowest = speed
+    for _ in range(25):
+        a.world.step(1)
+        slowest = min(slowest, a.world.unit(theirs)["move_speed"])
+    assert slowest == 100  # no unit is slower
+
+
+def test_tomes_teach_more_each_time(new_world: Any, data: dict[str, Any]) -> None:
+    """700 experience, and 135 more for every one the team has read before."""
+    a = arena(new_world, data)
+    gained = []
+    for _ in range(3):
+        before = a.world.hero(0)["xp"]
+        use(a, give(a, "tome_of_knowledge", charges=1))
+        gained.append(a.world.hero(0)["xp"] - before)
+    assert gained == [pytest.approx(700), pytest.approx(835), pytest.approx(970)]
+
+
+def test_an_amulet_hides_who_stands_still(new_world: Any, data: dict[str, Any]) -> None:
+    a = arena(new_world, data)
+    mine = a.unit(0)
+    use(a, give(a, "shadow_amulet"), mine)
+    a.seconds(1.5)
+    assert a.world.unit(mine)["status"] & INVISIBLE
+    a.world.order(mine, "move", x=CENTRE[0] - 300, y=CENTRE[1])
+    a.seconds(0.4)
+    assert not a.world.unit(mine)["status"] & INVISIBLE
+
+
+def test_a_scepter_changes_the_numbers_it_names(new_world: Any, data: dict[str, Any]) -> None:
+    """Finger of Death with Aghanim's Scepter strikes with damage_scepter."""
+    a = arena(new_world, data)
+    slot = a.teach(0, "lion_finger_of_death", 1)
+    mine, theirs = a.unit(0), a.unit(5)
+    give(a, "ultimate_scepter")
+    assert a.world.unit(mine)["status"] & SCEPTER
+    hp = a.hp(theirs)
+    a.world.order(mine, "cast_unit", target=theirs, slot=slot)
+    a.seconds(1.2)
+    amount = a.special("lion_finger_of_death", "damage_scepter")[0]
+    assert hp - a.hp(theirs) == pytest.approx(amount * a.magic(theirs) * a.amp(mine), rel=1e-2)
+
+
+def test_a_golem_breaks_in_two(new_world: Any, data: dict[str, Any]) -> None:
+    """mud_golem_rock_destroy: at its death two shards stand there for a minute."""
+    a = arena(new_world, data)
+    golem = a.dummy(300, 0, kind="npc_dota_neutral_mud_golem")
+    a.world.kill(golem, a.unit(0))
+    shards = [u for u in a.world.units("neutral") if u["type"] == "npc_dota_neutral_mud_golem_split"]
+    assert len(shards) == 2
+    a.seconds(61)
+    assert not [u for u in a.world.units("neutral") if u["type"] == "npc_dota_neutral_mud_golem_split"]
+
+
+@pytest.mark.parametrize(("effect", "behavior", "says"), [
+    ({"p": "summon", "on": "attacked", "unit": "npc_dota_creep_goodguys_melee"}, ("unit_target",),
+     "'on' of summon: nothing runs it on 'attacked' \\(it has: cast"),
+    ({"p": "crit", "on": "death", "chance_pct": 1, "mult_pct": 2}, ("unit_target",), "'on' of crit"),
+    ({"p": "linear_wave", "len": 1, "w0": 1, "speed": 1, "then": [{"p": "cleave", "pct": 1}]}, ("unit_target",),
+     "'cleave' within another effect"),
+    ({"p": "stun", "dur": 1, "on": "channel"}, ("unit_target",), "no 'channelled'"),
+    ({"p": "stun", "dur": 1, "on": "toggle"}, ("no_target",), "no 'toggle'"),
+    ({"p": "stun", "dur": 1}, ("passive",), "'behavior' says passive"),
+])
+def test_what_never_runs_is_refused(core: Any, data: dict[str, Any], effect: Any, behavior: Any, says: str) -> None:
+    """With file, ability and reason."""
+    with pytest.raises(ValueError, match=says) as error:
+        programmed(core, data, effect, behavior=behavior)
+    assert "abilities.json" in str(error.value) and "lion_voodoo" in str(error.value)
+
+
+def test_a_leash_holds_at_its_circle(core: Any, data: dict[str, Any]) -> None:
+    a = programmed(core, data, {"p": "leash", "r": 300, "dur": 3})
+    a.place(a.unit(5), 250, 0)
+    cast(a, a.unit(5))
+    a.world.order(a.unit(5), "move", x=CENTRE[0] + 700, y=CENTRE[1])
+    a.seconds(2)
+    assert 270 < a.world.unit(a.unit(5))["x"] - CENTRE[0] <= 301
