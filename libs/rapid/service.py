@@ -141,6 +141,7 @@ class Service(Generic[C]):
         self.stats: Callable[[], dict[str, Any]] = dict
         self.not_ready: Callable[[], str] = lambda: "starting"
         self.quiet: Callable[[], bool] = lambda: True
+        self.before_renewal: Callable[[], None] = lambda: None  # called in the place of the process's end
         self._overlay = overlay
         self._joined = False  # whether ``record`` is the run's
         self._moved = False  # whether the run's is another one by now
@@ -318,6 +319,7 @@ class Service(Generic[C]):
         renews = self._is_to_renew(error)
         self.close(renews)
         if renews:
+            self.before_renewal()
             become_again()
 
     def _is_to_renew(self, error: BaseException | None) -> bool:
@@ -373,12 +375,19 @@ def _left_behind(error: BaseException | None) -> bool:
 
 def become_again() -> NoReturn:
     """Replaces this process by a new one of the same command line: same process id, parent, environment, output and
-    working directory. Files and sockets close by themselves (PEP 446)."""
+    working directory. Every other file and socket is closed."""
     log.info("process %d begins again", os.getpid())
     for handler in logging.getLogger().handlers:
         handler.flush()
     sys.stdout.flush()
     sys.stderr.flush()
+    # Python's own close by themselves (PEP 446); libraries' need not, and a peer would wait on one that nobody serves.
+    for name in os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"):
+        if int(name) > 2:
+            try:
+                os.set_inheritable(int(name), False)
+            except OSError:
+                pass  # the listing's own
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 

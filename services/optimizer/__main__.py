@@ -19,6 +19,9 @@ from protos.five.v1 import experience_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import serve
 from rapid.service import Service, local_rank, start
+from rapid.store.authority import PublisherLease
+from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.errors import FencedOut
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
@@ -27,13 +30,14 @@ from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.desk import StateDesk
 from services.optimizer.group import Group, device_of, join, leave
 from services.optimizer.intake import Intake, unpack
+from services.optimizer.publishing import LeasedPublisher
 from services.optimizer.service import ExperienceService
 from services.optimizer.training import Training
 
 log = logging.getLogger("services.optimizer")
 
 
-def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout
+def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout, publisher: LeasedPublisher
           ) -> tuple[Training, StateDesk]:
     """Everything that learns, wired up."""
     config = service.config
@@ -42,13 +46,35 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     learner = Learner(policy, config.learning, device, group.reduce)
     buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
-    desk = StateDesk(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}")
+    desk = StateDesk(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
+                     lambda: publisher.authority)
     settings = config.services.optimizer
     training = Training(
-        learner, intake, config.learning, service.parameters,
-        Checkpoints(service.blobs, config.name, settings.checkpoints_kept),
+        learner, intake, config.learning, publisher,
+        Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
+                    CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority),
         desk, {"schema": Schema.of(policy).id, "layout": layout.hash}, settings.checkpoint_every_versions, group)
     return training, desk
+
+
+def hold_lease(service: Service[RunConfig], group: Group) -> LeasedPublisher:
+    """The publisher's lease, on the first rank. The others publish nothing: they wait for it in the first exchange
+    with that one. Raises SystemExit when the service is told to end before it is had."""
+    config = service.config
+    lease = PublisherLease(service.state.redis, config.name, f"optimizer {service.id}", config.lifecycle.lease_seconds)
+    publisher = LeasedPublisher(service.parameters, lease, service.epoch, service.lifecycle.drain)
+    if group.rank != 0:
+        return publisher
+
+    def wait(why: str) -> bool:
+        if service.not_ready() != why:
+            log.warning("waits: %s", why)
+        service.not_ready = lambda: why
+        return service.lifecycle.wait_drain(config.lifecycle.poll_seconds)
+
+    if not publisher.acquire(wait, config.lifecycle.heartbeat_seconds):
+        raise SystemExit(0)
+    return publisher
 
 
 async def take_in(service: Service[RunConfig], training: Training, layout: Layout, port: int,
@@ -83,7 +109,10 @@ def main() -> None:
         device = device_of(settings.device)
         group = join(device)
         layout = Layout(config.game)
-        training, desk = build(service, group, device, layout)
+        publisher = hold_lease(service, group)
+        training, desk = build(service, group, device, layout, publisher)
+        if group.rank == 0:
+            training.checkpoints.settle()
         training.start()
         service.stats = lambda: {
             "version": training.version, "buffer": len(training.intake.buffer),
@@ -111,10 +140,14 @@ def main() -> None:
         asyncio.run(take_in(service, training, layout, port, thread))
         thread.join()
         if failure:
+            if isinstance(failure[0], FencedOut):
+                raise failure[0]
             raise SystemExit(1)
         if service.renewing:
+            desk.leave_epoch()
             training.end_epoch()
-        leave()
+        publisher.release()
+        service.before_renewal = leave()
 
 
 if __name__ == "__main__":

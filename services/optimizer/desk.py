@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 import redis
@@ -9,6 +10,8 @@ import redis
 from five.config import SchedulesConfig
 from five.schedules import load_schedules
 from rapid.lifecycle import Lifecycle
+from rapid.store.authority import Authority, Command
+from rapid.store.errors import FencedOut
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from services.optimizer.records import WindowRecord
@@ -18,15 +21,21 @@ SCHEDULE_SECONDS = 2.0
 
 
 class StateDesk:
-    """services.optimizer.training.Desk over a run's Redis. A Redis that is away costs records, never the loop."""
+    """services.optimizer.training.Desk over a run's Redis. A Redis that is away costs records, never the loop.
 
-    def __init__(self, state: RunState, lifecycle: Lifecycle, configured: SchedulesConfig, who: str) -> None:
+    Records and events are written under ``authority``: those of a group that was replaced are refused.
+    """
+
+    def __init__(self, state: RunState, lifecycle: Lifecycle, configured: SchedulesConfig, who: str,
+                 authority: Callable[[], Authority | None]) -> None:
         self._state = state
         self._series = Series(state.redis, state.run)
         self._lifecycle = lifecycle
         self._schedules = configured
         self._read_at = 0.0
         self._who = who
+        self._authority = authority
+        self._leaving = False
         self.last: WindowRecord = {}
 
     def active(self) -> bool:
@@ -49,14 +58,28 @@ class StateDesk:
     def record(self, record: WindowRecord) -> None:
         """Keeps a version's record."""
         self.last = record
-        try:
-            self._series.append("versions", record)
-        except redis.RedisError as error:
-            log.warning("version %s: its record is lost: %s", record["version"], error)
+        self._write(self._series.command("versions", record), f"the record of version {record['version']}")
+
+    def leave_epoch(self) -> None:
+        """Events from now on are this process's last words in its epoch: written whatever the run's is by now."""
+        self._leaving = True
 
     def event(self, what: str, details: dict[str, Any]) -> None:
         """Keeps an event."""
+        if self._leaving:
+            try:
+                self._state.events.append(self._who, what, details)
+            except redis.RedisError as error:
+                log.warning("event %s is lost: %s", what, error)
+            return
+        self._write(self._state.event_command(self._who, what, details), f"event {what}")
+
+    def _write(self, command: Command, what: str) -> None:
+        authority = self._authority()
+        if authority is None:
+            log.warning("%s is lost: this optimizer does not hold the publisher's lease", what)
+            return
         try:
-            self._state.events.append(self._who, what, details)
-        except redis.RedisError as error:
-            log.warning("event %s is lost: %s", what, error)
+            self._state.write(authority, [command], what)
+        except (redis.RedisError, FencedOut) as error:
+            log.warning("%s is lost: %s", what, error)

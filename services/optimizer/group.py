@@ -1,6 +1,9 @@
 """Several optimizers as one: torch.distributed, started by torchrun's elastic agent."""
 
+import logging
 import os
+import socket
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,6 +14,8 @@ from torch import Tensor
 
 from services.optimizer.config import AGENT_ENVIRONMENT
 
+log = logging.getLogger(__name__)
+LEAVING_SECONDS = 10.0  # a rank that begins again takes longer than this to import torch and open its store
 TIMEOUT = timedelta(seconds=120)  # a lost rank ends the others' wait; the agent then restarts the group
 
 
@@ -88,7 +93,24 @@ def join(device: torch.device) -> Group:
                  dist.new_group(backend="gloo", timeout=TIMEOUT))
 
 
-def leave() -> None:
-    """Leaves the group; for a process that ends as it should."""
-    if dist.is_initialized():
-        dist.destroy_process_group()
+def leave() -> Callable[[], None]:
+    """Leaves the group; for a process that ends as it should. Returns what to call before this process joins again in
+    another life: ranks other than the first wait until its store is gone, or they would meet in the dying one."""
+    if not dist.is_initialized():
+        return lambda: None
+    first = dist.get_rank() == 0
+    dist.barrier()  # nobody leaves while another still needs it
+    dist.destroy_process_group()
+    return (lambda: None) if first else _wait_for_the_store_to_go
+
+
+def _wait_for_the_store_to_go() -> None:
+    address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    end = time.monotonic() + LEAVING_SECONDS
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(address, 1.0).close()
+        except OSError:
+            return
+        time.sleep(0.05)
+    log.warning("the first rank's store at %s:%d is still there; it may have begun again already", *address)

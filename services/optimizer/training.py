@@ -14,6 +14,7 @@ from five.learning.learner import Learner
 from five.learning.pacing import ReuseMeter, WaitMeter
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from rapid.blobs import BlobMissing
+from rapid.store.errors import FencedOut
 from services.optimizer import metrics as page
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.group import ALONE, Group
@@ -158,7 +159,13 @@ class Training:
                 hyper = self._hyperparameters()
         hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
-            self._save(int(hero_steps), flop)
+            try:
+                self._save(int(hero_steps), flop)
+            except FencedOut as error:
+                if error.reason != "epoch":
+                    raise
+                # The run went on from another one when it was cut over: this process is about to as well.
+                log.info("no last checkpoint: %s", error)
 
     def end_epoch(self) -> None:
         """This process is about to be renewed under the run's next record: what is left in its buffer is not learned

@@ -22,6 +22,8 @@ from five.learning.segments import Segment
 from rapid.blobs import BlobStore
 from rapid.clients.experience import ACCEPTED, ExperienceClient
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
+from rapid.store.authority import holder
+from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.leases import Instance
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
@@ -29,6 +31,7 @@ from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessState, Supervisor
 from run.config import RunConfig, ServicesConfig
 from run.load import save
+from services.controller.run_setup import set_up_run
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.config import OptimizerConfig
 from services.optimizer.group import join
@@ -59,11 +62,12 @@ class Cluster:
         path = folder / "cluster.yaml"
         save(self.config, path)
         self.state = RunState(client, "trial")
-        self.state.create({}, "test")
+        set_up_run(self.state, self.config, "test")
         self.state.transition(Status.RUNNING, "test")
         self.series = Series(client, "trial")
         self.versions = ParameterStore(client, client, "trial", self.config.store, BlobStore(self.config.blobs.url))
-        self.checkpoints = Checkpoints(BlobStore(self.config.blobs.url), self.config.name, 3)
+        self.checkpoints = Checkpoints(BlobStore(self.config.blobs.url), self.config.name, 3,
+                                       CheckpointIndex(client, "trial"))
         self.supervisor = Supervisor(folder / "logs", None)
         self.supervisor.start(optimizer_group(
             self.config, str(path), {"FIVE_TOKEN": TOKEN, "PYTHONPATH": "libs:.", "OMP_NUM_THREADS": "1"}))
@@ -247,3 +251,29 @@ def test_a_lost_agent_leaves_no_rank_behind(cluster: Cluster) -> None:
     cluster.wait(lambda: not any(psutil.pid_exists(p.pid) and p.is_running() for p in before.values()), 10)
     cluster.wait(cluster.reached(killed_at + 2))
     cluster.wait(cluster.compared)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_ranks_renew_themselves_without_their_agent(cluster: Cluster) -> None:
+    """The record moves: both ranks come up again as the processes that they were, and numbering goes on."""
+    cluster.wait(cluster.reached(3))
+    before = cluster.processes()
+    lives = {i.id: i.life for i in cluster.wait(lambda: len(cluster.ranks()) == 2 and cluster.ranks())}
+    record = cluster.state.record()
+    assert record is not None
+    after = record.changed(new_epoch=False, game={**record.game})
+    cluster.state.set_record(record, after, "test", "record.set", {})
+
+    def renewed() -> bool:
+        ranks = cluster.ranks()
+        return len(ranks) == 2 and all(i.revision == after.revision and i.life != lives[i.id] for i in ranks)
+
+    cluster.wait(renewed)
+    at = cluster.head()
+    cluster.wait(cluster.reached(at + 3))
+    assert {rank: p.pid for rank, p in cluster.processes().items()} == {rank: p.pid for rank, p in before.items()}
+    resumed = [e.details for e in cluster.state.events.last(100) if e.what == "optimizer.resumed"]
+    assert [(e["optimizers"], e["restarts"]) for e in resumed] == [(2, 0)]
+    assert resumed[0]["checkpoint"] == resumed[0]["version"]  # they drained: nothing that was learned is lost
+    assert holder(cluster.state.redis, "trial") is not None

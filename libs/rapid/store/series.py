@@ -40,11 +40,15 @@ class Series:
 
     def extend(self, kind: str, records: list[dict[str, Any]]) -> None:
         """Appends several records in one round trip."""
-        pipeline = self._redis.pipeline(transaction=False)
+        pipeline: Any = self._redis.pipeline(transaction=False)
         for values in records:
-            body = json.dumps(values, separators=(",", ":"), allow_nan=False)
-            pipeline.xadd(self.key(kind), {"v": body}, maxlen=self._length, approximate=True)
+            pipeline.execute_command(*self.command(kind, values))
         pipeline.execute()
+
+    def command(self, kind: str, values: dict[str, Any]) -> tuple[str, ...]:
+        """The Redis command that appends one record, for a step of several (rapid.store.authority.write)."""
+        body = json.dumps(values, separators=(",", ":"), allow_nan=False)
+        return "XADD", self.key(kind), "MAXLEN", "~", str(self._length), "*", "v", body
 
     def read(self, kind: str, after: str = "-", page: int = 2000) -> Iterator[Record]:
         """Records in order, from the one after id ``after`` ('-': all)."""

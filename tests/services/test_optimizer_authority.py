@@ -1,0 +1,247 @@
+"""Two groups of optimizers on one run: one publishes, the other is told who does, and what a replaced one still writes
+is refused."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import redis
+import torch
+
+from five.config import SchedulesConfig
+from rapid.blobs import BlobMissing, BlobStore
+from rapid.config import StoreConfig
+from rapid.lifecycle import Lifecycle
+from rapid.store.authority import Authority, PublisherLease
+from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.errors import Corrupt, FencedOut
+from rapid.store.parameters import ParameterStore
+from rapid.store.series import Series
+from rapid.store.state import RunState
+from services.optimizer.checkpoints import Checkpoints
+from services.optimizer.desk import StateDesk
+from services.optimizer.publishing import LeasedPublisher
+from tests.services.optimizer_cases import feed, training, until
+
+RUN = "trial"
+
+
+@pytest.fixture
+def state(redis_client: redis.Redis) -> RunState:
+    run = RunState(redis_client, RUN)
+    run.create({}, "test")
+    return run
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> BlobStore:
+    return BlobStore(str(tmp_path / "blobs"))
+
+
+class Group:
+    """A group of optimizers, as far as it writes."""
+
+    def __init__(self, state: RunState, blobs: BlobStore, who: str, ttl: float = 30.0) -> None:
+        store = ParameterStore(state.redis, state.redis, RUN, StoreConfig(archive_every=0))
+        self.lost: list[str] = []
+        self.waited: list[str] = []
+        self.publisher = LeasedPublisher(store, PublisherLease(state.redis, RUN, who, ttl), 1, self.lost.append)
+        self.checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN),
+                                       lambda: self.publisher.authority)
+        self.desk = StateDesk(state, Lifecycle(1.0), SchedulesConfig(), who, lambda: self.publisher.authority)
+
+    def join(self, seconds: float = 60.0, give_up: bool = False) -> bool:
+        def wait(why: str) -> bool:
+            self.waited.append(why)
+            return give_up
+
+        return self.publisher.acquire(wait, seconds)
+
+    def save(self, version: int, value: float) -> None:
+        self.checkpoints.save(version, {"w": torch.full((3,), value)}, {"v": version})
+
+
+@pytest.fixture
+def groups(state: RunState, blobs: BlobStore) -> Iterator[list[Group]]:
+    made = [Group(state, blobs, "optimizer 0", ttl=0.05), Group(state, blobs, "optimizer 0 of another")]
+    yield made
+    for group in made:
+        group.publisher.release()
+
+
+def test_the_second_group_waits_and_knows_for_whom(state: RunState, blobs: BlobStore) -> None:
+    first, second = Group(state, blobs, "optimizer 0"), Group(state, blobs, "optimizer 0 of another")
+    assert first.join()
+    assert not second.join(give_up=True)
+    assert second.publisher.authority is None and "publisher: optimizer 0 on " in second.waited[0]
+    with pytest.raises(FencedOut):
+        second.publisher.publish(0, {"w": np.ones(3, np.float32)}, {})
+    assert first.publisher.head() is None
+    joining = threading.Thread(target=second.join)
+    joining.start()
+    first.publisher.release()
+    joining.join(10)
+    second.publisher.publish(0, {"w": np.ones(3, np.float32)}, {})
+    second.publisher.release()
+
+
+def test_a_replaced_group_writes_nothing(groups: list[Group], state: RunState, blobs: BlobStore) -> None:
+    old, new = groups
+    old.join()
+    old.publisher.publish(0, {"w": np.zeros(3, np.float32)}, {})
+    old.save(0, 0.0)
+    old.desk.record({"version": 0})
+    while not new.join():  # once the old one's lease has run out
+        pass
+    new.publisher.publish(1, {"w": np.ones(3, np.float32)}, {})
+    new.save(1, 1.0)
+
+    events = len(state.events.read())
+    with pytest.raises(FencedOut):
+        old.publisher.publish(2, {"w": np.full(3, 9, np.float32)}, {})
+    for version in (1, 2):  # also over what the new group has written under that number
+        with pytest.raises(FencedOut):
+            old.save(version, 9.0)
+    old.desk.record({"version": 2})
+    old.desk.event("optimizer.resumed", {})
+    assert new.publisher.head() == 1 and new.checkpoints.versions() == [0, 1]
+    found = new.checkpoints.newest()
+    assert found is not None and found[0] == 1 and found[1]["w"].tolist() == [1.0] * 3
+    assert [r.values["version"] for r in Series(state.redis, RUN).read("versions")] == [0]
+    assert len(state.events.read()) == events
+    assert len(blobs.refs(f"{RUN}/checkpoints/")) == 2  # nothing of it stays behind
+
+
+def test_the_keeper_says_once_that_the_lease_is_lost(groups: list[Group]) -> None:
+    old, new = groups
+    old.join(seconds=0.3)
+    new.join()
+    for _ in range(100):
+        if old.lost:
+            break
+        threading.Event().wait(0.05)
+    assert len(old.lost) == 1 and "no longer holds the publisher's lease" in old.lost[0]
+    assert old.publisher.authority is None
+
+
+def test_a_lease_that_redis_forgot_costs_nothing(state: RunState, blobs: BlobStore) -> None:
+    group = Group(state, blobs, "optimizer 0")
+    group.join()
+    state.redis.delete(state.keys.publisher)
+    group.publisher.publish(0, {"w": np.ones(3, np.float32)}, {})
+    assert group.publisher.head() == 0
+
+
+def test_a_lease_is_of_the_epoch_that_the_process_came_up_in(state: RunState, blobs: BlobStore) -> None:
+    record = state.record()
+    assert record is not None
+    state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
+    with pytest.raises(FencedOut, match="epoch 2, this optimizer began in 1") as caught:
+        Group(state, blobs, "optimizer 0").join()
+    assert caught.value.reason == "epoch"
+
+
+# Checkpoints and their index.
+
+def held(state: RunState, blobs: BlobStore) -> tuple[Checkpoints, Authority]:
+    authority = PublisherLease(state.redis, RUN, "optimizer 0", 30.0).acquire()
+    return Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN), lambda: authority), authority
+
+
+def put(checkpoints: Checkpoints, *versions: int) -> None:
+    for version in versions:
+        checkpoints.save(version, {"w": torch.full((3,), float(version))}, {"v": version})
+
+
+def newest(checkpoints: Checkpoints) -> int:
+    found = checkpoints.newest()
+    assert found is not None and found[1]["w"].tolist() == [float(found[0])] * 3
+    return found[0]
+
+
+def test_old_checkpoints_go_from_index_and_store(state: RunState, blobs: BlobStore) -> None:
+    checkpoints, _ = held(state, blobs)
+    put(checkpoints, 0, 1, 2, 3)
+    assert checkpoints.versions() == [2, 3] and len(blobs.refs(f"{RUN}/checkpoints/")) == 2
+
+
+def test_a_file_that_was_never_committed_does_not_count(state: RunState, blobs: BlobStore) -> None:
+    """As of a process killed between writing and committing, or fenced out there."""
+    checkpoints, _ = held(state, blobs)
+    put(checkpoints, 1)
+    stray = Checkpoints(blobs, RUN, 2)
+    stray.save(7, {"w": torch.full((3,), 9.0)}, {})
+    assert checkpoints.versions() == [1] and newest(checkpoints) == 1
+    put(checkpoints, 2)
+    assert [r.rpartition("/")[2][:12] for r in blobs.refs(f"{RUN}/checkpoints/")] == [f"{v:012d}" for v in (1, 2)]
+
+
+@pytest.mark.parametrize("lost", ["the index", "an earlier release"])
+def test_where_redis_was_lost_the_files_count(state: RunState, blobs: BlobStore, lost: str) -> None:
+    if lost == "the index":
+        put(held(state, blobs)[0], 4, 5)
+        state.redis.flushall()
+        state.create({}, "test")
+    else:
+        put(Checkpoints(blobs, RUN, 2), 4, 5)
+    checkpoints, _ = held(state, blobs)
+    assert newest(checkpoints) == 5
+    checkpoints.settle()
+    assert list(CheckpointIndex(state.redis, RUN).all()) == [4, 5]
+    put(checkpoints, 6)
+    assert checkpoints.versions() == [5, 6] and newest(checkpoints) == 6
+
+
+def test_a_restored_index_whose_files_are_gone_falls_back_to_those_that_are_there(
+        state: RunState, blobs: BlobStore) -> None:
+    checkpoints, _ = held(state, blobs)
+    put(checkpoints, 1, 2)
+    before = state.redis.dump(state.keys.checkpoints)
+    put(checkpoints, 3, 4)
+    state.redis.restore(state.keys.checkpoints, 0, before, replace=True)  # type: ignore[arg-type]
+    assert checkpoints.versions() == [1, 2] and newest(checkpoints) == 4
+    with pytest.raises(BlobMissing):
+        checkpoints.load(2)
+
+
+def test_a_damaged_checkpoint_is_passed_over_with_an_index_too(state: RunState, blobs: BlobStore) -> None:
+    checkpoints, _ = held(state, blobs)
+    put(checkpoints, 1, 2)
+    digest = checkpoints.ref(2).digest
+    path = Path(blobs.url) / "objects" / digest[:2] / digest
+    path.write_bytes(path.read_bytes()[:-1])
+    assert newest(checkpoints) == 1
+    with pytest.raises(Corrupt):
+        checkpoints.load(2)
+
+
+def test_what_is_stored_already_can_be_adopted(state: RunState, blobs: BlobStore) -> None:
+    checkpoints, _ = held(state, blobs)
+    put(checkpoints, 1)
+    ref = checkpoints.ref(1)
+    for _ in range(2):
+        checkpoints.adopt(3, ref)
+    assert checkpoints.versions() == [1, 3] and checkpoints.ref(3) == ref
+    with pytest.raises(BlobMissing):
+        checkpoints.adopt(4, ref._replace(digest="0" * 64))
+
+
+def test_a_run_that_was_cut_over_ends_without_a_last_checkpoint(
+        state: RunState, blobs: BlobStore, tmp_path: Path) -> None:
+    """The process of the older epoch drains to renew itself: it has nothing to add, and nothing went wrong."""
+    group = Group(state, blobs, "optimizer 0")
+    group.join()
+    run = training(tmp_path, group.publisher, group.desk)  # type: ignore[arg-type]
+    run.checkpoints = group.checkpoints
+    run.start()
+    feed(run, 4)
+    until(run, 1)
+    kept = group.checkpoints.versions()
+    record = state.record()
+    assert record is not None
+    state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
+    run.run(lambda: True)
+    assert group.checkpoints.versions() == kept
+    group.publisher.release()
