@@ -140,7 +140,7 @@ class Service(Generic[C]):
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self.stats: Callable[[], dict[str, Any]] = dict
         self.not_ready: Callable[[], str] = lambda: "starting"
-        self.quiet: Callable[[], bool] = lambda: True
+        self.quiet: Callable[[], bool] = lambda: False  # nobody knows what it does before it says so
         self.before_renewal: Callable[[], None] = lambda: None  # called in the place of the process's end
         self._overlay = overlay
         self._joined = False  # whether ``record`` is the run's
@@ -272,10 +272,10 @@ class Service(Generic[C]):
     def _renew(self) -> None:
         # The pause first: what is asked for then is as quiet as it says while that pause holds.
         pause = self.lifecycle.pause
-        quiet = pause if pause and self.quiet() else 0
+        quiet = bool(pause) and self.quiet()
         try:
-            self._lease.renew(self.stats(), *self.record.stand, quiet)
-            self._said_quiet = quiet
+            self._lease.renew(self.stats(), *self.record.stand, pause, quiet)
+            self._said_quiet = pause if quiet else 0
         except redis.RedisError as error:
             log.warning("no sign of life could be given: %s", error)
 

@@ -193,7 +193,7 @@ def lives(run: Servers, kind: str) -> None:
     assert state.standing().record is not None
     lease = state.lease(kind, "0", 5)
     lease.renew({"steps": 1})
-    lease.renew({"steps": 1}, 1, 1, 3)
+    lease.renew({"steps": 1}, 1, 1, 3, True)
     assert [i.kind for i in Leases(run.client("controller"), "r").live(kind)] == [kind]
     lease.release()
 

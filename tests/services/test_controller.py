@@ -170,13 +170,13 @@ def test_a_pause_waits_for_everybody_and_names_once_who_has_not_come_to_rest(
     state.transition(Status.PAUSING, "test")
     pause = state.quiet().pause
     assert not reconcile(state, lambda: 0, list)
-    rollouts[0].renew({}, 1, 1, pause)
+    rollouts[0].renew({}, 1, 1, pause, True)
     assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == ["rollout/b"]
     assert [reconcile(state, lambda: 0, list, quiet_seconds=0.0) for _ in range(3)] == [True, False, False]
     (event,) = [e for e in state.events.read() if e.what == "run.pause_overdue"]
     assert event.details["waiting_for"] == ["rollout/b"]
     assert (now := state.status()) is not None and now.status is Status.PAUSING  # it goes on waiting
-    rollouts[1].renew({}, 1, 1, pause)
+    rollouts[1].renew({}, 1, 1, pause, True)
     assert reconcile(state, lambda: 0, list)
     assert (now := state.status()) is not None and now.status is Status.PAUSED
     assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == []

@@ -61,18 +61,25 @@ class Lease:
         self.address = address
         self.metrics_address = metrics_address
         self._started_at = time.time()
+        self._said: dict[str, Any] = {}  # of the present pause, and since when
+        self._said_at = 0.0
         self._life = ProcessIdentity.own().life
 
-    def renew(self, stats: dict[str, Any] | None = None, epoch: int = 0, revision: int = 0, quiet: int = 0) -> None:
-        """Says that the instance lives, how it does, what it works under and for which pause it is quiet (0: none)."""
+    def renew(self, stats: dict[str, Any] | None = None, epoch: int = 0, revision: int = 0, pause: int = 0,
+              quiet: bool = False) -> None:
+        """Says that the instance lives, how it does, what it works under, and whether it has come to rest in the pause
+        of that number (0: none holds the run)."""
         now = time.time()
         instance = Instance(self.kind, self.id, self.address, self.metrics_address, self._started_at, now,
-                            stats or {}, epoch, revision, quiet, self._life)
+                            stats or {}, epoch, revision, pause if quiet else 0, self._life)
+        said = {"pause": pause, "epoch": epoch, "quiet": quiet, "life": self._life}
+        if said != self._said:
+            self._said, self._said_at = said, now
         pipeline: Any = self._redis.pipeline(transaction=True)
         pipeline.set(self._key, json.dumps(instance._asdict(), allow_nan=False), px=self._ttl_ms)
-        if quiet:
-            said = {"pause": quiet, "epoch": epoch, "quiet": True, "at": now, "life": self._life}
-            pipeline.set(self._answer, json.dumps(said), px=ANSWER_MS)
+        if pause:
+            # Every time: a Redis that was killed may have forgotten it.
+            pipeline.set(self._answer, json.dumps({**said, "at": self._said_at}), px=ANSWER_MS)
         pipeline.execute()
 
     def release(self, renews: bool = False) -> None:
