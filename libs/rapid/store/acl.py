@@ -127,6 +127,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("status", "status", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
     Entry("status_channel", "statuses", Kind.CHANNEL, _who(CONTROLLER, OPTIMIZER)),
     Entry("record", "record", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),
+    Entry("lineage", "lineage", Kind.FIELDS, _who(CONTROLLER, OPTIMIZER), _who(OPPONENTS, EVALUATOR)),
     Entry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
     Entry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
     *(Entry("quiet", f"quiet:{service}:*", Kind.PASSING, _who(service, CONTROLLER)) for service in SERVICES),

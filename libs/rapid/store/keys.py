@@ -28,6 +28,7 @@ class Keys:
         self.events = self.prefix + "events"
         self.idempotency_index = self.prefix + "idempotency-index"
         self.record = self.prefix + "record"
+        self.lineage = self.prefix + "lineage"
         self.publisher = self.prefix + "publisher"
         self.pause = self.prefix + "pause"
         self.checkpoints = self.prefix + "checkpoints"

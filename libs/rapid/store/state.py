@@ -18,6 +18,7 @@ from rapid.store.events import Events, event_fields
 from rapid.store.heads import Head, Staged
 from rapid.store.keys import Keys
 from rapid.store.leases import Instance, Lease, Leases
+from rapid.store.lineage import Lineage, begun, lineage_of
 from rapid.store.quiet import ENROL, QuietReport
 from rapid.store.record import RunRecord
 from rapid.store.tables import Table, transaction
@@ -114,6 +115,7 @@ class RunState:
             self._put_status(pipeline, RunStatus(Status.STARTING, time.time(), who, "created"))
             pipeline.hset(self.keys.documents, "config", json.dumps(config, allow_nan=False))
             pipeline.set(self.keys.record, first.to_json())
+            pipeline.hset(self.keys.lineage, "0", begun(0, first, "run.created", who).to_json())
             self._event(pipeline, who, "run.created", {"epoch": first.epoch, "layout": first.layout})
             return True
 
@@ -188,6 +190,10 @@ class RunState:
         text: Any = self.redis.get(self.keys.record)
         return None if text is None else RunRecord.from_json(text)
 
+    def lineage(self) -> Lineage:
+        """Which versions came of which, and what each was made under."""
+        return lineage_of(self.redis, self.keys.lineage)
+
     def adopt_record(self, record: RunRecord, who: str) -> bool:
         """Gives a run of an earlier release its record; one that has its own is left alone. Returns which."""
         def change(pipeline: Any) -> bool:
@@ -195,6 +201,7 @@ class RunState:
                 return False
             pipeline.multi()
             pipeline.set(self.keys.record, record.to_json())
+            pipeline.hset(self.keys.lineage, "0", begun(0, record, "record.adopted", who).to_json())
             self._event(pipeline, who, "record.adopted", {"epoch": record.epoch, "layout": record.layout})
             return True
 
@@ -207,8 +214,11 @@ class RunState:
         """
         if after.stand != (before.epoch, before.revision + 1):
             raise ValueError(f"record {after.stand} does not follow {before.stand} within an epoch")
+        text: Any = self.redis.get(self.keys.head)
+        stretch = begun(0 if text is None else Head.parse(text.decode()).version + 1, after, what, who)
         write(self.redis, self.keys, Authority(who, before.epoch, None),
               [("SET", self.keys.record, after.to_json()),
+               ("HSET", self.keys.lineage, str(stretch.first), stretch.to_json()),
                self.event_command(who, what, {**details, "revision": after.revision})],
               what, {self.keys.record: self._text_of(before)})
 
@@ -230,10 +240,12 @@ class RunState:
         return ("XADD", self.keys.events, "*", *(part for pair in fields.items() for part in pair))
 
     def cut_over(self, authority: Authority, staged: Staged, before: RunRecord, after: RunRecord, to: Status, who: str,
-                 details: dict[str, Json], expected: Status = Status.OPERATING) -> Authority:
+                 details: dict[str, Json], expected: Status = Status.OPERATING, parent: int | None = None
+                 ) -> Authority:
         """Begins the next epoch: head, version record, run record, status and an event change in one step in Redis, or
         nothing does. Returns the authority of the new epoch under the same lease. Repeating it changes nothing.
 
+        ``parent`` is the version that the new one continues, where it is not the one before: a revert.
         Raises ValueError when ``after`` does not follow ``before`` into the next epoch, FencedOut when epoch, lease,
         record, head or status are no longer what it was decided on.
         """
@@ -251,10 +263,12 @@ class RunState:
                 RunRecord.from_json(record) != before):
             raise refuse(self.run, "moved", authority, f"the cut-over to epoch {after.epoch}")
         then = RunStatus(to, time.time(), who, str(details.get("reason", "")), now.pause)
+        stretch = begun(staged.version, after, "run.cut_over", who, parent, str(details.get("operation", "")))
         commands: list[Command] = [
             ("HSET", self.keys.versions, str(staged.version), staged.record),
             ("SET", self.keys.head, staged.head.text()),
             ("SET", self.keys.record, after.to_json()),
+            ("HSET", self.keys.lineage, str(staged.version), stretch.to_json()),
             ("SET", self.keys.status, json.dumps(then._asdict())),
             self.event_command(who, "run.cut_over", {
                 **details, "epoch": after.epoch, "version": staged.version, "digest": staged.digest, "status": to}),

@@ -1,0 +1,93 @@
+"""Which versions came of which, through reverts and reverts of reverts; and what each was made under."""
+
+import numpy as np
+import pytest
+import redis
+
+from rapid.store.authority import PublisherLease
+from rapid.store.errors import FencedOut
+from rapid.store.lineage import Lineage, Stretch
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.state import RunState, Status
+
+
+def stretch(first: int, parent: int | None = None, revision: int = 1) -> Stretch:
+    return Stretch(first, first - 1 if parent is None else parent, RunRecord(revision, 1, {"patch": str(first)}))
+
+
+def numbers(runs: list[range]) -> list[tuple[int, int]]:
+    return [(run.start, run.stop - 1) for run in runs]
+
+
+# 0..100, a promotion from 60 on; back to 50 as 101..150; back to 80, of the branch that was left, as 151 on.
+TWICE = Lineage([stretch(0), stretch(60), stretch(101, 50), stretch(151, 80)])
+
+
+def test_without_a_revert_every_version_came_of_those_before() -> None:
+    line = Lineage([stretch(0), stretch(60), stretch(90)])
+    assert sorted(v for run in line.line(120) for v in run) == list(range(121))
+    assert line.branches(120) == [] and numbers(line.undone(70, 120)) == [(71, 89), (90, 120)]
+    assert all(line.came_of(v, 120) for v in (0, 59, 60, 120)) and not line.came_of(121, 120)
+
+
+def test_a_revert_leaves_a_branch_and_may_itself_be_reverted() -> None:
+    assert numbers(TWICE.line(150)) == [(101, 150), (0, 50)]
+    assert numbers(TWICE.branches(150)) == [(51, 100)]
+    assert numbers(TWICE.line(160)) == [(151, 160), (60, 80), (0, 59)]
+    assert numbers(TWICE.branches(160)) == [(81, 150)]
+    assert [TWICE.came_of(v, 160) for v in (55, 80, 81, 100, 101, 150, 151)] == [
+        True, True, False, False, False, False, True]
+    # What going back would undo, from the second branch: its own versions, not those it left before.
+    assert numbers(TWICE.undone(50, 150)) == [(101, 150)]
+    assert numbers(TWICE.undone(30, 150)) == [(31, 50), (101, 150)]
+    assert numbers(TWICE.undone(80, 150)) == [(101, 150)]  # back to the branch that was left: 0..50 is of both
+
+
+def test_a_version_was_made_under_its_stretchs_record() -> None:
+    made = {v: TWICE.stretch(v) for v in (0, 59, 60, 100, 101, 150, 151, 999)}
+    assert [s.first for s in made.values() if s is not None] == [0, 0, 60, 60, 101, 101, 151, 151]
+    unknown = Lineage([stretch(40)])
+    assert unknown.stretch(39) is None and numbers(unknown.line(45)) == [(40, 45), (0, 39)]
+    assert numbers(Lineage([]).line(3)) == [(0, 3)] and Lineage([]).branches(3) == []
+
+
+def test_a_target_newer_than_the_head_or_a_circle_is_refused() -> None:
+    with pytest.raises(ValueError, match="newer than the head"):
+        TWICE.undone(170, 160)
+    with pytest.raises(ValueError, match="cannot continue"):
+        Lineage([stretch(0), stretch(10, 20)]).line(15)
+
+
+def test_a_stretch_goes_through_its_text() -> None:
+    made = Stretch(7, 3, RunRecord(2, 2, {"patch": "7.19"}, {"lstm": 8}, "l", "s", ("d",)), "run.cut_over", "anna",
+                   12.5, "revert-1")
+    assert Stretch.of(7, made.to_json()) == made
+    assert Lineage.read({b"7": made.to_json().encode()}).stretches == (made,)
+
+
+def test_a_change_of_the_record_begins_a_stretch_in_the_same_step(database: redis.Redis, store: ParameterStore) -> None:
+    state = RunState(database, "r")
+    state.create({}, "test", RunRecord(game={"patch": "7.19"}))
+    lease = PublisherLease(database, "r", "optimizer-0", 30.0)
+    authority = lease.acquire()
+    store.publish(0, {"w": np.zeros(3, np.float32)}, {}, authority=authority)
+    first = state.record()
+    assert first is not None
+    second = first.changed(new_epoch=False, game={"patch": "7.21d"})
+    state.set_record(first, second, "anna", "anneal.promoted", {})
+    store.publish(1, {"w": np.ones(3, np.float32)}, {}, authority=authority)
+    for to in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
+        state.transition(to, "anna")
+    third = second.changed(new_epoch=True, game=first.game)
+    staged = store.stage(2, {"w": np.zeros(3, np.float32)}, {})
+    with pytest.raises(FencedOut):  # decided on a record that is not the run's any more
+        state.cut_over(authority, staged, first, first.changed(new_epoch=True), Status.WARMING, "anna", {}, parent=0)
+    assert [s.first for s in state.lineage().stretches] == [0, 1]
+    for _ in range(2):  # again is the same
+        state.cut_over(authority, staged, second, third, Status.WARMING, "anna", {"operation": "revert-1"}, parent=0)
+    lineage = state.lineage()
+    assert [(s.first, s.parent, s.record, s.what, s.who, s.operation) for s in lineage.stretches] == [
+        (0, -1, first, "run.created", "test", ""), (1, 0, second, "anneal.promoted", "anna", ""),
+        (2, 0, third, "run.cut_over", "anna", "revert-1")]
+    assert lineage.branches(2) == [range(1, 2)]
