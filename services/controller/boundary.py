@@ -71,18 +71,23 @@ class _Answered:
 
 
 class Boundary:
-    """The middleware. ``scope["state"]["caller"]`` is who asks, for paths below /v1."""
+    """The middleware. ``scope["state"]["caller"]`` is who asks, for paths below /v1. ``changed`` is called before the
+    answer to a request that may have changed something."""
 
-    def __init__(self, app: Application, gate: Gate, limits: Limits, replays: Replays) -> None:
+    def __init__(self, app: Application, gate: Gate, limits: Limits, replays: Replays,
+                 changed: Callable[[], None] = lambda: None) -> None:
         self._app = app
         self._gate = gate
         self._limits = limits
         self._replays = replays
+        self._changed = changed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self._app(scope, receive, send)
             return
+        if scope["method"] in METHODS:
+            send = self._telling(send)
         answered = _Answered(send, HEADER in {key for key, _ in scope["headers"]} and scope["method"] in METHODS)
         refused = True  # until its body is read
         try:
@@ -103,6 +108,14 @@ class Boundary:
                 # Else the server would go on reading, and throwing away, what nobody wants.
                 problem.headers["Connection"] = "close"
             await problem.response(scope["path"])(scope, receive, send)
+
+    def _telling(self, send: Send) -> Send:
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._changed()
+            await send(message)
+
+        return told
 
     def _caller(self, scope: Scope, client: str) -> Caller:
         try:

@@ -22,6 +22,7 @@ from services.controller.config import LimitsConfig
 
 HEADER_BYTES = 16 << 10  # request line and headers together
 GRACE_SECONDS = 3  # for answers under way when the controller ends
+OVERVIEW_SECONDS = 0.1  # dashboards and scripts that ask at the same moment cost the store one look
 STORE_RETRIES = 1  # a connection that a restarted Redis has closed is opened again at once
 
 
@@ -91,4 +92,4 @@ def context_of(service: Service[RunConfig]) -> Context:
     return Context(config.name, RunState(state, config.name),
                    ParameterStore(params, state, config.name, impatient, blobs), config.schedules,
                    Gate.configured(config.services.controller, service.token), limits,
-                   config.services.evaluator.enabled, service.file_config)
+                   config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS)

@@ -31,7 +31,7 @@ from services.controller.api.app import create_app
 from services.controller.api.dependencies import Context
 from services.controller.auth import Gate
 from services.controller.config import LimitsConfig
-from services.controller.server import server
+from services.controller.server import OVERVIEW_SECONDS, server
 from services.controller.tokens import FixedTokens
 
 RUN, TOKEN = "bench", "a-token-of-the-benchmark"
@@ -56,7 +56,7 @@ def _serve(pipe: Connection, redis_url: str) -> None:
     config = StoreConfig(archive_every=0)
     client = connect(redis_url, config)
     context = Context(RUN, RunState(client, RUN), ParameterStore(client, client, RUN, config), SchedulesConfig(),
-                      Gate(FixedTokens.of(bench=("viewer", TOKEN))), FREE)
+                      Gate(FixedTokens.of(bench=("viewer", TOKEN))), FREE, overview_seconds=OVERVIEW_SECONDS)
     serving = server(create_app(context), FREE, "127.0.0.1", 0)
     thread = threading.Thread(target=serving.run, daemon=True)
     thread.start()

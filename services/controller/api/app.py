@@ -43,7 +43,7 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> F
         app.include_router(router, prefix="/v1")
     describe(app)
     app.add_middleware(Boundary, gate=context.gate, limits=Limits(context.limits),
-                       replays=Replays(context.state.redis, context.run))
+                       replays=Replays(context.state.redis, context.run), changed=context.overview.forget)
 
     @app.get("/healthz", include_in_schema=False)
     def alive() -> dict[str, str]:

@@ -16,23 +16,26 @@ from run.config import RunConfig
 from run.effective import Difference, drift
 from services.controller.auth import Caller, Gate
 from services.controller.config import LimitsConfig
+from services.controller.shared import Shared
 
 
 class Context:
     """The run that an application serves. One object for all routers; ``app.state.context`` holds it.
 
-    ``configured`` are the schedules of the configuration, ``evaluator`` whether there is one to play matches.
+    ``configured`` are the schedules of the configuration, ``evaluator`` whether there is one to play matches,
+    ``overview_seconds`` how old a status may be that another client has asked for.
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
                  gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True,
-                 file_config: RunConfig | None = None) -> None:
+                 file_config: RunConfig | None = None, overview_seconds: float = 0.0) -> None:
         self.run = run
         self.state = state
         self.store = store
         self.gate = gate
         self.limits = limits or LimitsConfig()
         self.evaluator = evaluator
+        self.overview: Shared[object] = Shared(overview_seconds)
         self.streams = 0  # clients that read /v1/stream
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
