@@ -9,6 +9,9 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
+FIELDS = 1  # generation of the table of fields; see dota.omission
+
+
 class ObservationConfig(_Section):
     """Slot counts of the observation (Berner et al. 2019, table 4). The defaults are the paper's."""
 
@@ -26,6 +29,9 @@ class ObservationConfig(_Section):
     omit: tuple[str, ...] = Field(
         (), description="Fields of the paper's table that are left out, as block.field, or a whole block (minimap, "
         "nearby_map, abilities, items). Surgery puts them in again.")
+    generation: int = Field(
+        FIELDS, ge=1, description="Generation of the table of fields. What a later release added is left out of runs "
+        "that began before, until surgery shows it to them.")
     mirror_dire: bool = Field(
         False, description="Show the map to Dire turned by 180 degrees (positions, facings, offsets), so that both "
         "sides look alike. Not in the paper; it halves what a small run has to learn.")

@@ -3,6 +3,10 @@
 import difflib
 from collections.abc import Mapping, Sequence
 
+# Fields that came after the first release, as block.field, with the generation they came with (dota.config.FIELDS). A
+# run keeps the generation that it began with in its record: a release that adds a field changes no run under way.
+LATER: dict[str, int] = {}
+
 # What goes as a whole. Blocks whose rows are counted by the configuration are left out by a count of 0 instead.
 WHOLE_BLOCKS = ("minimap", "nearby_map", "abilities", "items")
 COUNTED_BLOCKS = ("hero_modifiers", "unit_modifiers", "pickups")
@@ -17,6 +21,12 @@ NEEDED = {
     "abilities.ability": "it says whether a slot is taken", "items.item": "it says whether a slot is taken",
     "previous_action.target_embedding": "the model makes it", "previous_action.action_embedding": "the model makes it",
 }
+
+
+def left_out(omit: Sequence[str], generation: int) -> tuple[str, ...]:
+    """What an observation leaves out: ``omit``, and the fields that came after its ``generation``."""
+    later = (field for field, came in LATER.items() if came > generation)
+    return (*omit, *(field for field in later if field not in omit and field.partition(".")[0] not in omit))
 
 
 def omitted_fields(omit: Sequence[str], fields: Mapping[str, Sequence[str]],

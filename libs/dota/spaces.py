@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from dota import registry
 from dota.config import GameConfig
-from dota.omission import WHOLE_BLOCKS, omitted_fields
+from dota.omission import WHOLE_BLOCKS, left_out, omitted_fields
 
 DATA = Path(__file__).parent / "data"
 PATCHES: tuple[str, ...] = get_args(GameConfig.model_fields["patch"].annotation)
@@ -328,7 +328,7 @@ class Layout:
                 ("action", 1, "private_ids"), ("target_slot", 1, "private_ids")]),
         ]
         self.omitted = omitted_fields(
-            o.omit, {name: [n for n, _, _ in spec] for name, _, spec in specs},
+            left_out(o.omit, o.generation), {name: [n for n, _, _ in spec] for name, _, spec in specs},
             {name: [n for n, _, array in spec if array in (f, p)] for name, _, spec in specs})
         self.blocks: dict[str, Block] = {}
         total: dict[str, int] = {"shared": 0, "private": 0, "shared_ids": 0, "private_ids": 0}

@@ -2,6 +2,7 @@
 
 from typing import Any, get_args
 
+from dota.omission import left_out
 from five.config import ModelConfig
 from five.model.tree import id_rows
 from five.surgery.plan import Plan, read_step
@@ -63,11 +64,12 @@ class _Steps:
 
     def observation(self) -> None:
         old, new = self.spec.game.observation, self.new.game.observation
-        gone = [field for field in new.omit if field not in old.omit]
-        back = [field for field in old.omit if field not in new.omit and field.split(".")[0] not in new.omit]
+        without = left_out(old.omit, old.generation), left_out(new.omit, new.generation)
+        gone = [field for field in without[1] if field not in without[0]]
+        back = [field for field in without[0] if field not in without[1] and field.split(".")[0] not in without[1]]
         sides = {key: getattr(new, key) for key in MAPS if getattr(new, key) != getattr(old, key)}
         # Cells of a map of another size mean something else: it goes, and comes back with nothing learned.
-        again = [MAPS[key] for key in sides if MAPS[key] not in new.omit and MAPS[key] not in old.omit]
+        again = [MAPS[key] for key in sides if MAPS[key] not in (*without[0], *without[1])]
         if gone or again:
             self.add(kind="remove_inputs", fields=[*gone, *again])
         if sides:
@@ -120,7 +122,7 @@ def _plain(model: ModelConfig) -> dict[str, Any]:
 
 def _ordered(spec: AgentSpec) -> dict[str, Any]:
     values = spec.game.model_dump(mode="json")
-    values["observation"]["omit"] = sorted(spec.layout.omitted)
+    values["observation"] |= {"omit": sorted(spec.layout.omitted), "generation": 0}
     return values
 
 

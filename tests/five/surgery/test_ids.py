@@ -5,11 +5,14 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from dota import registry, spaces
+from dota import omission, registry, spaces
+from dota.config import FIELDS, ObservationConfig
 from five.model.policy import Policy
-from five.surgery import migrate_policy
+from five.surgery import derive, migrate_policy
+from five.surgery.check import check
 from five.surgery.ids import id_labels
-from tests.five.surgery.agents import agent, load, plan, trained
+from five.surgery.steps import observations, remove
+from tests.five.surgery.agents import agent, load, plan, recorded, trained
 
 
 @pytest.fixture
@@ -57,3 +60,26 @@ def test_rows_are_named_by_the_registry() -> None:
     assert actions[:3] == ("action:none", "action:noop/none/attack", "action:move/point/attack")
     assert len(set(actions)) == 512 and id_labels("area", 512)[1] == id_labels("ability", 512)[1].replace(
         "ability:", "area:")
+
+
+def test_a_field_that_a_release_adds_is_shown_by_surgery(monkeypatch: pytest.MonkeyPatch) -> None:
+    """global.stock as if it had come with generation 2 and the run had begun before."""
+    before = agent(1, {"omit": ("global.stock", "global.day")})
+    version = trained(before)
+    monkeypatch.setitem(omission.LATER, "global.stock", 2)
+    run = agent(1, {"omit": ("global.day",), "generation": 1})
+    assert run.schema == before.schema, "a run that began before sees what it saw"
+    of = plan(run, {"kind": "add_observations", "fields": ["global.stock"]})
+    for module in (observations, remove):
+        monkeypatch.setattr(module, "FIELDS", 2)
+    after = of.target(run)
+    assert after.game.observation.generation == 2 and after.layout.omitted == ("global.day",)
+    assert check(of, run, version, recorded(run)).ok
+    new = agent(1, {"omit": ("global.day",), "generation": 2})
+    assert new.schema == after.schema and derive(run, new, "later").target(run).schema == new.schema
+
+
+def test_generations_are_counted() -> None:
+    assert max(omission.LATER.values(), default=1) == FIELDS == ObservationConfig().generation
+    assert not set(omission.LATER) & set(omission.NEEDED)
+    assert omission.left_out(("items",), 1) == ("items",)

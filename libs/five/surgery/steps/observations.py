@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from dota.config import FIELDS
+from dota.omission import left_out
 from five.surgery.moves import Array, Move
 from five.surgery.spec import AgentSpec
 from five.surgery.steps.base import Promise, Step, observation_with
@@ -11,7 +13,8 @@ from five.surgery.steps.prior import Prior, set_prior
 
 
 class AddObservations(Step):
-    """``fields`` that ``observation.omit`` left out (``block.field``, or a whole block) are shown to the policy.
+    """``fields`` that were left out (``block.field``, or a whole block) are shown to the policy: left out by
+    ``observation.omit``, or because a release later than the run's first one added them.
 
     Exact whatever they show: every weight that reads them begins at zero; the layers of a new block are random, and
     what reads those begins at zero. ``prior`` gives the statistics that a field is normalised with at first.
@@ -23,13 +26,14 @@ class AddObservations(Step):
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """See `Step`."""
-        omit = list(spec.game.observation.omit)
+        now = spec.game.observation
+        omit = list(left_out(now.omit, now.generation))
         for field in self.fields:
             if field not in omit:
                 left = ", ".join(omit) or "nothing"
                 raise ValueError(f"add observations: {field} is not left out of the observation (left out: {left})")
             omit.remove(field)
-        after = observation_with(spec, omit=tuple(omit))
+        after = observation_with(spec, omit=tuple(omit), generation=FIELDS)
         known = {f"{block.name}.{field.name}" for block in after.layout.blocks.values() for field in block.fields}
         if unknown := sorted(set(self.prior) - known):
             raise ValueError(f"add observations: a prior for {unknown[0]}, which is no field of the observation")

@@ -5,7 +5,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from dota.omission import WHOLE_BLOCKS
+from dota.config import FIELDS
+from dota.omission import WHOLE_BLOCKS, left_out
 from five.surgery.labels import Axis, Labelled
 from five.surgery.moves import Array
 from five.surgery.spec import AgentSpec
@@ -29,12 +30,13 @@ class RemoveInputs(Step):
 
     def apply(self, spec: AgentSpec) -> AgentSpec:
         """See `Step`."""
-        omitted = spec.game.observation.omit
+        now = spec.game.observation
+        omitted = left_out(now.omit, now.generation)
         if twice := [field for field in self.fields if field in omitted]:
             raise ValueError(f"remove inputs: {twice[0]} is left out already")
         # A block takes its fields with it.
         kept = tuple(f for f in omitted if f.split(".")[0] not in self.fields)
-        after = observation_with(spec, omit=(*kept, *self.fields))
+        after = observation_with(spec, omit=(*kept, *self.fields), generation=FIELDS)
         fields = {name for name in after.layout.omitted if name not in spec.layout.omitted}
         numbers = {f"{b.name}.{f.name}" for b in spec.layout.blocks.values() for f in b.fields
                    if f.array in ("shared", "private")}
