@@ -206,14 +206,18 @@ def test_revealed_units_show_through_fog_and_the_fog_is_the_teams_union(ground: 
     assert ground.unit_visible(0, enemy)
 
 
-def test_an_observer_ward_sees_over_trees_and_heights(
-    core: Any, tables: Any, ground: Any, data: dict[str, Any]
+@pytest.mark.parametrize("flying", [True, False])
+def test_an_observer_ward_does_not_see_over_trees(
+    core: Any, tables: Any, ground: Any, data: dict[str, Any], flying: bool
 ) -> None:
+    """It sees what somebody standing there would; what flies sees over the tree."""
     _tree, x, y = lone_tree(core, tables, data)
-    ground.add("npc_dota_observer_wards", 0, centre(x - 6, y))
+    viewer = ground.add(HERO if flying else "npc_dota_observer_wards", 0, centre(x - 6, y))
+    if flying:
+        ground.set_status(viewer, FLYING)
     enemy = ground.add(HERO, 1, centre(x + 4, y))
     ground.update_vision()
-    assert ground.unit_visible(0, enemy)
+    assert ground.unit_visible(0, enemy) == flying
 
 
 def test_an_area_can_be_revealed(ground: Any) -> None:

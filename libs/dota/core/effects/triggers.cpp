@@ -387,19 +387,22 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
   });
 }
 
-float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack) {
+float blocked_damage(Context& c, Unit& target) {
   float block = 0;
-  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int i) {
-    if (n.prim == Prim::DamageBlock) {
-      if (!attack) return;
-      const Invocation inv = invocation_of(c, m);
-      if (!fires(c, m, n, inv, target)) return;
-      const Role r = n.given(Role::Amount) ? Role::Amount : is_ranged(c, target) ? Role::Ranged : Role::Melee;
-      block = std::max(block, number(c, inv, n, r));
-      return;
-    }
+  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
     for (const StatChange& s : m.stats)
-      if (attack && s.stat == Stat::Block) block = std::max(block, s.value);
+      if (s.stat == Stat::Block) block = std::max(block, s.value);
+    if (n.prim != Prim::DamageBlock) return;
+    const Invocation inv = invocation_of(c, m);
+    if (!fires(c, m, n, inv, target)) return;
+    const Role r = n.given(Role::Amount) ? Role::Amount : is_ranged(c, target) ? Role::Ranged : Role::Melee;
+    block = std::max(block, number(c, inv, n, r));
+  });
+  return block;
+}
+
+float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack) {
+  each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int i) {
     if (n.prim != Prim::ReductionShield || amount <= 0) return;
     const bool meant = n.against == Against::Attack ? attack : type == DamageType::Magical;
     if (!meant) return;
@@ -425,7 +428,7 @@ float absorb_damage(Context& c, Unit& target, float amount, DamageType type, boo
         remove_modifier(c, k);
     });
   });
-  return std::max(0.0f, amount - block);
+  return std::max(0.0f, amount);
 }
 
 void on_kill(Context& c, Unit& killer, Unit& victim) {

@@ -177,9 +177,8 @@ void update_vision(Context& c) {
       const Unit& u = w.units[static_cast<std::size_t>(i)];
       if (u.kind == UnitKind::None || !u.alive || u.team >= kTeams) continue;
       Fog& fog = w.fog[u.team];
-      // Observer wards and flyers look over heights and trees.
-      const bool flying = (u.status & kFlyingVision) || u.kind == UnitKind::Ward ||
-                          c.tables.units[u.type].move_cap == MoveCap::Fly;
+      // Flyers look over heights and trees; a ward sees what a unit standing there would.
+      const bool flying = (u.status & kFlyingVision) || c.tables.units[u.type].move_cap == MoveCap::Fly;
       see(fog.visible, map, u.pos, w.is_day ? u.vision_day : u.vision_night, flying, felled);
       if (u.true_sight > 0) see(fog.true_sight, map, u.pos, u.true_sight, true, felled);
     }

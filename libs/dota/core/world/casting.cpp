@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "effects/program_node.hpp"
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
 #include "world/kit.hpp"
@@ -55,6 +56,16 @@ bool cast_in_range(const Context& c, const Unit& u, const AbilityDef& a, int lev
   return distance(u.pos, cast_point_of(c, u, o)) <= reach;
 }
 
+bool may_aim_there(const Context& c, const AbilityDef& a, const Order& o) {
+  if (o.type != OrderType::CastPoint) return true;
+  const Cell at = cell_of(o.point);
+  const MapData& map = *c.tables.map;
+  const bool no_ward = !at.inside() || map.no_ward[static_cast<std::size_t>(at.index())];
+  return !no_ward || std::none_of(a.program.roots.begin(), a.program.roots.end(), [&](std::uint16_t r) {
+    return a.program.nodes[r].prim == Prim::PlaceWard;
+  });
+}
+
 void cast_now(Context& c, Unit& u, const Order& o) {
   World& w = c.world;
   int level = 0;
@@ -82,7 +93,7 @@ void run_cast(Context& c, Unit& u) {
   const Order o = u.order;
   int level = 0;
   const AbilityDef* a = slot_ability(c, u, o.slot, &level);
-  if (!a || !castable(c, u, o.slot) || !can_cast_in(u, o.slot)) {
+  if (!a || !castable(c, u, o.slot) || !can_cast_in(u, o.slot) || !may_aim_there(c, *a, o)) {
     end_order(c, u);
     return;
   }

@@ -16,6 +16,8 @@ Unit* nearest_enemy(Context& c, Unit& u, float range);  // attackable, within ra
 Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o);
 // Whether the order's aim is within the ability's range (edge to edge for units; always when it has no range).
 bool cast_in_range(const Context& c, const Unit& u, const AbilityDef& a, int level, const Order& o);
+// False for a ward where the map allows none (map.json no_ward).
+bool may_aim_there(const Context& c, const AbilityDef& a, const Order& o);
 void run_cast(Context& c, Unit& u);                  // walks up, turns, winds up, casts
 void cast_now(Context& c, Unit& u, const Order& o);  // pays the costs and fires the effect
 void run_channel(Context& c, Unit& u);

@@ -71,6 +71,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
   switch (d.type) {
     case DamageType::Physical:
       if (d.attack && (target->status & (kEthereal | kAttackImmune))) return 0;
+      if (d.attack) amount = std::max(0.0f, amount - blocked_damage(c, *target));
       amount *= armor_factor(r, target->armor) * target->phys_taken;
       break;
     case DamageType::Magical:

@@ -147,11 +147,11 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
   const int enemy = 1 - body.team;
   ++h.deaths;
   signal(h, Signal::HeroDeath, 1);
-  const bool denied = killer && killer->team == body.team;
   HeroState* k = kill_credit(c, h, killer, enemy);
 
   const float loss = g.death_base + net_worth(c, h) / g.death_divisor;
-  if (!denied || k) {
+  // Nobody is paid, and nothing is scored, for a hero that neutrals killed with no enemy's part in it.
+  if (k || (killer && killer->team == enemy)) {
     w.teams[static_cast<std::size_t>(enemy)].kills++;
     reward_area(c, h, body, enemy, k);
   }

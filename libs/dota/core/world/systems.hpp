@@ -168,7 +168,8 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
 // damaged_by_enemy, ends_on; `blow`: as it was dealt, before reductions
 void on_damaged(Context& c, Unit& target, Unit* source, float amount, const DamageInfo& blow);
 void on_spell_damage(Context& c, Unit& source, const Unit& target, float amount);  // what spells give back
-float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields, block
+float blocked_damage(Context& c, Unit& target);  // what a block takes off an attack, before armor
+float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields
 void on_kill(Context& c, Unit& killer, Unit& victim);
 void on_death(Context& c, Unit& victim, Unit* killer);
 void on_ability_cast(Context& c, Unit& caster, const AbilityDef& a);  // magic wand charges of enemies near
