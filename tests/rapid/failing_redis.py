@@ -1,0 +1,52 @@
+"""Connections to a real Redis that break at the n-th command: before it is sent, or with its answer."""
+
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+
+class Breaking:
+    """Where the connections of one client break. ``seen`` counts commands; without ``at`` none breaks."""
+
+    def __init__(self, at: int | None = None, answer: bool = False) -> None:
+        self.at = at
+        self.answer = answer
+        self.seen = 0
+        self.broken = False
+
+    def client(self, path: str, retries: int = 0) -> redis.Redis:
+        """A client over the unix socket at ``path``; as a killed process, it sends nothing once it is broken (with
+        ``retries`` it goes on over another connection)."""
+        breaking, goes_on = self, retries > 0
+
+        class Connection(redis.UnixDomainSocketConnection):
+            _answers = False
+
+            def send_packed_command(self, command: Any, check_health: bool = True) -> None:
+                words = b"".join(command) if isinstance(command, list) else command
+                if b"CLIENT" in words or b"HELLO" in words:  # of the connection's opening
+                    super().send_packed_command(command, check_health)
+                    return
+                if breaking.broken and not goes_on:
+                    raise redis.ConnectionError("killed")
+                breaking.seen += 1
+                breaks = breaking.seen == breaking.at
+                if breaks:
+                    breaking.broken = True
+                    if not breaking.answer:
+                        self.disconnect()
+                        raise redis.ConnectionError("killed before sending")
+                super().send_packed_command(command, check_health)
+                self._answers = not breaks
+
+            def read_response(self, *arguments: Any, **options: Any) -> Any:
+                found = super().read_response(*arguments, **options)
+                if breaking.broken and not self._answers and breaking.seen == breaking.at:
+                    self.disconnect()
+                    raise redis.ConnectionError("killed before the answer")
+                return found
+
+        pool = redis.ConnectionPool(connection_class=Connection, path=path, retry=Retry(NoBackoff(), retries))
+        return redis.Redis(connection_pool=pool)

@@ -1,0 +1,214 @@
+"""From one epoch to the next in one step: whatever dies at whichever command, readers see before or after."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
+from rapid.embedded_redis import RunningRedis
+from rapid.store.authority import Authority, PublisherLease
+from rapid.store.errors import FencedOut, VersionConflict, VersionMissing
+from rapid.store.heads import Head, Staged
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.state import RunState, Status
+from tests.rapid.conftest import same, tensors
+from tests.rapid.failing_redis import Breaking
+
+
+class Run:
+    """A run in surgery: version 0 is out, version 1 is to be staged and cut over to."""
+
+    def __init__(self, database: redis.Redis, config: StoreConfig, blobs: BlobStore) -> None:
+        self.state = RunState(database, "r")
+        self.store = ParameterStore(database, database, "r", config, blobs)
+        self.state.create({}, "test", RunRecord(game={"a": 1}, model={"lstm": 8}, schema="old"))
+        self.authority = PublisherLease(database, "r", "optimizer-0", 60.0).acquire()
+        self.store.publish(0, tensors(0), {"v": 0}, authority=self.authority)
+        for status in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
+            self.state.transition(status, "test")
+        record = self.state.record()
+        assert record is not None
+        self.before = record
+        self.after = record.changed(new_epoch=True, model={"lstm": 16}, schema="new", chain=("f" * 64,))
+
+    def stage(self, store: ParameterStore | None = None) -> Staged:
+        return (store or self.store).stage(1, tensors(1), {"v": 1})
+
+    def cut_over(self, staged: Staged, state: RunState | None = None, **changes: Any) -> Authority:
+        options: dict[str, Any] = {"authority": self.authority, "before": self.before, "after": self.after, **changes}
+        return (state or self.state).cut_over(
+            options["authority"], staged, options["before"], options["after"], Status.WARMING, "ada",
+            {"plan": "widen"})
+
+    def seen(self) -> tuple[Any, ...]:
+        """Everything that a cut-over changes, as readers see it."""
+        now, record = self.state.standing()
+        assert now is not None and record is not None
+        cut = [e.details["epoch"] for e in self.state.events.read() if e.what == "run.cut_over"]
+        return (now.status, record, self.store.head_digest(), [r.version for r in self.store.records()], cut)
+
+
+@pytest.fixture
+def run(database: redis.Redis, store_config: StoreConfig, blobs: BlobStore) -> Run:
+    return Run(database, store_config, blobs)
+
+
+def test_staging_shows_nothing_and_cutting_over_everything(run: Run, blobs: BlobStore) -> None:
+    before = run.seen()
+    staged = run.stage()
+    assert run.seen() == before and run.store.stored() == [0]
+    with pytest.raises(VersionMissing):
+        run.store.fetch(1)
+    authority = run.cut_over(staged)
+    assert run.seen() == (Status.WARMING, run.after, Head(1, staged.digest), [0, 1], [2])
+    same(run.store.fetch(1)[0], tensors(1))
+    record = run.store.record(1)
+    assert record is not None and record.blob is not None  # archived before anybody saw it
+    # The same lease, in the new epoch; the old authority is none any more.
+    run.store.publish(2, tensors(2), {}, authority=authority)
+    with pytest.raises(FencedOut, match="publishing version 3 is refused: the run has left epoch 1"):
+        run.store.publish(3, tensors(3), {}, authority=run.authority)
+    assert blobs.refs("r/staged") == [] and "r/versions/0000000001" in blobs.refs("r/versions/")
+
+
+def test_it_survives_a_loss_of_the_params(run: Run, database: redis.Redis) -> None:
+    run.cut_over(run.stage())
+    database.delete(*database.scan_iter("five:r:params:*"))
+    same(run.store.fetch(1)[0], tensors(1))
+
+
+def test_what_was_staged_and_given_up_goes_and_leaves_its_number_free(run: Run, blobs: BlobStore) -> None:
+    run.stage()
+    run.store.publish(1, tensors(7), {"v": 7}, authority=run.authority)
+    same(run.store.fetch(1)[0], tensors(7))
+    assert blobs.refs("r/staged") == []
+    same(ParameterStore(redis.Redis(unix_socket_path="/nowhere"), run.state.redis, "r", StoreConfig(), blobs)
+         ._from_blobs(1)[0], tensors(7))  # type: ignore[index]
+
+
+def test_staging_again_is_the_same_and_a_version_that_is_out_is_refused(run: Run) -> None:
+    assert run.stage().digest == run.stage().digest
+    with pytest.raises(VersionConflict):
+        run.store.stage(0, tensors(5), {})
+
+
+def moved_epoch(run: Run) -> None:
+    run.state.redis.set(run.state.keys.record, run.after.to_json())
+
+
+def moved_revision(run: Run) -> None:
+    run.state.set_record(run.before, run.before.changed(new_epoch=False, game={"a": 2}), "ada", "record.set", {})
+
+
+def moved_lease(run: Run) -> None:
+    run.state.redis.delete(run.state.keys.publisher)
+    PublisherLease(run.state.redis, "r", "optimizer-0 of another", 60.0).acquire()
+
+
+def moved_status(run: Run) -> None:
+    run.state.transition(Status.PAUSED, "ada", "cancelled")
+
+
+def moved_head(run: Run) -> None:
+    run.store.publish(4, tensors(4), {}, authority=run.authority)
+
+
+@pytest.mark.parametrize("move", [moved_epoch, moved_revision, moved_lease, moved_status, moved_head])
+def test_it_is_refused_when_anything_moved_since(run: Run, move: Callable[[Run], None]) -> None:
+    staged = run.stage()
+    move(run)
+    before = run.seen()
+    with pytest.raises(FencedOut, match=r"(cut-over to epoch 2|not behind the head)"):
+        run.cut_over(staged)
+    assert run.seen() == before
+
+
+def test_a_record_that_does_not_follow_is_a_mistake_of_the_callers(run: Run) -> None:
+    staged = run.stage()
+    with pytest.raises(ValueError, match="does not follow"):
+        run.cut_over(staged, after=run.before.changed(new_epoch=False))
+    with pytest.raises(ValueError, match="does not follow"):
+        run.cut_over(staged, authority=Authority(run.authority.holder, 2, run.authority.fence))
+
+
+def broken(run: Run, redis_server: RunningRedis, breaking: Breaking, act: Callable[[ParameterStore, RunState], Any],
+           blobs: BlobStore, config: StoreConfig, retries: int = 0) -> Any:
+    client = breaking.client(redis_server.url.removeprefix("unix://"), retries)
+    hasty = config.model_copy(update={"reconnect_seconds": 0.0})
+    return act(ParameterStore(client, client, "r", hasty, blobs), RunState(client, "r"))
+
+
+@pytest.mark.parametrize("answer", [False, True], ids=["before sending", "before the answer"])
+def test_a_kill_at_each_command_leaves_before_or_after_and_it_can_be_repeated(
+        database: redis.Redis, store_config: StoreConfig, tmp_path: Path, redis_server: RunningRedis,
+        answer: bool) -> None:
+    """Staging and cutting over with a connection that breaks at the first command, then at the second, and so on."""
+    sides = []
+    for at in range(1, 100):
+        database.flushall()
+        blobs = BlobStore(str(tmp_path / str(at)))
+        run = Run(database, store_config, blobs)
+        before = run.seen()
+        breaking = Breaking(at, answer)
+
+        def surgery(store: ParameterStore, state: RunState, run: Run = run) -> None:
+            run.cut_over(run.stage(store), state)
+
+        try:
+            broken(run, redis_server, breaking, surgery, blobs, store_config)
+        except redis.ConnectionError:
+            pass
+        if not breaking.broken:
+            break  # more commands than there are
+        staged = run.stage() if run.seen() == before else None
+        after = (Status.WARMING, run.after, Head(1, staged.digest if staged else ""), [0, 1], [2])
+        if staged is None:
+            found = run.seen()
+            assert found[:2] + found[3:] == after[:2] + after[3:], f"half a cut-over after command {at}"
+            same(run.store.fetch(1)[0], tensors(1))
+        else:
+            run.cut_over(staged)
+            assert run.seen() == after
+        sides.append("before" if staged else "after")
+    assert len(sides) > 5 and sides[0] == "before"
+    # The one command in question: up to it nothing has happened, and with it everything has.
+    assert sides == sorted(sides, key=["before", "after"].index)
+    assert ("after" in sides) == answer
+
+
+def test_an_answer_that_was_lost_is_asked_for_again_and_done_once(
+        database: redis.Redis, store_config: StoreConfig, tmp_path: Path, redis_server: RunningRedis) -> None:
+    """With the retries of real connections nobody notices a broken connection, wherever it broke."""
+    for at in range(1, 100):
+        database.flushall()
+        blobs = BlobStore(str(tmp_path / str(at)))
+        run = Run(database, store_config, blobs)
+        staged = run.stage()
+        breaking = Breaking(at, answer=True)
+        broken(run, redis_server, breaking, lambda store, state, run=run, staged=staged:  # type: ignore[misc]
+               run.cut_over(staged, state), blobs, store_config, retries=3)
+        assert run.seen() == (Status.WARMING, run.after, Head(1, staged.digest), [0, 1], [2])
+        if not breaking.broken:
+            break
+    assert at > 2
+
+
+def test_repeating_it_changes_nothing(run: Run) -> None:
+    staged = run.stage()
+    first = run.cut_over(staged)
+    events = len(run.state.events.read())
+    assert run.cut_over(staged) == first and len(run.state.events.read()) == events
+
+
+def test_arrays_of_any_kind_are_staged_as_they_are_published(run: Run) -> None:
+    contents = {"e": np.zeros((0, 3), np.float32), "ids": np.arange(3, dtype=np.uint16)}
+    run.cut_over(run.store.stage(1, contents, {"x": [1]}))
+    arrays, meta = run.store.fetch(1)
+    same(arrays, contents)
+    assert meta == {"x": [1]}

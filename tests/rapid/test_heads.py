@@ -1,0 +1,76 @@
+"""A version is known by its number and its digest."""
+
+import asyncio
+
+import pytest
+import redis
+
+from rapid.store.heads import Head
+from rapid.store.parameters import ParameterStore
+from tests.rapid.conftest import tensors
+
+
+def test_the_head_has_a_digest_that_is_its_record_s(store: ParameterStore, database: redis.Redis) -> None:
+    assert store.head_digest() is None
+    store.publish(3, tensors(3), {})
+    head, record = store.head_digest(), store.record(3)
+    assert head is not None and record is not None and head == Head(3, record.digest) and len(head.digest) == 32
+    assert database.get("five:r:head") == head.text().encode()
+
+
+def test_the_digest_is_announced_with_it(store: ParameterStore, database: redis.Redis) -> None:
+    listener = database.pubsub(ignore_subscribe_messages=True)
+    listener.subscribe("five:r:heads")
+    store.publish(0, tensors(0), {})
+    told = None
+    for _ in range(50):
+        told = told or listener.get_message(timeout=0.1)
+    listener.close()
+    assert told is not None and Head.parse(told["data"]) == store.head_digest()
+
+
+def test_an_earlier_release_s_pointer_is_read_and_published_behind(store: ParameterStore,
+                                                                   database: redis.Redis) -> None:
+    store.publish(9, tensors(9), {})
+    head = store.head_digest()
+    database.set("five:r:head", "9")
+    assert store.head() == 9 and store.head_digest() == head
+    store.publish(8, tensors(8), {})
+    assert store.head() == 9
+    store.publish(10, tensors(10), {})
+    assert store.head() == 10
+
+
+def test_a_pointer_that_is_none() -> None:
+    with pytest.raises(ValueError, match="invalid literal"):
+        Head.parse(b"x:y")
+
+
+async def test_a_known_number_under_another_digest_is_a_new_head(store: ParameterStore, database: redis.Redis) -> None:
+    """As after a restored backup, or a run begun anew: numbers are given out again."""
+    store.publish(5, tensors(5), {})
+    seen: list[int] = []
+
+    async def watch() -> None:
+        async for version in store.watch(poll_seconds=0.05):
+            seen.append(version)
+
+    async def until(count: int) -> None:
+        for _ in range(200):
+            if len(seen) >= count:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(seen)
+
+    watching = asyncio.create_task(watch())
+    await until(1)
+    await asyncio.sleep(0.3)
+    assert seen == [5]  # once
+    database.delete("five:r:head", "five:r:versions")
+    store.publish(5, tensors(6), {})
+    await until(2)
+    database.delete("five:r:head", "five:r:versions")
+    store.publish(4, tensors(4), {})
+    await until(3)
+    assert seen == [5, 5, 4]
+    watching.cancel()

@@ -1,0 +1,183 @@
+"""Who is waited for in a pause, and what counts as an answer."""
+
+import json
+import time
+
+import pytest
+import redis
+
+from rapid.store.events import event_fields
+from rapid.store.leases import Instance, Lease
+from rapid.store.quiet import note_overdue
+from rapid.store.state import RunState, Status
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    run = RunState(database, "r")
+    run.create({}, "test")
+    run.transition(Status.RUNNING, "test")
+    return run
+
+
+def instance(state: RunState, kind: str, identity: str = "0", ttl: float = 30.0) -> Lease:
+    """An instance that lives and works in the first epoch."""
+    lease = state.lease(kind, identity, ttl)
+    lease.renew({}, 1, 1)
+    return lease
+
+
+def pause(state: RunState) -> int:
+    return state.transition(Status.PAUSING, "test").pause
+
+
+def test_before_the_first_pause_nobody_is_waited_for(state: RunState) -> None:
+    instance(state, "rollout")
+    assert state.quiet() == (0, 1, 0.0, {}, [])
+
+
+def test_everybody_who_plays_or_learns_has_to_say_it(state: RunState) -> None:
+    leases = {kind: instance(state, kind) for kind in ("rollout", "optimizer", "evaluator", "inference")}
+    for kind in ("controller", "opponents", "dota_env"):
+        instance(state, kind)
+    began = time.time()
+    number = pause(state)
+    report = state.quiet()
+    assert (report.pause, report.epoch, report.said) == (1, 1, {}) and abs(report.asked_at - began) < 5
+    assert report.waiting_for == ["evaluator/0", "inference/0", "optimizer/0", "rollout/0"]
+    for kind, lease in leases.items():
+        lease.renew({}, 1, 1, number, True)
+        assert f"{kind}/0" not in state.quiet().waiting_for
+    assert sorted(state.quiet().said) == report.waiting_for
+
+
+def test_who_is_busy_again_is_waited_for_again(state: RunState) -> None:
+    lease = instance(state, "rollout")
+    number = pause(state)
+    lease.renew({}, 1, 1, number, True)
+    assert not state.quiet().waiting_for
+    lease.renew({}, 1, 1, number, False)
+    assert state.quiet().waiting_for == ["rollout/0"]
+
+
+def test_the_time_is_that_of_the_first_time_that_it_was_said(state: RunState) -> None:
+    lease = instance(state, "rollout")
+    number = pause(state)
+    lease.renew({}, 1, 1, number, True)
+    first = state.quiet().said["rollout/0"]
+    time.sleep(0.05)
+    lease.renew({}, 1, 1, number, True)
+    assert state.quiet().said == {"rollout/0": first}
+
+
+def test_a_lease_that_ran_out_is_no_answer(state: RunState) -> None:
+    instance(state, "rollout", ttl=0.05)
+    pause(state)
+    time.sleep(0.1)
+    assert not state.services() and state.quiet().waiting_for == ["rollout/0"]
+
+
+def test_who_said_it_and_died_has_answered(state: RunState) -> None:
+    lease = instance(state, "rollout", ttl=0.05)
+    lease.renew({}, 1, 1, pause(state), True)
+    time.sleep(0.1)
+    assert not state.services() and list(state.quiet().said) == ["rollout/0"]
+
+
+def test_who_leaves_as_it_should_has_answered_and_who_comes_after_has_not(state: RunState) -> None:
+    lease = instance(state, "rollout")
+    pause(state)
+    lease.release()
+    assert state.quiet().waiting_for == [] and list(state.quiet().said) == ["rollout/0"]
+    instance(state, "rollout")
+    assert state.quiet().waiting_for == ["rollout/0"]
+
+
+def test_who_renews_itself_is_waited_for_until_it_is_back(state: RunState) -> None:
+    lease = instance(state, "inference")
+    number = pause(state)
+    lease.renew({}, 1, 1, number, True)
+    lease.release(renews=True)
+    assert state.quiet().waiting_for == ["inference/0"]
+    instance(state, "inference").renew({}, 1, 2, number, True)
+    assert state.quiet().waiting_for == []
+
+
+def test_who_appears_in_a_pause_has_to_say_it_too(state: RunState) -> None:
+    number = pause(state)
+    late = instance(state, "rollout", "late")
+    assert state.quiet().waiting_for == ["rollout/late"]
+    late.renew({}, 1, 1, number, True)
+    assert state.quiet().waiting_for == []
+
+
+def test_who_leaves_while_the_run_plays_says_nothing(state: RunState) -> None:
+    instance(state, "rollout").release()
+    assert not list(state.redis.scan_iter("five:r:quiet:*"))
+
+
+def test_an_answer_to_an_earlier_pause_is_none(state: RunState) -> None:
+    lease = instance(state, "rollout")
+    first = pause(state)
+    lease.renew({}, 1, 1, first, True)
+    state.transition(Status.RUNNING, "test")
+    second = pause(state)
+    assert second == first + 1 and state.quiet().waiting_for == ["rollout/0"]
+    lease.renew({}, 1, 1, first, True)  # late, from a service that has not seen the second yet
+    assert state.quiet().waiting_for == ["rollout/0"]
+    lease.renew({}, 1, 1, second, True)
+    assert state.quiet().waiting_for == []
+
+
+def test_the_number_stays_through_paused_and_surgery(state: RunState) -> None:
+    number = pause(state)
+    for status in (Status.PAUSED, Status.OPERATING, Status.WARMING, Status.RUNNING):
+        assert state.transition(status, "test").pause == number
+
+
+def test_in_another_epoch_the_living_say_it_again(state: RunState) -> None:
+    rollout, dead = instance(state, "rollout"), instance(state, "rollout", "dead", ttl=0.1)
+    number = pause(state)
+    for lease in (rollout, dead):
+        lease.renew({}, 1, 1, number, True)
+    time.sleep(0.15)
+    before = state.record()
+    assert before is not None
+    state.redis.set(state.keys.record, before.changed(new_epoch=True).to_json())
+    report = state.quiet()
+    # The dead one was quiet when it died: in no epoch will it play again.
+    assert report.epoch == 2 and report.waiting_for == ["rollout/0"] and list(report.said) == ["rollout/dead"]
+    rollout.renew({}, 2, 2, number, True)
+    assert not state.quiet().waiting_for
+
+
+def test_a_redis_that_forgot_an_answer_hears_it_again(state: RunState) -> None:
+    lease = instance(state, "rollout")
+    number = pause(state)
+    lease.renew({}, 1, 1, number, True)
+    state.redis.delete(state.keys.quiet("rollout", "0"))
+    assert state.quiet().waiting_for == ["rollout/0"]
+    lease.renew({}, 1, 1, number, True)
+    assert not state.quiet().waiting_for
+
+
+def test_a_pause_that_takes_too_long_is_noted_once(state: RunState) -> None:
+    number = pause(state)
+    fields = event_fields("controller", "run.pause_overdue", {"waiting_for": ["rollout/0"]})
+    assert not note_overdue(state.redis, "r", number + 1, fields)  # another pause's
+    assert [note_overdue(state.redis, "r", number, fields) for _ in range(2)] == [True, False]
+    assert [e.what for e in state.events.last(2)] == ["run.pause_overdue", "run.pausing"]
+    state.transition(Status.RUNNING, "test")
+    assert note_overdue(state.redis, "r", pause(state), fields)
+
+
+def test_many_instances_are_all_written_down(state: RunState) -> None:
+    pipeline = state.redis.pipeline()
+    for i in range(3000):
+        row = Instance("rollout", f"pod-{i}", "", "", 0.0, 0.0, {})
+        pipeline.set(state.keys.lease("rollout", row.id), json.dumps(row._asdict()))
+    pipeline.execute()
+    began = time.perf_counter()
+    pause(state)
+    assert time.perf_counter() - began < 5
+    assert len(state.quiet().waiting_for) == 3000

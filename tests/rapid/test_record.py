@@ -1,0 +1,75 @@
+"""The run's record: what it holds, and that it changes by compare-and-set only."""
+
+import pytest
+import redis
+
+from rapid.store.errors import FencedOut
+from rapid.store.record import RunRecord
+from rapid.store.state import RunState
+
+RECORD = RunRecord(2, 1, {"mode": "5v5", "x": [1, 2.5]}, {"lstm": 8}, "l", "s", ("a", "b"), {"share": 0.25})
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    return RunState(database, "r")
+
+
+def test_it_comes_back_as_it_was() -> None:
+    assert RunRecord.from_json(RECORD.to_json()) == RECORD
+    assert RunRecord.from_json(RECORD.to_json()).to_json() == RECORD.to_json()
+
+
+@pytest.mark.parametrize(("text", "says"), [
+    ("{", "cannot be read"), ("[]", "cannot be read"), ('{"revision": 0, "epoch": 1, "chain": []}', "count from 1"),
+    ('{"revision": 1, "epoch": 1, "chain": [], "later": 1}', "later, which this release does not know"),
+])
+def test_what_is_no_record_says_so(text: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        RunRecord.from_json(text)
+
+
+def test_a_change_is_the_next_revision() -> None:
+    assert RECORD.changed(new_epoch=False, schema="t").stand == (1, 3)
+    after = RECORD.changed(new_epoch=True, chain=("a", "b", "c"))
+    assert after.stand == (2, 3) and after.game == RECORD.game and after.chain == ("a", "b", "c")
+
+
+def test_it_is_made_with_the_run_and_read_with_the_status(state: RunState) -> None:
+    assert state.standing() == (None, None)
+    state.create({"game": {"a": 1}, "model": {"lstm": 4}}, "test")
+    now, record = state.standing()
+    assert now is not None and record == RunRecord(game={"a": 1}, model={"lstm": 4}) == state.record()
+    assert not state.create({}, "test", RECORD) and state.record() == record
+
+
+def test_it_is_replaced_only_by_what_follows_it(state: RunState) -> None:
+    state.create({}, "test", RECORD)
+    after = RECORD.changed(new_epoch=False, schema="t")
+    state.set_record(RECORD, after, "ada", "anneal.began", {"id": "x"})
+    assert state.record() == after
+    (event,) = state.events.last(1)
+    assert (event.who, event.what, event.details) == ("ada", "anneal.began", {"id": "x", "revision": 3})
+    with pytest.raises(FencedOut, match=r"record \(1, 2\)") as caught:
+        state.set_record(RECORD, RECORD.changed(new_epoch=False, schema="u"), "bob", "anneal.began", {})
+    assert caught.value.reason == "moved" and state.record() == after
+    for wrong in (after, after.changed(new_epoch=True), RECORD):
+        with pytest.raises(ValueError, match="does not follow"):
+            state.set_record(after, wrong, "ada", "x", {})
+
+
+def test_a_text_that_an_earlier_release_wrote_can_be_replaced(state: RunState) -> None:
+    state.create({}, "test", RECORD)
+    state.redis.set(state.keys.record, RECORD.to_json().replace('"anneal": {"share": 0.25}, ', "").replace(" ", ""))
+    before = state.record()
+    assert before is not None and before.anneal is None
+    state.set_record(before, before.changed(new_epoch=False), "ada", "x", {})
+    assert state.record() == before.changed(new_epoch=False)
+
+
+def test_only_a_run_without_one_adopts_one(state: RunState) -> None:
+    state.create({}, "test")
+    assert not state.adopt_record(RECORD, "controller")
+    state.redis.delete(state.keys.record)
+    assert state.adopt_record(RECORD, "controller") and state.record() == RECORD
+    assert state.events.last(1)[0].what == "record.adopted"
