@@ -327,8 +327,10 @@ class Service(Generic[C]):
         fine = error is None or (isinstance(error, SystemExit) and not error.code)
         if not self._joined or self.lifecycle.told_to_end or not (fine or _left_behind(error)):
             return False
-        if self._moved or self.lifecycle.draining:
-            return self._moved
+        if self._moved or _left_behind(error):
+            return True
+        if self.lifecycle.draining:
+            return False
         # It ended by itself. Of several optimizers another one may have seen earlier that the record has moved.
         try:
             now = self.state.record()

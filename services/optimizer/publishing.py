@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 class LeasedPublisher:
     """services.optimizer.training.Publisher under the publisher's lease. ``lost`` is called once, from another thread,
-    when the lease or the epoch has gone to somebody else: nothing can be published any more."""
+    when the lease has gone to somebody else: nothing can be published any more."""
 
     def __init__(self, store: ParameterStore, lease: PublisherLease, epoch: int, lost: Callable[[str], None]) -> None:
         self._store = store
@@ -56,8 +56,10 @@ class LeasedPublisher:
             try:
                 self._lease.renew(authority)
             except FencedOut as error:
-                self._authority = None
-                self._lost(str(error))
+                if error.reason == "lease":
+                    self._authority = None
+                    self._lost(str(error))
+                # Else the run has moved on: the process is about to renew itself, and what it writes is refused.
                 return
             except redis.RedisError as error:
                 log.warning("the publisher's lease could not be renewed: %s", error)

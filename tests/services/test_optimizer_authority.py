@@ -232,7 +232,7 @@ def test_a_run_that_was_cut_over_ends_without_a_last_checkpoint(
         state: RunState, blobs: BlobStore, tmp_path: Path) -> None:
     """The process of the older epoch drains to renew itself: it has nothing to add, and nothing went wrong."""
     group = Group(state, blobs, "optimizer 0")
-    group.join()
+    group.join(seconds=0.02)
     run = training(tmp_path, group.publisher, group.desk)  # type: ignore[arg-type]
     run.checkpoints = group.checkpoints
     run.start()
@@ -242,6 +242,8 @@ def test_a_run_that_was_cut_over_ends_without_a_last_checkpoint(
     record = state.record()
     assert record is not None
     state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
+    threading.Event().wait(0.3)  # its keeper has noticed as well
     run.run(lambda: True)
+    assert group.lost == []
     assert group.checkpoints.versions() == kept
     group.publisher.release()
