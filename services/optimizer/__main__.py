@@ -21,7 +21,6 @@ from rapid.rpc.server import serve
 from rapid.service import Service, local_rank, start
 from rapid.store.authority import PublisherLease
 from rapid.store.checkpoint_index import CheckpointIndex
-from rapid.store.errors import FencedOut
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
@@ -140,9 +139,9 @@ def main() -> None:
         asyncio.run(take_in(service, training, layout, port, thread))
         thread.join()
         if failure:
-            if isinstance(failure[0], FencedOut):
-                raise failure[0]
             raise SystemExit(1)
+        if training.left_behind:
+            service.renew("the run is in another epoch")
         if service.renewing:
             desk.leave_epoch()
             training.end_epoch()

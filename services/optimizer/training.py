@@ -68,6 +68,7 @@ class Training:
     starved: WaitMeter = field(default_factory=WaitMeter)  # time without a batch on all ranks
     fingerprint: int = 0  # of the newest version's parameters, where there are others to compare it with
     flop: float = 0.0  # of this optimizer since it started; on rank 0 also all that came before
+    left_behind: bool = False  # whether the run is in another epoch than this process
     resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
     _flop_a_step: int = 0
     _received: int = 0
@@ -130,7 +131,7 @@ class Training:
             if drawn is None and active:
                 drawn = self.intake.draw(self.config.batch_samples)
             self._count_intake()
-            go_on, ready = self.group.everywhere(not stopping(), drawn is not None)
+            go_on, ready = self.group.everywhere(not (stopping() or self.left_behind), drawn is not None)
             if not go_on:
                 break
             self.resting = not ready and not active
@@ -162,10 +163,15 @@ class Training:
             try:
                 self._save(int(hero_steps), flop)
             except FencedOut as error:
-                if error.reason != "epoch":
-                    raise
-                # The run went on from another one when it was cut over: this process is about to as well.
-                log.info("no last checkpoint: %s", error)
+                self._leave_behind(error)
+
+    def _leave_behind(self, error: FencedOut) -> None:
+        """Takes note that the run is in another epoch: all ranks stop. What was refused was not needed any more, the
+        run has gone on from something else. Raises the error when it is about the lease."""
+        if error.reason != "epoch":
+            raise error
+        log.info("learning ends: %s", error)
+        self.left_behind = True
 
     def end_epoch(self) -> None:
         """This process is about to be renewed under the run's next record: what is left in its buffer is not learned
@@ -206,9 +212,12 @@ class Training:
         hero_steps, consumed_hero_steps, received, consumed, flop = self.group.total(
             [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed, self.flop])
         if self.group.rank == 0:
-            if self.version % self.checkpoint_every == 0:
-                self._save(int(hero_steps), flop)
-            self._publish()
+            try:
+                if self.version % self.checkpoint_every == 0:
+                    self._save(int(hero_steps), flop)
+                self._publish()
+            except FencedOut as error:
+                self._leave_behind(error)
         self.intake.version = self.version
         now = time.monotonic()
         record = self.window.close(self.version, hyper, publish_seconds=now - began)

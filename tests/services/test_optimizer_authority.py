@@ -228,11 +228,12 @@ def test_what_is_stored_already_can_be_adopted(state: RunState, blobs: BlobStore
         checkpoints.adopt(4, ref._replace(digest="0" * 64))
 
 
-def test_a_run_that_was_cut_over_ends_without_a_last_checkpoint(
-        state: RunState, blobs: BlobStore, tmp_path: Path) -> None:
-    """The process of the older epoch drains to renew itself: it has nothing to add, and nothing went wrong."""
+@pytest.mark.parametrize("noticed", ["at the next version", "by its keeper"])
+def test_learning_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStore, tmp_path: Path,
+                                                noticed: str) -> None:
+    """The process of the older epoch is about to renew itself: it has nothing to add, and nothing went wrong."""
     group = Group(state, blobs, "optimizer 0")
-    group.join(seconds=0.02)
+    group.join(seconds=60 if noticed == "at the next version" else 0.02)
     run = training(tmp_path, group.publisher, group.desk)  # type: ignore[arg-type]
     run.checkpoints = group.checkpoints
     run.start()
@@ -242,8 +243,9 @@ def test_a_run_that_was_cut_over_ends_without_a_last_checkpoint(
     record = state.record()
     assert record is not None
     state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
-    threading.Event().wait(0.3)  # its keeper has noticed as well
-    run.run(lambda: True)
-    assert group.lost == []
-    assert group.checkpoints.versions() == kept
+    threading.Event().wait(0.3)
+    feed(run, 8, first=4)
+    run.run(lambda: noticed == "by its keeper")
+    assert run.left_behind and group.lost == []
+    assert group.publisher.head() == 1 and group.checkpoints.versions() == kept
     group.publisher.release()
