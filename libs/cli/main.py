@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli import backup, rest, tokens
-from cli.remote import Refused
+from cli import backup, rest, surgery, tokens
+from cli.remote import Refused, controller_of
 from cli.rundir import NoRun, find
 from rapid.rpc.errors import CallFailed
 from run.load import ConfigError, presets
@@ -29,6 +29,8 @@ def parser() -> argparse.ArgumentParser:
 
     rest.add_commands(commands)
     tokens.add_arguments(commands.add_parser("token", help="named tokens of the REST API: new, list, revoke"))
+
+    surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
     evaluate.add_argument("--run", help="the run's name; by default the last one")
@@ -97,6 +99,13 @@ def run(arguments: argparse.Namespace) -> int:
             return rest.run(arguments)
         case "token":
             return tokens.run(arguments)
+        case "surgery" if arguments.verb == "rehearse":
+            from cli.rehearsal import rehearse
+
+            return rehearse(find(arguments.run), arguments.plan, arguments.versions, arguments.games,
+                            arguments.minutes)
+        case "surgery":
+            return surgery.run(arguments, controller_of(arguments))
         case "backup" | "restore":
             return backup.run(arguments, arguments.command == "restore")
         case "eval":

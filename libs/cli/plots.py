@@ -41,6 +41,14 @@ class Plot:
     x_unit: str = "minutes"
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A moment on the time line (minutes since the run began) with its name."""
+
+    x: float
+    name: str
+
+
 def line(records: Sequence[Record], began: float, label: str, value: Callable[[dict[str, Any]], float | None],
          smooth: int = 1) -> Line:
     """The curve of ``value`` over the records, those without one left out; ``smooth`` averages that many in a row."""
@@ -67,11 +75,15 @@ def gaps(records: Sequence[Record], began: float, factor: float = 6.0) -> list[t
     return [((at[i] - began) / 60.0, (at[i + 1] - began) / 60.0) for i in np.flatnonzero(between > limit)]
 
 
-def draw(plot: Plot, shaded: Sequence[tuple[float, float]] = ()) -> str:
-    """The plot as an SVG element; ``shaded`` marks stretches of the x axis (gaps of the run)."""
+def draw(plot: Plot, shaded: Sequence[tuple[float, float]] = (), marks: Sequence[Mark] = ()) -> str:
+    """The plot as an SVG element; ``shaded`` marks stretches of the x axis (gaps of the run), ``marks`` moments."""
     figure, axes = plt.subplots(figsize=(6.4, 3.0), layout="constrained")
     for start, end in shaded:
         axes.axvspan(start, end, color="#f4d7c8", lw=0)
+    for mark in marks:
+        axes.axvline(mark.x, color="#7a3e9d", lw=1.1)
+        axes.annotate(mark.name, (mark.x, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -2),
+                      textcoords="offset points", rotation=90, va="top", fontsize=6, color="#7a3e9d")
     for curve in plot.lines:
         (drawn,) = axes.plot(curve.x, curve.y, lw=1.6, label=curve.label, marker="o" if len(curve.x) < 30 else None,
                              ms=3)

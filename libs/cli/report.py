@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cli.plots import Line, Plot, draw, gaps, line
+from cli.plots import Line, Mark, Plot, draw, gaps, line
+from rapid.store.applied import Plans
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
 
@@ -31,6 +32,7 @@ class RunRecords:
     ratings: list[Record]
     events: list[dict[str, Any]]
     reuse_target: float = 1.0
+    surgeries: Sequence[tuple[float, str]] = ()  # seconds since the epoch, name
 
 
 def collect(state: RunState, series: Series, reuse_target: float) -> RunRecords:
@@ -39,7 +41,16 @@ def collect(state: RunState, series: Series, reuse_target: float) -> RunRecords:
     events = [{"at": e.at, "who": e.who, "what": e.what, "details": e.details}
               for e in reversed(state.events.last(EVENTS))]
     return RunRecords(state.run, first[0].at if first else time.time(), list(series.read("versions")),
-                      list(series.read("games")), list(series.read("ratings")), events, reuse_target)
+                      list(series.read("games")), list(series.read("ratings")), events, reuse_target,
+                      _surgeries(state))
+
+
+def _surgeries(state: RunState) -> list[tuple[float, str]]:
+    """When each plan of the run's chain was applied, and what it is called, with its first version."""
+    record = state.record()
+    plans = Plans(state).all()
+    rows = [plans[digest] for digest in (record.chain if record is not None else ()) if digest in plans]
+    return [(float(row["at"]), f"{row['name']} (v{row['version']})") for row in rows]
 
 
 def plots(run: RunRecords) -> list[Plot]:
@@ -168,9 +179,10 @@ table{{border-collapse:collapse;font-size:13px;background:#fff}} td{{padding:3px
 def render(run: RunRecords, now: float | None = None) -> str:
     """The page as HTML text."""
     shaded = gaps(run.versions, run.began)
+    marks = [Mark((at - run.began) / 60.0, name) for at, name in run.surgeries]
     head = "".join(f"<div><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>" for k, v in headline(run))
     cards = "".join(
-        f'<div class="card"><h2>{html.escape(p.title)}</h2>{draw(p, shaded)}'
+        f'<div class="card"><h2>{html.escape(p.title)}</h2>{draw(p, shaded, marks)}'
         f'<div class="note">{html.escape(p.note)}</div></div>' for p in plots(run))
     rows = "".join(
         f"<tr><td>{(e.get('at', run.began) - run.began) / 60:.1f} min</td><td>{html.escape(str(e.get('who', '')))}</td>"
@@ -178,6 +190,7 @@ def render(run: RunRecords, now: float | None = None) -> str:
         for e in run.events)
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
     note = f"made {made}" + ("; shaded: no version came out" if shaded else "")
+    note += "; upright lines: surgery" if marks else ""
     return PAGE.format(name=html.escape(run.name), made=note, head=head, cards=cards, events=rows)
 
 

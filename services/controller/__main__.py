@@ -15,6 +15,11 @@ from run.effective import overlay
 from run.load import load
 from services.controller.api.app import create_app
 from services.controller.matches import Matches, MatchPlayer, MatchRequest
+from services.controller.operations.loop import keep_advancing
+from services.controller.operations.planning import schema_of
+from services.controller.operations.run_world import RunWorld
+from services.controller.operations.store import OperationStore
+from services.controller.operations.world import Limits
 from services.controller.reconcile import reconcile
 from services.controller.run_setup import set_up_run
 from services.controller.server import context_of, server
@@ -33,6 +38,15 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
         except (redis.RedisError, Unavailable) as error:
             log.warning("the run cannot be looked at: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
+
+
+async def keep_operating(service: Service[RunConfig]) -> None:
+    """Advances the operation under way until the service drains."""
+    settings = service.config.services.controller
+    limits = Limits(settings.operations.seconds(), settings.operations.attempts)
+    world = RunWorld(service.state, service.parameters, service.blobs, limits, schema_of)
+    await keep_advancing(OperationStore(service.state), world, settings.reconcile_seconds,
+                         lambda: service.lifecycle.draining)
 
 
 async def keep_scaling(service: Service[RunConfig]) -> None:
@@ -79,17 +93,14 @@ async def serve_rest(service: Service[RunConfig]) -> None:
         await asyncio.sleep(0.02)
     if rest.started:
         service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
-    reconciling = asyncio.create_task(keep_reconciling(service))
-    showing = asyncio.create_task(keep_showing(service))
-    scaling = asyncio.create_task(keep_scaling(service))
-    playing = asyncio.create_task(keep_playing(service))
+    tasks = [asyncio.create_task(keep(service))
+             for keep in (keep_reconciling, keep_operating, keep_showing, keep_scaling,
+                          keep_playing)]
     drained = asyncio.create_task(service.lifecycle.drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)
     rest.should_exit = True
-    reconciling.cancel()
-    showing.cancel()
-    scaling.cancel()
-    playing.cancel()
+    for task in tasks:
+        task.cancel()
     await serving
 
 

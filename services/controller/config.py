@@ -74,6 +74,26 @@ class LimitsConfig(BaseModel):
     failed_logins_burst: float = Field(60.0, ge=1, description="Such requests at once.")
 
 
+class OperationsConfig(BaseModel):
+    """How long the steps of a surgery may take, and how often one is tried. Past a deadline before the cut-over the run
+    is put back as it was; after it who is waited for is said again."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attempts: int = Field(3, ge=1, description="How often a step is tried, and how many optimizers may end while they "
+                          "carry one out.")
+    pause_seconds: float = Field(300.0, gt=0, description="Until everybody has come to rest.")
+    check_seconds: float = Field(900.0, gt=0, description="Until a plan is measured.")
+    checkpoint_seconds: float = Field(600.0, gt=0, description="Until the optimizer has written its checkpoint.")
+    transform_seconds: float = Field(1800.0, gt=0, description="Until the new checkpoint is made and measured.")
+    publish_seconds: float = Field(900.0, gt=0, description="Until the new version is uploaded and the run cut over.")
+    renew_seconds: float = Field(300.0, gt=0, description="Until every service is up under the new record.")
+
+    def seconds(self) -> dict[str, float]:
+        """The deadlines by step."""
+        return {name.removesuffix("_seconds"): value for name, value in self if name.endswith("_seconds")}
+
+
 class ControllerConfig(BaseModel):
     """The REST API of a run."""
 
@@ -89,5 +109,6 @@ class ControllerConfig(BaseModel):
     stay: bool = Field(False, description="Go on when the run is stopped, so that REST can start it again; for "
                        "containers. A local cluster ends as a whole.")
     reconcile_seconds: float = Field(1.0, gt=0, description="Time between two looks at the run's services.")
+    operations: OperationsConfig = Field(default_factory=OperationsConfig, description="Deadlines of surgery.")
     autoscaler: AutoscalerConfig = Field(default_factory=AutoscalerConfig, description="Sizes of the rollout and "
                                          "inference pools in a cluster.")

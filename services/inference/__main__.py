@@ -11,6 +11,7 @@ from dota import packing
 from dota.spaces import Layout
 from five.model.schema import Schema
 from five.model.states import state_specs
+from five.surgery import AgentSpec
 from protos.five.v1 import inference_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import RpcServer, serve
@@ -19,7 +20,7 @@ from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
 from services.inference.batcher import Batcher, BatcherOptions
-from services.inference.loading import PolicyLoader, StoreSource
+from services.inference.loading import OlderVersions, PolicyLoader, StoreSource
 from services.inference.metrics import Meter
 from services.inference.models import Models
 from services.inference.service import InferenceService
@@ -35,7 +36,8 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     layout = Layout(config.game)
     specs = state_specs(layout, config.model)
     loader = PolicyLoader(layout, config.model, device)
-    models = Models(StoreSource(service.parameters, device.type == "cuda"), loader, past=settings.past_versions,
+    older = OlderVersions.of(service.state, service.blobs, service.record, AgentSpec(config.game, config.model))
+    models = Models(StoreSource(service.parameters, device.type == "cuda", older), loader, past=settings.past_versions,
                     poll_seconds=settings.poll_seconds,
                     on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident)),
                     on_past=lambda served: meter.past_loaded(served, len(models.resident)))

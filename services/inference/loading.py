@@ -1,5 +1,6 @@
 """From the parameter store into a policy on its device."""
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,16 +12,54 @@ import torch
 from dota.spaces import Layout
 from five.config import ModelConfig
 from five.model.policy import Policy
+from five.surgery import AgentSpec
+from rapid.blobs import BlobStore
+from rapid.store.applied import Plans
 from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.state import RunState
+from run.migration import MigratedVersions, chain_of
+
+log = logging.getLogger(__name__)
+
+
+class OlderVersions:
+    """Versions of schemas that the run has left, brought to the present one through its chain of plans."""
+
+    def __init__(self, migrated: MigratedVersions, schema: str, layout: str) -> None:
+        self._migrated = migrated
+        self._schema = schema
+        self._layout = layout
+
+    @classmethod
+    def of(cls, state: RunState, blobs: BlobStore, record: RunRecord, spec: AgentSpec) -> "OlderVersions | None":
+        """Those of a run; None when no plan was applied to it. Raises BrokenChain."""
+        if not record.chain:
+            return None
+        chain = chain_of(record, Plans(state).all())
+        return cls(MigratedVersions(chain, blobs, state.run, record.epoch), spec.schema, spec.layout.hash)
+
+    def has(self, meta: Mapping[str, Any]) -> bool:
+        """Whether a version with that metadata is one of them."""
+        return str(meta.get("schema", self._schema)) != self._schema
+
+    def bring(self, store: ParameterStore, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
+        """A version in the present schema. Raises BrokenChain, and what ``fetch`` raises."""
+        tensors, meta = store.fetch(version)
+        record = store.record(version)
+        made = self._migrated.get(version, "" if record is None else record.digest, tensors, str(meta["schema"]))
+        log.info("version %d was brought from schema %s to %s", version, meta.get("schema"), self._schema)
+        return made, {**meta, "schema": self._schema, "layout": self._layout}
 
 
 class StoreSource:
     """Versions of a ParameterStore. ``pinned``: arrays arrive in page-locked memory, one buffer a thread, and hold
-    until that thread's next fetch."""
+    until that thread's next fetch. ``older`` brings those of earlier schemas over."""
 
-    def __init__(self, store: ParameterStore, pinned: bool) -> None:
+    def __init__(self, store: ParameterStore, pinned: bool, older: OlderVersions | None = None) -> None:
         self._store = store
         self._pinned = pinned
+        self._older = older
         self._local = threading.local()
 
     def head(self) -> int | None:
@@ -31,6 +70,8 @@ class StoreSource:
         return {version: record.digest for version, record in records.items() if record is not None}
 
     def fetch(self, version: int) -> tuple[Mapping[str, npt.NDArray[Any]], Mapping[str, Any]]:
+        if self._older is not None and self._older.has(self._store.fetch_meta(version)):
+            return self._older.bring(self._store, version)
         if not self._pinned:
             return self._store.fetch(version, keep_bfloat16=True)
         record = self._store.record(version)

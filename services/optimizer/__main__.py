@@ -15,6 +15,7 @@ from five.learning.samples import learning_specs
 from five.model.policy import Policy
 from five.model.schema import Schema
 from five.model.states import state_specs
+from five.surgery import AgentSpec
 from protos.five.v1 import experience_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import serve
@@ -29,8 +30,11 @@ from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.desk import StateDesk
 from services.optimizer.group import Group, device_of, join, leave
 from services.optimizer.intake import Intake, unpack
+from services.optimizer.older import OlderCheckpoints, commit_staged
 from services.optimizer.publishing import LeasedPublisher
+from services.optimizer.recording import Recordings
 from services.optimizer.service import ExperienceService
+from services.optimizer.surgery import Surgeon
 from services.optimizer.training import Training
 
 log = logging.getLogger("services.optimizer")
@@ -48,11 +52,14 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     desk = StateDesk(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
                      lambda: publisher.authority)
     settings = config.services.optimizer
+    schema = Schema.of(policy).id
     training = Training(
         learner, intake, config.learning, publisher,
         Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
                     CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority),
-        desk, {"schema": Schema.of(policy).id, "layout": layout.hash}, settings.checkpoint_every_versions, group)
+        desk, {"schema": schema, "layout": layout.hash}, settings.checkpoint_every_versions, group,
+        older=OlderCheckpoints(service.state, service.record, schema,
+                               config.learning.gradient_steps_per_iteration))
     return training, desk
 
 
@@ -74,6 +81,17 @@ def hold_lease(service: Service[RunConfig], group: Group) -> LeasedPublisher:
     if not publisher.acquire(wait, config.lifecycle.heartbeat_seconds):
         raise SystemExit(0)
     return publisher
+
+
+def start_surgery(service: Service[RunConfig], training: Training, publisher: LeasedPublisher) -> None:
+    """Carries the controller's orders out, in a thread beside training. On the first rank."""
+    config = service.config
+    spec = AgentSpec(config.game, config.model)
+    recordings = Recordings(training.intake.buffer, service.blobs, config.name, spec.layout.hash)
+    surgeon = Surgeon(service.state, service.parameters, service.blobs, training, spec, recordings,
+                      lambda: publisher.authority)
+    threading.Thread(target=surgeon.run, args=(lambda: service.lifecycle.draining,), name="surgery",
+                     daemon=True).start()
 
 
 async def take_in(service: Service[RunConfig], training: Training, layout: Layout, port: int,
@@ -112,7 +130,10 @@ def main() -> None:
         training, desk = build(service, group, device, layout, publisher)
         if group.rank == 0:
             training.checkpoints.settle()
+            commit_staged(service.state, service.record, training.checkpoints, desk.event)
         training.start()
+        if group.rank == 0:
+            start_surgery(service, training, publisher)
         service.stats = lambda: {
             "version": training.version, "buffer": len(training.intake.buffer),
             "hero_steps": training.intake.hero_steps,

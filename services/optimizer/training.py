@@ -2,12 +2,15 @@
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from five.config import LearnerConfig, SchedulesConfig
 from five.learning.learner import Learner
@@ -32,6 +35,12 @@ class Publisher(Protocol):
     def head(self) -> int | None: ...
 
     def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None: ...
+
+
+class Older(Protocol):
+    """Brings checkpoints of earlier schemas to the present one (services.optimizer.older.OlderCheckpoints)."""
+
+    def bring(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]: ...
 
 
 class Desk(Protocol):
@@ -62,6 +71,7 @@ class Training:
     meta: Mapping[str, Any]
     checkpoint_every: int = 10
     group: Group = ALONE
+    older: Older | None = None
     version: int = 0
     window: Window = field(default_factory=Window)
     reuse: ReuseMeter = field(default_factory=ReuseMeter)
@@ -70,6 +80,8 @@ class Training:
     flop: float = 0.0  # of this optimizer since it started; on rank 0 also all that came before
     left_behind: bool = False  # whether the run is in another epoch than this process
     resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
+    warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
+    _asked: deque[Future[int]] = field(default_factory=deque)  # who waits for a checkpoint
     _flop_a_step: int = 0
     _received: int = 0
     _hero_steps: float = 0.0
@@ -85,8 +97,7 @@ class Training:
             except BlobMissing as error:
                 raise RuntimeError(f"optimizer {self.group.rank} does not see the checkpoint that optimizer 0 wrote "
                                    f"({error}): blobs.url must be a place that all of them share") from None
-            self.learner.load_state_dict(tensors, extra["learner"])
-            self.intake.pacer.load_state_dict(extra["pacer"])
+            self._load(tensors, extra)
         page.show_start(self.version, checkpointed=True)
         page.show_limits(self.intake.buffer.config, self.config.batch_samples, self.group.size)
         self.intake.version = self.version
@@ -99,8 +110,7 @@ class Training:
         found = self.checkpoints.newest()
         if found is not None:
             checkpoint, tensors, extra = found
-            self.learner.load_state_dict(tensors, extra["learner"])
-            self.intake.pacer.load_state_dict(extra["pacer"])
+            self._load(tensors, extra)
             self.intake.buffer.load_state_dict(extra["buffer"])
             self.intake.hero_steps = int(extra["hero_steps"])
             self.flop = float(extra.get("flop", 0.0))
@@ -120,6 +130,13 @@ class Training:
         self._publish()
         return 0
 
+    def _load(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> None:
+        if self.older is not None:
+            tensors, extra = self.older.bring(tensors, extra)
+        self.learner.load_state_dict(tensors, extra["learner"])
+        self.intake.pacer.load_state_dict(extra["pacer"])
+        self.warm_up_until = int(extra.get("warm_up_until", 0))
+
     def run(self, stopping: Callable[[], bool]) -> None:
         """Learns until ``stopping``, on any of the ranks."""
         hyper = self._hyperparameters()
@@ -131,7 +148,10 @@ class Training:
             if drawn is None and active:
                 drawn = self.intake.draw(self.config.batch_samples)
             self._count_intake()
-            go_on, ready = self.group.everywhere(not (stopping() or self.left_behind), drawn is not None)
+            go_on, ready, unasked = self.group.everywhere(not (stopping() or self.left_behind), drawn is not None,
+                                                          not self._asked)
+            if not unasked:
+                self._save_as_asked()
             if not go_on:
                 break
             self.resting = not ready and not active
@@ -180,6 +200,29 @@ class Training:
         log.info("%d samples of the epoch that is over are dropped", dropped)
         if self.group.rank == 0:
             self.desk.event("optimizer.renewed", {"version": self.version, "dropped_samples": dropped})
+
+    def checkpoint_now(self, timeout: float = 300.0) -> int:
+        """Has the loop write a checkpoint between two steps, on whatever thread this is called; returns its version.
+
+        On rank 0. Raises TimeoutError, or what went wrong with the saving.
+        """
+        asked: Future[int] = Future()
+        self._asked.append(asked)
+        return asked.result(timeout)
+
+    def _save_as_asked(self) -> None:
+        hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
+        asked = [self._asked.popleft() for _ in range(len(self._asked))]
+        if self.group.rank != 0:
+            return
+        try:
+            self._save(int(hero_steps), flop)
+        except Exception as error:
+            for waiting in asked:
+                waiting.set_exception(error)
+            return
+        for waiting in asked:
+            waiting.set_result(self.version)
 
     def _hyperparameters(self) -> Hyperparameters:
         """Those of the present version, as rank 0 reads the schedules: the same for all."""
@@ -253,6 +296,7 @@ class Training:
             "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(),
             "buffer": self.intake.buffer.state_dict(), "hero_steps": hero_steps,
             "flop": flop, "schedules": dump_schedules(self.desk.schedules()),
+            "schema": self.meta["schema"], "warm_up_until": self.warm_up_until,
         }
         self.checkpoints.save(self.version, self.learner.state_dict(), extra)
         page.show_checkpoint()
@@ -262,4 +306,5 @@ class Training:
         tensors = {n: t.detach().cpu().numpy() for n, t in self.learner.policy.state_dict().items()}
         self.publisher.publish(self.version, tensors, {
             **self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),
-            "gradient_steps": self.learner.gradient_steps})
+            "gradient_steps": self.learner.gradient_steps,
+            **({"warming": True} if self.version <= self.warm_up_until else {})})

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from cli.plots import draw, gaps, line
 from cli.report import RunRecords, headline, plots, render
 from rapid.store.series import Record
@@ -51,3 +53,9 @@ def test_the_headline_shows_rating_and_win_rates() -> None:
 
 def test_a_plot_draws_its_target() -> None:
     assert "target" in draw(plots(run(versions=records(3, reuse=0.5)))[3])
+
+
+def test_a_surgery_is_marked_on_every_time_line() -> None:
+    page = render(replace(run(versions=records(5, reuse=0.5)), surgeries=[(1030.0, "wider (v7)")]))
+    assert page.count("wider (v7)") == len(plots(run()))
+    assert "upright lines: surgery" in page

@@ -7,12 +7,13 @@ from typing import Any
 from rapid.store.errors import IllegalTransition
 from rapid.store.orders import Order, OrderState
 from rapid.store.state import TRANSITIONS, RunStatus, Status
-from services.controller.operations.document import Kind, Operation, Request, State, new
+from services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest, new
 from services.controller.operations.engine import advance
 from services.controller.operations.orders import prefix_of
 from services.controller.operations.world import Limits
 
-REQUEST = Request(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1, warm_up_versions=2)
+REQUEST = SurgeryRequest(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1,
+                         warm_up_versions=2)
 HEAD = 7
 
 
@@ -97,6 +98,10 @@ class MemoryRun:
         self.staged.clear()
         self._deed()
 
+    def tidy(self, operation: Operation) -> None:
+        self.staged.clear()
+        self._deed()
+
     def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
         self._deed()
 
@@ -158,7 +163,8 @@ class MemoryRun:
 
 def surgery(run: MemoryRun, **request: Any) -> Operation:
     """A surgery about to begin."""
-    return new("surgery-1", Kind.SURGERY, "ada", REQUEST.model_copy(update=request), run.clock, run.now_is.status)
+    return new("surgery-1", OperationKind.SURGERY, "ada", REQUEST.model_copy(update=request), run.clock,
+               run.now_is.status)
 
 
 def carry_on(operation: Operation, run: MemoryRun, rounds: int = 400) -> Operation:
@@ -191,7 +197,7 @@ def until(operation: Operation, run: MemoryRun, step: str, rounds: int = 200) ->
 
 def untouched(run: MemoryRun, operation: Operation, was: Status = Status.RUNNING) -> None:
     """Fails unless the run is exactly where it was."""
-    assert operation.state in (State.FAILED, State.CANCELLED)
+    assert operation.state in (OperationState.FAILED, OperationState.CANCELLED)
     assert run.now_is.status is was
     assert (run.epoch, run.schema, run.chain, run.publishes) == (1, "p" * 16, (), 0)
     assert not run.staged

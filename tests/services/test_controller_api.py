@@ -341,9 +341,10 @@ def test_openapi_describes_every_answer(rest: LiveController) -> None:
             assert operation["security"] and operation["summary"] and operation["tags"], where
             assert operation.get("description"), where
             success = [s for s in operation["responses"] if s.startswith("2")]
-            assert len(success) == 1, where
+            # What begins something answers 202, and 200 where it is only asked what would happen.
+            assert len(success) == 1 or sorted(success) == ["200", "202"], where
             for status, answer in operation["responses"].items():
-                if status == success[0]:
+                if status in success:
                     media = answer["content"]
                     kind, content = next(iter(media.items()))
                     schema = content["schema"]
@@ -364,8 +365,9 @@ def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> 
     document = rest.ask("GET", "/openapi.json", "").json()
     schemas = document["components"]["schemas"]
     generic = {name for name in schemas if name.startswith(("Page_", "Slice_"))}
-    inner = {"Blob", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig", "MatchOutcome", "RatingPage",
-             "SeriesKind", "Status", "MatchState"}
+    inner = {"Blob", "Drift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig", "MatchOutcome",
+             "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind", "OperationState", "OperationStep",
+             "PlanNote", "PlanStep", "StepState", "SurgeryRequest", "Word"}
     for name, schema in schemas.items():
         if name in generic | inner:
             continue

@@ -8,9 +8,9 @@ from rapid.store.orders import OrderState
 from rapid.store.state import RunStatus, Status
 from services.controller.operations.document import (
     SURGERY_STEPS,
-    Kind,
     Operation,
-    State,
+    OperationKind,
+    OperationState,
     StepState,
     Word,
     event_of,
@@ -30,7 +30,7 @@ def states(operation: Operation) -> list[str]:
 def test_a_surgery_goes_through_its_steps_and_ends_running() -> None:
     run = MemoryRun()
     done = carry_on(surgery(run), run)
-    assert done.state is State.DONE
+    assert done.state is OperationState.DONE
     assert states(done) == ["done"] * len(SURGERY_STEPS)
     assert run.now_is.status is Status.RUNNING
     assert (run.epoch, run.chain, run.publishes) == (2, (REQUEST.digest,), 1)
@@ -63,7 +63,7 @@ def test_a_step_that_cannot_work_out_leaves_the_run_as_it_was(step: str, was: St
 def test_a_step_is_tried_again_a_bounded_number_of_times(step: str) -> None:
     run = MemoryRun(failing={step: 1})
     done = carry_on(surgery(run), run)
-    assert done.state is State.DONE
+    assert done.state is OperationState.DONE
     found = done.step(step)
     assert found is not None
     assert (found.attempt, found.error) == (2, f"{step} did not work out")
@@ -78,7 +78,7 @@ def test_a_cancellation_is_free_until_publishing_begins(step: str) -> None:
     operation = until(surgery(run, hold=True), run, step) if step != "publish" else surgery(run)
     operation = operation.model_copy(update={"cancel": Word(who="ada", at=0.0)})
     ended = carry_on(operation, run)
-    assert ended.state is State.CANCELLED
+    assert ended.state is OperationState.CANCELLED
     assert "cancelled by ada" in ended.outcome
     untouched(run, ended)
 
@@ -94,7 +94,7 @@ def test_the_hold_waits_for_a_person() -> None:
     assert found.state is StepState.GOING
     assert found.waiting_for == ("an operator to continue or to cancel",)
     done = carry_on(operation.model_copy(update={"go_on": Word(who="ada", at=0.0)}), run)
-    assert done.state is State.DONE
+    assert done.state is OperationState.DONE
 
 
 def test_a_check_that_is_out_of_bounds_ends_the_surgery_and_is_a_result_of_a_check() -> None:
@@ -103,8 +103,8 @@ def test_a_check_that_is_out_of_bounds_ends_the_surgery_and_is_a_result_of_a_che
     untouched(run, failed)
     assert "too far off" in failed.outcome
 
-    checked = carry_on(new("check-1", Kind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
-    assert checked.state is State.DONE
+    checked = carry_on(new("check-1", OperationKind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
+    assert checked.state is OperationState.DONE
     assert checked.outcome == "the plan is outside its bounds"
     assert run.now_is.status is Status.RUNNING
 
@@ -112,8 +112,8 @@ def test_a_check_that_is_out_of_bounds_ends_the_surgery_and_is_a_result_of_a_che
 def test_a_check_never_touches_the_run() -> None:
     run = MemoryRun(refusing={"check"})
     before = run.now_is
-    failed = carry_on(new("check-1", Kind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
-    assert failed.state is State.FAILED
+    failed = carry_on(new("check-1", OperationKind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
+    assert failed.state is OperationState.FAILED
     assert run.now_is == before
 
 
@@ -121,7 +121,7 @@ def test_a_plan_that_has_become_stale_is_refused() -> None:
     for changed in ({"epoch": 2}, {"schema": "r" * 16}):
         run = MemoryRun(**changed)  # type: ignore[arg-type]
         failed = carry_on(surgery(run), run)
-        assert failed.state is State.FAILED
+        assert failed.state is OperationState.FAILED
         assert "stale" in failed.outcome
         assert run.now_is.status is Status.RUNNING
         assert run.publishes == 0
@@ -164,14 +164,14 @@ def test_a_pause_that_somebody_asks_for_while_it_is_put_back_stays() -> None:
     operation = until(surgery(run, hold=True), run, "hold")
     operation = operation.model_copy(update={"cancel": Word(who="ada", at=0.0)})
     operation = advance(operation, run)
-    assert operation.state is State.ROLLING_BACK
+    assert operation.state is OperationState.ROLLING_BACK
     run.kill_after = 5  # the run goes again, and the controller dies before it has written that down
     with pytest.raises(Killed):
         advance(operation, run)
     assert run.now_is.status is Status.RUNNING
     run.now_is = RunStatus(Status.PAUSED, run.clock, "controller", "games and learning rest")
     ended = carry_on(operation, run)
-    assert ended.state is State.CANCELLED
+    assert ended.state is OperationState.CANCELLED
     assert run.now_is.status is Status.PAUSED
 
 
@@ -187,7 +187,7 @@ def test_the_controller_may_die_after_any_deed_of_a_surgery(was: Status) -> None
     for after in range(1, total + 1):
         run = MemoryRun(now_is=RunStatus(was, 0.0, "ada", ""), kill_after=after)
         done = carry_on(surgery(run), run)
-        assert done.state is State.DONE, f"killed after deed {after}: {done.outcome}"
+        assert done.state is OperationState.DONE, f"killed after deed {after}: {done.outcome}"
         assert run.now_is.status is Status.RUNNING
         assert (run.publishes, run.epoch, len(run.chain)) == (1, 2, 1)
         assert not run.orders
@@ -217,7 +217,7 @@ def test_the_controller_may_die_before_anything_is_saved() -> None:
         operation = advance(operation, run)
         if operation.over:
             break
-    assert operation.state is State.DONE
+    assert operation.state is OperationState.DONE
     assert run.publishes == 1
 
 
@@ -227,10 +227,10 @@ def test_an_order_that_was_published_just_before_it_was_given_up_goes_on() -> No
     order = next(o for o in run.orders.values() if o.kind == "publish")
     run.clock += 60.0  # the optimizer hangs in the middle of it
     operation = advance(operation, run)
-    assert operation.state is State.ROLLING_BACK
+    assert operation.state is OperationState.ROLLING_BACK
     run.cut_over(order)
     done = carry_on(operation, run)
-    assert done.state is State.DONE
+    assert done.state is OperationState.DONE
     assert run.publishes == 1
     assert run.now_is.status is Status.RUNNING
 
@@ -260,7 +260,7 @@ def test_after_the_cut_over_it_only_goes_forward_and_says_whom_it_waits_for() ->
     assert found.attempt > 2
     assert "rollout-1" in found.error
     run.behind = []
-    assert carry_on(operation, run).state is State.DONE
+    assert carry_on(operation, run).state is OperationState.DONE
 
 
 def test_a_pause_during_the_warm_up_is_waited_out() -> None:
@@ -272,7 +272,7 @@ def test_a_pause_during_the_warm_up_is_waited_out() -> None:
     assert found is not None
     assert found.waiting_for == ("somebody to resume the run, which is paused (by bob)",)
     run.now_is = RunStatus(Status.RUNNING, run.clock, "bob", "")
-    assert carry_on(operation, run).state is State.DONE
+    assert carry_on(operation, run).state is OperationState.DONE
 
 
 def test_orders_that_kill_one_optimizer_after_another_are_given_up() -> None:

@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from rapid.store.state import RunState
-from services.controller.operations.document import Kind, Operation, State, Word
+from services.controller.operations.document import Operation, OperationKind, OperationState, Word
 from services.controller.operations.engine import advance
 from services.controller.operations.store import Busy, OperationStore
 from tests.services.operation_world import REQUEST, MemoryRun
@@ -21,18 +21,18 @@ def store(run_state: RunState) -> OperationStore:
 
 
 def end(store: OperationStore, operation: Operation) -> Operation:
-    return store.change(operation.id, lambda o: o.model_copy(update={"state": State.DONE, "outcome": "done"}))
+    return store.change(operation.id, lambda o: o.model_copy(update={"state": OperationState.DONE, "outcome": "done"}))
 
 
 def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore, run_state: RunState) -> None:
-    first = store.begin(Kind.SURGERY, "ada", REQUEST, "running")
+    first = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
     with pytest.raises(Busy, match=f"{first.id}.*'wider', begun by ada, at step pause.*one at a time") as refused:
-        store.begin(Kind.CHECK, "bob", REQUEST, "running")
+        store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
     assert refused.value.operation == first
     assert store.going() == first
     end(store, first)
     assert store.going() is None
-    second = store.begin(Kind.CHECK, "bob", REQUEST, "running")
+    second = store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
     assert [o.id for o in store.all()] == [second.id, first.id]
     told = [(e.who, e.what) for e in reversed(run_state.events.last(10))]
     assert told == [("ada", "operation.began"), ("controller", "operation.done"), ("bob", "operation.began")]
@@ -40,7 +40,7 @@ def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore
 
 def test_who_read_an_older_document_changes_nothing(store: OperationStore) -> None:
     run = MemoryRun()
-    read = store.begin(Kind.SURGERY, "ada", REQUEST, "running")
+    read = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
     assert store.save(read, advance(read, run))
     assert not store.save(read, read.model_copy(update={"outcome": "late"}))
     cancelled = store.change(read.id, lambda o: o.model_copy(update={"cancel": Word(who="bob", at=1.0)}))
@@ -53,5 +53,5 @@ def test_who_read_an_older_document_changes_nothing(store: OperationStore) -> No
 
 
 def test_the_oldest_that_have_ended_are_dropped(store: OperationStore) -> None:
-    made = [end(store, store.begin(Kind.CHECK, "ada", REQUEST, "running")).id for _ in range(5)]
+    made = [end(store, store.begin(OperationKind.CHECK, "ada", REQUEST, "running")).id for _ in range(5)]
     assert {o.id for o in store.all()} == set(made[-3:])

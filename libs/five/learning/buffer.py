@@ -157,6 +157,20 @@ class SampleBuffer:
             staleness = np.where(batch["mask"].any(axis=-1), staleness, -1)
         return Drawn(dict(batch), staleness.astype(np.int32), uses)
 
+    def peek(self, samples: int, seed: int = 0) -> Arrays | None:
+        """Copies of at most ``samples`` different samples as a batch's arrays, for a look from outside: no draw is
+        counted, and the draws to come stay what they were. None while there is no sample."""
+        with self._lock:
+            count = min(samples, self._count)
+            rng = np.random.default_rng(seed)
+            chosen = [self._at(int(i)) for i in rng.choice(self._count, count, replace=False)] if count else []
+        if not chosen:
+            return None
+        batch: Arrays = {}
+        for i, held in enumerate(chosen):
+            self._put(batch, i, count, held.payload if self._decode is None else self._decode(held.payload))
+        return batch
+
     def expire(self, current_version: int) -> int:
         """Drops the samples past max_age_versions; returns how many."""
         with self._lock:

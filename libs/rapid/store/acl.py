@@ -97,6 +97,8 @@ TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writer
     "operations": (_who(CONTROLLER), _who()),
     "orders": (_who(CONTROLLER, OPTIMIZER), _who()),
     "matches": (_who(CONTROLLER), _who()),
+    "checks": (_who(CONTROLLER), _who()),
+    "plans": (_who(OPTIMIZER), _who(CONTROLLER, INFERENCE)),
 }
 SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "versions": (_who(OPTIMIZER), _who(CONTROLLER)),
@@ -121,7 +123,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("head", "head", Kind.VALUE, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
     Entry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
     Entry("passing", "versions:passing", Kind.SORTED, _who(OPTIMIZER)),
-    Entry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR), _who(OPTIMIZER, CONTROLLER)),
+    Entry("pins", "versions:pins", Kind.FIELDS, _who(EVALUATOR, OPTIMIZER, CONTROLLER)),
     Entry("heads_channel", "heads", Kind.CHANNEL, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
     # The optimizer cuts over to another epoch: head, record and status in one step.
     Entry("status", "status", Kind.VALUE, _who(CONTROLLER, OPTIMIZER), ANYBODY),

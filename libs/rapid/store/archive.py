@@ -152,6 +152,11 @@ class VersionArchive:
             self._state.hdel(self._keys.pins, str(version))
             raise VersionMissing(f"version {version} of run {self._keys.run} is not archived and cannot be kept")
 
+    def unpin(self, version: int) -> None:
+        """Lets a pinned version go again with the others of its age; one that is not pinned is no error."""
+        if self._state.hdel(self._keys.pins, str(version)):
+            self._let_pass(version)
+
     def pins(self) -> dict[int, str]:
         """Pinned versions, and why."""
         rows: Any = self._state.hgetall(self._keys.pins)

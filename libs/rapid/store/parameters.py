@@ -255,6 +255,11 @@ class ParameterStore:
             raise VersionMissing("there is no blob store, so no version is kept for ever (blobs.url)")
         self._archive.pin(version, why)
 
+    def unpin(self, version: int) -> None:
+        """Lets a pinned version go again with the others of its age."""
+        if self._archive is not None:
+            self._archive.unpin(version)
+
     def pins(self) -> dict[int, str]:
         """Versions that are kept for ever, and why."""
         return {} if self._archive is None else self._archive.pins()

@@ -10,6 +10,7 @@ from services.controller.api import (
     config,
     events,
     matches,
+    operations,
     opponents,
     ratings,
     run,
@@ -17,6 +18,7 @@ from services.controller.api import (
     series,
     services,
     stream,
+    surgery,
     versions,
 )
 from services.controller.api.dependencies import Context
@@ -28,7 +30,7 @@ from services.controller.limits import Limits
 # One a resource. Each has its tag and its paths below /v1.
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
-    ratings.router, matches.router, config.router, stream.router,
+    ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router,
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Kind(StrEnum):
+class OperationKind(StrEnum):
     """What an operation does."""
 
     CHECK = "check"  # measures a plan on the newest version; touches nothing
@@ -23,7 +23,7 @@ class StepState(StrEnum):
     SKIPPED = "skipped"  # the operation ended before
 
 
-class State(StrEnum):
+class OperationState(StrEnum):
     """Where an operation is."""
 
     GOING = "going"
@@ -33,15 +33,16 @@ class State(StrEnum):
     CANCELLED = "cancelled"  # the run is as it was before
 
 
-OVER = frozenset({State.DONE, State.FAILED, State.CANCELLED})
+OVER = frozenset({OperationState.DONE, OperationState.FAILED, OperationState.CANCELLED})
 
 CHECK_STEPS = ("check",)
 SURGERY_STEPS = ("pause", "check", "checkpoint", "transform", "hold", "publish", "renew", "warm_up", "run")
-STEPS_OF: dict[Kind, tuple[str, ...]] = {Kind.CHECK: CHECK_STEPS, Kind.SURGERY: SURGERY_STEPS}
+STEPS_OF: dict[OperationKind, tuple[str, ...]] = {
+    OperationKind.CHECK: CHECK_STEPS, OperationKind.SURGERY: SURGERY_STEPS}
 PUBLISH = "publish"
 
 
-class Step(BaseModel):
+class OperationStep(BaseModel):
     """One step. Times are in seconds since the epoch; ``deadline`` None: it may take as long as it takes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -67,7 +68,7 @@ class Word(BaseModel):
     reason: str = Field("", description="Why.")
 
 
-class Request(BaseModel):
+class SurgeryRequest(BaseModel):
     """What was asked for: a plan, what it was checked against, and how far it may be off."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -82,21 +83,35 @@ class Request(BaseModel):
     bounds: dict[str, Any] = Field(default_factory=dict, description="The approved bounds of the check.")
 
 
+EXAMPLE: dict[str, Any] = {
+    "id": "surgery-20260101-120500-d4e5f6", "kind": "surgery", "who": "ada", "reason": "more memory",
+    "request": {"plan": "name: wider\nparent: 9f2d51c07ab3e684\nsteps:\n- kind: grow_lstm\n  to: 256\n",
+                "digest": "4c0e2f1a" * 8, "name": "wider", "parent": "9f2d51c07ab3e684", "epoch": 1, "hold": True,
+                "warm_up_versions": 8, "bounds": {}},
+    "created_at": 1789000000.0, "ended_at": None, "state": "going", "was": "running",
+    "steps": [
+        {"name": "pause", "state": "going", "attempt": 1, "started_at": 1789000000.5, "ended_at": None,
+         "deadline": 1789000300.5, "error": "", "waiting_for": ["rollout/3"], "result": {}},
+        *({"name": name, "state": "waiting", "attempt": 0, "started_at": None, "ended_at": None, "deadline": None,
+           "error": "", "waiting_for": [], "result": {}} for name in SURGERY_STEPS[1:])],
+    "cancel": None, "go_on": None, "failed_at": "", "waiting_for": [], "outcome": "", "changes": 2}
+
+
 class Operation(BaseModel):
     """One operation. A new one is made at each change; ``changes`` counts them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]})
 
     id: str = Field(description="Its name, as /v1/operations/{id} takes it.")
-    kind: Kind = Field(description="What it does.")
+    kind: OperationKind = Field(description="What it does.")
     who: str = Field(description="Who asked for it.")
     reason: str = Field("", description="Why.")
-    request: Request = Field(description="What was asked for.")
+    request: SurgeryRequest = Field(description="What was asked for.")
     created_at: float = Field(description="When, in seconds since the epoch.")
     ended_at: float | None = Field(None, description="When it ended, in seconds since the epoch.")
-    state: State = Field(State.GOING, description="Where it is.")
+    state: OperationState = Field(OperationState.GOING, description="Where it is.")
     was: str = Field("", description="The run's status before: it goes back there when the operation fails.")
-    steps: tuple[Step, ...] = Field(description="Its steps in order.")
+    steps: tuple[OperationStep, ...] = Field(description="Its steps in order.")
     cancel: Word | None = Field(None, description="Who cancelled it.")
     go_on: Word | None = Field(None, description="Who let it go on past the hold.")
     failed_at: str = Field("", description="The step at which it failed or was cancelled.")
@@ -110,11 +125,11 @@ class Operation(BaseModel):
         return self.state in OVER
 
     @property
-    def current(self) -> Step | None:
+    def current(self) -> OperationStep | None:
         """The first step that is not done; None when all are."""
         return next((s for s in self.steps if s.state in (StepState.WAITING, StepState.GOING)), None)
 
-    def step(self, name: str) -> Step | None:
+    def step(self, name: str) -> OperationStep | None:
         """The step of that name; None when this kind has none."""
         return next((s for s in self.steps if s.name == name), None)
 
@@ -136,10 +151,11 @@ class Operation(BaseModel):
         return self.model_copy(update={"steps": steps})
 
 
-def new(identity: str, kind: Kind, who: str, request: Request, at: float, was: str, reason: str = "") -> Operation:
+def new(identity: str, kind: OperationKind, who: str, request: SurgeryRequest, at: float, was: str,
+        reason: str = "") -> Operation:
     """An operation that has not begun."""
     return Operation(id=identity, kind=kind, who=who, reason=reason, request=request, created_at=at, was=was,
-                     steps=tuple(Step(name=name) for name in STEPS_OF[kind]))
+                     steps=tuple(OperationStep(name=name) for name in STEPS_OF[kind]))
 
 
 def event_of(before: Operation | None, after: Operation) -> tuple[str, str, dict[str, Any]] | None:
@@ -165,6 +181,6 @@ def event_of(before: Operation | None, after: Operation) -> tuple[str, str, dict
 
 
 def _mover(operation: Operation) -> str:
-    if operation.state in (State.ROLLING_BACK, State.CANCELLED) and operation.cancel is not None:
+    if operation.state in (OperationState.ROLLING_BACK, OperationState.CANCELLED) and operation.cancel is not None:
         return operation.cancel.who
     return "controller"

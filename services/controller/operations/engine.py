@@ -12,7 +12,14 @@ what fails is tried again, and says so.
 
 from rapid.store.errors import IllegalTransition
 from rapid.store.state import Status
-from services.controller.operations.document import PUBLISH, Kind, Operation, State, Step, StepState
+from services.controller.operations.document import (
+    PUBLISH,
+    Operation,
+    OperationKind,
+    OperationState,
+    OperationStep,
+    StepState,
+)
 from services.controller.operations.outcomes import Done, Failed, Outcome, Refused, Wait
 from services.controller.operations.steps import STEPS
 from services.controller.operations.world import World
@@ -22,7 +29,7 @@ def advance(operation: Operation, world: World) -> Operation:
     """The operation after one change, or the same when nothing is due. Raises what the world raises."""
     if operation.over:
         return operation
-    if operation.state is State.ROLLING_BACK:
+    if operation.state is OperationState.ROLLING_BACK:
         return _roll_back(operation, world)
     step = operation.current
     if step is None:
@@ -39,17 +46,17 @@ def advance(operation: Operation, world: World) -> Operation:
     return _apply(operation, step, outcome, world)
 
 
-def _deadline(step: Step, world: World) -> float | None:
+def _deadline(step: OperationStep, world: World) -> float | None:
     seconds = world.limits.seconds.get(step.name)
     return None if seconds is None else world.now() + seconds
 
 
-def _begin(operation: Operation, step: Step, world: World) -> Operation:
+def _begin(operation: Operation, step: OperationStep, world: World) -> Operation:
     return operation.with_step(step.name, state=StepState.GOING, attempt=1, started_at=world.now(),
                                deadline=_deadline(step, world))
 
 
-def _apply(operation: Operation, step: Step, outcome: Outcome, world: World) -> Operation:
+def _apply(operation: Operation, step: OperationStep, outcome: Outcome, world: World) -> Operation:
     if isinstance(outcome, Done):
         return operation.with_step(step.name, state=StepState.DONE, ended_at=world.now(), waiting_for=(),
                                    result=outcome.result)
@@ -66,16 +73,17 @@ def _apply(operation: Operation, step: Step, outcome: Outcome, world: World) -> 
     return _give_up(operation, step, outcome.error)
 
 
-def _again(operation: Operation, step: Step, error: str, world: World, keep_deadline: bool = False) -> Operation:
+def _again(operation: Operation, step: OperationStep, error: str, world: World,
+           keep_deadline: bool = False) -> Operation:
     deadline = step.deadline if keep_deadline else _deadline(step, world)
     return operation.with_step(step.name, attempt=step.attempt + 1, error=error, waiting_for=(), deadline=deadline)
 
 
-def _give_up(operation: Operation, step: Step, why: str) -> Operation:
+def _give_up(operation: Operation, step: OperationStep, why: str) -> Operation:
     begun = step.state is StepState.GOING
     ended = operation.with_step(step.name, error=why, waiting_for=(),
                                 state=StepState.FAILED if begun else StepState.SKIPPED)
-    return ended.model_copy(update={"state": State.ROLLING_BACK, "failed_at": step.name, "outcome": why})
+    return ended.model_copy(update={"state": OperationState.ROLLING_BACK, "failed_at": step.name, "outcome": why})
 
 
 def _roll_back(operation: Operation, world: World) -> Operation:
@@ -105,8 +113,8 @@ def _roll_back(operation: Operation, world: World) -> Operation:
     left = f"; the run is {now.status}, as it was" if now is not None and now.status == operation.was else ""
     at = "" if cancelled else f"{operation.failed_at}: "
     return operation.model_copy(update={
-        "state": State.CANCELLED if cancelled else State.FAILED, "steps": steps, "ended_at": world.now(),
-        "outcome": f"{at}{operation.outcome}; nothing was published{left}"})
+        "state": OperationState.CANCELLED if cancelled else OperationState.FAILED, "steps": steps,
+        "ended_at": world.now(), "outcome": f"{at}{operation.outcome}; nothing was published{left}"})
 
 
 def _given_up(operation: Operation) -> str:
@@ -136,16 +144,19 @@ def _forward(operation: Operation, world: World) -> Operation:
         elif step.state is StepState.SKIPPED:
             step = step.model_copy(update={"state": StepState.WAITING})
         steps.append(step)
-    return operation.model_copy(update={"state": State.GOING, "steps": tuple(steps), "failed_at": "", "outcome": ""})
+    return operation.model_copy(update={
+        "state": OperationState.GOING, "steps": tuple(steps), "failed_at": "", "outcome": ""})
 
 
 def _finish(operation: Operation, world: World) -> Operation:
+    world.tidy(operation)
     world.forget_orders(operation)
-    return operation.model_copy(update={"state": State.DONE, "ended_at": world.now(), "outcome": _outcome(operation)})
+    return operation.model_copy(update={
+        "state": OperationState.DONE, "ended_at": world.now(), "outcome": _outcome(operation)})
 
 
 def _outcome(operation: Operation) -> str:
-    if operation.kind is Kind.CHECK:
+    if operation.kind is OperationKind.CHECK:
         found = operation.step("check")
         held = found is not None and bool(found.result.get("ok"))
         return "the plan holds its bounds" if held else "the plan is outside its bounds"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rapid.store.orders import OrderState
-from services.controller.operations.document import Operation, Step
+from services.controller.operations.document import Operation, OperationStep
 from services.controller.operations.outcomes import Done, Failed, Outcome, Refused, Wait
 from services.controller.operations.world import World
 
@@ -13,7 +13,7 @@ def prefix_of(operation: Operation) -> str:
     return f"{operation.id}/"
 
 
-def identity_of(operation: Operation, step: Step) -> str:
+def identity_of(operation: Operation, step: OperationStep) -> str:
     """The order of a step's present attempt."""
     return f"{prefix_of(operation)}{step.name}/{step.attempt}"
 
@@ -22,11 +22,11 @@ def payload_of(operation: Operation) -> dict[str, Any]:
     """What the optimizer is told: the plan, and what the steps before this one have made."""
     request = operation.request
     return {"operation": operation.id, "plan": request.plan, "digest": request.digest, "parent": request.parent,
-            "bounds": request.bounds, "epoch": request.epoch, "warm_up_versions": request.warm_up_versions,
+            "bounds": request.bounds, "epoch": request.epoch,
             "who": operation.who, "made": {s.name: s.result for s in operation.steps if s.result}}
 
 
-def ask(operation: Operation, step: Step, world: World, payload: dict[str, Any]) -> Outcome:
+def ask(operation: Operation, step: OperationStep, world: World, payload: dict[str, Any]) -> Outcome:
     """Places the order of this attempt, or looks how it goes."""
     order = world.order(identity_of(operation, step), step.name, payload)
     if order.state is OrderState.WAITING:

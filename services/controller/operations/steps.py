@@ -6,12 +6,12 @@ A step may be asked any number of times, by any controller, before and after a c
 from collections.abc import Callable
 
 from rapid.store.state import ENDED, Status
-from services.controller.operations.document import Operation, Step
+from services.controller.operations.document import Operation, OperationStep
 from services.controller.operations.orders import ask, payload_of
 from services.controller.operations.outcomes import Done, Outcome, Refused, Wait
 from services.controller.operations.world import World
 
-StepFunction = Callable[[Operation, Step, World], Outcome]
+StepFunction = Callable[[Operation, OperationStep, World], Outcome]
 
 
 def _interrupted(world: World) -> str:
@@ -24,7 +24,7 @@ def _interrupted(world: World) -> str:
     return f"the run is {now.status}{f' (by {now.who})' if now.who else ''}"
 
 
-def pause(operation: Operation, step: Step, world: World) -> Outcome:
+def pause(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """Brings the run to rest, every component having said so, and takes it in hand."""
     now = world.status()
     if now is None or now.status in ENDED or now.status in (Status.STARTING, Status.WARMING):
@@ -41,7 +41,7 @@ def pause(operation: Operation, step: Step, world: World) -> Outcome:
     return Done()
 
 
-def check(operation: Operation, step: Step, world: World) -> Outcome:
+def check(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """Measures the plan on the newest version, against the approved bounds."""
     if stale := world.stale(operation):
         return Refused(stale)
@@ -55,23 +55,23 @@ def check(operation: Operation, step: Step, world: World) -> Outcome:
     return outcome
 
 
-def _on_a_resting_run(operation: Operation, step: Step, world: World) -> Outcome:
+def _on_a_resting_run(operation: Operation, step: OperationStep, world: World) -> Outcome:
     if why := _interrupted(world):
         return Refused(why)
     return ask(operation, step, world, payload_of(operation))
 
 
-def checkpoint(operation: Operation, step: Step, world: World) -> Outcome:
+def checkpoint(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """The optimizer writes everything down that it has learned so far."""
     return _on_a_resting_run(operation, step, world)
 
 
-def transform(operation: Operation, step: Step, world: World) -> Outcome:
+def transform(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """The optimizer makes the new checkpoint and the new version, beside the run's own."""
     return _on_a_resting_run(operation, step, world)
 
 
-def hold(operation: Operation, step: Step, world: World) -> Outcome:
+def hold(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """Waits for a person, where one was asked for. Cancelling is free until here."""
     if why := _interrupted(world):
         return Refused(why)
@@ -80,7 +80,7 @@ def hold(operation: Operation, step: Step, world: World) -> Outcome:
     return Done()
 
 
-def publish(operation: Operation, step: Step, world: World) -> Outcome:
+def publish(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """The cut-over: head, record, epoch and status change in one atomic step, or none of them."""
     if not world.published(operation):
         if stale := world.stale(operation):
@@ -101,7 +101,7 @@ def _published(operation: Operation) -> Done:
     return Done({"version": transformed.result.get("version") if transformed else None})
 
 
-def renew(operation: Operation, step: Step, world: World) -> Outcome:
+def renew(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """Waits until every service has come up under the new record."""
     if why := _over(world):
         return Wait((why,))
@@ -116,7 +116,7 @@ def warm_up_until(operation: Operation) -> int:
     return first + operation.request.warm_up_versions
 
 
-def warm_up(operation: Operation, step: Step, world: World) -> Outcome:
+def warm_up(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """Waits while the learning rate is 0: moments and normalisers settle."""
     until, head = warm_up_until(operation), world.head()
     if head >= until:
@@ -136,7 +136,7 @@ def _over(world: World) -> str:
     return ""
 
 
-def run(operation: Operation, step: Step, world: World) -> Outcome:
+def run(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """The run learns again."""
     now = world.status()
     if now is not None and now.status is Status.WARMING:

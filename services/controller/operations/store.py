@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from rapid.store.state import Json, RunState
-from services.controller.operations.document import Kind, Operation, Request, event_of, new
+from services.controller.operations.document import Operation, OperationKind, SurgeryRequest, event_of, new
 
 TABLE = "operations"
 KEPT = 100  # ended operations; their events stay
@@ -48,7 +48,7 @@ class OperationStore:
         """The operation that is under way; there is at most one."""
         return next((o for o in self.all() if not o.over), None)
 
-    def begin(self, kind: Kind, who: str, request: Request, was: str, reason: str = "") -> Operation:
+    def begin(self, kind: OperationKind, who: str, request: SurgeryRequest, was: str, reason: str = "") -> Operation:
         """A new operation. Raises Busy naming the one that is under way."""
         identity = f"{kind.value}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
         operation = new(identity, kind, who, request, time.time(), was, reason)

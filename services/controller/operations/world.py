@@ -66,6 +66,10 @@ class World(Protocol):
         """Removes the operation's orders."""
         ...
 
+    def tidy(self, operation: Operation) -> None:
+        """Removes what was staged and is committed now; pins stay."""
+        ...
+
     def discard(self, operation: Operation) -> None:
         """Removes what the operation has staged, and the pins that it set."""
         ...

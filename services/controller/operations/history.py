@@ -1,0 +1,63 @@
+"""The chain of plans that a run has gone through, with checksums."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rapid.store.record import RunRecord
+
+
+class Applied(BaseModel):
+    """A plan that was applied."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
+        "number": 1, "digest": "4c0e2f1a" * 8, "name": "wider", "holds": True, "why": "", "parent": "9f2d51c07ab3e684",
+        "schema": "77ab3e684f2d51c0", "epoch": 2, "version": 813, "warm_up_until": 818, "who": "ada",
+        "at": 1760000000.0, "operation": "surgery-20260101-120500-d4e5f6"}]})
+
+    number: int = Field(description="Its place in the chain, from 1.")
+    digest: str = Field(description="Its digest, as the run's record holds it.")
+    name: str = Field(description="Its name.")
+    holds: bool = Field(description="Whether the stored text still has that digest and follows the one before it.")
+    why: str = Field(description="What is wrong, where it does not.")
+    parent: str = Field(description="The model schema that it started from.")
+    schema_: str = Field(alias="schema", description="The model schema that it led to.")
+    epoch: int | None = Field(description="The epoch that began with it.")
+    version: int | None = Field(description="The first version of the new schema.")
+    warm_up_until: int | None = Field(description="The last version of its warm-up.")
+    who: str = Field(description="Who applied it.")
+    at: float | None = Field(description="When, in seconds since the epoch (1970).")
+    operation: str = Field(description="The operation that applied it.")
+
+
+def applied(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> list[Applied]:
+    """The record's chain, each plan's text compared with its digest and its parent with what the one before led to."""
+    chain = []
+    before = ""
+    for number, digest in enumerate(record.chain, 1):
+        row = rows.get(digest, {})
+        why = _wrong(digest, row, before)
+        before = str(row.get("schema", ""))
+        chain.append(Applied(
+            number=number, digest=digest, name=row.get("name", ""), holds=not why, why=why,
+            parent=row.get("parent", ""), schema=before, epoch=row.get("epoch"), version=row.get("version"),
+            warm_up_until=row.get("warm_up_until"), who=row.get("who", ""), at=row.get("at"),
+            operation=row.get("operation", "")))
+    return chain
+
+
+def _wrong(digest: str, row: Mapping[str, Any], before: str) -> str:
+    from five.surgery import Plan  # only who asks for the log needs it
+
+    if not row:
+        return "its text is missing: versions before it cannot be loaded any more"
+    try:
+        plan = Plan.from_yaml(str(row["plan"]))
+    except ValueError as error:
+        return f"its text cannot be read: {error}"
+    if plan.digest != digest:
+        return f"its text was edited: it has digest {plan.digest} now"
+    if before and plan.parent != before:
+        return f"it starts from {plan.parent}, the plan before it led to {before}"
+    return ""

@@ -1,0 +1,121 @@
+"""The engine's world over a real run: its Redis, its blobs."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rapid.blobs import BlobStore
+from rapid.store.applied import Checks
+from rapid.store.orders import Order, Orders
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.staging import folder_of, reason_of
+from rapid.store.state import RunState, RunStatus, Status
+from services.controller.operations.document import Operation
+from services.controller.operations.orders import prefix_of
+from services.controller.operations.world import Limits
+
+NEEDED = ("inference", "optimizer", "rollout")
+
+
+class RunWorld:
+    """services.controller.operations.world.World over a run.
+
+    ``schema_of`` works out the model schema of a record that does not say it.
+    """
+
+    def __init__(self, state: RunState, store: ParameterStore, blobs: BlobStore, limits: Limits,
+                 schema_of: Callable[[RunRecord], str]) -> None:
+        self._state = state
+        self._store = store
+        self._blobs = blobs
+        self._orders = Orders(state)
+        self._checks = Checks(state)
+        self._schema_of = schema_of
+        self.limits = limits
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def status(self) -> RunStatus | None:
+        """The run's status."""
+        return self._state.status()
+
+    def transition(self, to: Status, reason: str) -> None:
+        """Brings the run to a status."""
+        self._state.transition(to, "controller", reason)
+
+    def head(self) -> int:
+        """The newest version; -1 before the first."""
+        head = self._store.head()
+        return -1 if head is None else head
+
+    def not_quiet(self) -> list[str]:
+        """Who has not come to rest yet."""
+        return self._state.quiet().waiting_for
+
+    def stale(self, operation: Operation) -> str:
+        """Why the plan no longer fits the run; '' when it does."""
+        return stale(self._state.record(), operation.request.parent, operation.request.epoch, self._schema_of)
+
+    def published(self, operation: Operation) -> bool:
+        """Whether the run's record names the plan, in a later epoch than the one it was checked in."""
+        record = self._state.record()
+        return (record is not None and record.epoch > operation.request.epoch
+                and operation.request.digest in record.chain)
+
+    def order(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
+        """The order of that identity, placed if there is none."""
+        return self._orders.place(identity, kind, payload)
+
+    def withdraw(self, operation: Operation) -> None:
+        """Takes open orders back."""
+        self._orders.withdraw(prefix_of(operation))
+
+    def forget_orders(self, operation: Operation) -> None:
+        """Removes its orders."""
+        self._orders.remove(prefix_of(operation))
+
+    def discard(self, operation: Operation) -> None:
+        """Removes what was staged, and pins that were set for it."""
+        self.tidy(operation)
+        for version, why in self._store.pins().items():
+            if why == reason_of(operation.id):
+                self._store.unpin(version)
+
+    def tidy(self, operation: Operation) -> None:
+        """Removes what was staged."""
+        for name in self._blobs.refs(folder_of(self._state.run, operation.id)):
+            self._blobs.remove_ref(name)
+
+    def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
+        """Keeps the result of a check."""
+        request = operation.request
+        self._checks.keep(request.digest, {
+            "plan": request.plan, "name": request.name, "parent": request.parent, "epoch": request.epoch,
+            "bounds": request.bounds, "operation": operation.id, "who": operation.who, "result": dict(answer)})
+
+    def not_renewed(self) -> list[str]:
+        """Services that have not come up under the present record, and kinds of which there is none."""
+        record = self._state.record()
+        if record is None:
+            return ["the run's record, which is gone"]
+        live = self._state.services()
+        behind = [f"{i.kind}/{i.id}" for i in live if (i.epoch, i.revision) != record.stand]
+        absent = [f"{kind}, of which none is up" for kind in NEEDED if not any(i.kind == kind for i in live)]
+        return [*behind, *absent]
+
+
+def stale(record: RunRecord | None, parent: str, epoch: int, schema_of: Callable[[RunRecord], str]) -> str:
+    """Why a plan that was checked for ``parent`` in ``epoch`` does not fit the run's record; '' when it does."""
+    if record is None:
+        return "the run has no record"
+    if record.epoch != epoch:
+        return (f"the plan is stale: it was checked in epoch {epoch}, the run is in epoch {record.epoch}. Check it "
+                "again")
+    schema = record.schema or schema_of(record)
+    if schema != parent:
+        return (f"the plan is stale: it starts from model schema {parent}, the run has {schema}. Derive a plan from "
+                "that one")
+    return ""

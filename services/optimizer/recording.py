@@ -1,0 +1,77 @@
+"""Samples for checks: copied from the buffer without a trace in it, and kept as blobs."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from five.learning.buffer import SampleBuffer
+from five.surgery.check import Recorded
+from rapid import tensorfile
+from rapid.blobs import BlobMissing, BlobStore, Ref
+from rapid.store.staging import recording_of
+
+log = logging.getLogger(__name__)
+SAMPLES = 32
+KEPT = 5  # recordings in the blob store
+
+
+class Recordings:
+    """What checks of one run are made on: at most ``samples`` samples at a time.
+
+    An optimizer that has just begun has an empty buffer: it takes what an earlier check of the run was made on.
+    """
+
+    def __init__(self, buffer: SampleBuffer, blobs: BlobStore, run: str, layout: str, samples: int = SAMPLES) -> None:
+        self._buffer = buffer
+        self._blobs = blobs
+        self._run = run
+        self._layout = layout
+        self.samples = 0
+        self._wanted = samples
+
+    def take(self, operation: str) -> tuple[Recorded, Ref]:
+        """Samples for an operation's check and where they are kept; the same ones each time for the same operation.
+
+        Raises RuntimeError when there are none to be had.
+        """
+        name = recording_of(self._run, operation)
+        found = self._stored(name) or self._recorded(name) or self._newest()
+        if found is None:
+            raise RuntimeError("the optimizer has no samples yet to measure the plan on, and there is no earlier "
+                               "recording: let the run play for a while first")
+        arrays, ref = found
+        self.samples = int(arrays["actions"].shape[1])
+        return Recorded.of_batch(arrays), ref
+
+    def _recorded(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
+        arrays = self._buffer.peek(self._wanted, seed=len(name))
+        if arrays is None:
+            return None
+        index = tensorfile.index_of(arrays, {"layout": self._layout})
+        ref = self._blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], name)
+        for old in self._names()[:-KEPT]:
+            if old != name:
+                self._blobs.remove_ref(old)
+        return arrays, ref
+
+    def _names(self) -> list[str]:
+        return sorted(self._blobs.refs(recording_of(self._run, "")), key=lambda n: n.rpartition("/")[2].split("-")[1:])
+
+    def _stored(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
+        try:
+            ref = self._blobs.ref(name)
+            arrays, index = tensorfile.parse(self._blobs.get_array(ref))
+        except BlobMissing:
+            return None
+        if index.meta.get("layout") != self._layout:
+            return None
+        return {n: np.asarray(a) for n, a in arrays.items()}, ref
+
+    def _newest(self) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
+        for name in reversed(self._names()):
+            found = self._stored(name)
+            if found is not None:
+                return found
+        return None

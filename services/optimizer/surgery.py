@@ -1,0 +1,237 @@
+"""The first rank's part in surgery: it carries out the controller's orders that need the model.
+
+Orders are claimed under the publisher's lease and can be repeated: each writes what it makes under names of its own,
+beside the run's, and only the last one, the cut-over, changes anything that others read. A check works on published
+versions and on samples copied from the buffer, beside training; a checkpoint is written by the loop that learns.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from five.model.policy import Policy
+from five.schedules import hyperparameters_at
+from five.surgery import AgentSpec, Plan, migrate_learner
+from five.surgery.check import CheckReport, check
+from rapid import tensorfile
+from rapid.blobs import BlobStore, Ref
+from rapid.store.applied import Plans
+from rapid.store.authority import Authority
+from rapid.store.errors import FencedOut
+from rapid.store.orders import Order, Orders, OrderState
+from rapid.store.parameters import ParameterStore
+from rapid.store.staging import checkpoint_of, reason_of
+from rapid.store.state import RunState, Status
+from run.migration import checkpoint_tensors
+from services.optimizer import faults
+from services.optimizer.recording import Recordings
+from services.optimizer.training import Training
+
+log = logging.getLogger(__name__)
+Answer = dict[str, Any]
+LOOK_SECONDS = 0.5
+POLICY = "policy/"
+
+
+class NotPossible(ValueError):
+    """An order that another attempt would not make possible."""
+
+
+@dataclass
+class Surgeon:
+    """Carries orders out for one run. ``spec`` is what this process runs under; ``authority`` its right to write, None
+    while it has none."""
+
+    state: RunState
+    store: ParameterStore
+    blobs: BlobStore
+    training: Training
+    spec: AgentSpec
+    recordings: Recordings
+    authority: Callable[[], Authority | None]
+    orders: Orders = field(init=False)
+    plans: Plans = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.orders = Orders(self.state)
+        self.plans = Plans(self.state)
+
+    def run(self, stopping: Callable[[], bool]) -> None:
+        """Carries orders out until ``stopping``. What fails is answered, and never ends the process."""
+        while not stopping():
+            try:
+                if not self.once():
+                    time.sleep(LOOK_SECONDS)
+            except Exception as error:
+                log.warning("the orders cannot be looked at: %s", error)
+                time.sleep(LOOK_SECONDS)
+
+    def once(self) -> bool:
+        """Carries one order out, if there is one. Returns whether there was."""
+        authority = self.authority()
+        if authority is None or authority.fence is None:
+            return False
+        order = self.orders.claim(authority.holder.partition("#")[0], authority.fence)
+        if order is None:
+            return False
+        log.info("order %s, attempt %d", order.id, order.attempt)
+        try:
+            faults.before(order.kind, order.attempt)
+            answer = self._carry_out(order, authority)
+            faults.after(order.kind, order.attempt)
+        except (NotPossible, FencedOut) as error:
+            self._answer(order, OrderState.REFUSED, error)
+        except faults.Fault as error:
+            self._answer(order, OrderState.REFUSED if error.final else OrderState.FAILED, error)
+        except Exception as error:
+            log.exception("order %s", order.id)
+            self._answer(order, OrderState.FAILED, error)
+        else:
+            self.orders.answer(order, OrderState.DONE, answer)
+        return True
+
+    def _answer(self, order: Order, state: OrderState, error: Exception) -> None:
+        log.warning("order %s: %s", order.id, error)
+        self.orders.answer(order, state, error=str(error) or type(error).__name__)
+
+    def _carry_out(self, order: Order, authority: Authority) -> Answer:
+        payload = order.payload
+        plan = self._plan(payload)
+        match order.kind:
+            case "check":
+                return self.check(plan, payload)
+            case "checkpoint":
+                return self.checkpoint(payload)
+            case "transform":
+                return self.transform(plan, payload)
+            case "publish":
+                return self.publish(plan, payload, order, authority)
+        raise NotPossible(f"this release does not know orders of kind {order.kind!r}")
+
+    def _plan(self, payload: Mapping[str, Any]) -> Plan:
+        try:
+            plan = Plan.from_yaml(payload["plan"])
+        except ValueError as error:
+            raise NotPossible(f"the plan cannot be read: {error}") from None
+        if plan.digest != payload["digest"]:
+            raise NotPossible(f"the plan was changed: its digest is {plan.digest}, not {payload['digest']}")
+        if plan.parent != self.spec.schema:
+            raise NotPossible(f"the plan starts from model schema {plan.parent}, the run has {self.spec.schema}")
+        return plan
+
+    # The orders.
+
+    def check(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
+        """Measures a plan on the newest version and on recorded samples. Touches nothing of the run."""
+        head = self.store.head()
+        if head is None:
+            raise RuntimeError("no version is out yet")
+        tensors, _ = self.store.fetch(head)
+        recorded, ref = self.recordings.take(payload["operation"])
+        report = check(bounded(plan, payload), self.spec, tensors, recorded)
+        return {**_told(report), "version": head, "recording": ref._asdict(), "samples": self.recordings.samples}
+
+    def checkpoint(self, payload: Mapping[str, Any]) -> Answer:
+        """Everything learned so far, written by the loop that learns; and the newest version is kept for ever."""
+        version = self.training.checkpoint_now()
+        head = self.store.head()
+        if head is not None and head not in self.store.pins():
+            record = self.store.record(head)
+            if record is not None and record.blob is None:
+                self.store.archive(head)
+            self.store.pin(head, reason_of(payload["operation"]))
+        ref = self.training.checkpoints.ref(version)
+        return {"checkpoint": version, "digest": ref.digest, "bytes": ref.size, "head": head,
+                "gradient_steps": self.training.learner.gradient_steps}
+
+    def transform(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
+        """The checkpoint in the new schema, staged; measured once more on the parameters that will be published."""
+        made = payload["made"]["checkpoint"]
+        tensors, extra = checkpoint_tensors(self.blobs, Ref(made["digest"], int(made["bytes"])))
+        recorded, _ = self.recordings.take(payload["operation"])
+        policy = {n.removeprefix(POLICY): t.numpy() for n, t in tensors.items() if n.startswith(POLICY)}
+        report = check(bounded(plan, payload), self.spec, policy, recorded)
+        if not report.ok:
+            raise NotPossible(f"the checkpoint is outside the approved bounds: {_told(report)['why']}")
+        target = plan.target(self.spec)
+        steps = self.training.config.gradient_steps_per_iteration
+        state, learner = migrate_learner(plan, self.spec, tensors, extra["learner"], steps)
+        version = max(int(made["head"]), int(made["checkpoint"])) + 1
+        warm = plan.warm_up_versions
+        extra = {**extra, "learner": learner, "schema": target.schema,
+                 "warm_up_until": version + warm, "operation": payload["operation"]}
+        arrays: dict[str, npt.NDArray[Any]] = {n: t.detach().cpu().numpy() for n, t in state.items()}
+        index = tensorfile.index_of(arrays, extra)
+        name = checkpoint_of(self.state.run, payload["operation"])
+        ref = self.blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], name)
+        return {**_told(report), "version": version, "warm_up_until": version + warm, "schema": target.schema,
+                "layout": target.layout.hash, "checkpoint": ref._asdict()}
+
+    def publish(self, plan: Plan, payload: Mapping[str, Any], order: Order, authority: Authority) -> Answer:
+        """Uploads the new version beside the head, and cuts the run over to it in one step."""
+        made = payload["made"]["transform"]
+        version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
+        before = self.state.record()
+        if before is None:
+            raise NotPossible("the run has no record")
+        if before.epoch > payload["epoch"] and plan.digest in before.chain:
+            return {"version": version}  # an earlier attempt went through
+        target = plan.target(self.spec)
+        tensors, meta = self._version(target, ref, version)
+        staged = self.store.stage(version, tensors, meta)
+        after = before.changed(new_epoch=True, **target.trees(), layout=target.layout.hash, schema=target.schema,
+                               chain=(*before.chain, plan.digest))
+        self.plans.put(plan.digest, {
+            "plan": payload["plan"], "name": plan.name, "parent": plan.parent, "schema": target.schema,
+            "layout": target.layout.hash, "game": dict(before.game), "model": dict(before.model),
+            "epoch": after.epoch, "version": version, "warm_up_until": int(made["warm_up_until"]),
+            "checkpoint": ref._asdict(), "operation": payload["operation"], "who": payload["who"], "at": time.time()})
+        if not self.orders.still_mine(order):
+            raise NotPossible("the order was withdrawn")
+        self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
+            "operation": payload["operation"], "plan": plan.name, "digest": plan.digest, "schema": target.schema,
+            "warm_up_until": int(made["warm_up_until"])})
+        return {"version": version}
+
+    def _version(self, target: AgentSpec, ref: Ref, version: int
+                 ) -> tuple[dict[str, npt.NDArray[np.generic]], dict[str, Any]]:
+        """The version that a staged checkpoint holds, and its metadata."""
+        tensors, extra = checkpoint_tensors(self.blobs, ref)
+        policy = Policy(target.layout, target.model)
+        policy.load_state_dict({n.removeprefix(POLICY): t for n, t in tensors.items() if n.startswith(POLICY)})
+        hyper = hyperparameters_at(self.training.desk.schedules(), version)
+        meta = {"schema": target.schema, "layout": target.layout.hash, "reward_std": policy.rewards.std(),
+                "hyperparameters": hyper.as_dict(), "gradient_steps": extra["learner"]["gradient_steps"],
+                "warming": int(extra["warm_up_until"]) > version - 1, "operation": extra["operation"]}
+        with torch.no_grad():
+            return {n: t.detach().cpu().numpy() for n, t in policy.state_dict().items()}, meta
+
+
+def bounded(plan: Plan, payload: Mapping[str, Any]) -> Plan:
+    """The plan with the bounds that were approved, where others than its own were."""
+    if not payload.get("bounds"):
+        return plan
+    try:
+        return Plan.from_values({**plan.model_dump(mode="json"), "bounds": payload["bounds"]})
+    except ValueError as error:
+        raise NotPossible(f"the approved bounds cannot be read: {error}") from None
+
+
+def _told(report: CheckReport) -> Answer:
+    return {"ok": report.ok, "why": "; ".join(report.problems), "report": finite(report.model_dump(mode="json"))}
+
+
+def finite(value: Any) -> Any:
+    """JSON values with numbers that JSON has not (infinite ones) as text."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [finite(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,278 @@
+"""Surgery on a real `five train`: through REST while games run, made to fail at each step, killed at each step."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from services.optimizer.faults import VARIABLE
+from tests.e2e.running import KINDS, Run, eventually
+
+# The LSTM doubles, pickups are seen, and the glyph goes from the script to the policy.
+WISH = ["model.lstm=32", "game.observation.pickups=2", "game.scripted_actions=[shrine]"]
+SCRIPTED = "game.scripted_actions=[glyph, shrine]"
+STEPS = ("pause", "check", "checkpoint", "transform", "hold", "publish", "renew", "warm_up", "run")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "faults"))
+    run = Run(tmp_path)
+    yield run
+    run.destroy()
+
+
+def faults(run: Run, text: str) -> None:
+    (run.place / "faults").write_text(text)
+
+
+def operation(run: Run, identity: str) -> dict[str, Any]:
+    answer = run.rest("GET", f"operations/{identity}")
+    answer.raise_for_status()
+    return dict(answer.json())
+
+
+def ended(run: Run, identity: str, seconds: float = 240.0) -> dict[str, Any]:
+    """The operation once it is over."""
+    def over() -> dict[str, Any] | None:
+        run.check()
+        found = operation(run, identity)
+        return found if found["state"] in ("done", "failed", "cancelled") else None
+
+    try:
+        found = eventually(over, seconds, f"{identity} is over")
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{json.dumps(operation(run, identity), indent=1)}\n{run.logs()}") from None
+    assert found is not None
+    return found
+
+
+def at_step(run: Run, identity: str, step: str, seconds: float = 120.0) -> None:
+    """Until the operation has come to a step and has begun it."""
+    def there() -> bool:
+        found = operation(run, identity)
+        assert found["state"] == "going", found
+        return any(s["name"] == step and s["state"] in ("going", "done") for s in found["steps"])
+
+    eventually(there, seconds, f"{identity} is at {step}")
+
+
+def planned(run: Run, name: str = "wider", **changes: Any) -> dict[str, Any]:
+    answer = run.rest("POST", "surgery/plan", json={
+        "name": name, "overrides": WISH, "warm_up_versions": 2, **changes})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def loose(plan: str) -> str:
+    """With bounds that a policy of a few minutes passes: it is close to uniform, and so are its values."""
+    return plan + "bounds:\n  mean_kl: 0.5\n  mean_value_change: 5.0\n"
+
+
+def checked(run: Run, plan: str) -> str:
+    """Checks a plan; its digest."""
+    answer = run.rest("POST", "surgery/check", json={"plan": plan})
+    assert answer.status_code == 202, answer.text
+    found = ended(run, answer.json()["id"])
+    assert found["outcome"] == "the plan holds its bounds", found
+    return str(found["request"]["digest"])
+
+
+def applied(run: Run, digest: str, **body: Any) -> str:
+    answer = run.rest("POST", "surgery/apply", json={"digest": digest, **body})
+    assert answer.status_code == 202, answer.text
+    assert answer.headers["location"] == f"/v1/operations/{answer.json()['id']}"
+    return str(answer.json()["id"])
+
+
+def services_of(run: Run) -> dict[str, list[int]]:
+    return {name: run.pids(name) for name in KINDS}
+
+
+@pytest.mark.timeout(900)
+def test_a_running_agent_is_widened_and_sees_and_does_more(run: Run) -> None:
+    run.start_new(SCRIPTED)
+    run.wait_version(6)
+    before = services_of(run)
+
+    plan = planned(run)
+    assert plan["parameters_after"] > plan["parameters_before"]
+    assert {row["kind"] for row in plan["changes"]} == {"grow_lstm", "slots", "add_actions"}
+    assert any(note["code"] == "no-anneal" for note in plan["lint"])
+    digest = checked(run, loose(plan["plan"]))
+    report = run.rest("GET", f"surgery/checks/{digest}").json()["result"]
+    assert report["ok"]
+    assert report["samples"] > 0
+
+    # What would happen, and what is refused.
+    head = run.head()
+    dry = run.rest("POST", "surgery/apply", json={"digest": digest}, params={"dry_run": "true"})
+    assert dry.status_code == 200
+    assert [s["name"] for s in dry.json()["steps"]] == list(STEPS)
+    assert run.rest("POST", "surgery/apply", json={"digest": "0" * 64}).status_code == 404
+    assert run.status() == "running"
+
+    identity = applied(run, digest, hold=True)
+    second = run.rest("POST", "surgery/check", json={"plan": plan["plan"]})
+    assert second.status_code == 409
+    assert identity in second.json()["detail"]
+    at_step(run, identity, "hold")
+    assert run.status() == "operating"
+    held = run.head()
+    assert held >= head
+    assert run.rest("POST", f"operations/{identity}/continue").status_code == 200
+    done = ended(run, identity)
+    assert done["state"] == "done", done
+    assert [s["state"] for s in done["steps"]] == ["done"] * len(STEPS)
+    published = next(s for s in done["steps"] if s["name"] == "publish")["result"]["version"]
+    assert published == held + 1
+
+    # It learns on, with the new shapes, and no process was started by hand or died.
+    run.wait_version(published + 5)
+    assert run.status() == "running"
+    assert services_of(run) == before
+    record = run.state().record()
+    assert record is not None
+    assert (record.epoch, record.chain) == (2, (digest,))
+    assert record.model["lstm"] == 32
+    old, _ = run.store.fetch(held)
+    new, meta = run.store.fetch(published)
+    assert new["core.lstm.weight_hh_l0"].shape == (128, 32)
+    assert old["core.lstm.weight_hh_l0"].shape == (64, 16)
+    assert meta["warming"]
+    clone, _ = run.store.fetch(published + 2)
+    changed = [n for n in new if not n.startswith(("normaliser", "rewards")) and (new[n] != clone[n]).any()]
+    assert changed == [], "the warm-up moved parameters"
+    learned, meta = run.store.fetch(published + 3)
+    assert not meta.get("warming")
+    assert any((learned[n] != clone[n]).any() for n in learned)
+
+    # The version before plays against one after it, brought through the plan.
+    match = run.command("eval", "--version", str(published + 3), "--against", str(held), "--games", "8", "--json")
+    assert match.returncode == 0, match.stderr + run.logs()
+    outcome = json.loads(match.stdout)
+    assert outcome["won"] + outcome["lost"] + outcome["drawn"] == 8
+    migrated = run.folder.path / "blobs" / "refs" / run.folder.name / "migrated"
+    assert list(migrated.rglob(f"{held:010d}-*"))
+
+    # A second plan on the same parent is stale, and what was applied is in the log.
+    again = run.rest("POST", "surgery/apply", json={"digest": digest})
+    assert again.status_code == 409
+    assert "stale" in again.json()["detail"]
+    (row,) = run.rest("GET", "surgery/log").json()["items"]
+    assert (row["digest"], row["holds"], row["version"]) == (digest, True, published)
+    assert "holds" in run.command("surgery", "log").stdout
+    assert run.command("report").returncode == 0
+    assert f"wider (v{published})" in run.folder.report.read_text()
+
+    # The file that the run was made from still says otherwise, and undoes nothing.
+    last = run.head()
+    assert run.end() == 0
+    run.start("--resume", run.folder.name)
+    run.wait_version(last + 3)
+    assert run.store.fetch(run.head())[0]["core.lstm.weight_hh_l0"].shape == (128, 32)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_surgery_that_fails_at_any_step_leaves_the_run_untouched(run: Run) -> None:
+    run.start_new(SCRIPTED, "services.controller.operations.pause_seconds=20")
+    run.wait_version(6)
+    plan = planned(run)
+    # The check itself: outside of its bounds.
+    strict = plan["plan"] + "bounds:\n  mean_kl: 0.0\n  max_value_change: 0.0\n  max_logit_change: 0.0\n"
+    answer = run.rest("POST", "surgery/check", json={"plan": strict})
+    outside = ended(run, answer.json()["id"])
+    assert outside["outcome"] == "the plan is outside its bounds"
+    refused = run.rest("POST", "surgery/apply", json={"digest": outside["request"]["digest"]})
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:five:problem:not-approved")
+
+    digest = checked(run, loose(plan["plan"]))
+    for step in ("pause", "check", "checkpoint", "transform", "hold", "publish"):
+        stuck = run.pids("rollout-0") if step == "pause" else []
+        for pid in stuck:
+            os.kill(pid, signal.SIGSTOP)  # it never says that it rests
+        faults(run, f"{step} fail\n")
+        identity = applied(run, digest, hold=step == "hold")
+        if step == "hold":
+            at_step(run, identity, "hold")
+            assert run.rest("POST", f"operations/{identity}/cancel").status_code == 200
+        found = ended(run, identity)
+        for pid in stuck:
+            os.kill(pid, signal.SIGCONT)
+        faults(run, "")
+        assert found["state"] == ("cancelled" if step == "hold" else "failed"), found
+        assert found["failed_at"] == step
+        if step == "pause":
+            assert "rollout" in found["outcome"]
+        elif step != "hold":
+            assert next(s for s in found["steps"] if s["name"] == step)["attempt"] == 3
+        untouched(run)
+    assert run.rest("GET", "surgery/log").json()["items"] == []
+    # And what had failed so often works in the end.
+    assert ended(run, applied(run, digest))["state"] == "done"
+
+
+def untouched(run: Run) -> None:
+    """Fails unless the run goes on as before any operation."""
+    record = run.state().record()
+    assert record is not None
+    assert (record.epoch, record.chain) == (1, ())
+    assert not list((run.folder.path / "blobs" / "refs" / run.folder.name / "operations").rglob("*checkpoint*"))
+    eventually(lambda: run.status() == "running", 60, "the run goes on")
+    run.wait_version(run.head() + 2)
+    run.check_versions()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("step", STEPS[:-1])
+def test_every_process_may_be_killed_at_each_step(run: Run, step: str) -> None:
+    run.start_new(SCRIPTED)
+    run.wait_version(6)
+    digest = checked(run, loose(planned(run)["plan"]))
+    # Long enough that a kill comes in the middle of it.
+    faults(run, f"{step} wait 6\n" if step in ("check", "checkpoint", "transform", "publish") else "")
+    identity = applied(run, digest, hold=step == "hold")
+    at_step(run, identity, step)
+    for name in KINDS:
+        for pid in run.pids(name):
+            try:
+                psutil.Process(pid).kill()
+            except psutil.NoSuchProcess:
+                pass
+    faults(run, "")
+    if step == "hold":
+        eventually(lambda: run.rest("POST", f"operations/{identity}/continue").status_code == 200, 90, "it goes on")
+    found = ended(run, identity)
+    assert found["state"] == "done", found
+    record = run.state().record()
+    assert record is not None
+    assert (record.epoch, record.chain) == (2, (digest,))
+    run.wait_version(run.head() + 4)
+    eventually(lambda: run.status() == "running", 60, "it learns")
+    versions = [r.version for r in run.store.records()]
+    assert versions == list(range(len(versions))), f"versions are missing: {versions}"
+    assert run.rest("GET", "surgery/log").json()["items"][0]["holds"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("order", ["check", "checkpoint", "transform", "publish"])
+@pytest.mark.parametrize("when", ["die", "die-after"])
+def test_an_optimizer_may_die_before_and_after_the_work_of_each_order(run: Run, order: str, when: str) -> None:
+    run.start_new(SCRIPTED)
+    run.wait_version(6)
+    digest = checked(run, loose(planned(run)["plan"]))
+    faults(run, f"{order} {when}\n")
+    found = ended(run, applied(run, digest))
+    assert found["state"] == "done", found
+    run.wait_version(run.head() + 4)
+    assert run.rest("GET", "surgery/log").json()["items"][0]["holds"]
+    versions = [r.version for r in run.store.records()]
+    assert versions == list(range(len(versions)))

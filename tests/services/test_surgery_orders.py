@@ -1,0 +1,279 @@
+"""The optimizer's part in surgery on a real Redis, real blobs and a real optimizer step: orders in, a cut-over out."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+import torch
+
+from five.learning.learner import Learner
+from five.model.policy import Policy
+from five.surgery import AgentSpec, derive
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
+from rapid.store.applied import Plans
+from rapid.store.authority import PublisherLease
+from rapid.store.orders import Order, Orders, OrderState
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.staging import checkpoint_of
+from rapid.store.state import RunState, Status
+from run.migration import BrokenChain, MigratedVersions, chain_of
+from services.optimizer import faults
+from services.optimizer.checkpoints import Checkpoints
+from services.optimizer.older import OlderCheckpoints, commit_staged
+from services.optimizer.publishing import LeasedPublisher
+from services.optimizer.recording import Recordings
+from services.optimizer.surgery import Surgeon
+from services.optimizer.training import Training
+from tests.services.optimizer_cases import GAME, LAYOUT, LEARNING, MODEL, Desk, feed, intake, until
+
+OLD = AgentSpec(GAME, MODEL)
+NEW = AgentSpec(GAME.model_copy(update={"observation": GAME.observation.model_copy(update={"pickups": 2})}),
+                MODEL.model_copy(update={"lstm": 16}))
+PLAN = derive(OLD, NEW, "wider").model_copy(update={"warm_up_versions": 2})
+PAYLOAD: dict[str, Any] = {
+    "operation": "op-1", "plan": PLAN.to_yaml(), "digest": PLAN.digest, "parent": PLAN.parent, "epoch": 1, "who": "ada",
+    "bounds": {"mean_kl": 1.0, "mean_value_change": 10.0}, "made": {}}
+
+
+class Bench:
+    """A run with one optimizer, as it stands in its stores."""
+
+    def __init__(self, client: redis.Redis, folder: Path) -> None:
+        self.state = RunState(client, "trial")
+        self.state.create({}, "test", RunRecord(**OLD.trees(), layout=LAYOUT.hash, schema=OLD.schema))
+        for status in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
+            self.state.transition(status, "test")
+        self.blobs = BlobStore(str(folder / "blobs"))
+        self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=1), self.blobs)
+        self.orders = Orders(self.state)
+        self.desk = Desk()
+        self.publisher: LeasedPublisher | None = None
+        self.training = self.optimizer(OLD)
+        assert self.publisher is not None
+        self.surgeon = self.carries_out(self.training, self.publisher, OLD)
+        self.made: dict[str, dict[str, Any]] = {}
+
+    def optimizer(self, spec: AgentSpec) -> Training:
+        """The next optimizer's life: the one before has ended."""
+        if self.publisher is not None:
+            self.publisher.release()
+        record = self.state.record()
+        assert record is not None
+        publisher = LeasedPublisher(self.store, PublisherLease(self.state.redis, "trial", "optimizer 0", 30.0),
+                                    record.epoch, lambda why: None)
+        assert publisher.acquire(lambda why: True, 3600.0)
+        torch.manual_seed(3)
+        training = Training(
+            Learner(Policy(spec.layout, spec.model), LEARNING, "cpu"), intake(), LEARNING, publisher,
+            Checkpoints(self.blobs, "trial", 3), self.desk, {"schema": spec.schema, "layout": spec.layout.hash},
+            checkpoint_every=1, older=OlderCheckpoints(self.state, record, spec.schema, 2))
+        commit_staged(self.state, record, training.checkpoints, self.noted)
+        training.start()
+        self.publisher = publisher
+        return training
+
+    def carries_out(self, training: Training, publisher: LeasedPublisher, spec: AgentSpec) -> Surgeon:
+        recordings = Recordings(training.intake.buffer, self.blobs, "trial", spec.layout.hash, 4)
+        return Surgeon(self.state, self.store, self.blobs, training, spec, recordings, lambda: publisher.authority)
+
+    def noted(self, what: str, details: dict[str, Any]) -> None:
+        self.state.events.append("optimizer-0", what, details)
+
+    def learn(self, versions: int) -> None:
+        feed(self.training, 12, first=100 * versions)
+        until(self.training, self.training.version + versions)
+        self.desk.playing = False  # the run rests
+
+    def order(self, kind: str, attempt: int = 1, **changes: Any) -> Order:
+        """Places an order and has it carried out; the order with its answer."""
+        identity = f"op-1/{kind}/{attempt}"
+        self.orders.place(identity, kind, {**PAYLOAD, "made": self.made, **changes})
+        if kind == "checkpoint":
+            # The loop that learns writes it, wherever it is.
+            thread = threading.Thread(target=self.surgeon.once)
+            thread.start()
+            left = [400]
+
+            def stop() -> bool:
+                left[0] -= 1
+                return not thread.is_alive() or left[0] < 0
+
+            self.training.run(stop)
+            thread.join()
+        else:
+            assert self.surgeon.once()
+        found = self.orders.get(identity)
+        assert found is not None
+        if found.state is OrderState.DONE:
+            self.made[kind] = found.answer
+        return found
+
+    def everything(self) -> tuple[Any, ...]:
+        """What others read of the run."""
+        return (self.store.head_digest(), self.state.record(), self.state.status(),
+                self.training.checkpoints.versions(), [r.digest for r in self.store.records()])
+
+
+@pytest.fixture
+def bench(redis_client: redis.Redis, tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(redis_client, tmp_path)
+    bench.learn(2)
+    yield bench
+    assert bench.publisher is not None
+    bench.publisher.release()
+
+
+def through(bench: Bench) -> None:
+    for kind in ("check", "checkpoint", "transform", "publish"):
+        found = bench.order(kind)
+        assert found.state is OrderState.DONE, f"{kind}: {found.error}"
+
+
+def test_orders_lead_from_one_schema_to_the_next_and_touch_nothing_before(bench: Bench) -> None:
+    before = bench.everything()
+    checked = bench.order("check")
+    assert checked.state is OrderState.DONE, checked.error
+    assert checked.answer["ok"], checked.answer["why"]
+    assert (checked.answer["version"], checked.answer["samples"]) == (2, 4)
+    assert bench.everything() == before
+    buffer = bench.training.intake.buffer.statistics()
+    written = bench.order("checkpoint")
+    assert written.answer["checkpoint"] == 2
+    assert bench.store.pins() == {2: "the version before operation op-1"}
+    made = bench.order("transform")
+    assert (made.answer["version"], made.answer["warm_up_until"]) == (3, 5)
+    assert made.answer["schema"] == NEW.schema
+    assert bench.everything() == before, "what is staged lies beside what others read"
+    assert bench.training.intake.buffer.statistics() == buffer
+
+    published = bench.order("publish")
+    assert published.state is OrderState.DONE, published.error
+    record, status = bench.state.record(), bench.state.status()
+    assert record is not None and status is not None
+    assert (record.epoch, record.chain, record.schema, record.layout) == (2, (PLAN.digest,), NEW.schema,
+                                                                          NEW.layout.hash)
+    assert AgentSpec.of(record.game, record.model) == NEW
+    assert status.status is Status.WARMING
+    tensors, meta = bench.store.fetch(3)
+    assert bench.store.head() == 3
+    assert (meta["schema"], meta["layout"], meta["warming"]) == (NEW.schema, NEW.layout.hash, True)
+    assert tensors["core.lstm.weight_hh_l0"].shape == (64, 16)
+    # The old optimizer is of an epoch that is over.
+    with pytest.raises(Exception, match="epoch"):
+        bench.training.publisher.publish(4, {}, {})
+
+
+def test_the_next_optimizer_begins_with_the_staged_checkpoint_and_holds_its_learning_rate(bench: Bench) -> None:
+    through(bench)
+    training = bench.optimizer(NEW)
+    assert training.version == 3
+    assert training.checkpoints.versions()[-1] == 3
+    assert training.learner.hold_steps == 2 * LEARNING.gradient_steps_per_iteration
+    assert training.warm_up_until == 5
+    assert [e.what for e in bench.state.events.last(1)] == ["checkpoint.committed"]
+    policy = {n: t.clone() for n, t in training.learner.policy.state_dict().items()}
+    published, _ = bench.store.fetch(3)
+    for name, tensor in policy.items():
+        np.testing.assert_array_equal(tensor.numpy(), published[name])
+    # Started again it finds the same one.
+    again = bench.optimizer(NEW)
+    assert again.version == 3
+    assert again.learner.hold_steps == training.learner.hold_steps
+
+
+def test_without_the_staged_checkpoint_the_one_before_is_brought_through_the_chain(bench: Bench) -> None:
+    through(bench)
+    bench.blobs.remove_ref(checkpoint_of("trial", "op-1"))
+    training = bench.optimizer(NEW)
+    assert training.version == 3  # behind the head
+    assert training.learner.hold_steps == PLAN.warm_up_versions * LEARNING.gradient_steps_per_iteration
+    training.learner.state_dict()
+
+
+def test_a_version_from_before_is_brought_over_once_and_an_edited_plan_refused(bench: Bench) -> None:
+    through(bench)
+    record = bench.state.record()
+    assert record is not None
+    rows = Plans(bench.state).all()
+    older = MigratedVersions(chain_of(record, rows), bench.blobs, "trial", record.epoch)
+    tensors, meta = bench.store.fetch(1)
+    digest = bench.store.records()[1].digest
+    made = older.get(1, digest, tensors, meta["schema"])
+    Policy(NEW.layout, NEW.model).load_state_dict({n: torch.from_numpy(a) for n, a in made.items()})
+    (name,) = bench.blobs.refs("trial/migrated/")
+    assert "/0000000001-" in name
+    kept = older.get(1, digest, {}, meta["schema"])  # from the blob: nothing is computed
+    np.testing.assert_array_equal(kept["core.lstm.weight_hh_l0"], made["core.lstm.weight_hh_l0"])
+    with pytest.raises(BrokenChain, match="schema 0000"):
+        older.get(1, digest, tensors, "0000000000000000")
+
+    edited = {PLAN.digest: {**rows[PLAN.digest], "plan": rows[PLAN.digest]["plan"].replace("to: 16", "to: 20")}}
+    with pytest.raises(BrokenChain, match="edited or exchanged"):
+        chain_of(record, edited)
+    with pytest.raises(BrokenChain, match="missing"):
+        chain_of(record, {})
+
+
+def test_orders_can_be_repeated_and_change_nothing_the_second_time(bench: Bench) -> None:
+    for kind in ("check", "checkpoint", "transform"):
+        first, second = bench.order(kind, 1), bench.order(kind, 2)
+        assert first.answer == second.answer, kind
+    assert bench.order("publish").state is OrderState.DONE
+    after = bench.everything()
+    identity = "op-1/publish/2"
+    bench.orders.place(identity, "publish", {**PAYLOAD, "made": bench.made})
+    # The same process once more, as when its answer was lost.
+    assert bench.surgeon.once()
+    found = bench.orders.get(identity)
+    assert found is not None
+    assert found.answer == {"version": 3}
+    assert bench.everything() == after
+
+
+def test_what_cannot_work_out_is_refused_and_what_may_is_failed(bench: Bench, tmp_path: Path,
+                                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bench.order("check", 1, digest="0" * 64).state is OrderState.REFUSED
+    stale = bench.order("check", 2, plan=PLAN.model_copy(update={"parent": "0" * 16}).to_yaml(),
+                        digest=PLAN.model_copy(update={"parent": "0" * 16}).digest)
+    assert stale.state is OrderState.REFUSED
+    assert "the run has" in stale.error
+    assert bench.order("check", 3, plan="no: plan").state is OrderState.REFUSED
+    assert bench.order("invent", 4).state is OrderState.REFUSED
+    bench.order("checkpoint")
+    tight = bench.order("transform", 5, bounds={"mean_value_change": 0.0, "max_logit_change": 0.0})
+    assert tight.state is OrderState.REFUSED
+    assert "outside the approved bounds" in tight.error
+
+    file = tmp_path / "faults"
+    monkeypatch.setenv(faults.VARIABLE, str(file))
+    file.write_text("check fail\ntransform refuse\n")
+    assert bench.order("check", 6).state is OrderState.FAILED
+    assert bench.order("transform", 6).state is OrderState.REFUSED
+    file.write_text("")
+    assert bench.order("check", 7).state is OrderState.DONE
+
+
+def test_a_cut_over_of_a_run_that_is_no_longer_operated_on_is_refused(bench: Bench) -> None:
+    for kind in ("check", "checkpoint", "transform"):
+        bench.order(kind)
+    bench.state.transition(Status.PAUSED, "test")
+    before = bench.everything()
+    refused = bench.order("publish")
+    assert refused.state is OrderState.REFUSED
+    assert bench.everything() == before
+
+
+def test_an_optimizer_without_the_lease_claims_nothing(bench: Bench) -> None:
+    bench.orders.place("op-1/check/1", "check", PAYLOAD)
+    assert bench.publisher is not None
+    bench.publisher.release()
+    assert not bench.surgeon.once()
+    other = replace(bench.surgeon, authority=lambda: None)
+    assert not other.once()
