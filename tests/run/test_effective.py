@@ -1,5 +1,7 @@
 """What a service plays by, and how far its file lags behind."""
 
+from pathlib import Path
+
 import pytest
 
 from dota.spaces import Layout
@@ -7,6 +9,7 @@ from rapid.store.record import RunRecord
 from run.effective import Difference, drift, overlay, recorded
 from run.load import ConfigError, load
 
+ROOT = Path(__file__).parents[2]
 CONFIG = load("laptop-1v1", ["model.precision=bfloat16", "seed=7"])
 
 
@@ -44,3 +47,10 @@ def test_a_key_that_the_record_leaves_out_has_its_default() -> None:
 def test_a_record_of_another_release_says_what_it_cannot_read() -> None:
     with pytest.raises(ConfigError, match=r"(?s)record of run .* \(revision 1\).*model.lstmm.*did you mean 'lstm'"):
         overlay(CONFIG, RunRecord(game=record().game, model={"lstmm": 3}))
+
+
+def test_every_service_with_a_store_plays_by_the_record() -> None:
+    mains = [path for path in (ROOT / "services").glob("*/__main__.py") if "rapid.service import" in path.read_text()]
+    assert len(mains) >= 6
+    for path in mains:
+        assert "overlay=overlay" in path.read_text(), f"{path} would play by its file alone"

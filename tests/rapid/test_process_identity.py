@@ -1,0 +1,65 @@
+"""Whether a process that wrote its identity down still lives, as another one on the machine sees it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from rapid.process_identity import ProcessIdentity, machine_id, started_at
+
+ROOT = Path(__file__).parents[2]
+WHO = """
+import json, sys
+from rapid.process_identity import ProcessIdentity
+print(json.dumps(ProcessIdentity.own()), flush=True)
+sys.stdin.readline()
+"""
+AGAIN = """
+import json, os, sys
+from rapid.process_identity import ProcessIdentity
+before = os.environ.get("BEFORE")
+if before is None:
+    os.environ["BEFORE"] = json.dumps(ProcessIdentity.own())
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+was, now = ProcessIdentity(*json.loads(before)), ProcessIdentity.own()
+assert was[:3] == now[:3] and was.life != now.life, (was, now)
+print(was.is_dead(), now.is_dead())
+"""
+
+
+def test_this_process_lives() -> None:
+    me = ProcessIdentity.own()
+    assert me == ProcessIdentity.own() and me.pid == os.getpid() and not me.is_dead()
+    assert ProcessIdentity(*json.loads(json.dumps(me))) == me
+
+
+def test_another_one_lives_until_it_ends_and_then_also_as_a_zombie() -> None:
+    process = subprocess.Popen([sys.executable, "-c", WHO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
+                               env={"PYTHONPATH": "libs"})
+    assert process.stdout is not None
+    found = ProcessIdentity(*json.loads(process.stdout.readline()))
+    assert found.pid == process.pid and not found.is_dead()
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # nobody has reaped it yet
+    assert started_at(process.pid) == "" and found.is_dead()
+    process.wait()
+    assert found.is_dead()
+
+
+def test_a_process_id_that_was_given_out_again_is_another_process() -> None:
+    parent = os.getppid()
+    reused = ProcessIdentity(machine_id(), parent, "1" if started_at(parent) != "1" else "2", "x")
+    assert reused.is_dead()
+    assert not ProcessIdentity(machine_id(), parent, started_at(parent), "x").is_dead()
+
+
+def test_of_another_machine_nothing_is_known() -> None:
+    assert not ProcessIdentity("another-boot/pid:[1]", 2 ** 22 + 1, "1", "x").is_dead()
+    assert not ProcessIdentity("", 2 ** 22 + 1, "1", "x").is_dead()
+
+
+def test_a_process_that_replaced_its_image_is_dead_in_its_former_life() -> None:
+    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, cwd=ROOT, check=False,
+                          env={"PYTHONPATH": "libs"})
+    assert (done.stdout, done.stderr) == ("True False\n", "")
