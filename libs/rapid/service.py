@@ -21,6 +21,7 @@ from rapid.blobs import BlobStore
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 from rapid.lifecycle import Lifecycle
 from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
+from rapid.renewal import become_again
 from rapid.rpc.security import load_token, other_token
 from rapid.store import acl
 from rapid.store.connection import Role, connect, password_of, require_reachable
@@ -373,24 +374,6 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
 
 def _left_behind(error: BaseException | None) -> bool:
     return isinstance(error, FencedOut) and error.reason == "epoch"
-
-
-def become_again() -> NoReturn:
-    """Replaces this process by a new one of the same command line: same process id, parent, environment, output and
-    working directory. Every other file and socket is closed."""
-    log.info("process %d begins again", os.getpid())
-    for handler in logging.getLogger().handlers:
-        handler.flush()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Python's own close by themselves (PEP 446); libraries' need not, and a peer would wait on one that nobody serves.
-    for name in os.listdir("/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"):
-        if int(name) > 2:
-            try:
-                os.set_inheritable(int(name), False)
-            except OSError:
-                pass  # the listing's own
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def refuse(kind: str, error: Exception) -> NoReturn:

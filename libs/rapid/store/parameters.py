@@ -10,15 +10,14 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import redis
-import xxhash
 
 from rapid import tensorfile
-from rapid.bfloat16 import from_bfloat16, to_bfloat16
+from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store import bulk
@@ -27,6 +26,7 @@ from rapid.store.authority import CHECK, Authority, refuse
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.heads import Head, HeadWatch, Staged
 from rapid.store.keys import Keys
+from rapid.store.prepared import Prepared, checksum, prepare
 
 log = logging.getLogger(__name__)
 
@@ -86,11 +86,11 @@ class ParameterStore:
         or another publishes, ValueError for what cannot be stored, redis.RedisError when Redis fails; the head is then
         what it was.
         """
-        ready = self._prepared(version, tensors, meta, bfloat16)
+        ready = prepare(version, (tensors, meta, bfloat16), self._config)
 
         def attempt() -> None:
             self._store(ready)
-            self._flip(version, ready.digest, self._record_of(ready), authority)
+            self._flip(version, ready.digest, ready.record(), authority)
             self._retire(version, ready.contents)
 
         # Each step finds what an earlier attempt has done.
@@ -104,7 +104,7 @@ class ParameterStore:
 
         Arguments and errors are those of ``publish``; VersionConflict also for a version that is not behind the head.
         """
-        ready = self._prepared(version, tensors, meta, bfloat16)
+        ready = prepare(version, (tensors, meta, bfloat16), self._config)
         head = self.head()
         if head is not None and head >= version:
             raise self._conflict(version)
@@ -114,34 +114,15 @@ class ParameterStore:
             return None if self._archive is None else self._archive.stage(version, ready.contents)
 
         ref = self._while_away(attempt, f"staging version {version}")
-        return Staged(version, ready.digest, self._record_of(ready, ref))
+        return Staged(version, ready.digest, ready.record(ref))
 
-    def _prepared(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
-                  bfloat16: Collection[str]) -> "_Prepared":
-        _check(version)
-        tensors, bfloat16 = self._converted(tensors, bfloat16)
-        index = tensorfile.index_of(tensors, meta, bfloat16)
-        runs = tensorfile.cut(tensorfile.pieces_of(index, tensors), self._config.chunk_bytes)
-        header = index.header()
-        sums = [_checksum(run) for run in runs]
-        digest = xxhash.xxh3_128_hexdigest(header + "".join(sums).encode())
-        return _Prepared(version, digest, header, index.data_bytes, runs, sums, (tensors, meta, bfloat16))
-
-    def _store(self, ready: "_Prepared") -> None:
+    def _store(self, ready: Prepared) -> None:
         """Puts the contents into Redis unless they are there. Raises VersionConflict."""
         known = self.record(ready.version)
         if known is not None and known.digest != ready.digest:
             raise self._conflict(ready.version)
         if self._manifest(ready.version, ready.digest) is None:
             self._upload(ready.version, ready.digest, ready.header, ready.size, ready.runs, ready.sums)
-
-    @staticmethod
-    def _record_of(ready: "_Prepared", blob: Ref | None = None) -> str:
-        more: dict[str, Any] = {} if blob is None else {"blob": blob.digest, "blob_bytes": blob.size}
-        _, meta, _ = ready.contents
-        if meta.get("warming"):
-            more["warming"] = True
-        return json.dumps({"digest": ready.digest, "bytes": ready.size, "created_at": time.time(), **more})
 
     def _while_away(self, attempt: Callable[[], T], what: str) -> T:
         """The result of ``attempt``, made again while Redis is away, for ``store.reconnect_seconds`` at most."""
@@ -156,13 +137,6 @@ class ParameterStore:
                 log.warning("%s waits for Redis: %s", what, error)
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
-
-    def _converted(self, tensors: Mapping[str, Array],
-                   bfloat16: Collection[str]) -> tuple[Mapping[str, Array], Collection[str]]:
-        if self._config.publish_dtype == "float32":
-            return tensors, bfloat16
-        matrices = {n for n, a in tensors.items() if a.dtype == np.float32 and a.ndim >= 2}
-        return ({n: to_bfloat16(a) if n in matrices else a for n, a in tensors.items()}, {*bfloat16, *matrices})
 
     def _upload(self, version: int, digest: str, header: bytes, size: int,
                 runs: Sequence[Sequence[memoryview]], sums: Sequence[str]) -> None:
@@ -362,7 +336,7 @@ class ParameterStore:
         if bulk.get_values(self._params, list(zip(names, places, strict=True))) is not None:
             return None  # it was removed while being read
         for i, (place, expected) in enumerate(zip(places, manifest["chunks"], strict=True)):
-            if _checksum([place]) != expected:
+            if checksum([place]) != expected:
                 raise Corrupt(f"chunk {i} of version {version} of run {self._keys.run} fails its checksum")
         return index.arrays(data), index
 
@@ -385,25 +359,6 @@ class ParameterStore:
         heads in between may be left out. Rides out an absent Redis."""
         async for head in self._watching.heads(than, poll_seconds):
             yield head.version
-
-
-class _Prepared(NamedTuple):
-    """A version ready to be stored: digest, file header, bytes, chunks (runs of pieces) and their checksums."""
-
-    version: int
-    digest: str
-    header: bytes
-    size: int
-    runs: Sequence[Sequence[memoryview]]
-    sums: Sequence[str]
-    contents: Contents
-
-
-def _checksum(pieces: Sequence[memoryview]) -> str:
-    state = xxhash.xxh3_64()
-    for piece in pieces:
-        state.update(piece)
-    return state.hexdigest()
 
 
 def _listed(versions: Sequence[int]) -> str:
