@@ -88,10 +88,10 @@ class Run:
         sets = [part for override in (*TINY, *overrides) for part in ("--set", override)]
         self.start("--preset", "laptop-1v1", "--name", self.folder.name, "--seed", "1", *sets)
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Another `five` command to its end."""
         return subprocess.run(self.five(*arguments), cwd=self.place, env=self.environment, capture_output=True,
-                              text=True, timeout=120, check=False)
+                              text=True, timeout=seconds, check=False)
 
     @functools.cached_property
     def config(self) -> RunConfig:

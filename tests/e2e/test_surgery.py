@@ -276,3 +276,24 @@ def test_an_optimizer_may_die_before_and_after_the_work_of_each_order(run: Run, 
     assert run.rest("GET", "surgery/log").json()["items"][0]["holds"]
     versions = [r.version for r in run.store.records()]
     assert versions == list(range(len(versions)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_rehearsal_learns_beside_the_run_and_plays_the_version_before(run: Run) -> None:
+    run.start_new(SCRIPTED)
+    run.wait_version(6)
+    overrides = [part for override in WISH for part in ("--set", override)]
+    assert run.command("surgery", "plan", "--name", "wider", "--warm-up", "2", *overrides).returncode == 0
+    head = run.head()
+    rehearsed = run.command("surgery", "rehearse", "wider.yaml", "--run", run.folder.name, "--versions", "2", "--games",
+                            "4", seconds=900)
+    # Two versions of a tiny model decide nothing about who is better.
+    assert rehearsed.returncode in (0, 1), rehearsed.stderr
+    assert "of 4 games in pairs with sides swapped" in rehearsed.stdout
+    fork = run.folder.path.parent / f"{run.folder.name}-wider"
+    assert list((fork / "blobs" / "refs" / fork.name / "versions").iterdir())
+    # The run noticed nothing.
+    untouched(run)
+    assert run.head() > head
+    assert run.rest("GET", "operations").json()["items"] == []

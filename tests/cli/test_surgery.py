@@ -1,0 +1,117 @@
+"""`five surgery` as a person sees it, against a served controller."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from cli.main import main
+from cli.surgery import describe, line_of, table
+from five.surgery import AgentSpec, Plan
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.applied import Checks
+from rapid.store.record import RunRecord
+from rapid.store.state import RunState, Status
+from services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
+from services.controller.operations.store import OperationStore
+from tests.services.live_controller import OPERATOR, RUN, LiveController, live
+from tests.services.optimizer_cases import GAME, MODEL
+
+OLD = AgentSpec(GAME, MODEL)
+WISH = ("--name", "wider", "--set", "model.lstm=16", "--set", "game.observation.pickups=2")
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with EmbeddedRedis(tmp_path_factory.mktemp("redis"), append_only=False).start() as server:
+        yield server.url
+
+
+@pytest.fixture
+def rest(redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveController]:
+    redis.Redis.from_url(redis_url).flushall()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FIVE_OPERATOR_TOKEN", OPERATOR)
+    with live(redis_url, create=False) as found:
+        found.state.create({"name": RUN}, "test", RunRecord(**OLD.trees(), layout=OLD.layout.hash))
+        found.state.transition(Status.RUNNING, "test")
+        yield found
+
+
+def five(rest: LiveController, verb: str, *arguments: str) -> int:
+    return main(["surgery", verb, "--url", rest.url, *arguments])
+
+
+def pass_check(state: RunState, plan: Plan) -> None:
+    Checks(state).keep(plan.digest, {
+        "plan": plan.to_yaml(), "name": plan.name, "parent": plan.parent, "epoch": 1, "bounds": {},
+        "operation": "check-1", "who": "ada", "result": {"ok": True, "version": 3, "samples": 4, "report": {}}})
+
+
+def test_a_plan_is_written_and_its_changes_shown(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
+    assert five(rest, "plan", *WISH, "--warm-up", "3", "--hold") == 0
+    shown = capsys.readouterr().out
+    plan = Plan.from_yaml(Path("wider.yaml").read_text())
+    assert (plan.warm_up_versions, plan.hold) == (3, True)
+    assert plan.digest in shown
+    assert "grow_lstm" in shown
+    assert f"{OLD.parameters:,} -> " in shown
+    assert "five surgery check wider.yaml" in shown
+    assert five(rest, "plan", "--name", "wider", "--set", "model.lstm=4") == 2
+    assert "it only grows" in capsys.readouterr().err
+
+
+def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
+    five(rest, "plan", *WISH)
+    assert five(rest, "apply", "wider.yaml", "--no-wait") == 2
+    assert "POST /v1/surgery/check first" in capsys.readouterr().err
+    pass_check(rest.state, Plan.from_yaml(Path("wider.yaml").read_text()))
+    assert five(rest, "apply", "wider.yaml", "--dry-run") == 0
+    assert "dry-run: surgery of plan 'wider'" in capsys.readouterr().out
+    assert OperationStore(rest.state).all() == []
+    assert five(rest, "status") == 2
+    assert "there was no operation yet" in capsys.readouterr().err
+
+    assert five(rest, "apply", "wider.yaml", "--hold", "--no-wait", "--reason", "more memory") == 0
+    (operation,) = OperationStore(rest.state).all()
+    assert (operation.who, operation.reason, operation.request.hold) == ("ada", "more memory", True)
+    capsys.readouterr()
+    assert five(rest, "status") == 0
+    assert operation.id in capsys.readouterr().out
+    assert five(rest, "continue") == 2
+    assert "not come to its hold" in capsys.readouterr().err
+    assert five(rest, "cancel", "--dry-run", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["cancel"]["who"] == "ada"
+    assert five(rest, "log") == 0
+    assert "no plan was applied yet" in capsys.readouterr().out
+
+    OperationStore(rest.state).change(operation.id, lambda o: o.model_copy(update={
+        "state": OperationState.DONE, "outcome": "done"}))
+    capsys.readouterr()
+    assert five(rest, "cancel") == 2
+    assert "no operation is under way" in capsys.readouterr().err
+    assert five(rest, "check", "nothing.yaml") == 2
+
+
+def example(**changes: Any) -> dict[str, Any]:
+    return dict(json.loads(Operation.model_validate(EXAMPLE).model_copy(update=changes).model_dump_json()))
+
+
+def test_an_operation_is_told_with_who_is_waited_for() -> None:
+    assert line_of(example()).endswith("pause, waits for rollout/3")
+    text = describe(example())
+    assert "pause      going" in text
+    assert "waits for rollout/3" in text
+    held = Operation.model_validate(EXAMPLE)
+    for name in ("pause", "check", "checkpoint", "transform"):
+        held = held.with_step(name, state=StepState.DONE, started_at=1.0, ended_at=3.5, waiting_for=())
+    held = held.with_step("hold", state=StepState.GOING, attempt=1, started_at=1.0)
+    shown = describe(json.loads(held.model_dump_json()))
+    assert "2.5 s" in shown
+    assert "`five surgery continue` publishes" in shown
+    failed = example(state=OperationState.FAILED, outcome="transform: no room; nothing was published")
+    assert describe(failed).endswith("nothing was published")
+    assert table([]) == "nothing changes"
