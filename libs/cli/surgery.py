@@ -94,6 +94,8 @@ class Surgery:
         print(f"parameters: {planned['parameters_before']:,} -> {planned['parameters_after']:,}")
         for finding in planned["lint"]:
             print("note: " + " ".join(str(v) for v in finding.values()))
+        for anneal in planned["anneals"]:
+            print(f"left to an anneal over {anneal['versions']} versions, once it is applied: {anneal['values']}")
         print(f"digest: {planned['digest']}\nwritten: {target}\nnext: five surgery check {target}")
         return 0
 

@@ -46,6 +46,15 @@ class PlanNote(BaseModel):
     message: str = Field(description="What it is.")
 
 
+class Annealed(BaseModel):
+    """A change of the game that a plan does not make: it is to be annealed in once the surgery is done."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    values: dict[str, Any] = Field(description="Keys of the game, dotted, with their new values.")
+    versions: int = Field(description="Versions from no game to all.")
+
+
 class Planned(BaseModel):
     """A plan and what it would do."""
 
@@ -53,7 +62,7 @@ class Planned(BaseModel):
         "name": "wider", "digest": "4c0e2f1a" * 8, "parent": "9f2d51c07ab3e684", "epoch": 1,
         "plan": "name: wider\nparent: 9f2d51c07ab3e684\nsteps:\n- kind: grow_lstm\n  to: 256\n",
         "schema": "77ab3e684f2d51c0", "layout": "51c07ab3e6849f2d", "parameters_before": 412345,
-        "parameters_after": 912345, "lint": [],
+        "parameters_after": 912345, "lint": [], "anneals": [],
         "changes": [{"number": 1, "kind": "grow_lstm", "what": "grow lstm 128 -> 256, new weights within ±0.002",
                      "promise": "approximate", "lossy": "", "parameters_before": 412345, "parameters_after": 912345,
                      "tensors": 9}]}]})
@@ -68,6 +77,7 @@ class Planned(BaseModel):
     parameters_before: int = Field(description="Parameters of the model now.")
     parameters_after: int = Field(description="Parameters of the model after it.")
     changes: list[PlanStep] = Field(description="The table of changes, a row a step.")
+    anneals: list[Annealed] = Field(description="Changes of the game that the plan leaves to an anneal behind it.")
     lint: list[PlanNote] = Field(description="What to think about before it is applied.")
 
 
@@ -127,12 +137,13 @@ def told(plan: "Plan", record: RunRecord) -> Planned:
         target = plan.target(now)
         rows = table_of_changes(plan, now)
         findings = lint(plan, now)
+        anneals = [Annealed(values=a.values, versions=a.versions) for a in plan.anneals(now)]
     except ValueError as error:
         raise BadPlan(str(error)) from None
     return Planned(
         name=plan.name, digest=plan.digest, plan=plan.to_yaml(), parent=plan.parent, epoch=record.epoch,
         schema=target.schema, layout=target.layout.hash, parameters_before=now.parameters,
-        parameters_after=target.parameters, changes=[_row(r) for r in rows],
+        parameters_after=target.parameters, changes=[_row(r) for r in rows], anneals=anneals,
         lint=[PlanNote.model_validate(f._asdict()) for f in findings])
 
 
