@@ -8,15 +8,12 @@ cd "$(dirname "$0")/.."
 HELM=${HELM:-helm}
 RELEASE=${RELEASE:-five}
 NAMESPACE=${NAMESPACE:-five}
-TOKENS=${TOKENS:-five-tokens}
-REDIS=${REDIS:-five-redis}
 
 command -v "$HELM" >/dev/null || { echo "render.sh: helm is needed (3.12 or newer); set HELM=/path/to/helm" >&2; exit 1; }
 mkdir -p k8s/base
 beside=k8s/base/.five.yaml.$$
 trap 'rm -f "$beside"' EXIT
 # Without a cluster to look into, helm would draw new secrets at every rendering: they have to exist.
-"$HELM" template "$RELEASE" charts --namespace "$NAMESPACE" --skip-tests \
-  --set secrets.tokens.existingSecret="$TOKENS" --set secrets.redis.existingSecret="$REDIS" "$@" > "$beside"
+"$HELM" template "$RELEASE" charts --namespace "$NAMESPACE" --skip-tests --set secrets.create=false "$@" > "$beside"
 mv "$beside" k8s/base/five.yaml
-echo "k8s/base/five.yaml: $(grep -c '^kind:' k8s/base/five.yaml) objects; they need Secrets $TOKENS and $REDIS in namespace $NAMESPACE"
+echo "k8s/base/five.yaml: $(grep -c '^kind:' k8s/base/five.yaml) objects; they need the Secrets of k8s/make-secrets.sh in namespace $NAMESPACE"

@@ -67,7 +67,7 @@ The run's configuration: a preset, what the values override in it, and the addre
 {{- define "five.computedConfig" -}}
 {{- $optimizer := include "five.componentName" (dict "root" . "component" "optimizer") -}}
 preset: {{ .Values.run.preset }}
-name: {{ .Values.run.name | default .Release.Name }}
+name: {{ include "five.runName" . }}
 rpc:
   listen_host: 0.0.0.0
 store:
@@ -134,4 +134,9 @@ services:
 {{- $computed := include "five.computedConfig" . | fromYaml }}
 {{- $computed = mustMergeOverwrite $computed (include "five.tls.config" . | fromYaml) }}
 {{- toYaml (mustMergeOverwrite (deepCopy .Values.run.overrides) $computed) }}
+{{- end }}
+
+{{/* The run's name. */}}
+{{- define "five.runName" -}}
+{{- .Values.run.name | default .Release.Name -}}
 {{- end }}

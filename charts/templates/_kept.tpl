@@ -1,6 +1,6 @@
 {{/*
-What an upgrade finds in the cluster and may not change, and Secrets that are given. Found only by a client that can look
-into the cluster: `helm template` refuses nothing of this.
+What an upgrade finds in the cluster and may not change. Found only by a client that can look into the cluster:
+`helm template` refuses nothing of this.
 */}}
 
 {{/* A quantity of storage as a number. */}}
@@ -36,19 +36,6 @@ blobs.accessModes: claim {{ include "five.blobsClaimName" $ }} has {{ join ", " 
 {{- end }}
 {{- if ne (.storageClassName | default "") ($class | default "") }}
 blobs.storageClass: claim {{ include "five.blobsClaimName" $ }} has {{ .storageClassName | quote }}, and Kubernetes lets no claim change it
-{{- end }}
-{{- end }}
-{{- end }}
-
-{{- range list (list "tokens" (list "token")) (list "redis" (list "state-password" "params-password")) }}
-{{- $given := (index $.Values.secrets (first .)).existingSecret }}
-{{- $data := ternary (lookup "v1" "Secret" $namespace $given).data dict (not (empty $given)) }}
-{{- if $data }}
-{{- $value := first . }}
-{{- range last . }}
-{{- if not (hasKey $data .) }}
-{{ printf "secrets.%s.existingSecret: Secret %s has no key %s" $value $given . }}
-{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

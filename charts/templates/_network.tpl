@@ -9,28 +9,32 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 
 {{/* Component -> components that it calls, as YAML. Call with the root. */}}
 {{- define "five.network.graph" -}}
-{{- $stores := list -}}
-{{- range $role := list "state" "params" -}}
-{{- if include "five.network.ownRedis" (dict "root" $ "role" $role) -}}
-{{- $stores = append $stores (printf "redis-%s" $role) -}}
-{{- end -}}
-{{- end -}}
 {{- $games := ternary (list "dota-env") (list) (eq .Values.dotaEnv.placement "deployment") -}}
 {{- $evaluator := ternary (list "evaluator") (list) .Values.evaluator.enabled -}}
-rollout: {{ concat (list "inference" "optimizer" "opponents") $games $stores | toJson }}
-inference: {{ $stores | toJson }}
-optimizer: {{ concat (list "optimizer") $stores | toJson }}
-opponents: {{ $stores | toJson }}
-controller: {{ $stores | toJson }}
-{{- if .Values.evaluator.enabled }}
-evaluator: {{ concat (list "inference") $stores | toJson }}
+{{- $graph := dict "rollout" (concat (list "inference" "optimizer" "opponents") $games) "inference" list "optimizer" (list "optimizer") "opponents" list "controller" $evaluator -}}
+{{- if .Values.evaluator.enabled -}}
+{{- $_ := set $graph "evaluator" (list "inference") -}}
+{{- end -}}
+{{- if $games -}}
+{{- $_ := set $graph "dota-env" list -}}
+{{- end -}}
+{{- if .Values.tests.enabled -}}
+{{- $_ := set $graph "test" (concat (list "controller" "inference" "optimizer" "opponents") $games $evaluator) -}}
+{{- end -}}
+{{- range $caller, $called := $graph }}
+{{ $caller }}: {{ concat $called (include "five.network.stores" (dict "root" $ "component" $caller) | fromJsonArray) | toJson }}
 {{- end }}
-{{- if $games }}
-dota-env: {{ $stores | toJson }}
 {{- end }}
-{{- if .Values.tests.enabled }}
-test: {{ concat (list "controller" "inference" "optimizer" "opponents") $games $evaluator $stores | toJson }}
-{{- end }}
+
+{{/* The release's own Redis servers in which a component has a user, as a JSON array. Call with (dict "root" $ "component" C). */}}
+{{- define "five.network.stores" -}}
+{{- $found := list -}}
+{{- range $role := include "five.redisRoles" (dict "root" .root "component" (ternary "probe" .component (eq .component "test"))) | fromJsonArray -}}
+{{- if include "five.network.ownRedis" (dict "root" $.root "role" $role) -}}
+{{- $found = append $found (printf "redis-%s" $role) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $found -}}
 {{- end }}
 
 {{/* Ports at which a component is called, as a YAML list. Call with (dict "root" $ "component" "x"). */}}

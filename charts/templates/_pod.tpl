@@ -112,11 +112,11 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Environment: tokens and passwords from their Secrets, then what the values add; a component's own in place of the global. */}}
 {{- define "five.env" -}}
-{{- $secrets := list "token" "redis" }}
+{{ include "five.secretEnv" (dict "root" .root "token" true "user" .component) | trim }}
 {{- if eq .component "controller" }}
-{{- $secrets = append $secrets "viewer" }}
+- name: FIVE_TOKENS_FILE
+  value: /etc/five/tokens/tokens.json
 {{- end }}
-{{ include "five.secretEnv" (dict "root" .root "secrets" $secrets) | trim }}
 {{- $given := concat .root.Values.global.extraEnv .values.extraEnv }}
 {{- $last := dict }}
 {{- range $i, $one := $given }}
@@ -131,7 +131,7 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
 {{- define "five.env.problems" -}}
-{{- $own := list "FIVE_TOKEN" "FIVE_VIEWER_TOKEN" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" }}
+{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_ALSO" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
 {{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}
@@ -149,36 +149,36 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 
 {{/*
-Call with (dict "root" $ "secrets" LIST): "token", every service's and the operator's; "viewer", of who may only look;
-"redis", the passwords of both servers.
+Call with (dict "root" $ "token" BOOL "user" NAME): the token that services call each other with, and the user's name and
+password in each Redis where it has one. One of the values' own without users is asked by password alone.
 */}}
 {{- define "five.secretEnv" -}}
-{{- if has "token" .secrets }}
+{{- if .token }}
+{{- $secret := include "five.secretName" (dict "root" .root "at" "service") }}
 - name: FIVE_TOKEN
   valueFrom:
     secretKeyRef:
-      name: {{ include "five.tokenSecretName" .root }}
+      name: {{ $secret }}
       key: token
-{{- end }}
-{{- if has "viewer" .secrets }}
-- name: FIVE_VIEWER_TOKEN
+# Taken as well while the token is changed.
+- name: FIVE_TOKEN_ALSO
   valueFrom:
     secretKeyRef:
-      name: {{ include "five.tokenSecretName" .root }}
-      key: viewer-token
+      name: {{ $secret }}
+      key: token-also
       optional: true
 {{- end }}
-{{- if has "redis" .secrets }}
-- name: FIVE_STATE_PASSWORD
+{{- range $role := include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray }}
+{{- $external := (index $.root.Values.redis $role).external }}
+{{- if or (not $external.host) $external.users }}
+- name: FIVE_{{ upper $role }}_USER
+  value: {{ $.user }}
+{{- end }}
+- name: FIVE_{{ upper $role }}_PASSWORD
   valueFrom:
     secretKeyRef:
-      name: {{ include "five.redisSecretName" .root }}
-      key: state-password
-- name: FIVE_PARAMS_PASSWORD
-  valueFrom:
-    secretKeyRef:
-      name: {{ include "five.redisSecretName" .root }}
-      key: params-password
+      name: {{ include "five.secretName" (dict "root" $.root "at" "redis" "user" $.user) }}
+      key: {{ $role }}-password
 {{- end }}
 {{- end }}
 
@@ -252,9 +252,24 @@ five/shares-blobs: {{ include "five.fullname" .root }}
   persistentVolumeClaim:
     claimName: {{ include "five.blobsClaimName" .root }}
 {{- end }}
-{{- with include "five.tls.volumes" (dict "root" .root "of" (list "grpc" "redis")) | trim }}
+{{- if eq .component "controller" }}
+# In a folder of its own: a token that is added to the Secret is taken within a minute or two.
+- name: tokens
+  secret:
+    secretName: {{ include "five.secretName" (dict "root" .root "at" "tokens") }}
+    defaultMode: 0440
+    items:
+      - key: tokens.json
+        path: tokens.json
+{{- end }}
+{{- with include "five.tls.volumes" (dict "root" .root "of" (include "five.connections" . | fromJsonArray)) | trim }}
 {{ . }}
 {{- end }}
+{{- end }}
+
+{{/* What a component connects by, "grpc" and "redis", as a JSON array: games have no store. */}}
+{{- define "five.connections" -}}
+{{- ternary (list "grpc") (list "grpc" "redis") (eq .component "dota-env") | toJson -}}
 {{- end }}
 
 {{- define "five.volumeMounts" -}}
@@ -268,7 +283,12 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 - name: blobs
   mountPath: /var/lib/five/blobs
 {{- end }}
-{{- with include "five.tls.mounts" (dict "root" .root "of" (list "grpc" "redis")) | trim }}
+{{- if eq .component "controller" }}
+- name: tokens
+  mountPath: /etc/five/tokens
+  readOnly: true
+{{- end }}
+{{- with include "five.tls.mounts" (dict "root" .root "of" (include "five.connections" . | fromJsonArray)) | trim }}
 {{ . }}
 {{- end }}
 {{- end }}

@@ -7,26 +7,35 @@ The two Redis servers.
 {{- if not (index .root.Values.redis .role).external.host }}true{{ end }}
 {{- end }}
 
-{{/*
-Command of a server. The password comes from the environment and goes in through standard input, the one way that puts
-it neither into the list of processes nor into a file.
-*/}}
-{{- define "five.redisCommand" -}}
-- sh
-- -euc
-- |
-  exec redis-server /etc/redis/redis.conf - <<END
-  requirepass "$(printf %s "$REDISCLI_AUTH" | sed 's/[\\"]/\\&/g')"
-  END
-{{- end }}
-
-{{/* Password, under the name by which redis-cli finds it. Call with (dict "root" $ "role" "state"). */}}
+{{/* The probe's password, under the name by which redis-cli finds it: it may ask how the server is. Call with (dict "root" $ "role" "state"). */}}
 {{- define "five.redisEnv" -}}
 - name: REDISCLI_AUTH
   valueFrom:
     secretKeyRef:
-      name: {{ include "five.redisSecretName" .root }}
+      name: {{ include "five.secretName" (dict "root" .root "at" "redis" "user" "probe") }}
       key: {{ .role }}-password
+{{- end }}
+
+{{/* Volume of the users' file, in a folder of its own: a file that changes in the Secret changes there. Call with the same. */}}
+{{- define "five.redisUsersVolume" -}}
+- name: users
+  secret:
+    secretName: {{ include "five.secretName" (dict "root" .root "at" "redis" "user" "users") }}
+    defaultMode: 0440
+    items:
+      - key: {{ .role }}.acl
+        path: users.acl
+{{- end }}
+
+{{- define "five.redisUsersMount" -}}
+- name: users
+  mountPath: /etc/redis-users
+  readOnly: true
+{{- end }}
+
+{{/* Restarts a server whose users may do something else than before; their passwords are changed without. Call with the same. */}}
+{{- define "five.redisUsersChecksum" -}}
+checksum/users: {{ printf "%s %s" (include "five.runName" .root) (.root.Files.Get (printf "files/users-%s.acl" .role)) | sha256sum }}
 {{- end }}
 
 {{/* Alive: it takes connections. Ready: it answers, so whatever it had to load is loaded. */}}
@@ -48,7 +57,7 @@ readinessProbe:
     command:
       - sh
       - -c
-      - redis-cli {{ with include "five.tls.redisCli" . }}{{ . }} {{ end }}ping | grep -q PONG
+      - redis-cli --user probe --no-auth-warning {{ with include "five.tls.redisCli" . }}{{ . }} {{ end }}ping | grep -q PONG
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 3
@@ -116,6 +125,7 @@ redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again w
 {{- define "five.redisConfig.state" -}}
 dir /data
 {{ include "five.tls.redisServerConfig" . }}
+aclfile /etc/redis-users/users.acl
 # Every write, on disk within a second: at most that much of the run is lost with the machine.
 appendonly yes
 appendfsync everysec
@@ -127,6 +137,7 @@ maxmemory-policy noeviction
 {{/* redis.conf of redis-params. */}}
 {{- define "five.redisConfig.params" -}}
 {{ include "five.tls.redisServerConfig" . }}
+aclfile /etc/redis-users/users.acl
 # Nothing is written to disk: writing a version would cost ten times as much.
 appendonly no
 save ""

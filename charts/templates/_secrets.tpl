@@ -1,15 +1,49 @@
 {{/*
-Secrets. Each is either given (existingSecret) or generated at the first install and kept through every upgrade.
+Secrets. Each is given (existingSecret), is there already under the chart's name (secrets.create false), or is generated at
+the first install and kept through every upgrade. Who has a user in which Redis, and which rights, is said in
+files/users-state.acl and files/users-params.acl.
 */}}
 
-{{/* Secret with the tokens: keys "token" (operator, and gRPC between the services) and "viewer-token". */}}
-{{- define "five.tokenSecretName" -}}
-{{- .Values.secrets.tokens.existingSecret | default (printf "%s-tokens" (include "five.fullname" .)) -}}
+{{/* Name of a Secret. Call with (dict "root" $ "at" "service"), or "redis" and "user"; see secrets in the values. */}}
+{{- define "five.secretName" -}}
+{{- $of := index .root.Values.secrets .at }}
+{{- $name := get (dict "service" "service-token" "tokens" "api-tokens" "operator" "operator-token" "test" "test-token") .at }}
+{{- if .user }}
+{{- $of = index $of .user }}
+{{- $name = printf "redis-%s" .user }}
+{{- end }}
+{{- dig "existingSecret" "" ($of | default dict) | default (printf "%s-%s" (include "five.fullname" .root) $name) -}}
 {{- end }}
 
-{{/* Secret with the passwords of Redis: keys "state-password" and "params-password". */}}
-{{- define "five.redisSecretName" -}}
-{{- .Values.secrets.redis.existingSecret | default (printf "%s-redis" (include "five.fullname" .)) -}}
+{{/* "true" where the chart writes that Secret. Call with the same. */}}
+{{- define "five.secretMade" -}}
+{{- $of := index .root.Values.secrets .at }}
+{{- if .user }}
+{{- $of = index $of .user }}
+{{- end }}
+{{- if and .root.Values.secrets.create (not (dig "existingSecret" "" ($of | default dict))) }}true{{ end }}
+{{- end }}
+
+{{/* Who has a user in a Redis, as a JSON array. Call with (dict "root" $ "role" "state"). */}}
+{{- define "five.redisUsers" -}}
+{{- $found := list }}
+{{- range .root.Files.Lines (printf "files/users-%s.acl" .role) }}
+{{- if and (hasPrefix "user " .) (not (hasPrefix "user default " .)) }}
+{{- $found = append $found (index (splitList " " .) 1) }}
+{{- end }}
+{{- end }}
+{{- toJson $found -}}
+{{- end }}
+
+{{/* The Redis in which a component has a user, as a JSON array of "state" and "params". Call with (dict "root" $ "component" C). */}}
+{{- define "five.redisRoles" -}}
+{{- $found := list }}
+{{- range $role := list "state" "params" }}
+{{- if has $.component (include "five.redisUsers" (dict "root" $.root "role" $role) | fromJsonArray) }}
+{{- $found = append $found $role }}
+{{- end }}
+{{- end }}
+{{- toJson $found -}}
 {{- end }}
 
 {{/*
@@ -20,4 +54,45 @@ Call with (dict "root" $ "secret" NAME "key" KEY).
 {{- define "five.secrets.kept" -}}
 {{- $data := (lookup "v1" "Secret" .root.Release.Namespace .secret).data | default dict -}}
 {{- get $data .key | default (randAlphaNum 48 | b64enc) -}}
+{{- end }}
+
+{{/* What the cluster has of a Secret, as JSON; nothing without it. Call with (dict "root" $ "secret" NAME). */}}
+{{- define "five.secrets.found" -}}
+{{- (lookup "v1" "Secret" .root.Release.Namespace .secret).data | default dict | toJson -}}
+{{- end }}
+
+{{/* Refusals, one to a line. Call with the root. Found only by a client that can look into the cluster. */}}
+{{- define "five.secrets.problems" -}}
+{{- $asked := list (list "secrets.service" (dict "root" $ "at" "service") (list "token")) (list "secrets.tokens" (dict "root" $ "at" "tokens") (list "tokens.json")) }}
+{{- if .Values.tests.enabled }}
+{{- $asked = append $asked (list "secrets.test" (dict "root" $ "at" "test") (list "token")) }}
+{{- if and (include "five.secretMade" (dict "root" $ "at" "test")) (not (include "five.secretMade" (dict "root" $ "at" "tokens"))) }}
+secrets.tokens.existingSecret: `helm test` needs a token of its own among them. Put a viewer's token into a Secret and name it in secrets.test.existingSecret, or set tests.enabled to false
+{{- end }}
+{{- end }}
+{{- range $user := include "five.redisUsers" (dict "root" $ "role" "state") | fromJsonArray }}
+{{- $keys := list }}
+{{- range $role := include "five.redisRoles" (dict "root" $ "component" $user) | fromJsonArray }}
+{{- $keys = append $keys (printf "%s-password" $role) }}
+{{- end }}
+{{- $asked = append $asked (list (printf "secrets.redis.%s" $user) (dict "root" $ "at" "redis" "user" $user) $keys) }}
+{{- end }}
+{{- $users := dict "root" $ "at" "redis" "user" "users" }}
+{{- $asked = append $asked (list "secrets.redis.users" $users (list "state.acl" "params.acl")) }}
+{{- range $asked }}
+{{- $value := first . }}
+{{- $secret := include "five.secretName" (index . 1) }}
+{{- if not (include "five.secretMade" (index . 1)) }}
+{{- $data := include "five.secrets.found" (dict "root" $ "secret" $secret) | fromJson }}
+{{- if $data }}
+{{- range last . }}
+{{- if not (hasKey $data .) }}
+{{ printf "%s.existingSecret: Secret %s has no key %s" $value $secret . }}
+{{- end }}
+{{- end }}
+{{- else if and (include "five.secretMade" $users) (hasPrefix "secrets.redis." $value) }}
+{{ printf "%s.existingSecret: Secret %s cannot be looked at from here, so that Redis would not know the password. Give secrets.redis.users.existingSecret too: the README says how it is made" $value $secret }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}

@@ -2,7 +2,8 @@
 A pod of `helm test`: a script of files/tests in the controller's image, which has every client and no torch.
 Call with (dict "root" $ "name" "rest" "script" "rest_face.py" "args" LIST "seconds" N), and what the script needs, of which
 a pod without it is given nothing:
-  secrets  of "token", "viewer" and "redis"; see five.secretEnv;
+  user     of Redis, whose name and password it is given; see five.secretEnv;
+  token    true: a viewer's token of REST, made for these tests;
   config   the run's configuration, and of the certificates that it names those of "grpc" or "redis".
 */}}
 {{- define "five.test" -}}
@@ -50,9 +51,18 @@ spec:
         {{- range .args }}
         - {{ . | quote }}
         {{- end }}
-      {{- with include "five.secretEnv" (dict "root" $root "secrets" .secrets) | trim }}
+      {{- if or .user .token }}
       env:
-        {{- . | nindent 8 }}
+        {{- with .user }}
+        {{- include "five.secretEnv" (dict "root" $root "token" false "user" .) | trim | nindent 8 }}
+        {{- end }}
+        {{- if .token }}
+        - name: FIVE_VIEWER_TOKEN
+          valueFrom:
+            secretKeyRef:
+              name: {{ include "five.secretName" (dict "root" $root "at" "test") }}
+              key: token
+        {{- end }}
       {{- end }}
       resources:
         requests: {cpu: 50m, memory: 128Mi}

@@ -17,7 +17,7 @@ import redis
 
 from rapid.config import StoreConfig
 from rapid.store import acl, backup
-from rapid.store.connection import connect, require_reachable
+from rapid.store.connection import Login, connect, require_reachable
 from rapid.store.errors import Corrupt, StoreUnreachable
 from run.load import ConfigError, load
 
@@ -30,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
                         else "the file to be written; - is standard output")
     parser.add_argument("--config", help=f"the run's configuration as its services have it (default: {MOUNTED} where "
                         "there is one, otherwise the run of this machine)")
+    parser.add_argument("--admin", action="store_true", help="as Redis' user admin, whose password is the first line "
+                        "of standard input")
     parser.add_argument("--run", help="a run of this machine that is going on; by default the last one")
     if restoring:
         parser.add_argument("--replace", action="store_true", help="put the backup in the place of the run of that "
@@ -39,17 +41,24 @@ def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
 def run(arguments: argparse.Namespace, restoring: bool) -> int:
     """The command. Raises RuntimeError with a line for the user."""
     try:
-        client, name = _store(arguments.config, arguments.run)
+        client, name = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
         return _restore(client, arguments) if restoring else _save(client, name, arguments.file)
     except (backup.StillAlive, Corrupt, StoreUnreachable, LookupError, ValueError, OSError, redis.RedisError) as error:
         raise RuntimeError(str(error)) from None
 
 
-def _store(config: str | None, local: str | None) -> tuple[redis.Redis, str]:
+def _admin() -> Login:
+    """The admin, by standard input: neither a command line nor an environment is as private."""
+    password = sys.stdin.buffer.readline().decode().strip()
+    if not password:
+        raise ValueError("--admin: the first line of standard input is empty; it is to be the password of user admin")
+    return Login(acl.ADMIN, password)
+
+
+def _store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str]:
     """The state's Redis, and the run's name."""
     if config is None and local is None and MOUNTED.exists():
         config = str(MOUNTED)
-    login = None
     if config is not None:
         loaded = load(config)
         url, store, name = loaded.store.state_url, loaded.store, loaded.name
@@ -58,7 +67,7 @@ def _store(config: str | None, local: str | None) -> tuple[redis.Redis, str]:
 
         folder = find(local)
         url, store, name = folder.cluster().state_url, StoreConfig(), folder.name
-        login = folder.login(acl.ADMIN, url)
+        login = login or folder.login(acl.ADMIN, url)
     client = connect(url, store, "state", login)
     require_reachable(client, url, "state")
     return client, name

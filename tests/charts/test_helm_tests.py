@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,28 +49,58 @@ def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedPro
 
 
 @contextmanager
-def rendered_redis(role: str, folder: Path, password: str, change: dict[str, str] | None = None) -> Iterator[int]:
-    """A server by the command and configuration that the chart renders, in a folder and at a port of this machine."""
+def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None) -> Iterator[int]:
+    """A server by the command, configuration and users that the chart renders, in a folder and at a port of this
+    machine."""
     port = free_port()
     folder.mkdir()
+    users = secret("redis-users")[f"{role}.acl"]
+    if "7" not in REDIS_SERVER[1]:
+        users = users.replace("%R~", "~").replace("%W~", "~")  # the one here does not tell reading from writing
+    (folder / "users.acl").write_text(users)
     text = find(DEFAULTS, "ConfigMap", f"redis-{role}")["data"]["redis.conf"]
-    for old, new in {r"^port 6379$": f"port {port}", r"^dir /(data|tmp)$": f"dir {folder}", **(change or {})}.items():
+    for old, new in {r"^port 6379$": f"port {port}", r"^dir /(data|tmp)$": f"dir {folder}",
+                     **(change or {}), r"/etc/redis-users/users.acl": str(folder / "users.acl")}.items():
         text, found = re.subn(old, new, text, flags=re.M)
-        assert found == 1 or "dir" in old, old
+        assert found == 1 or "dir" in old or "users" in old, old
     (folder / "redis.conf").write_text(text)
     (folder / "bin").mkdir()
-    (folder / "bin/redis-server").symlink_to(server_binary())
+    (folder / "bin/redis-server").symlink_to(REDIS_SERVER[0])
     kind = "StatefulSet" if role == "state" else "Deployment"
     (container,) = find(DEFAULTS, kind, f"redis-{role}")["spec"]["template"]["spec"]["containers"]
     command = [part.replace("/etc/redis/redis.conf", str(folder / "redis.conf")) for part in container["command"]]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               env={"PATH": f"{folder}/bin:/usr/bin:/bin", "REDISCLI_AUTH": password})
+    process = subprocess.Popen(["env", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, env={"PATH": f"{folder}/bin:/usr/bin:/bin"})
     try:
         yield port
     finally:
         process.terminate()
         process.wait(10)
         print(process.stdout.read() if process.stdout else "")
+
+
+def server() -> tuple[str, str]:
+    """The Redis of this machine, and its series: FIVE_REDIS_SERVER's, or the embedded one."""
+    path = os.environ.get("FIVE_REDIS_SERVER") or server_binary()
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+    return path, re.findall(r"v=(\d+)", said)[0]
+
+
+REDIS_SERVER = server()
+
+
+def secret(name: str) -> dict[str, str]:
+    """What a Secret of the chart holds."""
+    return {key: b64decode(value).decode() for key, value in find(DEFAULTS, "Secret", name)["data"].items()}
+
+
+def login(user: str, *roles: str) -> dict[str, str]:
+    """User and passwords as a pod is given them."""
+    given = {}
+    for role in roles:
+        given |= {f"FIVE_{role.upper()}_USER": user,
+                  f"FIVE_{role.upper()}_PASSWORD": secret(f"redis-{user}")[f"{role}-password"]}
+    return given
 
 
 def run_file(folder: Path, state: int, params: int) -> Path:
@@ -79,34 +110,35 @@ def run_file(folder: Path, state: int, params: int) -> Path:
     return path
 
 
-# Quotes and a backslash: whatever a given Secret holds has to reach Redis as it is.
-STATE, PARAMS = 'st"ate\\ pass$word', "params-password"
-
-
 def test_stores(tmp_path: Path) -> None:
-    with rendered_redis("state", tmp_path / "s", STATE) as state, \
-            rendered_redis("params", tmp_path / "p", PARAMS) as params:
-        config = run_file(tmp_path, state, params)
-        done = script("stores.py", config, 10, FIVE_STATE_PASSWORD=STATE, FIVE_PARAMS_PASSWORD=PARAMS)
+    with rendered_redis("state", tmp_path / "s") as state, rendered_redis("params", tmp_path / "p") as params:
+        config, probe = run_file(tmp_path, state, params), login("probe", "state", "params")
+        done = script("stores.py", config, 10, **probe)
         assert done.returncode == 0, done.stderr
         assert "state: answers to its password, append-only file on" in done.stdout
         assert "params: answers to its password, append-only file off" in done.stdout
-        client = redis.Redis(port=params, password=PARAMS)
+        client = redis.Redis(port=params, username="admin", password=secret("redis-admin")["params-password"])
         assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
         assert int(client.config_get("maxmemory")["maxmemory"]) > 0  # type: ignore[index]
-        wrong = script("stores.py", config, 1, FIVE_STATE_PASSWORD="x", FIVE_PARAMS_PASSWORD=PARAMS)
+        wrong = script("stores.py", config, 1, **(probe | {"FIVE_STATE_PASSWORD": "x"}))
         assert wrong.returncode != 0 and "the state Redis does not answer" in wrong.stderr
+        # The users are those of the chart: one of them does what it may, and no more.
+        rollout = redis.Redis(port=state, username="rollout", password=secret("redis-rollout")["state-password"])
+        assert rollout.get("five:five:status") is None
+        for forbidden in ("five:five:head", "five:another:status"):
+            with pytest.raises(redis.ResponseError, match="no permissions"):
+                rollout.get(forbidden)
 
 
 def test_a_store_that_would_lose_the_run_fails_the_test(tmp_path: Path) -> None:
-    with rendered_redis("state", tmp_path / "s", STATE, {"appendonly yes": "appendonly no"}) as state:
-        done = script("stores.py", run_file(tmp_path, state, state), 10, FIVE_STATE_PASSWORD=STATE,
-                      FIVE_PARAMS_PASSWORD=STATE)
+    with rendered_redis("state", tmp_path / "s", {"appendonly yes": "appendonly no"}) as state:
+        file = run_file(tmp_path, state, state)
+        done = script("stores.py", file, 10, **login("probe", "state"))
         assert done.returncode != 0 and "has no append-only file" in done.stderr
 
 
 def test_a_store_without_a_password_fails_the_test(tmp_path: Path) -> None:
-    with rendered_redis("state", tmp_path / "s", "") as state:
+    with rendered_redis("state", tmp_path / "s", {r"^aclfile .*$": ""}) as state:
         done = script("stores.py", run_file(tmp_path, state, state), 10, FIVE_STATE_PASSWORD="",
                       FIVE_PARAMS_PASSWORD="")
         assert done.returncode != 0 and "answers without a password" in done.stderr
@@ -116,7 +148,7 @@ class Face:
     """The controller's REST face on a Redis of its own."""
 
     def __init__(self, port: int, folder: Path) -> None:
-        client = redis.Redis(port=port, password=STATE)
+        client = redis.Redis(port=port, username="admin", password=secret("redis-admin")["state-password"])
         self.state = RunState(client, "trial")
         self.state.create({"name": "trial"}, "test")
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=0))
@@ -136,8 +168,8 @@ class Face:
 
 @pytest.fixture
 def face(tmp_path: Path) -> Iterator[Face]:
-    with rendered_redis("state", tmp_path / "s", STATE) as port:
-        client = redis.Redis(port=port, password=STATE)
+    with rendered_redis("state", tmp_path / "s") as port:
+        client = redis.Redis(port=port, username="admin", password=secret("redis-admin")["state-password"])
         for _ in range(200):
             try:
                 client.ping()
@@ -150,16 +182,15 @@ def face(tmp_path: Path) -> Iterator[Face]:
         face.thread.join()
 
 
-TOKENS = {"FIVE_TOKEN": "operator-token", "FIVE_VIEWER_TOKEN": "viewer-token"}
+TOKENS = {"FIVE_VIEWER_TOKEN": "viewer-token"}
 
 
 def test_rest_face(face: Face) -> None:
     done = script("rest_face.py", face.url, 5, **TOKENS)
     assert done.returncode == 0, done.stderr
     assert "run trial: starting" in done.stdout
-    assert script("rest_face.py", face.url, 0, FIVE_TOKEN="other").returncode != 0
-    same = script("rest_face.py", face.url, 5, FIVE_TOKEN="operator-token",
-                  FIVE_VIEWER_TOKEN="operator-token")
+    assert script("rest_face.py", face.url, 0, FIVE_VIEWER_TOKEN="other").returncode != 0
+    same = script("rest_face.py", face.url, 5, FIVE_VIEWER_TOKEN="operator-token")
     assert same.returncode != 0 and "expected 403" in same.stderr, "a viewer that may change things"
 
 
@@ -223,12 +254,12 @@ def test_a_pod_holds_only_the_secrets_that_its_script_reads() -> None:
     held = {}
     for pod in objects(tls, "Pod"):
         (container,) = pod["spec"]["containers"]
-        keys = {e["valueFrom"]["secretKeyRef"]["key"] for e in container.get("env", [])}
+        keys = {e["valueFrom"]["secretKeyRef"]["key"] for e in container.get("env", []) if "valueFrom" in e}
         mounted = {v["secret"]["secretName"] for v in pod["spec"]["volumes"] if "secret" in v}
         configured = any(m["mountPath"] == "/etc/five/run.yaml" for m in container["volumeMounts"])
         assert configured is ("/etc/five/run.yaml" in container["args"])
         held[pod["metadata"]["name"].removeprefix("five-test-")] = keys | mounted
-    assert held == {"rest": {"token", "viewer-token"}, "training": {"token"}, "grpc": {"grpc"},
+    assert held == {"rest": {"token"}, "training": {"token"}, "grpc": {"grpc"},
                     "redis": {"state-password", "params-password", "redis"}}
 
 

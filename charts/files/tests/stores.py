@@ -1,6 +1,6 @@
 """Both Redis servers: they answer to the password, to nobody without it, and keep what they should.
 
-usage: stores.py CONFIG SECONDS     passwords from FIVE_STATE_PASSWORD and FIVE_PARAMS_PASSWORD
+usage: stores.py CONFIG SECONDS     users and passwords as services have them, FIVE_STATE_USER and so on
 """
 
 import sys

@@ -1,6 +1,6 @@
 """One training version: the head version grows.
 
-usage: training_version.py URL SECONDS     token from FIVE_TOKEN
+usage: training_version.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN
 """
 
 import json
@@ -15,7 +15,7 @@ RUNS_ON = ("starting", "running", "warming")
 
 def look(url):
     """The run's status, or the reason why there is none."""
-    headers = {"Authorization": f"Bearer {os.environ['FIVE_TOKEN']}"}
+    headers = {"Authorization": f"Bearer {os.environ['FIVE_VIEWER_TOKEN']}"}
     request = urllib.request.Request(f"{url}/v1/status", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:

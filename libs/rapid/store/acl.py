@@ -18,7 +18,7 @@ from rapid.store.keys import Keys
 
 ROLES: tuple[Role, ...] = ("state", "params")
 ADMIN = "admin"  # backup, restore, rotation of passwords: a person's, of no service
-PROBE = "probe"  # PING alone: health checks
+PROBE = "probe"  # how a server is, and no key of it: health checks
 CONTROLLER, EVALUATOR, INFERENCE, OPPONENTS, OPTIMIZER, ROLLOUT = SERVICES = (
     "controller", "evaluator", "inference", "opponents", "optimizer", "rollout")
 ANYBODY = frozenset(SERVICES)
@@ -191,7 +191,7 @@ def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> l
     if user == ADMIN:
         return ["~*", "&*", "+@all"]
     if user == PROBE:
-        return ["resetchannels", "-@all", "+ping"]
+        return ["resetchannels", "-@all", "+hello", "+info", "+ping", "+select"]
     prefix = "five:*:" if run == "*" else Keys(run).prefix
     channels: set[str] = set()
     keys: dict[str, set[str]] = {}

@@ -1,0 +1,139 @@
+#!/bin/sh
+# Changes secrets of a release while the run goes on:
+#
+#   k8s/rotate.sh rollout [optimizer ...]    passwords of Redis' users: a component's, or admin, or probe
+#   k8s/rotate.sh token                      what the services call each other with
+#
+# A new secret is taken beside the old one, the pods that use it are replaced as in an upgrade, then the old one is taken
+# away. What was interrupted is finished by calling it again. For Secrets under the chart's own names and its own Redis;
+# tokens of the REST API are changed in their Secret, which the controller reads again by itself: docs/operations.md.
+#
+# NAMESPACE (five), RELEASE (five), the prefix of the objects' names; KUBECTL (kubectl); TIMEOUT (20m) of a replacement.
+set -eu
+release=${RELEASE:-five}
+kubectl="${KUBECTL:-kubectl} -n ${NAMESPACE:-five}"
+[ $# -gt 0 ] || { sed -n '2,11p' "$0"; exit 2; }
+
+fresh() { head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
+hash_of() { printf %s "$1" | sha256sum | cut -c1-64; }
+
+# read_key SECRET KEY: its value, nothing when there is none.
+read_key() {
+  $kubectl get secret "$release-$1" -o "go-template={{with index .data \"$2\"}}{{. | base64decode}}{{end}}"
+}
+
+# write_keys SECRET KEY VALUE ...: sets keys; '-' takes one out. By standard input: a command line can be read by others.
+write_keys() {
+  name=$1
+  shift
+  body=
+  while [ $# -gt 0 ]; do
+    if [ "$2" = - ]; then value=null; else value="\"$(printf %s "$2" | base64 | tr -d '\n')\""; fi
+    body="$body${body:+, }\"$1\": $value"
+    shift 2
+  done
+  printf '{"data": {%s}}' "$body" | $kubectl patch secret "$release-$name" --patch-file /dev/stdin >/dev/null
+}
+
+# ask ROLE COMMAND...: lines of commands for a Redis, as its admin.
+ask() {
+  role=$1
+  shift
+  [ "$role" = state ] && place=statefulset/$release-redis-state || place=deployment/$release-redis-params
+  answer=$( { printf 'AUTH admin %s\n' "$(read_key redis-admin "$role-password")"; printf '%s\n' "$@"; } \
+    | $kubectl exec -i "$place" -c redis -- \
+      sh -c 'if [ -d /etc/redis/tls ]; then exec redis-cli --tls --cacert /etc/redis/tls/ca.crt; fi; exec redis-cli')
+  if printf '%s\n' "$answer" | grep -qvE '^(OK|[0-9]+|)$'; then
+    echo "rotate: redis-$role refuses: $(printf '%s\n' "$answer" | grep -vE '^(OK|[0-9]+|)$' | head -n 1)" >&2
+    exit 1
+  fi
+}
+
+# replace COMPONENT...: new pods, a few at a time, as the workloads' own strategy has it.
+replace() {
+  for component; do
+    for workload in $($kubectl get deployment,statefulset -o name \
+      -l "app.kubernetes.io/part-of=five,app.kubernetes.io/component=$component" | grep "/$release-" || true); do
+      $kubectl rollout restart "$workload"
+      $kubectl rollout status "$workload" --timeout "${TIMEOUT:-20m}"
+    done
+  done
+}
+
+# users ROLE SED-EXPRESSION: changes the users' file, which a server reads when it starts.
+users() { write_keys redis-users "$1.acl" "$(read_key redis-users "$1.acl" | sed "$2")"; }
+
+password() {
+  user=$1
+  roles=
+  for role in state params; do
+    [ -z "$(read_key "redis-$user" "$role-password")" ] || roles="$roles $role"
+  done
+  [ -n "$roles" ] || { echo "rotate: Secret $release-redis-$user has no password" >&2; exit 2; }
+  for role in $roles; do
+    if [ -z "$(read_key "redis-$user" "$role-password-old")" ]; then
+      new=$(fresh)
+      ask "$role" "ACL SETUSER $user #$(hash_of "$new")"
+      users "$role" "s/^user $user on /&#$(hash_of "$new") /"
+      write_keys "redis-$user" "$role-password-old" "$(read_key "redis-$user" "$role-password")" "$role-password" "$new"
+    else
+      echo "rotate: goes on with the change of $user's password that was begun"
+      ask "$role" "ACL SETUSER $user #$(hash_of "$(read_key "redis-$user" "$role-password")")"
+    fi
+  done
+  case $user in
+    admin) ;;
+    probe) replace redis-state redis-params ;;
+    *) replace "$user" ;;
+  esac
+  for role in $roles; do
+    old=$(hash_of "$(read_key "redis-$user" "$role-password-old")")
+    # Who is connected by the old password stays so until it is told to go; the others come back at once.
+    if [ "$user" = admin ]; then
+      ask "$role" "ACL SETUSER $user !$old"
+    else
+      ask "$role" "ACL SETUSER $user !$old" "CLIENT KILL USER $user"
+    fi
+    users "$role" "/^user $user /s/ #$old//"
+    write_keys "redis-$user" "$role-password-old" -
+  done
+  echo "rotate: $user has a new password, and the old one is refused"
+}
+
+token() {
+  servers="inference optimizer opponents dota-env evaluator controller"
+  # 1: taken by all servers, sent by nobody yet. 2: sent by all. 3: the old one is taken no more. Games beside a rollout
+  # are servers of its pod.
+  phase=$(read_key service-token phase)
+  if [ -z "$phase" ]; then
+    write_keys service-token token-also "$(fresh)" phase 1
+    phase=1
+  else
+    echo "rotate: goes on with the change of the token that was begun"
+  fi
+  if [ "$phase" = 1 ]; then
+    # shellcheck disable=SC2086
+    replace $servers
+    write_keys service-token token "$(read_key service-token token-also)" \
+      token-also "$(read_key service-token token)" phase 2
+    phase=2
+  fi
+  if [ "$phase" = 2 ]; then
+    # shellcheck disable=SC2086
+    replace $servers rollout
+    write_keys service-token token-also - phase 3
+  fi
+  # shellcheck disable=SC2086
+  replace $servers rollout
+  write_keys service-token phase -
+  echo "rotate: the services have a new token, and the old one is refused"
+}
+
+for what; do
+  case $what in
+    token) token ;;
+    controller | evaluator | inference | opponents | optimizer | rollout | probe | admin) password "$what" ;;
+    *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, rollout," \
+      "probe, admin and token" >&2; exit 2 ;;
+  esac
+done

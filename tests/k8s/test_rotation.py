@@ -1,0 +1,141 @@
+"""k8s/rotate.sh against real Redis servers, with a stand-in for kubectl: Secrets in a file, exec is a Redis, and pods
+that are replaced are written down with what they would be given."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+import yaml
+
+from rapid.config import StoreConfig
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.store import acl
+from rapid.store.connection import Login, connect
+from tests.containers.engine import ROOT
+
+KUBECTL = """
+import base64, json, os, sys
+import redis
+path = os.environ["STAND_IN"]
+place = json.load(open(path))
+words = sys.argv[3:]  # -n five
+if words[:2] == ["get", "secret"]:
+    key = words[4].split('"')[1]
+    print(base64.b64decode(place["secrets"][words[2]].get(key, "")).decode(), end="")
+elif words[:2] == ["patch", "secret"]:
+    for key, value in json.load(sys.stdin)["data"].items():
+        place["secrets"][words[2]].pop(key, None)
+        if value is not None:
+            place["secrets"][words[2]][key] = value
+    json.dump(place, open(path, "w"))
+elif words[0] == "exec":
+    client = redis.Redis.from_url(place["urls"][words[2].partition("-redis-")[2]], protocol=2, driver_info=None)
+    connection = client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
+    for line in sys.stdin.read().splitlines():
+        connection.send_command(*line.split())
+        try:
+            answer = connection.read_response()
+            print(answer.decode() if isinstance(answer, bytes) else answer)
+        except redis.RedisError as error:
+            print("ERR", error)
+elif words[:2] == ["get", "deployment,statefulset"]:
+    print("deployment.apps/five-" + words[-1].rpartition("=")[2])
+elif words[:2] == ["rollout", "restart"]:
+    if os.environ.get("FAILS"):
+        sys.exit("no such cluster")
+    place["restarts"].append([words[2].partition("/five-")[2], place["secrets"]["five-service-token"],
+                              place["secrets"].get(words[2].partition("/")[2].replace("five-", "five-redis-"), {})])
+    json.dump(place, open(path, "w"))
+"""
+
+
+class Release:
+    """Secrets as k8s/make-secrets.sh makes them, and both Redis servers with the users in them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.place = folder, folder / "place.json"
+        made = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True).stdout
+        secrets = {o["metadata"]["name"]: {k: base64.b64encode(v.encode()).decode() for k, v in o["stringData"].items()}
+                   for o in yaml.safe_load_all(made) if o}
+        self.place.write_text(json.dumps({"secrets": secrets, "urls": {}, "restarts": []}))
+        self.running: list[RunningRedis] = []
+        urls = {}
+        for role in acl.ROLES:
+            # The embedded server does not tell reading from writing.
+            users = folder / f"{role}.acl"
+            users.write_text(self.key("redis-users", f"{role}.acl").replace("%R~", "~").replace("%W~", "~"))
+            login = Login(acl.PROBE, self.key("redis-probe", f"{role}-password"))
+            self.running.append(EmbeddedRedis(folder / role, False, users, login).start())
+            urls[role] = self.running[-1].url
+        self.place.write_text(json.dumps({"secrets": secrets, "urls": urls, "restarts": []}))
+        (folder / "kubectl.py").write_text(KUBECTL)
+
+    def state(self) -> dict[str, Any]:
+        return dict(json.loads(self.place.read_text()))
+
+    def key(self, secret: str, key: str) -> str:
+        return base64.b64decode(self.state()["secrets"][f"five-{secret}"].get(key, "")).decode()
+
+    def rotate(self, *what: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [ROOT / "k8s/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=120,
+            env={**os.environ, "PYTHONPATH": "", "STAND_IN": str(self.place), **environment,
+                 "KUBECTL": f"{sys.executable} {self.folder}/kubectl.py"})
+
+    def takes(self, user: str, password: str, role: str = "state") -> bool:
+        try:
+            return bool(connect(self.state()["urls"][role], StoreConfig(), "state", Login(user, password)).ping())
+        except redis.AuthenticationError:
+            return False
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Iterator[Release]:
+    release = Release(tmp_path)
+    yield release
+    for running in release.running:
+        running.stop()
+
+
+def test_passwords_are_changed_by_way_of_two(release: Release) -> None:
+    old = {role: release.key("redis-optimizer", f"{role}-password") for role in acl.ROLES}
+    broken = release.rotate("optimizer", FAILS="yes")
+    assert broken.returncode != 0
+    for role in acl.ROLES:  # in between both are taken, also by a server that starts now
+        new = release.key("redis-optimizer", f"{role}-password")
+        assert new != old[role] and all(release.takes("optimizer", each, role) for each in (old[role], new))
+        users = release.key("redis-users", f"{role}.acl")
+        assert f"user optimizer on {acl.hashed(new)} {acl.hashed(old[role])} resetchannels" in users
+    done = release.rotate("optimizer")
+    assert done.returncode == 0 and "goes on with the change" in done.stdout, done.stderr
+    (restart,) = release.state()["restarts"]
+    assert restart[0] == "optimizer" and {"state-password-old", "params-password-old"} <= restart[2].keys()
+    for role in acl.ROLES:
+        new = release.key("redis-optimizer", f"{role}-password")
+        assert release.takes("optimizer", new, role) and not release.takes("optimizer", old[role], role)
+        assert release.key("redis-optimizer", f"{role}-password-old") == ""
+        users = release.key("redis-users", f"{role}.acl")
+        assert f"user optimizer on {acl.hashed(new)} resetchannels" in users and acl.hashed(old[role]) not in users
+        assert new not in done.stdout + done.stderr
+
+
+def test_the_admin_and_the_token(release: Release) -> None:
+    admin, old = release.key("redis-admin", "state-password"), release.key("service-token", "token")
+    done = release.rotate("admin", "token")
+    assert done.returncode == 0, done.stderr
+    assert not release.takes("admin", admin) and release.takes("admin", release.key("redis-admin", "state-password"))
+    new = release.key("service-token", "token")
+    assert new != old and release.state()["secrets"]["five-service-token"].keys() == {"token"}
+    held = [(name, *(base64.b64decode(token.get(key, "")).decode() for key in ("token", "token-also")))
+            for name, token, _ in release.state()["restarts"]]
+    servers = ["inference", "optimizer", "opponents", "dota-env", "evaluator", "controller"]
+    assert held == [*((s, old, new) for s in servers), *((s, new, old) for s in [*servers, "rollout"]),
+                    *((s, new, "") for s in [*servers, "rollout"])]
+    assert release.rotate("dota-env").returncode == 2
