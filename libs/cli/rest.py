@@ -38,6 +38,15 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "match": ("matches", "show", "m-000000000000"),
     "cancel_match": ("matches", "cancel", "m-000000000000"),
     "config": ("config",),
+    "plan_surgery": ("surgery", "plan", "--name", "wider", "--set", "model.lstm=256"),
+    "check_surgery": ("surgery", "check", "plan.yaml", "--no-wait"),
+    "surgery_check": ("surgery", "check", "plan.yaml"),
+    "apply_surgery": ("surgery", "apply", "0" * 64, "--no-wait"),
+    "surgery_log": ("surgery", "log"),
+    "operations": ("surgery", "status"),
+    "operation": ("surgery", "status", "surgery-20260101-120500-d4e5f6"),
+    "cancel_operation": ("surgery", "cancel", "surgery-20260101-120500-d4e5f6"),
+    "continue_operation": ("surgery", "continue", "surgery-20260101-120500-d4e5f6"),
 }
 
 

@@ -18,6 +18,7 @@ from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status
 from services.controller.api.app import create_app
 from services.controller.config import LimitsConfig
+from services.controller.operations.document import EXAMPLE
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController, context_at, live
 
 REDIS = "redis://127.0.0.1:1/0"  # nobody is asked
@@ -53,14 +54,22 @@ def test_every_operation_has_a_command() -> None:
 
 
 @pytest.mark.parametrize("operation", sorted(rest.OPERATIONS))
-def test_the_command_calls_the_operation(operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_calls_the_operation(operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its requests are caught before they leave; one of them is the operation."""
     seen: list[tuple[str, str]] = []
     methods = operations()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plan.yaml").write_text(EXAMPLE["request"]["plan"])
+    # What a surgery's answers must have for the command to go on to its next request.
+    ended = {**EXAMPLE, "state": "done", "plan": "", "changes": [], "parameters_before": 1, "parameters_after": 2,
+             "lint": [], "digest": "", "result": {"version": 1, "samples": 1, "report": {}, "ok": True, "why": ""}}
+
+    words = rest.OPERATIONS[operation]
 
     def catch(method: str, url: str, **arguments: Any) -> httpx.Response:
         seen.append((method, httpx.URL(url).path))
-        return httpx.Response(200, json={"version": 3, "items": [], "status": "", "who": ""},
+        return httpx.Response(200, json={**(ended if words[0] == "surgery" else {}), "version": 3, "items": [], "status": "",
+                                         "who": ""},
                               headers={"ETag": '"a"'}, request=httpx.Request(method, url))
 
     def catch_stream(method: str, url: str, **arguments: Any) -> Any:
@@ -70,7 +79,7 @@ def test_the_command_calls_the_operation(operation: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(httpx, "request", catch)
     monkeypatch.setattr(httpx, "stream", catch_stream)
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", "t")
-    main([*rest.OPERATIONS[operation], "--url", "http://there"])
+    main([*words, "--url", "http://there"])
     method, path = methods[operation]
     parts = path.split("/")
 
