@@ -68,8 +68,8 @@ def test_the_command_calls_the_operation(operation: str, tmp_path: Path, monkeyp
 
     def catch(method: str, url: str, **arguments: Any) -> httpx.Response:
         seen.append((method, httpx.URL(url).path))
-        return httpx.Response(200, json={**(ended if words[0] == "surgery" else {}), "version": 3, "items": [], "status": "",
-                                         "who": ""},
+        body = {**(ended if words[0] == "surgery" else {}), "version": 3, "items": [], "status": "", "who": ""}
+        return httpx.Response(200, json=body,
                               headers={"ETag": '"a"'}, request=httpx.Request(method, url))
 
     def catch_stream(method: str, url: str, **arguments: Any) -> Any:
