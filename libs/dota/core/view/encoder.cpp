@@ -56,7 +56,8 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   const auto units = static_cast<std::size_t>(layout_.units);
   for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
     to_half(private_.data() + h * static_cast<std::size_t>(pitch_private_), out.private_ + h * own, own);
-    std::memcpy(out.private_ids + h * own_ids, private_ids_.data() + h * static_cast<std::size_t>(pitch_private_ids_),
+    std::memcpy(out.private_ids + h * own_ids,
+                private_ids_.data() + h * static_cast<std::size_t>(pitch_private_ids_),
                 own_ids * sizeof(std::uint16_t));
     std::memcpy(out.available + h * kMaxAvailable, choices.available[h].data(),
                 kMaxAvailable * sizeof(std::uint16_t));
