@@ -55,7 +55,9 @@ void bind_world(nb::module_& m) {
            [](PyWorld& p) {
              nb::list out;
              for (const GroundItem& g : p.world().ground)
-               if (g.id >= 0) out.append(nb::make_tuple(p.tables().items[static_cast<std::size_t>(g.id)].name, g.pos.x, g.pos.y));
+               if (g.id >= 0)
+                 out.append(
+                     nb::make_tuple(p.tables().items[static_cast<std::size_t>(g.id)].name, g.pos.x, g.pos.y));
              return out;
            })
       .def("hash", [](PyWorld& p) { return hash_world(p.world()); })
@@ -91,7 +93,8 @@ void bind_world(nb::module_& m) {
           "dropped",
           [](PyWorld& p) {
             nb::dict d;
-            const char* names[] = {"units", "kits", "modifiers", "projectiles", "areas", "delayed", "ground_items"};
+            const char* names[] = {"units", "kits",    "modifiers",   "projectiles",
+                                   "areas", "delayed", "ground_items"};
             static_assert(sizeof(names) / sizeof(names[0]) == static_cast<std::size_t>(StatePool::Count));
             for (std::size_t i = 0; i < p.world().dropped.size(); ++i)
               d[names[i]] = p.world().dropped[i];

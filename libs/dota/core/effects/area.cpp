@@ -188,8 +188,9 @@ void send_spirits(Context& c, Area& a, const EffectNode& n) {
       near.ids[static_cast<std::size_t>(seen++)] = near.ids[static_cast<std::size_t>(i)];
   }
   for (int left = a.at_home; left > 0 && seen > 0; --left)
-    launch_spirit(c, a, n,
-                  c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(seen))])]);
+    launch_spirit(
+        c, a, n,
+        c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(c.world.rng.below(seen))])]);
 }
 
 void tick(Context& c, Area& a, const EffectNode& n) {
@@ -308,8 +309,7 @@ void areas_frame(Context& c) {
     }
     const std::uint16_t generation = a.generation;
     const auto same = [&] { return a.active && a.generation == generation; };
-    while (same() && a.interval > 0 && w.time + kTimeSlack >= a.next_tick &&
-           a.next_tick <= a.until + kTimeSlack) {
+    while (same() && a.interval > 0 && w.time + kTimeSlack >= a.next_tick && a.next_tick <= a.until + kTimeSlack) {
       a.next_tick += a.interval;
       tick(c, a, n);
     }
@@ -343,24 +343,13 @@ void reveal_effects(Context& c) {
 
 std::span<const PrimitiveSpec> area_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-    {Prim::GroundArea, ground_area, kActs, kLasts, 0,
-     "dur delay dps interval stats linger",
-     "hits_buildings: enemies are units, not buildings"},
-    {Prim::Vision, vision, kActs, kOnce, 0,
-     "r dur",
-     ""},
-    {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted,
-     "dur r",
-     ""},
-    {Prim::TreeCut, tree_cut, kActs, kOnce, 0,
-     "",
-     ""},
-    {Prim::TerrainBlock, terrain_block, kActs, kOnce, 0,
-     "len dur",
-     "push_units_aside: a wall does"},
-    {Prim::PlantTree, terrain_block, kActs, kOnce, 0,
-     "dur",
-     "consumes: the item is used up by after_item_use"},
+      {Prim::GroundArea, ground_area, kActs, kLasts, 0, "dur delay dps interval stats linger",
+       "hits_buildings: enemies are units, not buildings"},
+      {Prim::Vision, vision, kActs, kOnce, 0, "r dur", ""},
+      {Prim::TrueSight, true_sight, kActs | kHeld, kLasts, kTrueSighted, "dur r", ""},
+      {Prim::TreeCut, tree_cut, kActs, kOnce, 0, "", ""},
+      {Prim::TerrainBlock, terrain_block, kActs, kOnce, 0, "len dur", "push_units_aside: a wall does"},
+      {Prim::PlantTree, terrain_block, kActs, kOnce, 0, "dur", "consumes: the item is used up by after_item_use"},
   };
   return kSpecs;
 }

@@ -47,7 +47,8 @@ void reflect(Context& c, const Invocation& inv, const AbilityDef& a) {
   Unit* caster = c.world.get(inv.caster);
   if (!target || !caster || target->team == inv.team || a.is_item >= 0) return;
   bool reflects = false;
-  each_modifier(c, *target, [&](Modifier&, const EffectNode& n, int) { reflects |= n.prim == Prim::SpellReflect; });
+  each_modifier(c, *target,
+                [&](Modifier&, const EffectNode& n, int) { reflects |= n.prim == Prim::SpellReflect; });
   if (!reflects) return;
   Invocation back = inv;
   back.caster = inv.target;
@@ -82,7 +83,8 @@ void after_item_use(Context& c, Unit& u, const AbilityDef& a, int slot) {
     item->charges = 0;
   else if (spends_charge(p) && item->charges > 0)
     --item->charges;
-  if (std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) { return p.nodes[r].prim == Prim::PlantTree; }))
+  if (std::any_of(p.roots.begin(), p.roots.end(),
+                  [&](std::uint16_t r) { return p.nodes[r].prim == Prim::PlantTree; }))
     return take_item(c, u, slot);
   if (p.levels_with_use && item->toggle < 120) ++item->toggle;
   for (const std::uint16_t r : p.roots)

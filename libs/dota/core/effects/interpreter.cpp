@@ -32,9 +32,7 @@ bool waits(Prim p) {
   return p == Prim::Damage || p == Prim::DamageMissingHp || p == Prim::HpCost || p == Prim::Dispel;
 }
 
-bool goes_with_pulses(const EffectNode& n) {
-  return n.given(Role::Pulses) || n.given(Role::AmountFracOfTotal);
-}
+bool goes_with_pulses(const EffectNode& n) { return n.given(Role::Pulses) || n.given(Role::AmountFracOfTotal); }
 
 }  // namespace
 

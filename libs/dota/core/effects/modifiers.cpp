@@ -156,8 +156,7 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
   if (n.prim == Prim::Hex) put(Stat::MsSet, number(c, inv, n, Role::MsSet));
   if (n.prim == Prim::Lifesteal) put(Stat::LifestealPct, number(c, inv, n, Role::Pct));
   // What was drawn from one is the other's.
-  if (n.prim == Prim::StatDrain && !n.stats.empty())
-    put(n.stats[0].stat, self ? m.drawn : -m.drawn);
+  if (n.prim == Prim::StatDrain && !n.stats.empty()) put(n.stats[0].stat, self ? m.drawn : -m.drawn);
   if (n.prim == Prim::ToggleStat) {
     constexpr Stat kCycle[] = {Stat::Str, Stat::Agi, Stat::Int};
     put(kCycle[m.phase % 3], number(c, inv, n, Role::Amount));

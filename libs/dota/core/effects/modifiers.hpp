@@ -36,7 +36,8 @@ void each_modifier(Context& c, Unit& u, F&& f) {
     const int next = m.next;
     const std::uint16_t after = next < 0 ? 0 : c.world.modifiers[static_cast<std::size_t>(next)].generation;
     if (m.node >= 0 && active(u, m)) f(m, node_of(c, m.ability, m.node), i);
-    if (next >= 0 && c.world.modifiers[static_cast<std::size_t>(next)].generation != after) return;  // given out anew
+    if (next >= 0 && c.world.modifiers[static_cast<std::size_t>(next)].generation != after)
+      return;  // given out anew
     i = next;
   }
 }
@@ -61,13 +62,14 @@ void bottles_frame(Context& c, Unit& hero);              // runes.cpp: refilling
 // motion.cpp: whether a leap met an enemy hero, which ends it.
 bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u);
 void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
-void finish_teleport(Context& c, Unit& u, Vec2 goal);  // motion.cpp
+void finish_teleport(Context& c, Unit& u, Vec2 goal);          // motion.cpp
 Area* area_of(World& w, Handle owner, int ability, int node);  // area.cpp: the owner's that is active, or nullptr
 void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target);  // projectile.cpp
-void fly_missile(Context& c, Area& a, const EffectNode& n);                         // unit.cpp
-float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere);   // triggers.cpp: what it adds
-void reappear(Context& c, Unit& u, Modifier& m, const EffectNode& n);  // casting.cpp: seen until it has faded again
+void fly_missile(Context& c, Area& a, const EffectNode& n);                        // unit.cpp
+float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere);  // triggers.cpp: what it adds
+void reappear(Context& c, Unit& u, Modifier& m,
+              const EffectNode& n);  // casting.cpp: seen until it has faded again
 void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a);  // attack.cpp
-void break_channel(Context& c, Unit& caster);          // casting.cpp: the channel ends unfinished
+void break_channel(Context& c, Unit& caster);  // casting.cpp: the channel ends unfinished
 
 }  // namespace dota

@@ -158,24 +158,13 @@ void finish_teleport(Context& c, Unit& u, Vec2 goal) {
 
 std::span<const PrimitiveSpec> motion_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-    {Prim::Blink, blink, kActs, kOnce, 0,
-     "max min overshoot_to disabled_after_damage_by_player",
-     "disjoint: every blink does"},
-    {Prim::Knockback, knockback, kActs, kLasts, kForcedMotion,
-     "dist dur",
-     ""},
-    {Prim::ForcePush, force_push, kActs, kLasts, kForcedMotion,
-     "dist dur",
-     ""},
-    {Prim::PullToCaster, pull, kActs, kLasts, kStunned | kForcedMotion,
-     "dur moves_to_pct_of_distance",
-     ""},
-    {Prim::Teleport, teleport, kActs, kOnce, 0,
-     "max_dist min_dist",
-     ""},
-    {Prim::Leap, leap, kActs, kLasts, kForcedMotion,
-     "dist speed hit_r hits then",
-     "accel: of its arc's height"},
+      {Prim::Blink, blink, kActs, kOnce, 0, "max min overshoot_to disabled_after_damage_by_player",
+       "disjoint: every blink does"},
+      {Prim::Knockback, knockback, kActs, kLasts, kForcedMotion, "dist dur", ""},
+      {Prim::ForcePush, force_push, kActs, kLasts, kForcedMotion, "dist dur", ""},
+      {Prim::PullToCaster, pull, kActs, kLasts, kStunned | kForcedMotion, "dur moves_to_pct_of_distance", ""},
+      {Prim::Teleport, teleport, kActs, kOnce, 0, "max_dist min_dist", ""},
+      {Prim::Leap, leap, kActs, kLasts, kForcedMotion, "dist speed hit_r hits then", "accel: of its arc's height"},
   };
   return kSpecs;
 }

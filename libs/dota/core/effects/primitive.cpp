@@ -43,9 +43,9 @@ bool parse_role(const std::string& name, Role& out) {
 const PrimitiveSpec* primitive_spec(Prim p) {
   static const std::array<const PrimitiveSpec*, kPrims> table = [] {
     std::array<const PrimitiveSpec*, kPrims> t{};
-    for (const auto& group : {damage_primitives(), resource_primitives(), modifier_primitives(), status_primitives(),
-                              motion_primitives(), projectile_primitives(), area_primitives(), unit_primitives(),
-                              attack_primitives(), special_primitives()})
+    for (const auto& group : {damage_primitives(), resource_primitives(), modifier_primitives(),
+                              status_primitives(), motion_primitives(), projectile_primitives(), area_primitives(),
+                              unit_primitives(), attack_primitives(), special_primitives()})
       for (const PrimitiveSpec& s : group)
         t[static_cast<std::size_t>(s.prim)] = &s;
     return t;

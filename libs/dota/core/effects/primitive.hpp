@@ -131,8 +131,8 @@ template <class... T>
 constexpr std::uint32_t on(T... triggers) {
   return ((1u << static_cast<int>(triggers)) | ...);
 }
-// What does something when it is run: by a cast, a channel, a switch, an attack out of invisibility, a death, or by
-// another effect.
+// What does something when it is run: by a cast, a channel, a switch, an attack out of invisibility, a death, or
+// by another effect.
 constexpr std::uint32_t kActs = on(Trigger::Cast, Trigger::Channel, Trigger::ChannelEnd, Trigger::Toggle,
                                    Trigger::InvisBreakAttack, Trigger::Death, Trigger::Then);
 // What is there for as long as the ability is learned or the item is held. At a root it needs no trigger said.
@@ -142,12 +142,13 @@ enum Stay : bool { kOnce = false, kLasts = true };  // kLasts: it leaves a modif
 // A primitive says once, in its group's file, all that the compiler and the interpreter have to know of it.
 struct PrimitiveSpec {
   Prim prim;
-  Execute run;           // what being run does
-  std::uint32_t on;      // triggers it can stand under
+  Execute run;       // what being run does
+  std::uint32_t on;  // triggers it can stand under
   Stay stay;
   std::uint32_t status;  // bits its modifier sets
-  const char* reads;     // space-separated keys; what every node may carry (p, on, to, at, shape, type, if) is not said
-  const char* ignores;   // "key: reason; key: reason" of keys it may drop, or ""
+  const char*
+      reads;  // space-separated keys; what every node may carry (p, on, to, at, shape, type, if) is not said
+  const char* ignores;  // "key: reason; key: reason" of keys it may drop, or ""
 };
 // nullptr: the primitive is not built.
 const PrimitiveSpec* primitive_spec(Prim p);

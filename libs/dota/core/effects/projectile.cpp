@@ -334,7 +334,8 @@ void fly_line(Context& c, Projectile& p) {
 
 void spirits(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
-  Area* a = caster ? new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), number(c, inv, n, Role::Dur)) : nullptr;
+  Area* a = caster ? new_area(c, inv, node, caster->pos, number(c, inv, n, Role::R), number(c, inv, n, Role::Dur))
+                   : nullptr;
   if (!a) return;
   a->follow = inv.caster;
   a->to_come = static_cast<std::uint8_t>(number(c, inv, n, Role::Count));
@@ -389,39 +390,20 @@ void disjoint(Context& c, Unit& u) {
 
 std::span<const PrimitiveSpec> projectile_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-    {Prim::Projectile, homing, kActs, kOnce, 0,
-     "speed then vision_r reveals_target_while_casting",
-     ""},
-    {Prim::ProjectilePoint, to_point, kActs, kOnce, 0,
-     "speed then",
-     ""},
-    {Prim::LinearWave, linear_wave, kActs, kOnce, 0,
-     "len w0 w1 speed then",
-     ""},
-    {Prim::RadialLines, radial_lines, kActs, kOnce, 0,
-     "count len w0 w1 speed then on_death_souls_frac",
-     ""},
-    {Prim::LineStrike, line_strike, kActs, kOnce, 0,
-     "len w then",
-     ""},
-    {Prim::RingProjectiles, ring, kActs, kOnce, 0,
-     "speed enemies allies",
-     ""},
-    {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0,
-     "r speed then returns",
-     ""},
-    {Prim::Chain, chain, kActs, kOnce, 0,
-     "count range delay amount loss_pct",
-     ""},
-    {Prim::Bounce, bounce, kActs, kOnce, 0,
-     "count range speed delay then",
-     "can_repeat: every bounce may come back"},
-    {Prim::Echo, echo, kActs, kOnce, 0,
-     "search_r r per_unit per_hero amount",
-     ""},
-    {Prim::Spirits, spirits, kActs, kOnce, 0,
-     "count dur r speed give_up damage spawn_interval heal_pct_of_damage_on_end",
-     "max_dist: beyond what they give up at; hits_buildings: they do"},
+      {Prim::Projectile, homing, kActs, kOnce, 0, "speed then vision_r reveals_target_while_casting", ""},
+      {Prim::ProjectilePoint, to_point, kActs, kOnce, 0, "speed then", ""},
+      {Prim::LinearWave, linear_wave, kActs, kOnce, 0, "len w0 w1 speed then", ""},
+      {Prim::RadialLines, radial_lines, kActs, kOnce, 0, "count len w0 w1 speed then on_death_souls_frac", ""},
+      {Prim::LineStrike, line_strike, kActs, kOnce, 0, "len w then", ""},
+      {Prim::RingProjectiles, ring, kActs, kOnce, 0, "speed enemies allies", ""},
+      {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0, "r speed then returns", ""},
+      {Prim::Chain, chain, kActs, kOnce, 0, "count range delay amount loss_pct", ""},
+      {Prim::Bounce, bounce, kActs, kOnce, 0, "count range speed delay then",
+       "can_repeat: every bounce may come back"},
+      {Prim::Echo, echo, kActs, kOnce, 0, "search_r r per_unit per_hero amount", ""},
+      {Prim::Spirits, spirits, kActs, kOnce, 0,
+       "count dur r speed give_up damage spawn_interval heal_pct_of_damage_on_end",
+       "max_dist: beyond what they give up at; hits_buildings: they do"},
   };
   return kSpecs;
 }

@@ -149,8 +149,8 @@ void steal(Context& c, Unit& source, Unit& target, const Invocation& inv, const 
 // Aeon Disk: below its threshold, and alive, its bearer is cleansed and out of the fight for a moment.
 void guard(Context& c, Unit& u, Modifier& m, const EffectNode& n) {
   const Invocation inv = invocation_of(c, m);
-  if ((m.flags & kModAura) || m.ready > c.world.time || u.hp >= u.max_hp * number(c, inv, n, Role::ThresholdPct) / 100 ||
-      u.hp < 1e-3f)
+  if ((m.flags & kModAura) || m.ready > c.world.time ||
+      u.hp >= u.max_hp * number(c, inv, n, Role::ThresholdPct) / 100 || u.hp < 1e-3f)
     return;
   m.ready = c.world.time + number(c, inv, n, Role::Icd);
   const int node = m.node;
@@ -233,7 +233,8 @@ void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll) {
         remove_modifier(c, i);
         break;
       case Prim::Mod:
-        if (n.given(Role::Attacks) && (!n.unlimited_range || m.aim == c.world.handle(target)) && --m.attacks_left == 0)
+        if (n.given(Role::Attacks) && (!n.unlimited_range || m.aim == c.world.handle(target)) &&
+            --m.attacks_left == 0)
           remove_modifier(c, i);
         break;
       default:
@@ -322,7 +323,8 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
   });
   if (!target.alive) return;
   each_modifier(c, target, [&](Modifier& m, const EffectNode& n, int) {
-    if (n.prim == Prim::Proc && n.on == Trigger::TargetAttacked) {  // Nullifier: whoever strikes its bearer sets it off
+    if (n.prim == Prim::Proc &&
+        n.on == Trigger::TargetAttacked) {  // Nullifier: whoever strikes its bearer sets it off
       Invocation inv = invocation_of(c, m);
       inv.child = true;
       return run_range(c, inv, n.then_first, n.then_count);
@@ -350,7 +352,8 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
     if (n.cond == Cond::NotVisibleToEnemy && source && source->team == kNeutralTeam)
       m.ready = std::max(m.ready, w.time + number(c, invocation_of(c, m), n, Role::DisabledByNeutralDamage));
     if (n.prim == Prim::LowHpGuard && player) return guard(c, target, m, n);
-    if (n.prim == Prim::DamageReturn && player && source->alive && !blow.no_reflect && blow.type != DamageType::HpLoss) {
+    if (n.prim == Prim::DamageReturn && player && source->alive && !blow.no_reflect &&
+        blow.type != DamageType::HpLoss) {
       DamageInfo back;
       back.source = &target;
       back.target = source;
@@ -498,9 +501,9 @@ void on_death(Context& c, Unit& victim, Unit* killer) {
         const Invocation inv = invocation_of(c, *u, ability, 1);
         int change = 0;
         if (u == &victim)
-          change = n.given(Role::LostFracKept)
-                       ? static_cast<int>(static_cast<float>(item.charges) * (number(c, inv, n, Role::LostFracKept) - 1))
-                       : -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
+          change = n.given(Role::LostFracKept) ? static_cast<int>(static_cast<float>(item.charges) *
+                                                                  (number(c, inv, n, Role::LostFracKept) - 1))
+                                               : -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
         else if (u->alive && u->team != victim.team && distance(u->pos, victim.pos) <= number(c, inv, n, Role::R))
           change = static_cast<int>(number(c, inv, n, item.charges == 0 ? Role::First : Role::Count));
         item.charges = static_cast<std::int8_t>(std::clamp(item.charges + change, 0, 120));

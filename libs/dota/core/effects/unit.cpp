@@ -76,7 +76,8 @@ void fly_missile(Context& c, Area& a, const EffectNode& n) {
   Invocation inv = invocation_of(c, *caster, a.ability, a.level);
   inv.target = w.handle(*target);
   const float flown = w.time - a.start - number(c, inv, n, Role::Windup);
-  const float step = (number(c, inv, n, Role::Speed) + number(c, inv, n, Role::Accel) * std::max(0.0f, flown)) * kDt;
+  const float step =
+      (number(c, inv, n, Role::Speed) + number(c, inv, n, Role::Accel) * std::max(0.0f, flown)) * kDt;
   const Vec2 d = target->pos - u->pos;
   const float far = d.length();
   if (far > step + target->radius) {
@@ -101,12 +102,10 @@ void fly_missile(Context& c, Area& a, const EffectNode& n) {
 
 std::span<const PrimitiveSpec> unit_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-    {Prim::Summon, summon, kActs, kLasts, 0,
-     "unit dur count attack_damage targets",
-     ""},
-    {Prim::MissileUnit, missile, kActs, kLasts, 0,
-     "windup speed accel hits_to_kill hits_to_kill_tower damage_min damage_max max_at_dist stun",
-     "reveals_target: a missile's owner sees what it flies at by the missile's own eyes"},
+      {Prim::Summon, summon, kActs, kLasts, 0, "unit dur count attack_damage targets", ""},
+      {Prim::MissileUnit, missile, kActs, kLasts, 0,
+       "windup speed accel hits_to_kill hits_to_kill_tower damage_min damage_max max_at_dist stun",
+       "reveals_target: a missile's owner sees what it flies at by the missile's own eyes"},
   };
   return kSpecs;
 }

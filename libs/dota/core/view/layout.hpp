@@ -79,8 +79,8 @@ class Layout {
   };
   const GroupRange& group(Group g) const { return groups[static_cast<std::size_t>(g)]; }
   int width(ObsArray a) const { return table.widths[static_cast<std::size_t>(a)]; }
-  // Numbers that the encoder needs for a row of an array: its width, and behind it room for the fields that are left
-  // out. They are written there like any other and never copied out, so that no code that writes has to ask.
+  // Numbers that the encoder needs for a row of an array: its width, and behind it room for the fields that are
+  // left out. They are written there like any other and never copied out, so that no code that writes has to ask.
   int pitch(ObsArray a) const { return width(a) + aside_[static_cast<std::size_t>(a)]; }
   // "block.field" of every travelling field that the encoder does not write.
   std::vector<std::string> unwritten_fields() const;

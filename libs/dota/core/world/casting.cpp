@@ -61,9 +61,8 @@ bool may_aim_there(const Context& c, const AbilityDef& a, const Order& o) {
   const Cell at = cell_of(o.point);
   const MapData& map = *c.tables.map;
   const bool no_ward = !at.inside() || map.no_ward[static_cast<std::size_t>(at.index())];
-  return !no_ward || std::none_of(a.program.roots.begin(), a.program.roots.end(), [&](std::uint16_t r) {
-    return a.program.nodes[r].prim == Prim::PlaceWard;
-  });
+  return !no_ward || std::none_of(a.program.roots.begin(), a.program.roots.end(),
+                                  [&](std::uint16_t r) { return a.program.nodes[r].prim == Prim::PlaceWard; });
 }
 
 void cast_now(Context& c, Unit& u, const Order& o) {

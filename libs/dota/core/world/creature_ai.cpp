@@ -1,5 +1,5 @@
-// What creatures do with their abilities: camps' creeps, Roshan and summons cast whatever is ready and reaches somebody.
-// They decide; the order goes the way of everybody's.
+// What creatures do with their abilities: camps' creeps, Roshan and summons cast whatever is ready and reaches
+// somebody. They decide; the order goes the way of everybody's.
 #include <algorithm>
 
 #include "effects/modifiers.hpp"

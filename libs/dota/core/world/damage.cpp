@@ -47,9 +47,9 @@ float deal_damage(Context& c, const DamageInfo& d) {
   // Wards and the like lose one hit to a hero's attack and nothing to anything else (wards.hits_to_kill_note).
   if (target->hits_left > 0) {
     if (!d.attack || !d.source) return 0;
-    const int hits = d.source->hero >= 0                    ? target->hits_hero
+    const int hits = d.source->hero >= 0                 ? target->hits_hero
                      : d.source->kind == UnitKind::Tower ? target->hits_tower
-                                                          : 0;
+                                                         : 0;
     if (hits == 0) return 0;
     remember_attacker(c, *target, *d.source);
     target->hits_left = static_cast<std::int8_t>(std::max(0, target->hits_left - hits));

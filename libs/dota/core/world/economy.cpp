@@ -150,8 +150,8 @@ int wanted_item(const Context& c, HeroState& h) {
              : -1;
 }
 
-// Upkeep (consumables, scrolls, wards) stays within its share of all the gold that the hero has had: without such a
-// bound a hero that uses what it holds buys nothing else.
+// Upkeep (consumables, scrolls, wards) stays within its share of all the gold that the hero has had: without such
+// a bound a hero that uses what it holds buys nothing else.
 bool buy_upkeep(Context& c, HeroState& h, int item) {
   const float cost = static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost);
   if (h.upkeep + cost > c.settings.upkeep_share * h.income) return false;

@@ -34,15 +34,15 @@ struct Modifier {
   std::uint8_t damage_type = 0, level = 1, stacks = 0;
   std::uint8_t flags = 0;  // kModDispellable etc., effects/modifiers.hpp
   std::array<StatChange, 6> stats{};
-  std::int16_t owner = -1;   // unit slot it sits on; -1: this slot of the pool is free
+  std::int16_t owner = -1;       // unit slot it sits on; -1: this slot of the pool is free
   std::uint16_t generation = 0;  // of its slot: another one whenever the slot is given out again
   std::uint8_t counter = 0;      // tries in a row of a proc (pseudo_random)
   std::uint8_t attacks_left = 0, charges = 0;
-  std::uint8_t phase = 0;    // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
-  float ready = -999;        // game time a proc's own cooldown ends
-  Vec2 anchor;               // what a leash is tied to
-  Vec2 motion;               // forced motion, units per second
-  Handle aim;                // the one target it is for (Hurricane Pike)
+  std::uint8_t phase = 0;  // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
+  float ready = -999;      // game time a proc's own cooldown ends
+  Vec2 anchor;             // what a leash is tied to
+  Vec2 motion;             // forced motion, units per second
+  Handle aim;              // the one target it is for (Hurricane Pike)
 };
 
 struct Projectile {
@@ -56,7 +56,7 @@ struct Projectile {
   Vec2 pos, origin, direction;
   Vec2 goal;
   float speed = 0, travelled = 0, length = 0, w0 = 0, w1 = 0;
-  float waits = 0;  // seconds until it leaves
+  float waits = 0;   // seconds until it leaves
   float damage = 0;  // attacks: rolled before armor; < 0: decided at launch to miss
   std::int16_t ability = -1, node = -1;
   std::uint64_t hit[(kMaxUnits + 63) / 64] = {};  // linear: each unit once
@@ -67,13 +67,13 @@ struct Area {
   bool active = false;
   std::uint16_t generation = 0;
   std::uint8_t team = kNeutralTeam, level = 1;
-  std::uint8_t pulses = 0;  // that share a total
-  std::uint8_t quadrant = 0;  // of the next explosion
+  std::uint8_t pulses = 0;                // that share a total
+  std::uint8_t quadrant = 0;              // of the next explosion
   std::uint8_t at_home = 0, to_come = 0;  // spirits with their caster; spirits that are still to appear
   bool blocks = false;                    // nobody walks over its line
   Vec2 along;                             // its line, from pos
   float gathered = 0;                     // damage its spirits did; the way a missile flew
-  Handle owner, follow;  // follow: moves with this unit
+  Handle owner, follow;                   // follow: moves with this unit
   Vec2 pos;
   float radius = 0, start = 0, until = 0, next_tick = 0, interval = 0;
   std::int16_t ability = -1, node = -1;

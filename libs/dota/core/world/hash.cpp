@@ -82,11 +82,11 @@ class Hasher {
     all(u.extra_hp, u.extra_dmg, u.extra_armor, u.extra_gold, u.extra_ms, u.extra_hp_regen, u.extra_mana_regen,
         u.extra_mr, u.extra_as, u.extra_attr, u.aura_armor);
     all(u.order, u.queued, u.act, u.act_until, u.attack_ready, u.last_attack, u.last_damaged_by_hero,
-        u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready, u.expires, u.hits_left, u.hits_hero, u.hits_tower,
-        u.waypoint, u.camp, u.velocity);
+        u.attack_target, u.last_attacker, u.aggro_target, u.aggro_until, u.aggro_ready, u.expires, u.hits_left,
+        u.hits_hero, u.hits_tower, u.waypoint, u.camp, u.velocity);
     all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
-    all(u.kit, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until,
-        u.backdoor_until, u.backdoor_hp, u.credited, u.first_wave, u.died_at);
+    all(u.kit, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until, u.backdoor_until, u.backdoor_hp,
+        u.credited, u.first_wave, u.died_at);
   }
   void fields(const Modifier& m) {
     all(m.next, m.name, m.ability, m.node, m.source, m.until, m.start, m.next_tick, m.interval, m.per_tick,
@@ -95,24 +95,26 @@ class Hasher {
         m.anchor, m.motion, m.aim);
   }
   void fields(const Projectile& p) {
-    all(p.kind, p.team, p.level, p.crit, p.disjointed, p.returning, p.jumps_left, p.generation, p.waits, p.source, p.target, p.pos, p.origin, p.direction, p.goal,
-        p.speed, p.travelled, p.length, p.w0, p.w1, p.damage, p.ability, p.node, p.hit);
+    all(p.kind, p.team, p.level, p.crit, p.disjointed, p.returning, p.jumps_left, p.generation, p.waits, p.source,
+        p.target, p.pos, p.origin, p.direction, p.goal, p.speed, p.travelled, p.length, p.w0, p.w1, p.damage,
+        p.ability, p.node, p.hit);
   }
   void fields(const Area& a) {
-    all(a.active, a.generation, a.team, a.level, a.pulses, a.quadrant, a.at_home, a.to_come, a.blocks, a.along, a.gathered, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick,
-        a.interval, a.ability, a.node);
+    all(a.active, a.generation, a.team, a.level, a.pulses, a.quadrant, a.at_home, a.to_come, a.blocks, a.along,
+        a.gathered, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick, a.interval, a.ability,
+        a.node);
   }
   void fields(const Delayed& d) {
     all(d.active, d.team, d.level, d.step, d.owner, d.target, d.point, d.at, d.ability, d.node);
   }
   void fields(const HeroState& h) {
     all(h.unit, h.def, h.level, h.ability_points, h.streak, h.skill_next, h.in_game, h.xp, h.gold, h.reliable,
-        h.spent, h.income, h.upkeep, h.kills, h.deaths, h.assists, h.last_hits, h.denies, h.wards_placed, h.damage_dealt, h.respawn_at,
-        h.death_penalty, h.buyback_ready, h.last_teleport, h.abilities, h.items, h.talents, h.build_next,
-        h.build_id, h.build_skip, h.build_insert, h.lanes_allowed, h.lanes_until, h.seen_pos, h.seen_at,
-        h.damage_credit_until, h.hurt_by, h.pending, h.previous, h.previous_target_slot, h.signals, h.prev_hp_frac,
-        h.prev_mana_frac, h.courier_trips, h.fountain_until, h.shrine_until, h.aegis_expires, h.rising,
-        h.skill_swaps, h.items_changed, h.passive_ticks);
+        h.spent, h.income, h.upkeep, h.kills, h.deaths, h.assists, h.last_hits, h.denies, h.wards_placed,
+        h.damage_dealt, h.respawn_at, h.death_penalty, h.buyback_ready, h.last_teleport, h.abilities, h.items,
+        h.talents, h.build_next, h.build_id, h.build_skip, h.build_insert, h.lanes_allowed, h.lanes_until,
+        h.seen_pos, h.seen_at, h.damage_credit_until, h.hurt_by, h.pending, h.previous, h.previous_target_slot,
+        h.signals, h.prev_hp_frac, h.prev_mana_frac, h.courier_trips, h.fountain_until, h.shrine_until,
+        h.aegis_expires, h.rising, h.skill_swaps, h.items_changed, h.passive_ticks);
   }
   void fields(const TeamState& t) {
     all(t.courier, t.fort, t.courier_respawn, t.glyph_ready, t.glyph_until, t.courier_seen, t.kills, t.towers_lost,
@@ -132,10 +134,10 @@ static_assert(sizeof(Unit) == 520 && sizeof(Modifier) == 144 && sizeof(HeroState
 std::uint64_t hash_world(const World& w) {
   Hasher h;
   h.all(w.seed, w.rng, w.frame, w.step_index, w.time, w.winner, w.heroes_per_team, w.is_day, w.units, w.units_end,
-        w.kits, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles, w.projectiles_end, w.areas, w.delayed,
-        w.heroes, w.teams, w.camps, w.pickups, w.ground, w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave,
-        w.waves, w.roshan_respawn, w.roshan_health_scale, w.roshan_died, w.roshan_kills, w.first_blood,
-        w.next_power_rune, w.next_bounty, w.last_rune_kind);
+        w.kits, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles, w.projectiles_end,
+        w.areas, w.delayed, w.heroes, w.teams, w.camps, w.pickups, w.ground, w.buildings_standing, w.tree_regrow,
+        w.fog, w.nav, w.next_wave, w.waves, w.roshan_respawn, w.roshan_health_scale, w.roshan_died, w.roshan_kills,
+        w.first_blood, w.next_power_rune, w.next_bounty, w.last_rune_kind);
   return h.value();
 }
 

@@ -119,7 +119,8 @@ void drop_items(Context& c, Unit& hero) {
     if (std::none_of(p.roots.begin(), p.roots.end(),
                      [&](std::uint16_t r) { return p.nodes[r].prim == Prim::DropOnDeath; }))
       continue;
-    const auto place = std::find_if(w.ground.begin(), w.ground.end(), [](const GroundItem& g) { return g.id < 0; });
+    const auto place =
+        std::find_if(w.ground.begin(), w.ground.end(), [](const GroundItem& g) { return g.id < 0; });
     if (place == w.ground.end()) {
       ++w.dropped[static_cast<std::size_t>(StatePool::GroundItems)];
       continue;

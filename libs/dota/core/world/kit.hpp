@@ -1,12 +1,14 @@
-// Abilities and items as a component of a unit: a hero's lie in its HeroState, any other unit's in a pool of the world.
-// Whatever casts, pays, cools down or holds asks here, so that it does not matter what kind of unit does it.
+// Abilities and items as a component of a unit: a hero's lie in its HeroState, any other unit's in a pool of the
+// world. Whatever casts, pays, cools down or holds asks here, so that it does not matter what kind of unit does
+// it.
 #pragma once
 
 #include "world/world.hpp"
 
 namespace dota {
 
-// Gives the unit a kit with the abilities of its type that do something when used; none when it has no such ability.
+// Gives the unit a kit with the abilities of its type that do something when used; none when it has no such
+// ability.
 void give_kit(World& w, const Tables& t, Unit& u);
 void drop_kit(World& w, Unit& u);
 

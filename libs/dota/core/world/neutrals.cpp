@@ -75,7 +75,8 @@ void think(Context& c, Unit& u) {
   if (target && (w.time >= u.aggro_until || !can_attack(c, u, *target))) target = nullptr;
   if (!target) {
     u.aggro_target = u.attack_target = Handle{};
-    if (distance(u.pos, u.spawn) > kCalmNear) return keep_moving(c, u, u.spawn);  // on its way home it notices nobody
+    if (distance(u.pos, u.spawn) > kCalmNear)
+      return keep_moving(c, u, u.spawn);  // on its way home it notices nobody
     rest(c, u);
     target = looks ? intruder(c, u) : nullptr;
     if (!target) return;

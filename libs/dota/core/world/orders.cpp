@@ -85,7 +85,8 @@ Unit* nearest_enemy(Context& c, Unit& u, float range) {
     Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
     if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward)
       continue;
-    // Nobody starts on neutrals by himself; lane creeps fight those that are angry (a camp that was pulled to them).
+    // Nobody starts on neutrals by himself; lane creeps fight those that are angry (a camp that was pulled to
+    // them).
     if (other.team == kNeutralTeam && u.team != kNeutralTeam &&
         (u.kind != UnitKind::LaneCreep || other.aggro_target.index < 0))
       continue;

@@ -97,7 +97,8 @@ void take_order(Context& c, Unit& u, const Order& o);
 // ---- world/creature_ai.cpp: decisions become orders
 bool creature_casts(Context& c, Unit& u, Unit& enemy);  // true: it was ordered to cast something
 bool busy_casting(const Unit& u);
-void keep_attacking(Context& c, Unit& u, const Unit& target);  // these three change nothing when it does that already
+void keep_attacking(Context& c, Unit& u,
+                    const Unit& target);  // these three change nothing when it does that already
 void keep_moving(Context& c, Unit& u, Vec2 goal);
 void rest(Context& c, Unit& u);
 
@@ -112,8 +113,8 @@ bool can_buyback(const Context& c, const HeroState& h);
 float buyback_cost(const Context& c, const HeroState& h);
 bool has_talent(const HeroState& h, int talent);     // index into HeroDef::talents
 void take_item(Context& c, HeroState& h, int slot);  // out of the slot, gone
-void drop_items(Context& c, Unit& hero);      // what falls to the ground when he dies
-void pick_up(Context& c);                     // who stands near what lies there, and has room, has it
+void drop_items(Context& c, Unit& hero);             // what falls to the ground when he dies
+void pick_up(Context& c);                            // who stands near what lies there, and has room, has it
 void take_item(Context& c, Unit& u, int slot);       // the same of any unit, by the slot of an order (16 + i)
 // Why the line-up cannot be played ("" when it can): a hero whose programs have primitives that are not built.
 std::string check_lineup(const Tables& t, const std::array<int, kMaxHeroes>& lineup);

@@ -112,8 +112,8 @@ struct Unit {
   float last_damaged_by_hero = -99;
   Handle attack_target, last_attacker, aggro_target;
   float aggro_until = -99, aggro_ready = -99;
-  float expires = 0;  // wards, summons: game time; 0 = never
-  std::int8_t hits_left = 0;                // > 0: hit points count blows; what a hero's and a tower's take:
+  float expires = 0;          // wards, summons: game time; 0 = never
+  std::int8_t hits_left = 0;  // > 0: hit points count blows; what a hero's and a tower's take:
   std::int8_t hits_hero = 1, hits_tower = 0;
   std::int16_t waypoint = 0;  // lane creeps
   std::int8_t camp = -1;

@@ -115,7 +115,8 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   w.units_end = static_cast<std::int16_t>(std::max<int>(w.units_end, slot + 1));
   if (u.kind != UnitKind::Hero) {
     give_kit(w, c.tables, u);
-    if (u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon) apply_learned(c, u);
+    if (u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon)
+      apply_learned(c, u);
   }
   refresh_stats(c, u);
   u.hp = u.max_hp;
