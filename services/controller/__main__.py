@@ -44,7 +44,8 @@ async def keep_operating(service: Service[RunConfig]) -> None:
     """Advances the operation under way until the service drains."""
     settings = service.config.services.controller
     limits = Limits(settings.operations.seconds(), settings.operations.attempts)
-    world = RunWorld(service.state, service.parameters, service.blobs, limits, schema_of)
+    world = RunWorld(service.state, service.parameters, service.blobs, limits, schema_of,
+                     service.config.schedules)
     await keep_advancing(OperationStore(service.state), world, settings.reconcile_seconds,
                          lambda: service.lifecycle.draining)
 

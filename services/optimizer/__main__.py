@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+from collections.abc import Callable
 
 import torch
 
@@ -40,6 +41,12 @@ from services.optimizer.training import Training
 log = logging.getLogger("services.optimizer")
 
 
+def present_line(service: Service[RunConfig]) -> Callable[[int], bool]:
+    """Whether a version is one that the newest came of, or newer still: no other is gone on from."""
+    lineage, head = service.state.lineage(), service.parameters.head()
+    return lambda version: head is None or version > head or lineage.came_of(version, head)
+
+
 def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout, publisher: LeasedPublisher
           ) -> tuple[Training, StateDesk]:
     """Everything that learns, wired up."""
@@ -56,7 +63,8 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     training = Training(
         learner, intake, config.learning, publisher,
         Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
-                    CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority),
+                    CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority,
+                    present_line(service)),
         desk, {"schema": schema, "layout": layout.hash}, settings.checkpoint_every_versions, group,
         older=OlderCheckpoints(service.state, service.record, schema,
                                config.learning.gradient_steps_per_iteration))

@@ -37,11 +37,13 @@ class Checkpoints:
 
     With an ``index`` a checkpoint counts once it is committed there under the ``authority``: a file that a group wrote
     after another had replaced it is passed over. Without one (or where the index is empty, its Redis having been lost)
-    the files count as they are.
+    the files count as they are. ``counts`` says whether to go on from a version: one that was reverted is only kept.
     """
 
     def __init__(self, blobs: BlobStore, run: str, keep: int, index: CheckpointIndex | None = None,
-                 authority: Callable[[], Authority | None] = lambda: None) -> None:
+                 authority: Callable[[], Authority | None] = lambda: None,
+                 counts: Callable[[int], bool] = lambda version: True) -> None:
+        self._counts = counts
         self._blobs = blobs
         self._keep = keep
         self._prefix = f"{run}/checkpoints/"
@@ -80,6 +82,10 @@ class Checkpoints:
         """
         self._blobs.get_start(ref, 8)
         self._commit(version, ref)
+
+    def staged(self, name: str) -> Ref:
+        """Contents that lie beside the run's own under a name. Raises BlobMissing."""
+        return self._blobs.ref(name)
 
     def _commit(self, version: int, contents: Ref | list[Any]) -> None:
         mine = self._named_by_me(version)
@@ -139,9 +145,9 @@ class Checkpoints:
         Raises Corrupt when there are some and none can be read: going on from nothing would lose the run.
         """
         errors = []
-        counting = self.versions()
+        counting = [version for version in self.versions() if self._counts(version)]
         # Where none that counts is there any more (a restored Redis knows old ones), the files are gone by.
-        for version in [*reversed(counting), *sorted(self._named().keys() - set(counting), reverse=True)]:
+        for version in [*reversed(counting), *sorted(self._named().keys() - set(self.versions()), reverse=True)]:
             try:
                 return version, *self.load(version)
             except (Corrupt, BlobMissing, ValueError) as error:

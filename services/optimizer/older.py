@@ -8,7 +8,9 @@ from torch import Tensor
 
 from rapid.blobs import BlobMissing, Ref
 from rapid.store.applied import Plans
+from rapid.store.errors import Corrupt
 from rapid.store.record import RunRecord
+from rapid.store.staging import checkpoint_of
 from rapid.store.state import RunState
 from run.migration import chain_of, newest_learner
 from services.optimizer.checkpoints import Checkpoints
@@ -18,26 +20,49 @@ log = logging.getLogger(__name__)
 
 def commit_staged(state: RunState, record: RunRecord, checkpoints: Checkpoints,
                   event: Callable[[str, dict[str, Any]], None]) -> None:
-    """Makes the checkpoint that the last surgery staged the run's, if nothing newer is there; again changes nothing.
-    ``event`` is told of it.
+    """Makes the checkpoint that the last surgery or revert has staged the run's, if nothing newer is there; again
+    changes nothing. ``event`` is told.
 
-    Where its contents are gone the newest checkpoint from before is brought over instead: what was learned between the
-    two is then in the published version only.
+    Where a surgery's contents are gone the newest checkpoint from before is brought over instead: what was learned
+    between the two is then in the published version only. Raises Corrupt where a revert's are: the newest checkpoint is
+    of the branch that was left.
     """
-    row = Plans(state).get(record.chain[-1]) if record.chain else None
-    if row is None:
+    staged = _staged(state, record, checkpoints)
+    if staged is None:
         return
-    version = int(row["version"])
+    version, ref, details = staged
     if any(known >= version for known in checkpoints.versions()):
         return
     try:
-        checkpoints.adopt(version, Ref(str(row["checkpoint"]["digest"]), int(row["checkpoint"]["size"])))
+        checkpoints.adopt(version, ref)
     except BlobMissing as error:
-        log.warning("the checkpoint that plan %r has staged is gone: %s", row["name"], error)
+        if "to_version" in details:
+            raise Corrupt(f"the run was reverted to version {details['to_version']}, and the checkpoint that it goes "
+                          f"on from is gone: {error}. Revert to it again") from None
+        log.warning("the checkpoint that operation %s has staged is gone: %s", details["operation"], error)
         return
-    event("checkpoint.committed", {
-        "version": version, "epoch": record.epoch, "operation": row["operation"], "plan": row["name"]})
-    log.info("the checkpoint of version %d, made by plan %r, is the run's", version, row["name"])
+    event("checkpoint.committed", {"version": version, "epoch": record.epoch, **details})
+    log.info("the checkpoint of version %d, made by operation %s, is the run's", version, details["operation"])
+
+
+def _staged(state: RunState, record: RunRecord, checkpoints: Checkpoints) -> tuple[int, Ref, dict[str, Any]] | None:
+    """The version, contents and origin of the checkpoint that the run's last cut-over staged."""
+    stretches = state.lineage().stretches
+    reverts = [s for s in stretches if s.operation and s.parent != s.first - 1]
+    row = Plans(state).get(record.chain[-1]) if record.chain else None
+    if reverts and (row is None or reverts[-1].first > int(row["version"])):
+        last = reverts[-1]
+        if any(known >= last.first for known in checkpoints.versions()):
+            return None
+        try:
+            ref = checkpoints.staged(checkpoint_of(state.run, last.operation))
+        except BlobMissing:
+            ref = Ref("0" * 64, 0)  # which is nowhere
+        return last.first, ref, {"operation": last.operation, "to_version": last.parent}
+    if row is None:
+        return None
+    ref = Ref(str(row["checkpoint"]["digest"]), int(row["checkpoint"]["size"]))
+    return int(row["version"]), ref, {"operation": row["operation"], "plan": row["name"]}
 
 
 class OlderCheckpoints:

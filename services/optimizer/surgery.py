@@ -27,10 +27,10 @@ from rapid.store.authority import Authority
 from rapid.store.errors import FencedOut
 from rapid.store.orders import Order, Orders, OrderState
 from rapid.store.parameters import ParameterStore
-from rapid.store.staging import checkpoint_of, reason_of
+from rapid.store.staging import checkpoint_of, kept_of, reason_of
 from rapid.store.state import RunState, Status
 from run.migration import checkpoint_tensors
-from services.optimizer import faults
+from services.optimizer import faults, reverting
 from services.optimizer.recording import Recordings
 from services.optimizer.training import Training
 
@@ -86,7 +86,7 @@ class Surgeon:
             faults.before(order.kind, order.attempt)
             answer = self._carry_out(order, authority)
             faults.after(order.kind, order.attempt)
-        except (NotPossible, FencedOut) as error:
+        except (NotPossible, reverting.NotKept, FencedOut) as error:
             self._answer(order, OrderState.REFUSED, error)
         except faults.Fault as error:
             self._answer(order, OrderState.REFUSED if error.final else OrderState.FAILED, error)
@@ -103,6 +103,8 @@ class Surgeon:
 
     def _carry_out(self, order: Order, authority: Authority) -> Answer:
         payload = order.payload
+        if payload.get("to_version") is not None or order.kind == "keep":
+            return self._go_back(order, authority)
         plan = self._plan(payload)
         match order.kind:
             case "check":
@@ -113,6 +115,19 @@ class Surgeon:
                 return self.transform(plan, payload)
             case "publish":
                 return self.publish(plan, payload, order, authority)
+        raise NotPossible(f"this release does not know orders of kind {order.kind!r}")
+
+    def _go_back(self, order: Order, authority: Authority) -> Answer:
+        """The orders of a revert, and of an anneal, which keeps what it may be reverted to."""
+        payload, training = order.payload, self.training
+        match order.kind:
+            case "checkpoint" | "keep":
+                return self.checkpoint(payload)
+            case "transform":
+                return reverting.transform(self.state, self.store, self.blobs, training.checkpoints, training.config,
+                                           payload)
+            case "publish":
+                return self.publish_revert(payload, order, authority)
         raise NotPossible(f"this release does not know orders of kind {order.kind!r}")
 
     def _plan(self, payload: Mapping[str, Any]) -> Plan:
@@ -148,6 +163,8 @@ class Surgeon:
                 self.store.archive(head)
             self.store.pin(head, reason_of(payload["operation"]))
         ref = self.training.checkpoints.ref(version)
+        # Newer checkpoints push this one out; a revert goes back to what is kept.
+        self.blobs.set_ref(kept_of(self.state.run, version, payload["operation"]), ref)
         return {"checkpoint": version, "digest": ref.digest, "bytes": ref.size, "head": head,
                 "gradient_steps": self.training.learner.gradient_steps}
 
@@ -198,6 +215,29 @@ class Surgeon:
         self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "plan": plan.name, "digest": plan.digest, "schema": target.schema,
             "warm_up_until": int(made["warm_up_until"])})
+        return {"version": version}
+
+    def publish_revert(self, payload: Mapping[str, Any], order: Order, authority: Authority) -> Answer:
+        """Uploads the version that goes on from an older one beside the head, and cuts the run over to it and to the
+        older one's record in one step."""
+        made = payload["made"]["transform"]
+        version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
+        target = int(payload["to_version"])
+        before = self.state.record()
+        if before is None:
+            raise NotPossible("the run has no record")
+        if any(stretch.operation == payload["operation"] for stretch in self.state.lineage().stretches):
+            return {"version": version}  # an earlier attempt went through
+        record = reverting.record_of(self.state, target)
+        tensors, meta = self._version(AgentSpec.of(record.game, record.model), ref, version)
+        staged = self.store.stage(version, tensors, meta)
+        after = before.changed(new_epoch=True, game=record.game, model=record.model, layout=made["layout"],
+                               schema=made["schema"], chain=record.chain)
+        if not self.orders.still_mine(order):
+            raise NotPossible("the order was withdrawn")
+        self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
+            "operation": payload["operation"], "to_version": target, "schema": made["schema"],
+            "warm_up_until": int(made["warm_up_until"])}, parent=target)
         return {"version": version}
 
     def _version(self, target: AgentSpec, ref: Ref, version: int

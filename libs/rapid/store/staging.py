@@ -11,6 +11,21 @@ def checkpoint_of(run: str, operation: str) -> str:
     return f"{folder_of(run, operation)}checkpoint"
 
 
+def kept_folder(run: str) -> str:
+    """Prefix of the names of checkpoints that stay when newer ones come: those from before an operation."""
+    return f"{run}/kept/"
+
+
+def kept_of(run: str, version: int, operation: str) -> str:
+    """Name under which the checkpoint of a version stays, for the operation that made it."""
+    return f"{kept_folder(run)}{version:012d}.{operation}"
+
+
+def kept_version(name: str) -> int:
+    """The version of a checkpoint by its ``kept_of`` name."""
+    return int(name.rpartition("/")[2].partition(".")[0])
+
+
 def reason_of(operation: str) -> str:
     """Why the version before an operation is kept for ever."""
     return f"the version before operation {operation}"

@@ -11,6 +11,8 @@ class OperationKind(StrEnum):
 
     CHECK = "check"  # measures a plan on the newest version; touches nothing
     SURGERY = "surgery"  # applies a plan
+    REVERT = "revert"  # goes back to an older version
+    ANNEAL = "anneal"  # keeps a checkpoint, and begins to anneal a change into games
 
 
 class StepState(StrEnum):
@@ -37,8 +39,11 @@ OVER = frozenset({OperationState.DONE, OperationState.FAILED, OperationState.CAN
 
 CHECK_STEPS = ("check",)
 SURGERY_STEPS = ("pause", "check", "checkpoint", "transform", "hold", "publish", "renew", "warm_up", "run")
+REVERT_STEPS = ("pause", "checkpoint", "transform", "publish", "restore", "renew", "warm_up", "run")
+ANNEAL_STEPS = ("keep", "begin")
 STEPS_OF: dict[OperationKind, tuple[str, ...]] = {
-    OperationKind.CHECK: CHECK_STEPS, OperationKind.SURGERY: SURGERY_STEPS}
+    OperationKind.CHECK: CHECK_STEPS, OperationKind.SURGERY: SURGERY_STEPS, OperationKind.REVERT: REVERT_STEPS,
+    OperationKind.ANNEAL: ANNEAL_STEPS}
 PUBLISH = "publish"
 
 
@@ -69,18 +74,22 @@ class Word(BaseModel):
 
 
 class SurgeryRequest(BaseModel):
-    """What was asked for: a plan, what it was checked against, and how far it may be off."""
+    """What was asked for: a plan, what it was checked against, and how far it may be off; or where to go back to; or
+    what to anneal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    plan: str = Field(description="The plan's text (YAML).")
-    digest: str = Field(description="The plan's digest.")
-    name: str = Field("", description="The plan's name.")
+    plan: str = Field("", description="The plan's text (YAML); empty for what is no surgery.")
+    digest: str = Field("", description="The plan's digest.")
+    name: str = Field("", description="The plan's name, or in words what it is.")
     parent: str = Field("", description="The model schema that the plan starts from.")
     epoch: int = Field(0, description="The run's epoch that the plan was checked in.")
     hold: bool = Field(False, description="Whether to stop before publishing until somebody says go on.")
     warm_up_versions: int = Field(0, description="Versions at learning rate 0 after it.")
     bounds: dict[str, Any] = Field(default_factory=dict, description="The approved bounds of the check.")
+    to_version: int | None = Field(None, description="The version that a revert goes back to.")
+    anneal: dict[str, Any] | None = Field(None, description="What is to be annealed; of a revert that an anneal's "
+                                          "guard has ordered, its attempt.")
 
 
 EXAMPLE: dict[str, Any] = {

@@ -160,6 +160,10 @@ def _outcome(operation: Operation) -> str:
         found = operation.step("check")
         held = found is not None and bool(found.result.get("ok"))
         return "the plan holds its bounds" if held else "the plan is outside its bounds"
+    if operation.kind is OperationKind.ANNEAL:
+        return f"{operation.request.name} begins to be annealed into games"
     published = operation.step(PUBLISH)
     version = published.result.get("version") if published is not None else None
+    if operation.kind is OperationKind.REVERT:
+        return f"version {version} goes on from version {operation.request.to_version}; the run learns"
     return f"version {version} is the first of the new model; the run learns"

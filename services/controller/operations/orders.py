@@ -22,7 +22,8 @@ def payload_of(operation: Operation) -> dict[str, Any]:
     """What the optimizer is told: the plan, and what the steps before this one have made."""
     request = operation.request
     return {"operation": operation.id, "plan": request.plan, "digest": request.digest, "parent": request.parent,
-            "bounds": request.bounds, "epoch": request.epoch,
+            "bounds": request.bounds, "epoch": request.epoch, "to_version": request.to_version,
+            "warm_up_versions": request.warm_up_versions,
             "who": operation.who, "made": {s.name: s.result for s in operation.steps if s.result}}
 
 

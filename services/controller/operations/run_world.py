@@ -4,16 +4,19 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from five.config import SchedulesConfig
 from rapid.blobs import BlobStore
 from rapid.store.applied import Checks
 from rapid.store.orders import Order, Orders
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
-from rapid.store.staging import folder_of, reason_of
+from rapid.store.staging import folder_of, kept_folder, reason_of
 from rapid.store.state import RunState, RunStatus, Status
-from services.controller.operations.document import Operation
+from services.controller.annealing import begin_anneal, end_anneal
+from services.controller.operations.document import Operation, OperationKind
 from services.controller.operations.orders import prefix_of
 from services.controller.operations.world import Limits
+from services.controller.reverting import restore_schedules
 
 NEEDED = ("inference", "optimizer", "rollout")
 
@@ -21,11 +24,13 @@ NEEDED = ("inference", "optimizer", "rollout")
 class RunWorld:
     """services.controller.operations.world.World over a run.
 
-    ``schema_of`` works out the model schema of a record that does not say it.
+    ``schema_of`` works out the model schema of a record that does not say it; ``configured`` are the configuration's
+    schedules, which hold until others are set.
     """
 
     def __init__(self, state: RunState, store: ParameterStore, blobs: BlobStore, limits: Limits,
-                 schema_of: Callable[[RunRecord], str]) -> None:
+                 schema_of: Callable[[RunRecord], str], configured: SchedulesConfig | None = None) -> None:
+        self._configured = configured or SchedulesConfig()
         self._state = state
         self._store = store
         self._blobs = blobs
@@ -57,10 +62,19 @@ class RunWorld:
 
     def stale(self, operation: Operation) -> str:
         """Why the plan no longer fits the run; '' when it does."""
+        if operation.kind is OperationKind.REVERT:
+            record = self._state.record()
+            if record is not None and record.epoch == operation.request.epoch:
+                return ""
+            return (f"the run has moved on since this was asked for, in epoch {operation.request.epoch}: look again at "
+                    "what would be undone")
         return stale(self._state.record(), operation.request.parent, operation.request.epoch, self._schema_of)
 
     def published(self, operation: Operation) -> bool:
-        """Whether the run's record names the plan, in a later epoch than the one it was checked in."""
+        """Whether the run's record names the plan, in a later epoch than the one it was checked in; of a revert,
+        whether the run's history has it."""
+        if operation.kind is OperationKind.REVERT:
+            return any(stretch.operation == operation.id for stretch in self._state.lineage().stretches)
         record = self._state.record()
         return (record is not None and record.epoch > operation.request.epoch
                 and operation.request.digest in record.chain)
@@ -83,6 +97,9 @@ class RunWorld:
         for version, why in self._store.pins().items():
             if why == reason_of(operation.id):
                 self._store.unpin(version)
+        for name in self._blobs.refs(kept_folder(self._state.run)):
+            if name.endswith(f".{operation.id}"):
+                self._blobs.remove_ref(name)
 
     def tidy(self, operation: Operation) -> None:
         """Removes what was staged."""
@@ -95,6 +112,19 @@ class RunWorld:
         self._checks.keep(request.digest, {
             "plan": request.plan, "name": request.name, "parent": request.parent, "epoch": request.epoch,
             "bounds": request.bounds, "operation": operation.id, "who": operation.who, "result": dict(answer)})
+
+    def restore(self, operation: Operation) -> dict[str, Any]:
+        """What else a revert takes back: schedules, and an anneal that began after the version."""
+        transformed = operation.step("transform")
+        made = transformed.result if transformed is not None else {}
+        return {"schedules": restore_schedules(self._state, self._configured, made.get("schedules"), operation.who,
+                                               operation.id),
+                "anneal": end_anneal(self._state, operation)}
+
+    def begin_anneal(self, operation: Operation) -> str:
+        """Begins to anneal what was asked for, from the version that the optimizer has kept."""
+        kept = operation.step("keep")
+        return begin_anneal(self._state, operation, dict(kept.result) if kept is not None else {})
 
     def not_renewed(self) -> list[str]:
         """Services that have not come up under the present record, and kinds of which there is none."""

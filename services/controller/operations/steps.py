@@ -101,6 +101,23 @@ def _published(operation: Operation) -> Done:
     return Done({"version": transformed.result.get("version") if transformed else None})
 
 
+def restore(operation: Operation, step: OperationStep, world: World) -> Outcome:
+    """After a revert: schedules are what they were, and an anneal from after the version is over."""
+    return Done(world.restore(operation))
+
+
+def keep(operation: Operation, step: OperationStep, world: World) -> Outcome:
+    """The optimizer writes a checkpoint of the run as it goes on, which stays."""
+    return ask(operation, step, world, payload_of(operation))
+
+
+def begin(operation: Operation, step: OperationStep, world: World) -> Outcome:
+    """The change begins to be annealed, from the checkpoint that was kept."""
+    if why := world.begin_anneal(operation):
+        return Refused(why)
+    return Done()
+
+
 def renew(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """Waits until every service has come up under the new record."""
     if why := _over(world):
@@ -148,4 +165,5 @@ def run(operation: Operation, step: OperationStep, world: World) -> Outcome:
 
 STEPS: dict[str, StepFunction] = {
     "pause": pause, "check": check, "checkpoint": checkpoint, "transform": transform, "hold": hold,
-    "publish": publish, "renew": renew, "warm_up": warm_up, "run": run}
+    "publish": publish, "restore": restore, "renew": renew, "warm_up": warm_up, "run": run, "keep": keep,
+    "begin": begin}

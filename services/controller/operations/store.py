@@ -19,7 +19,7 @@ class Busy(RuntimeError):
         self.operation = operation
         step = operation.current
         at = f", at step {step.name}" if step is not None else ""
-        super().__init__(f"operation {operation.id} ({operation.kind.value} of plan {operation.request.name!r}, begun "
+        super().__init__(f"operation {operation.id} ({operation.kind.value} {operation.request.name!r}, begun "
                          f"by {operation.who}{at}) is under way; one at a time: wait for it or cancel it")
 
 

@@ -78,6 +78,14 @@ class World(Protocol):
         """Keeps the result of a check by the plan's digest."""
         ...
 
+    def restore(self, operation: Operation) -> dict[str, Any]:
+        """What else a revert takes back, once the run is cut over; in words of what was done."""
+        ...
+
+    def begin_anneal(self, operation: Operation) -> str:
+        """Begins to anneal what the operation was asked for; again is once. Returns why it cannot be, '' when it is."""
+        ...
+
     def not_renewed(self) -> list[str]:
         """Services that have not come up under the run's present record yet."""
         ...

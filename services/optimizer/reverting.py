@@ -1,0 +1,112 @@
+"""Going back to an older version: its checkpoint, or what is left of one, as the beginning of the next stretch.
+
+What is taken back is what was learned: the parameters, Adam's moments, the clip's v, the counters of steps. What has
+happened stays: numbers of versions, played hero-steps and the pacing of samples go on from the present.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from five.config import LearnerConfig
+from five.learning.learner import Learner
+from five.model.policy import Policy
+from five.surgery import AgentSpec
+from rapid import tensorfile
+from rapid.blobs import BlobMissing, BlobStore, Ref
+from rapid.store.errors import Corrupt, VersionMissing
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.staging import checkpoint_of, kept_folder, kept_version
+from rapid.store.state import RunState
+from run.migration import checkpoint_tensors
+from services.optimizer.checkpoints import Checkpoints
+
+log = logging.getLogger(__name__)
+PRESENT = ("pacer", "buffer", "hero_steps", "flop")  # of a checkpoint: what goes on
+
+
+class NotKept(ValueError):
+    """The version that a revert goes back to cannot be had any more; the text says what is."""
+
+
+class Source(NamedTuple):
+    """What a revert begins from. ``complete``: with Adam's moments; otherwise these begin at zero."""
+
+    record: RunRecord
+    spec: AgentSpec
+    tensors: dict[str, Tensor]
+    learner: dict[str, Any]
+    schedules: Any
+    complete: bool
+
+
+def record_of(state: RunState, version: int) -> RunRecord:
+    """What a version was made under. Raises NotKept."""
+    stretch = state.lineage().stretch(version)
+    if stretch is None:
+        raise NotKept(f"version {version} is from before the run's history is known")
+    return stretch.record
+
+
+def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,
+              learning: LearnerConfig, version: int) -> Source:
+    """The kept or the newest checkpoint of a version, or else the archived version itself. Raises NotKept."""
+    record = record_of(state, version)
+    spec = AgentSpec.of(record.game, record.model)
+    kept = [blobs.ref(name) for name in blobs.refs(kept_folder(state.run)) if kept_version(name) == version]
+    try:
+        kept.append(checkpoints.ref(version))
+    except BlobMissing:
+        pass
+    for ref in kept:
+        try:
+            tensors, extra = checkpoint_tensors(blobs, ref)
+        except (BlobMissing, Corrupt, ValueError) as error:
+            log.warning("a checkpoint of version %d cannot be read: %s", version, error)
+            continue
+        if str(extra.get("schema", spec.schema)) != spec.schema:
+            raise NotKept(f"the checkpoint of version {version} has model schema {extra['schema']}, the run's history "
+                          f"says {spec.schema}")
+        return Source(record, spec, tensors, extra["learner"], extra.get("schedules"), True)
+    try:
+        arrays, meta = store.fetch(version)
+    except (VersionMissing, Corrupt) as error:
+        raise NotKept(f"neither a checkpoint of version {version} nor the version itself is kept: {error}") from None
+    if str(meta.get("schema", spec.schema)) != spec.schema:
+        raise NotKept(f"version {version} has model schema {meta['schema']}, the run's history says {spec.schema}")
+    policy = Policy(spec.layout, spec.model)
+    policy.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+    fresh = Learner(policy, learning, "cpu")
+    extra = {**fresh.extra(), "gradient_steps": int(meta.get("gradient_steps", 0))}
+    return Source(record, spec, fresh.state_dict(), extra, None, False)
+
+
+def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoints: Checkpoints,
+              learning: LearnerConfig, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Stages the checkpoint that the run goes on from; the answer to the order. Raises NotKept."""
+    made, target = payload["made"]["checkpoint"], int(payload["to_version"])
+    source = source_of(state, store, blobs, checkpoints, learning, target)
+    _, present = checkpoint_tensors(blobs, Ref(made["digest"], int(made["bytes"])))
+    version = max(int(made["head"]), int(made["checkpoint"])) + 1
+    if target >= int(made["head"]):
+        raise NotKept(f"version {target} is the newest, or newer: there is nothing to go back from")
+    warm = int(payload["warm_up_versions"])
+    learner = dict(source.learner)
+    # Without moments the learner holds as a new run does, until they are there.
+    hold = 0 if source.complete else learning.initial_hold_steps
+    learner["hold_steps"] = max(hold, warm * learning.gradient_steps_per_iteration)
+    extra = {**{key: present[key] for key in PRESENT if key in present}, "learner": learner,
+             "schema": source.spec.schema, "warm_up_until": version + warm, "operation": payload["operation"],
+             **({} if source.schedules is None else {"schedules": source.schedules})}
+    arrays: dict[str, npt.NDArray[Any]] = {n: t.detach().cpu().numpy() for n, t in source.tensors.items()}
+    index = tensorfile.index_of(arrays, extra)
+    ref = blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)],
+                    checkpoint_of(state.run, payload["operation"]))
+    return {"version": version, "to_version": target, "warm_up_until": version + warm, "schema": source.spec.schema,
+            "layout": source.spec.layout.hash, "checkpoint": ref._asdict(), "complete": source.complete,
+            "gradient_steps": learner["gradient_steps"], "schedules": source.schedules}
