@@ -1,0 +1,199 @@
+"""The optimizer's part in a revert, on a real Redis, real blobs and a real optimizer: any kept version, with its moments,
+across a surgery and back again."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+import torch
+
+from five.surgery import AgentSpec
+from rapid.store.errors import Corrupt
+from rapid.store.orders import Order, OrderState
+from rapid.store.staging import checkpoint_of, kept_of
+from rapid.store.state import Status
+from tests.services.optimizer_cases import LEARNING, feed, until
+from tests.services.test_surgery_orders import NEW, OLD, PLAN, Bench
+
+
+class Reverting(Bench):
+    """A bench whose orders are of operations named anew each time."""
+
+    operation = ""
+
+    def placed(self, kind: str, **changes: Any) -> Order:
+        return self.order(kind, int(self.operation.rpartition("-")[2]) * 10, operation=self.operation, **changes)
+
+    def revert(self, operation: str, target: int, warm: int = 0) -> Order:
+        """A whole revert; the last order, or the first that was refused."""
+        self.operation, self.made = operation, {}
+        for kind in ("checkpoint", "transform", "publish"):
+            done = self.placed(kind, to_version=target, warm_up_versions=warm)
+            if done.state is not OrderState.DONE:
+                return done
+        return done
+
+    def go_on(self, spec: AgentSpec, versions: int = 0) -> None:
+        """The optimizer comes up under the new record and learns, and the run is taken in hand again."""
+        self.training = self.optimizer(spec)
+        assert self.publisher is not None
+        self.surgeon = self.carries_out(self.training, self.publisher, spec)
+        for status in (Status.RUNNING, Status.PAUSING, Status.PAUSED, Status.OPERATING):
+            self.state.transition(status, "test")
+        if versions:
+            self.more(versions)
+
+    def more(self, versions: int) -> None:
+        self.desk.playing = True
+        for version in range(self.training.version + 1, self.training.version + versions + 1):
+            feed(self.training, 6, first=1000 * version)
+            until(self.training, version)
+        self.desk.playing = False
+
+    def keep(self, operation: str) -> Order:
+        """A checkpoint of the run as it goes on, as an anneal asks for one."""
+        self.orders.place(f"{operation}/keep/1", "keep", {"operation": operation, "made": {}})
+        thread = threading.Thread(target=self.surgeon.once)
+        thread.start()
+        self.training.run(lambda: not thread.is_alive())
+        thread.join()
+        found = self.orders.get(f"{operation}/keep/1")
+        assert found is not None and found.state is OrderState.DONE, found
+        return found
+
+    def tensors(self, version: int) -> dict[str, np.ndarray[Any, Any]]:
+        return self.store.fetch(version)[0]
+
+
+@pytest.fixture
+def bench(redis_client: redis.Redis, tmp_path: Path) -> Iterator[Reverting]:
+    bench = Reverting(redis_client, tmp_path)
+    bench.learn(2)
+    yield bench
+    assert bench.publisher is not None
+    bench.publisher.release()
+
+
+def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return a.keys() == b.keys() and all(np.array_equal(np.asarray(a[n]), np.asarray(b[n])) for n in a)
+
+
+def test_a_kept_version_comes_back_with_its_moments_as_the_next_number(bench: Reverting) -> None:
+    kept = bench.keep("anneal-1")
+    assert (kept.answer["checkpoint"], kept.answer["head"]) == (2, 2)
+    state = bench.training.learner.state_dict()
+    steps = bench.training.learner.gradient_steps
+    bench.more(5)
+    assert bench.training.checkpoints.versions() == [5, 6, 7], "version 2 is kept by its name alone"
+    before, hero_steps = bench.state.record(), bench.training.intake.hero_steps
+    done = bench.revert("revert-1", 2)
+    assert done.state is OrderState.DONE, done.error
+    made = bench.made["transform"]
+    assert (made["version"], made["to_version"], made["complete"]) == (8, 2, True)
+    assert made["gradient_steps"] == steps
+
+    record, now = bench.state.record(), bench.state.status()
+    assert record is not None and before is not None and now is not None
+    assert record == before.changed(new_epoch=True) and now.status is Status.WARMING
+    assert same(bench.tensors(8), bench.tensors(2)) and not same(bench.tensors(7), bench.tensors(2))
+    assert bench.state.lineage().branches(8) == [range(3, 8)]
+    assert bench.store.fetch(5)[0], "the branch that was left is there for whoever asks"
+
+    bench.go_on(OLD)
+    learner = bench.training.learner
+    assert same(learner.state_dict(), state) and learner.gradient_steps == steps and learner.hold_steps == 0
+    assert bench.training.version == 8 and bench.training.intake.hero_steps == hero_steps
+    assert [e.what for e in bench.state.events.last(9)].count("checkpoint.committed") == 1
+    bench.more(2)
+    assert bench.store.head() == 10 and not same(bench.tensors(10), bench.tensors(8))
+
+
+def test_a_revert_can_be_reverted(bench: Reverting) -> None:
+    bench.more(3)
+    assert bench.revert("revert-1", 3).state is OrderState.DONE
+    bench.go_on(OLD, 2)
+    assert bench.store.head() == 8
+    # To the newest of the branch that was left, whose checkpoint the first revert kept.
+    assert bench.revert("revert-2", 5).state is OrderState.DONE
+    assert bench.made["transform"]["complete"]
+    bench.go_on(OLD)
+    assert bench.training.version == 9 and same(bench.tensors(9), bench.tensors(5))
+    lineage = bench.state.lineage()
+    assert lineage.branches(9) == [range(6, 9)] and lineage.came_of(5, 9) and not lineage.came_of(8, 9)
+
+
+def test_going_back_behind_a_surgery_brings_the_schema_of_then(bench: Reverting) -> None:
+    first = bench.state.record()
+    bench.operation = "surgery-1"
+    for kind in ("check", "checkpoint", "transform", "publish"):
+        assert bench.placed(kind).state is OrderState.DONE
+    bench.go_on(NEW)
+    assert bench.store.head() == 3
+    done = bench.revert("revert-2", 2, warm=1)
+    assert done.state is OrderState.DONE, done.error
+    record = bench.state.record()
+    assert record is not None and first is not None
+    assert (record.epoch, record.revision) == (3, 3)
+    assert (record.game, record.model, record.layout, record.schema, record.chain) == (
+        first.game, first.model, first.layout, first.schema, ())
+    assert same(bench.tensors(4), bench.tensors(2))
+    assert bench.store.fetch_meta(4)["schema"] == OLD.schema and bench.store.fetch_meta(4)["warming"]
+    bench.go_on(OLD)
+    assert bench.training.version == 4 and bench.training.warm_up_until == 5
+    assert bench.training.learner.hold_steps == LEARNING.gradient_steps_per_iteration
+    # And forward again, to the version of the schema that was left.
+    assert bench.revert("revert-3", 3).state is OrderState.DONE
+    again = bench.state.record()
+    assert again is not None and again.chain == (PLAN.digest,) and again.schema == NEW.schema
+    bench.go_on(NEW)
+    assert bench.training.version == 5 and same(bench.tensors(5), bench.tensors(3))
+
+
+def test_of_a_version_without_a_checkpoint_the_moments_begin_at_zero_and_the_learner_holds(bench: Reverting) -> None:
+    bench.more(5)
+    done = bench.revert("revert-1", 3, warm=2)
+    assert done.state is OrderState.DONE, done.error
+    assert not bench.made["transform"]["complete"] and bench.made["transform"]["schedules"] is None
+    bench.go_on(OLD)
+    state = bench.training.learner.state_dict()
+    assert same({n.removeprefix("policy/"): t for n, t in state.items() if n.startswith("policy/")}, bench.tensors(3))
+    assert all(not torch.as_tensor(t).any() for n, t in state.items() if n.startswith("adam/"))
+    assert bench.training.learner.hold_steps == 2 * LEARNING.gradient_steps_per_iteration
+
+
+def test_what_is_not_kept_or_not_before_is_refused_and_nothing_changes(bench: Reverting) -> None:
+    bench.more(5)
+    bench.store._archive.forget()  # type: ignore[union-attr]
+    bench.state.redis.hset(bench.state.keys.versions, "3", b'{"digest": "x", "bytes": 1, "created_at": 1.0}')
+    bench.blobs.remove_ref("trial/versions/0000000003")
+    before = bench.state.record(), bench.store.head_digest()
+    for target, said in ((3, "neither a checkpoint of version 3 nor the version"), (7, "there is nothing to go back"),
+                         (99, "neither")):
+        done = bench.revert(f"revert-{target}", target)
+        assert done.state is OrderState.REFUSED and said in done.error, done.error
+    assert (bench.state.record(), bench.store.head_digest()) == before
+
+
+def test_orders_of_a_revert_can_be_repeated(bench: Reverting) -> None:
+    bench.more(3)
+    assert bench.revert("revert-1", 3).state is OrderState.DONE
+    record, head = bench.state.record(), bench.store.head_digest()
+    bench.orders.place("revert-1/publish/2", "publish", {
+        "operation": "revert-1", "to_version": 3, "made": bench.made, "who": "ada", "warm_up_versions": 0})
+    assert bench.surgeon.once()
+    again = bench.orders.get("revert-1/publish/2")
+    assert again is not None and again.state is OrderState.DONE and again.answer == {"version": 6}
+    assert (bench.state.record(), bench.store.head_digest()) == (record, head)
+
+
+def test_a_run_whose_reverted_checkpoint_is_gone_refuses_to_go_on_from_the_branch_it_left(bench: Reverting) -> None:
+    bench.more(3)
+    assert bench.revert("revert-1", 3).state is OrderState.DONE
+    bench.blobs.remove_ref(checkpoint_of("trial", "revert-1"))
+    with pytest.raises(Corrupt, match="reverted to version 3"):
+        bench.go_on(OLD)
+    assert bench.blobs.refs(kept_of("trial", 5, "revert-1"))
