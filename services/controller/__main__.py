@@ -9,10 +9,13 @@ import redis
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
+from rapid.store.errors import FencedOut
 from rapid.store.leases import Leases
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
+from services.controller.anneal_metrics import show_anneal
+from services.controller.annealing import AnnealKeeper
 from services.controller.api.app import create_app
 from services.controller.matches import Matches, MatchPlayer, MatchRequest
 from services.controller.operations.loop import keep_advancing
@@ -48,6 +51,20 @@ async def keep_operating(service: Service[RunConfig]) -> None:
                      service.config.schedules)
     await keep_advancing(OperationStore(service.state), world, settings.reconcile_seconds,
                          lambda: service.lifecycle.draining)
+
+
+async def keep_annealing(service: Service[RunConfig]) -> None:
+    """Advances the anneal by the newest version and its guard's verdict until the service drains."""
+    keeper = AnnealKeeper(service.state, OperationStore(service.state), service.parameters.head)
+    while not service.lifecycle.draining:
+        try:
+            show_anneal(await asyncio.to_thread(keeper.look), service.parameters.head)
+        except (redis.RedisError, Unavailable, FencedOut) as error:
+            log.warning("the anneal cannot be looked at: %s", error)
+        except ValueError:
+            # Whatever is wrong with the document, the controller goes on.
+            log.exception("the anneal cannot be looked at")
+        await asyncio.sleep(service.config.services.controller.reconcile_seconds)
 
 
 async def keep_scaling(service: Service[RunConfig]) -> None:
@@ -95,7 +112,7 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     if rest.started:
         service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
     tasks = [asyncio.create_task(keep(service))
-             for keep in (keep_reconciling, keep_operating, keep_showing, keep_scaling,
+             for keep in (keep_reconciling, keep_operating, keep_annealing, keep_showing, keep_scaling,
                           keep_playing)]
     drained = asyncio.create_task(service.lifecycle.drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)

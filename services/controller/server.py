@@ -92,4 +92,4 @@ def context_of(service: Service[RunConfig]) -> Context:
     return Context(config.name, RunState(state, config.name),
                    ParameterStore(params, state, config.name, impatient, blobs), config.schedules,
                    Gate.configured(config.services.controller, service.token), limits,
-                   config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS)
+                   config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS, blobs)

@@ -1,5 +1,5 @@
-"""The optimizer's part in a revert, on a real Redis, real blobs and a real optimizer: any kept version, with its moments,
-across a surgery and back again."""
+"""The optimizer's part in a revert, on a real Redis, real blobs and a real optimizer: any kept version, with its
+moments, across a surgery and back again."""
 
 import threading
 from collections.abc import Iterator

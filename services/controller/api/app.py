@@ -7,12 +7,14 @@ from fastapi.responses import JSONResponse
 
 from services.controller import problems
 from services.controller.api import (
+    anneal,
     config,
     events,
     matches,
     operations,
     opponents,
     ratings,
+    revert,
     run,
     schedules,
     series,
@@ -30,7 +32,8 @@ from services.controller.limits import Limits
 # One a resource. Each has its tag and its paths below /v1.
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
-    ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router,
+    ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router, anneal.router,
+    revert.router,
 )
 
 

@@ -7,6 +7,7 @@ from fastapi.security import HTTPBearer
 
 from five.config import SchedulesConfig
 from five.schedules import load_schedules
+from rapid.blobs import BlobStore
 from rapid.store.leases import Leases
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
@@ -23,12 +24,13 @@ class Context:
     """The run that an application serves. One object for all routers; ``app.state.context`` holds it.
 
     ``configured`` are the schedules of the configuration, ``evaluator`` whether there is one to play matches,
-    ``overview_seconds`` how old a status may be that another client has asked for.
+    ``overview_seconds`` how old a status may be that another client has asked for, ``blobs`` where checkpoints lie.
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
                  gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True,
-                 file_config: RunConfig | None = None, overview_seconds: float = 0.0) -> None:
+                 file_config: RunConfig | None = None, overview_seconds: float = 0.0,
+                 blobs: BlobStore | None = None) -> None:
         self.run = run
         self.state = state
         self.store = store
@@ -40,6 +42,7 @@ class Context:
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
         self.configured = configured
+        self.blobs = blobs
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:

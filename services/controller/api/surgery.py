@@ -115,13 +115,14 @@ def _refuse_if_stale(record: RunRecord, request: SurgeryRequest) -> None:
         raise Problem(409, f"plan {request.name!r} ({request.digest}) was applied already", "stale-plan")
 
 
-def _begin(here: Context, kind: OperationKind, who: str, request: SurgeryRequest, reason: str, dry_run: bool,
-           response: Response) -> Operation:
+def begin_operation(here: Context, kind: OperationKind, who: str, request: SurgeryRequest, reason: str, dry_run: bool,
+                    response: Response) -> Operation:
+    """Begins an operation, or with ``dry_run`` says what it would be. Raises Problem."""
     now = here.state.status()
     if now is None:
         raise Problem(404, f"there is no run {here.run!r} in this store yet")
-    if kind is OperationKind.SURGERY and now.status not in READY:
-        raise Problem(409, f"the run is {now.status}: surgery begins on one that is running or paused",
+    if kind in (OperationKind.SURGERY, OperationKind.REVERT) and now.status not in READY:
+        raise Problem(409, f"the run is {now.status}: a {kind} begins on one that is running or paused",
                       "illegal-transition")
     was = Status.RUNNING if now.status is Status.RUNNING else Status.PAUSED
     store = OperationStore(here.state)
@@ -165,7 +166,7 @@ def check_surgery(caller: Operator, here: Here, body: ToCheck, response: Respons
         told(read, record)
     except BadPlan as error:
         raise Problem(422, str(error)) from None
-    return _begin(here, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
+    return begin_operation(here, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
 
 
 @router.post("/apply", status_code=202, responses=begins(_404="No such plan was checked.", _409=NOT_NOW))
@@ -187,7 +188,7 @@ def apply_surgery(caller: Operator, here: Here, body: ToApply, response: Respons
     request = request_of(read, row["plan"], record, row["bounds"], body.hold).model_copy(
         update={"epoch": row["epoch"]})
     _refuse_if_stale(record, request)
-    return _begin(here, OperationKind.SURGERY, caller.name, request, body.reason, dry_run, response)
+    return begin_operation(here, OperationKind.SURGERY, caller.name, request, body.reason, dry_run, response)
 
 
 @router.get("/log", responses=responses(_404=NO_RUN))

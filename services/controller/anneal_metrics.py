@@ -1,0 +1,25 @@
+"""What the controller shows of an anneal on its metrics page."""
+
+from collections.abc import Callable
+
+from five.anneal.document import Anneal, State
+from rapid.telemetry.metrics import gauge
+
+SHARE = gauge("controller", "anneal", "ratio", "Share of games that begin with the change that is annealed; 0 while "
+              "none is.")
+STATE = gauge("controller", "anneal", "state", "1 for the state that the anneal is in: ramping, holding, promoted, "
+              "aborted, failed, reverted. 0 for all before the first.", ("state",))
+ATTEMPT = gauge("controller", "anneal_attempt", "info", "Which try of the anneal it is, from 1; 0 before the first.")
+
+for _state in State:
+    STATE.labels(_state)
+
+
+def show_anneal(anneal: Anneal | None, head: Callable[[], int | None]) -> None:
+    """Brings the gauges to the anneal as it was just looked at."""
+    if anneal is None:
+        return
+    SHARE.set(anneal.share(head() or 0))
+    ATTEMPT.set(anneal.attempt)
+    for state in State:
+        STATE.labels(state).set(anneal.state is state)
