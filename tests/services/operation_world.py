@@ -44,6 +44,9 @@ class MemoryRun:
     behind: list[str] = field(default_factory=list)
     out_of_bounds: bool = False
     publishes: int = 0
+    restored: set[str] = field(default_factory=set)
+    annealed: set[str] = field(default_factory=set)
+    no_anneal: str = ""
     deeds: int = 0
     limits: Limits = field(default_factory=lambda: Limits(attempts=2))
 
@@ -105,6 +108,18 @@ class MemoryRun:
     def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
         self._deed()
 
+    def restore(self, operation: Operation) -> dict[str, Any]:
+        self.restored.add(operation.id)
+        self._deed()
+        return {"schedules": [], "anneal": ""}
+
+    def begin_anneal(self, operation: Operation) -> str:
+        if self.no_anneal:
+            return self.no_anneal
+        self.annealed.add(operation.id)
+        self._deed()
+        return ""
+
     def not_renewed(self) -> list[str]:
         return self.behind
 
@@ -141,6 +156,8 @@ class MemoryRun:
         answer: dict[str, Any] = {}
         if order.kind == "check":
             answer = {"ok": not self.out_of_bounds, "why": "too far off"}
+        elif order.kind == "keep":
+            answer = {"head": self.version}
         elif order.kind in ("checkpoint", "transform"):
             assert self.now_is.status is Status.OPERATING, "nobody writes beside a run that learns"
             self.staged.add(order.kind)
