@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli import backup, rest, surgery, tokens
+from cli import anneal, backup, rest, surgery, tokens
 from cli.remote import Refused, controller_of
 from cli.rundir import NoRun, find
 from rapid.rpc.errors import CallFailed
@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     rest.add_commands(commands)
     tokens.add_arguments(commands.add_parser("token", help="named tokens of the REST API: new, list, revoke"))
 
+    anneal.add_arguments(commands)
     surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
@@ -104,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
 
             return rehearse(find(arguments.run), arguments.plan, arguments.versions, arguments.games,
                             arguments.minutes)
+        case "anneal" | "revert":
+            return anneal.run(arguments, controller_of(arguments))
         case "surgery":
             return surgery.run(arguments, controller_of(arguments))
         case "backup" | "restore":

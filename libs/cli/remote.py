@@ -53,9 +53,9 @@ class Controller:
         """The JSON of POST /v1/<path>. Raises Refused."""
         return self._ask("POST", path, parameters, body).json()
 
-    def put(self, path: str, body: dict[str, Any], match: str | None = None) -> Any:
+    def put(self, path: str, body: dict[str, Any], match: str | None = None, **parameters: Any) -> Any:
         """The JSON of PUT /v1/<path>, if the document still is in the state of that tag. Raises Refused."""
-        return self._ask("PUT", path, {}, body, {"If-Match": match} if match else {}).json()
+        return self._ask("PUT", path, parameters, body, {"If-Match": match} if match else {}).json()
 
     def follow(self, last: str = "") -> Iterator[tuple[str, Any]]:
         """Messages of GET /v1/stream, kind and data, without end. Goes on after a loss where it was. Raises Refused

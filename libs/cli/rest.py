@@ -47,6 +47,18 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "operation": ("surgery", "status", "surgery-20260101-120500-d4e5f6"),
     "cancel_operation": ("surgery", "cancel", "surgery-20260101-120500-d4e5f6"),
     "continue_operation": ("surgery", "continue", "surgery-20260101-120500-d4e5f6"),
+    "begin_anneal": ("anneal", "start", "--name", "patch", "--set", "game.patch=7.21d", "--versions", "400"),
+    "anneal": ("anneal", "status"),
+    "hold_anneal": ("anneal", "hold"),
+    "resume_anneal": ("anneal", "resume"),
+    "share_anneal": ("anneal", "share", "0.25"),
+    "promote_anneal": ("anneal", "promote"),
+    "abort_anneal": ("anneal", "abort"),
+    "revert_anneal": ("anneal", "revert", "--reason", "it looks odd"),
+    "revert": ("revert", "--to", "800", "--yes", "--json"),
+    "revert_preview": ("revert", "--to", "800", "--dry-run"),
+    "revert_targets": ("revert", "--targets"),
+    "branches": ("revert", "--branches"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from five.anneal.document import Anneal, State
+from five.anneal.document import Anneal, AnnealState
 from rapid.telemetry.metrics import gauge
 
 SHARE = gauge("controller", "anneal", "ratio", "Share of games that begin with the change that is annealed; 0 while "
@@ -11,7 +11,7 @@ STATE = gauge("controller", "anneal", "state", "1 for the state that the anneal 
               "aborted, failed, reverted. 0 for all before the first.", ("state",))
 ATTEMPT = gauge("controller", "anneal_attempt", "info", "Which try of the anneal it is, from 1; 0 before the first.")
 
-for _state in State:
+for _state in AnnealState:
     STATE.labels(_state)
 
 
@@ -21,5 +21,5 @@ def show_anneal(anneal: Anneal | None, head: Callable[[], int | None]) -> None:
         return
     SHARE.set(anneal.share(head() or 0))
     ATTEMPT.set(anneal.attempt)
-    for state in State:
+    for state in AnnealState:
         STATE.labels(state).set(anneal.state is state)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from dota.config import GameConfig
 from dota.spaces import Layout
 from five.anneal.course import Follows, Step, advance, fail, reverted
-from five.anneal.document import LIVE, Anneal, Ramp, State, overlaid
+from five.anneal.document import LIVE, Anneal, AnnealRamp, AnnealState, overlaid
 from five.anneal.guard import Judgement, judge
 from five.anneal.pairs import pairs_of
 from rapid.store.anneal import AnnealStore
@@ -73,12 +73,13 @@ def begin_anneal(state: RunState, operation: Operation, kept: Mapping[str, Any])
     before = read(state)
     if before is not None and before.id == asked["id"]:
         return ""
-    if before is not None and before.state in LIVE | {State.FAILED}:
+    if before is not None and before.state in LIVE | {AnnealState.FAILED}:
         return f"anneal {before.id!r} is {before.state}: one at a time"
     try:
         changed_game(record, asked["overrides"])
-        anneal = Anneal(id=asked["id"], overrides=asked["overrides"], base=head, began=head,
-                        ramp=Ramp(start=head, length=asked["length"]), guard=asked["guard"], policy=asked["policy"])
+        ramp = AnnealRamp(start=head, length=asked["length"])
+        anneal = Anneal(id=asked["id"], overrides=asked["overrides"], base=head, began=head, ramp=ramp,
+                        guard=asked["guard"], policy=asked["policy"])
     except ValueError as error:
         return str(error)
     return "" if write(state, before, anneal, operation.who, "began") else "somebody else began another anneal"
@@ -89,10 +90,10 @@ def end_anneal(state: RunState, operation: Operation) -> str:
     target = operation.request.to_version
     while operation.request.anneal is None and target is not None:
         anneal = read(state)
-        if anneal is None or anneal.state not in LIVE | {State.FAILED} or target > anneal.base:
+        if anneal is None or anneal.state not in LIVE | {AnnealState.FAILED} or target > anneal.base:
             return ""
         over = anneal.model_copy(update={
-            "state": State.REVERTED, "held_by": "", "revision": anneal.revision + 1,
+            "state": AnnealState.REVERTED, "held_by": "", "revision": anneal.revision + 1,
             "said": f"{operation.who} reverted the run to version {target}, from before it"})
         if write(state, anneal, over, operation.who, "reverted"):
             return anneal.id
@@ -124,7 +125,7 @@ class AnnealKeeper:
         version = self.head()
         if anneal is None or version is None:
             return anneal
-        if anneal.state is State.FAILED:
+        if anneal.state is AnnealState.FAILED:
             return self._take_back(anneal, version)
         if anneal.state not in LIVE:
             return anneal

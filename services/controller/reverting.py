@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.anneal.document import LIVE, State
+from five.anneal.document import LIVE, AnnealState
 from five.config import SchedulesConfig
 from five.schedules import SCHEDULED, dump_schedules, load_schedules
 from rapid.blobs import BlobStore
@@ -20,7 +20,7 @@ from services.controller.annealing import read
 SHOWN = 200  # rows of a list
 
 
-class Versions(BaseModel):
+class VersionRange(BaseModel):
     """Versions in a row."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,7 +50,7 @@ class UndoneSchedule(BaseModel):
     at: float = Field(description="When, seconds since 1970.")
 
 
-class Undone(BaseModel):
+class RevertPreview(BaseModel):
     """What going back to a version undoes. Nothing of it is deleted: the branch that is left stays in the history."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
@@ -63,7 +63,7 @@ class Undone(BaseModel):
     head: int = Field(description="The newest version now.")
     complete: bool = Field(description="Whether a checkpoint of it is kept, with Adam's moments. Otherwise only the "
                            "version is, and the moments begin at zero.")
-    versions: list[Versions] = Field(description="Versions of the present line that come after it.")
+    versions: list[VersionRange] = Field(description="Versions of the present line that come after it.")
     surgeries: list[UndoneSurgery] = Field(description="Plans that were applied after it, the newest first.")
     record: list[str] = Field(description="What else of the run's record goes back, key by key.")
     schedules: list[UndoneSchedule] = Field(description="Changes of schedules after it, the newest first; with a "
@@ -74,7 +74,7 @@ class Undone(BaseModel):
     anneal: str = Field(description="The anneal that ends with it; empty: none.")
 
 
-class Target(BaseModel):
+class RevertTarget(BaseModel):
     """A version that the run can go back to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [
@@ -96,7 +96,7 @@ def complete_versions(state: RunState, blobs: BlobStore) -> set[int]:
     return kept | set(CheckpointIndex(state.redis, state.run).all())
 
 
-def targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[Target]:
+def targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[RevertTarget]:
     """Where the run can go back to, newest first."""
     head = store.head()
     if head is None:
@@ -107,12 +107,12 @@ def targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[Ta
     for version in sorted((complete | whole) - {head}, reverse=True):
         stretch = lineage.stretch(version)
         if version < head and stretch is not None:
-            found.append(Target(version=version, complete=version in complete, epoch=stretch.record.epoch,
+            found.append(RevertTarget(version=version, complete=version in complete, epoch=stretch.record.epoch,
                                 line=lineage.came_of(version, head)))
     return found
 
 
-def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int) -> Undone:
+def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int) -> RevertPreview:
     """What going back to a version would undo. Raises CannotRevert."""
     head, record, lineage = store.head(), state.record(), state.lineage()
     if head is None or record is None:
@@ -138,9 +138,9 @@ def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int
     rated = state.table("ratings").get("state") or {}
     names = [r["player"] for r in rated.get("finished", [])]
     anneal = _anneal_after(state, target)
-    return Undone(
+    return RevertPreview(
         to_version=target, head=head, complete=complete,
-        versions=[Versions(first=run.start, last=run.stop - 1) for run in gone],
+        versions=[VersionRange(first=run.start, last=run.stop - 1) for run in gone],
         surgeries=[UndoneSurgery(name=rows.get(d, {}).get("name", ""), digest=d, version=rows.get(d, {}).get("version"))
                    for d in surgeries],
         record=[*_differences("game", record.game, then.game), *_differences("model", record.model, then.model)],
@@ -157,7 +157,7 @@ def _numbers(players: Sequence[str]) -> list[int]:
 
 def _anneal_after(state: RunState, target: int) -> str:
     anneal = read(state)
-    live = anneal is not None and anneal.state in LIVE | {State.FAILED} and target <= anneal.base
+    live = anneal is not None and anneal.state in LIVE | {AnnealState.FAILED} and target <= anneal.base
     return anneal.id if anneal is not None and live else ""
 
 

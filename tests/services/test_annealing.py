@@ -9,7 +9,7 @@ import pytest
 
 from dota.config import GameConfig
 from five.anneal.arms import Arm
-from five.anneal.document import State
+from five.anneal.document import AnnealState
 from five.anneal.guard import Pair
 from five.anneal.pairs import name_of, to_json
 from five.config import ScheduleConfig, SchedulesConfig
@@ -90,7 +90,7 @@ class Run:
                 pair = Pair(rule, n, version, share, (score, score))
                 AnnealStore(self.state).pairs().set(name_of(anneal.trial, rule, n), to_json(pair))
 
-    def now(self) -> State:
+    def now(self) -> AnnealState:
         found = self.keeper.look()
         assert found is not None
         return found.state
@@ -127,7 +127,8 @@ def test_an_anneal_keeps_a_checkpoint_and_begins_at_nothing(run: Run) -> None:
 
 @pytest.mark.parametrize(("overrides", "said"), [
     ({"patch": "6.84"}, "game.patch"), ({"patch": "7.19"}, "nothing to anneal"), ({"no_key": 1}, "no_key"),
-    ({"observation": {"pickups": 2}}, "takes surgery"), ({"heroes_per_team": 2, "hero_pool": ["lion", "sven"]}, "layout"),
+    ({"observation": {"pickups": 2}}, "takes surgery"),
+    ({"heroes_per_team": 2, "hero_pool": ["lion", "sven"]}, "layout"),
     ({"x": "y" * 20_000}, "no_key|x"), ({}, "overrides")])
 def test_a_change_that_cannot_be_annealed_is_refused_by_name(run: Run, overrides: dict[str, Any], said: str) -> None:
     import re
@@ -140,21 +141,21 @@ def test_a_change_that_cannot_be_annealed_is_refused_by_name(run: Run, overrides
 def test_the_guards_pass_opens_the_gates_and_the_last_makes_it_the_game(run: Run) -> None:
     run.begin()
     run.publish(90)
-    assert run.now() is State.HOLDING
+    assert run.now() is AnnealState.HOLDING
     shown = run.ask("GET", "/v1/anneal")
     assert shown["share"] == 0.5 and shown["anneal"]["held_by"] == "gate" and "no pairs" in shown["anneal"]["said"]
     run.play(0.1, 300, version=90, share=0.5)
-    assert run.now() is State.RAMPING
+    assert run.now() is AnnealState.RAMPING
     run.publish(170)
-    assert run.now() is State.HOLDING  # pairs of the half are no evidence for the whole
+    assert run.now() is AnnealState.HOLDING  # pairs of the half are no evidence for the whole
     before = run.state.record()
     run.play(0.1, 300, version=170, share=1.0)
-    assert run.now() is State.PROMOTED
+    assert run.now() is AnnealState.PROMOTED
     record = run.state.record()
     assert record is not None and before is not None
     assert record == before.changed(new_epoch=False, game=GAME.model_copy(update={"patch": "7.21d"}).model_dump(
         mode="json"))
-    assert run.now() is State.PROMOTED and run.state.record() == record  # and once only
+    assert run.now() is AnnealState.PROMOTED and run.state.record() == record  # and once only
     assert [s.what for s in run.state.lineage().stretches][-1] == "anneal.made_the_game"
     assert run.ask("GET", "/v1/anneal")["share"] == 0.0
 
@@ -162,10 +163,10 @@ def test_the_guards_pass_opens_the_gates_and_the_last_makes_it_the_game(run: Run
 def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
     identity = run.begin(policy={"tries": 2, "slower": 2.0})
     run.publish(40)
-    assert run.now() is State.RAMPING
+    assert run.now() is AnnealState.RAMPING
     run.play(-0.5, 120, version=40, share=0.3)
     assert run.ask("GET", "/v1/anneal")["verdict"] == "fail"
-    assert run.now() is State.FAILED and run.ask("GET", "/v1/anneal")["share"] == 0.0
+    assert run.now() is AnnealState.FAILED and run.ask("GET", "/v1/anneal")["share"] == 0.0
     run.state.transition(Status.RUNNING, "test")
     run.now()
     (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
@@ -175,18 +176,18 @@ def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
     assert len([o for o in run.operations.all() if o.kind is OperationKind.REVERT]) == 1
     ended(run, operation, OperationState.DONE)
     run.publish(41)
-    assert run.now() is State.RAMPING
+    assert run.now() is AnnealState.RAMPING
     anneal = read(run.state)
     assert anneal is not None
     assert (anneal.id, anneal.attempt, anneal.ramp.length, anneal.ramp.start, anneal.base) == (identity, 2, 200, 41, 10)
     # Pairs of the first attempt say nothing of the second.
     assert run.ask("GET", "/v1/anneal")["verdict"] == "inconclusive"
     run.play(-0.6, 120, version=60)
-    assert run.now() is State.FAILED
+    assert run.now() is AnnealState.FAILED
     run.now()
     (again,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT and not o.over]
     ended(run, again, OperationState.DONE)
-    assert run.now() is State.REVERTED and "last of 2 tries" in run.ask("GET", "/v1/anneal")["anneal"]["said"]
+    assert run.now() is AnnealState.REVERTED and "last of 2 tries" in run.ask("GET", "/v1/anneal")["anneal"]["said"]
 
 
 def ended(run: Run, operation: Operation, state: OperationState) -> None:
@@ -198,7 +199,7 @@ def test_an_evaluator_that_is_away_is_no_failure(run: Run) -> None:
     run.begin()
     run.publish(400)
     for _ in range(20):
-        assert run.now() is State.HOLDING
+        assert run.now() is AnnealState.HOLDING
     assert run.ask("GET", "/v1/anneal")["share"] == 0.5
 
 
@@ -209,12 +210,12 @@ def test_hold_share_resume_promote_and_abort_by_request(run: Run) -> None:
     run.begin()
     run.publish(30)
     assert run.ask("POST", "/v1/anneal/hold?dry_run=true")["anneal"]["state"] == "holding"
-    assert read(run.state).state is State.RAMPING  # type: ignore[union-attr]
+    assert read(run.state).state is AnnealState.RAMPING  # type: ignore[union-attr]
     held = run.ask("POST", "/v1/anneal/hold")
     assert held["share"] == pytest.approx(0.2) and held["anneal"]["held_by"] == "ada"
     assert run.ask("POST", "/v1/anneal/hold") == held
     run.publish(60)
-    assert run.now() is State.HOLDING
+    assert run.now() is AnnealState.HOLDING
     assert run.ask("PUT", "/v1/anneal/share", json={"share": 0.75})["share"] == 0.75
     assert run.rest.ask("PUT", "/v1/anneal/share", json={"share": 1.5}).status_code == 422
     assert run.ask("POST", "/v1/anneal/resume")["anneal"]["state"] == "ramping"
@@ -237,7 +238,7 @@ def test_a_revert_by_request_is_not_tried_again(run: Run) -> None:
     run.now()
     (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
     ended(run, operation, OperationState.DONE)
-    assert run.now() is State.REVERTED
+    assert run.now() is AnnealState.REVERTED
 
 
 def test_what_a_revert_would_undo_is_listed_first(run: Run) -> None:
@@ -290,4 +291,5 @@ def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
     assert found is not None
     assert run.world.restore(found)["anneal"] == identity and run.world.restore(found)["anneal"] == ""
     anneal = read(run.state)
-    assert anneal is not None and anneal.state is State.REVERTED and "ada reverted the run to version 5" in anneal.said
+    assert anneal is not None and anneal.state is AnnealState.REVERTED
+    assert "ada reverted the run to version 5" in anneal.said

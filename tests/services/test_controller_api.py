@@ -367,7 +367,8 @@ def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> 
     generic = {name for name in schemas if name.startswith(("Page_", "Slice_"))}
     inner = {"Blob", "Drift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig", "MatchOutcome",
              "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind", "OperationState", "OperationStep",
-             "Annealed", "PlanNote", "PlanStep", "StepState", "SurgeryRequest", "Word"}
+             "AnnealPolicy", "AnnealRamp", "AnnealState", "Arm", "GuardConfig", "UndoneSchedule", "UndoneSurgery",
+             "VersionRange", "Anneal", "Annealed", "PlanNote", "PlanStep", "StepState", "SurgeryRequest", "Word"}
     for name, schema in schemas.items():
         if name in generic | inner:
             continue

@@ -14,7 +14,7 @@ from services.controller.operations.document import (
     Word,
     new,
 )
-from tests.services.operation_world import MemoryRun, carry_on, untouched, until
+from tests.services.operation_world import MemoryRun, carry_on, until, untouched
 
 REVERT = SurgeryRequest(name="to version 3", parent="p" * 16, epoch=1, to_version=3)
 ANNEAL = SurgeryRequest(name="patch-1", parent="p" * 16, epoch=1, anneal={"id": "patch-1"})

@@ -67,7 +67,12 @@ BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win r
                     f"{total(increase('five_rollout_arm_games_total'))}", "of games"),
               Query(f"{total(increase('five_optimizer_arm_received_hero_steps_total', arm='new'))} / "
                     f"{total(increase('five_optimizer_arm_received_hero_steps_total'))}", "of hero-steps"),
+              Query(largest(series("five_controller_anneal_ratio")), "as the anneal has it", dashed=True),
               unit="percentunit", least=0, most=1),
+        chart("State of the anneal", "1 for the state that it is in, and its try: a failed one is reverted and tried "
+              "again, slower, where its policy says so.",
+              Query(largest(series("five_controller_anneal_state"), "state"), "{{state}}"),
+              Query(largest(series("five_controller_anneal_attempt_info")), "try"), least=0),
         chart("Guard's games", "The newest version against the last one before the change, under each rule, by outcome "
               "for the newest: games in the last hour.",
               Query(total(increase("five_evaluator_guard_games_total"), "rule", "outcome"), "{{rule}} {{outcome}}"),

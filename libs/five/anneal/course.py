@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from five.anneal.document import LIVE, Anneal, Ramp, State
+from five.anneal.document import LIVE, Anneal, AnnealRamp, AnnealState
 from five.anneal.guard import Judgement, Verdict
 
 
@@ -40,19 +40,19 @@ def _live(anneal: Anneal, verb: str) -> None:
 def hold(anneal: Anneal, version: int, who: str) -> Step:
     """The share stays where it is. Raises NotPossible."""
     _live(anneal, "held")
-    if anneal.state is State.HOLDING and anneal.held_by == who:
+    if anneal.state is AnnealState.HOLDING and anneal.held_by == who:
         return Step(anneal, changed=False)
     ramp = anneal.ramp.model_copy(update={"share": anneal.share(version), "start": version})
-    return Step(_next(anneal, state=State.HOLDING, held_by=who, ramp=ramp.model_dump(), said=f"held by {who}"))
+    return Step(_next(anneal, state=AnnealState.HOLDING, held_by=who, ramp=ramp.model_dump(), said=f"held by {who}"))
 
 
 def resume(anneal: Anneal, version: int) -> Step:
     """The share grows on from where it is. Raises NotPossible."""
     _live(anneal, "resumed")
-    if anneal.state is State.RAMPING:
+    if anneal.state is AnnealState.RAMPING:
         return Step(anneal, changed=False)
-    ramp = Ramp(start=version, share=anneal.ramp.share, length=anneal.ramp.length)
-    return Step(_next(anneal, state=State.RAMPING, held_by="", ramp=ramp.model_dump(), said=""))
+    ramp = AnnealRamp(start=version, share=anneal.ramp.share, length=anneal.ramp.length)
+    return Step(_next(anneal, state=AnnealState.RAMPING, held_by="", ramp=ramp.model_dump(), said=""))
 
 
 def set_share(anneal: Anneal, share: float, version: int, who: str) -> Step:
@@ -60,55 +60,57 @@ def set_share(anneal: Anneal, share: float, version: int, who: str) -> Step:
     _live(anneal, "given a share")
     if not 0 <= share <= 1:
         raise ValueError(f"a share is 0 to 1, not {share:g}")
-    if anneal.state is State.HOLDING and anneal.held_by == who and anneal.ramp.share == share:
+    if anneal.state is AnnealState.HOLDING and anneal.held_by == who and anneal.ramp.share == share:
         return Step(anneal, changed=False)
     passed = sum(gate < share for gate in anneal.policy.gates)
-    ramp = Ramp(start=version, share=share, length=anneal.ramp.length)
-    return Step(_next(anneal, state=State.HOLDING, held_by=who, ramp=ramp.model_dump(),
+    ramp = AnnealRamp(start=version, share=share, length=anneal.ramp.length)
+    return Step(_next(anneal, state=AnnealState.HOLDING, held_by=who, ramp=ramp.model_dump(),
                       passed=max(passed, anneal.passed), said=f"{who} set the share to {share:g}"))
 
 
 def promote(anneal: Anneal, who: str) -> Step:
     """The change becomes the game. Raises NotPossible."""
-    if anneal.state is State.PROMOTED:
+    if anneal.state is AnnealState.PROMOTED:
         return Step(anneal, Follows.MAKE_IT_THE_GAME, changed=False)
     _live(anneal, "promoted")
-    return Step(_next(anneal, state=State.PROMOTED, held_by="", said=f"promoted by {who}"), Follows.MAKE_IT_THE_GAME)
+    return Step(_next(anneal, state=AnnealState.PROMOTED, held_by="", said=f"promoted by {who}"),
+                Follows.MAKE_IT_THE_GAME)
 
 
 def abort(anneal: Anneal, who: str) -> Step:
     """No game has the change any more; the weights stay. Raises NotPossible."""
-    if anneal.state is State.ABORTED:
+    if anneal.state is AnnealState.ABORTED:
         return Step(anneal, changed=False)
-    if anneal.state not in LIVE | {State.FAILED}:
+    if anneal.state not in LIVE | {AnnealState.FAILED}:
         raise NotPossible(f"anneal {anneal.id!r} is {anneal.state}: there is nothing to abort")
-    return Step(_next(anneal, state=State.ABORTED, held_by="", said=f"aborted by {who}; the weights are kept"))
+    return Step(_next(anneal, state=AnnealState.ABORTED, held_by="", said=f"aborted by {who}; the weights are kept"))
 
 
 def fail(anneal: Anneal, why: str) -> Step:
     """No game has the change any more, and the run is to go back to the version before it. Raises NotPossible."""
-    if anneal.state is State.FAILED:
+    if anneal.state is AnnealState.FAILED:
         return Step(anneal, Follows.REVERT, changed=False)
     _live(anneal, "failed")
-    return Step(_next(anneal, state=State.FAILED, held_by="", said=why), Follows.REVERT)
+    return Step(_next(anneal, state=AnnealState.FAILED, held_by="", said=why), Follows.REVERT)
 
 
 def reverted(anneal: Anneal, version: int) -> Step:
     """The run is where it was before the change, its newest version now ``version``: the next try, slower, where the
     policy has one left. Raises NotPossible."""
-    if anneal.state is not State.FAILED:
+    if anneal.state is not AnnealState.FAILED:
         raise NotPossible(f"anneal {anneal.id!r} is {anneal.state}: it did not fail")
     policy = anneal.policy
     if policy.on_fail == "stop":
-        return Step(_next(anneal, state=State.REVERTED, said=f"{anneal.said}. Reverted, and by policy not tried again"))
+        return Step(_next(anneal, state=AnnealState.REVERTED,
+                          said=f"{anneal.said}. Reverted, and by policy not tried again"))
     if anneal.attempt >= policy.tries:
-        return Step(_next(anneal, state=State.REVERTED,
+        return Step(_next(anneal, state=AnnealState.REVERTED,
                           said=f"{anneal.said}. Reverted after the last of {policy.tries} tries"))
     length = min(round(anneal.ramp.length * policy.slower), 10_000_000)
-    ramp = Ramp(start=version, share=0.0, length=max(length, 1))
-    return Step(_next(anneal, state=State.RAMPING, attempt=anneal.attempt + 1, began=version, passed=0, held_by="",
-                      ramp=ramp.model_dump(), said=f"try {anneal.attempt + 1} of {policy.tries}, over {length} "
-                      f"versions; the one before failed: {anneal.said}"))
+    ramp = AnnealRamp(start=version, share=0.0, length=max(length, 1))
+    said = f"try {anneal.attempt + 1} of {policy.tries}, over {length} versions; the one before failed: {anneal.said}"
+    return Step(_next(anneal, state=AnnealState.RAMPING, attempt=anneal.attempt + 1, began=version, passed=0,
+                      held_by="", ramp=ramp.model_dump(), said=said))
 
 
 def advance(anneal: Anneal, version: int, judgement: Judgement) -> Step:
@@ -126,13 +128,13 @@ def advance(anneal: Anneal, version: int, judgement: Judgement) -> Step:
         return Step(anneal, changed=False)
     if judgement.verdict is Verdict.INCONCLUSIVE:
         waits = f"waits at a share of {share:g}: {judgement.said}"
-        if anneal.state is State.HOLDING and anneal.said == waits:
+        if anneal.state is AnnealState.HOLDING and anneal.said == waits:
             return Step(anneal, changed=False)
-        ramp = Ramp(start=version, share=share, length=anneal.ramp.length)
-        return Step(_next(anneal, state=State.HOLDING, held_by="gate", ramp=ramp.model_dump(), said=waits))
+        ramp = AnnealRamp(start=version, share=share, length=anneal.ramp.length)
+        return Step(_next(anneal, state=AnnealState.HOLDING, held_by="gate", ramp=ramp.model_dump(), said=waits))
     if share >= 1:
-        return Step(_next(anneal, state=State.PROMOTED, held_by="", said=f"promoted: {judgement.said}"),
+        return Step(_next(anneal, state=AnnealState.PROMOTED, held_by="", said=f"promoted: {judgement.said}"),
                     Follows.MAKE_IT_THE_GAME)
-    ramp = Ramp(start=version, share=share, length=anneal.ramp.length)
-    return Step(_next(anneal, state=State.RAMPING, held_by="", ramp=ramp.model_dump(), passed=anneal.passed + 1,
+    ramp = AnnealRamp(start=version, share=share, length=anneal.ramp.length)
+    return Step(_next(anneal, state=AnnealState.RAMPING, held_by="", ramp=ramp.model_dump(), passed=anneal.passed + 1,
                       said=f"passed the gate at {share:g}: {judgement.said}"))

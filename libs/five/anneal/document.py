@@ -14,7 +14,7 @@ ID = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 MAX_OVERRIDES = 16_384  # characters of JSON
 
 
-class State(StrEnum):
+class AnnealState(StrEnum):
     """Where an anneal stands."""
 
     RAMPING = "ramping"  # the share grows with the versions
@@ -25,15 +25,15 @@ class State(StrEnum):
     REVERTED = "reverted"  # no game has the change, and the run is where it was before
 
 
-LIVE = frozenset({State.RAMPING, State.HOLDING})  # games have the change
-OVER = frozenset({State.PROMOTED, State.ABORTED, State.REVERTED})
+LIVE = frozenset({AnnealState.RAMPING, AnnealState.HOLDING})  # games have the change
+OVER = frozenset({AnnealState.PROMOTED, AnnealState.ABORTED, AnnealState.REVERTED})
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
-class PolicyConfig(_Section):
+class AnnealPolicy(_Section):
     """What follows the guard's verdicts."""
 
     on_fail: Literal["retry", "stop"] = Field(
@@ -53,7 +53,7 @@ class PolicyConfig(_Section):
         return gates
 
 
-class Ramp(_Section):
+class AnnealRamp(_Section):
     """The share's way up: ``share`` at version ``start``, growing by one over ``length`` versions."""
 
     start: int = Field(ge=0)
@@ -78,10 +78,10 @@ class Anneal(_Section):
     overrides: dict[str, Json]
     base: int = Field(ge=0)
     began: int = Field(ge=0)
-    ramp: Ramp
+    ramp: AnnealRamp
     guard: GuardConfig = GuardConfig()
-    policy: PolicyConfig = PolicyConfig()
-    state: State = State.RAMPING
+    policy: AnnealPolicy = AnnealPolicy()
+    state: AnnealState = AnnealState.RAMPING
     attempt: int = Field(1, ge=1)
     passed: int = Field(0, ge=0)
     held_by: str = Field("", max_length=128)
@@ -109,9 +109,9 @@ class Anneal(_Section):
 
     def share(self, version: int) -> float:
         """The share of games that have the change when ``version`` is the newest."""
-        if self.state is State.RAMPING:
+        if self.state is AnnealState.RAMPING:
             return min(self.ramp.at(version), self.gate)
-        return self.ramp.share if self.state is State.HOLDING else 0.0
+        return self.ramp.share if self.state is AnnealState.HOLDING else 0.0
 
     def shown_at(self, version: int) -> float:
         """The share that a version is known to have learned under; 0 for one from before the ramp's last turn."""

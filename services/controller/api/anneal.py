@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.anneal.arms import Arm
 from five.anneal.course import NotPossible, Step, abort, hold, promote, resume, set_share
-from five.anneal.document import LIVE, MAX_OVERRIDES, Anneal, PolicyConfig, State
+from five.anneal.document import LIVE, MAX_OVERRIDES, Anneal, AnnealPolicy, AnnealState
 from five.anneal.guard import GuardConfig, simulate
 from rapid.store.errors import FencedOut
 from services.controller.annealing import AnnealKeeper, NoAnneal, changed_game, failed_by, judgement_of, read
@@ -35,7 +35,7 @@ _FINDING: dict[str, Any] = {"rule": "new", "pairs": 120, "mean": 0.04, "harm": 1
 _ANNEAL: dict[str, Any] = {
     "id": "patch-7.21d-d4e5f6", "overrides": {"patch": "7.21d"}, "base": 800, "began": 800,
     "ramp": {"start": 800, "share": 0.0, "length": 400}, "guard": GuardConfig().model_dump(),
-    "policy": PolicyConfig().model_dump(mode="json"), "state": "ramping", "attempt": 1, "passed": 0, "held_by": "",
+    "policy": AnnealPolicy().model_dump(mode="json"), "state": "ramping", "attempt": 1, "passed": 0, "held_by": "",
     "said": "", "revision": 1}
 
 
@@ -54,7 +54,7 @@ class ToAnneal(BaseModel):
     versions: int = Field(ge=1, le=10_000_000, strict=True, description="Versions from 0 to 100% of games, without "
                           "the time that gates take.")
     guard: GuardConfig = Field(default_factory=GuardConfig, description="How sure the guard is to be.")
-    policy: PolicyConfig = Field(default_factory=PolicyConfig, description="What follows its verdicts.")
+    policy: AnnealPolicy = Field(default_factory=AnnealPolicy, description="What follows its verdicts.")
     reason: str = Field("", max_length=500, description="Why; kept with the operation.")
 
 
@@ -170,7 +170,7 @@ def begin_anneal(caller: Operator, here: Here, body: ToAnneal, response: Respons
     if record is None:
         raise Problem(404, f"there is no run {here.run!r} in this store yet")
     now = read(here.state)
-    if now is not None and now.state in LIVE | {State.FAILED}:
+    if now is not None and now.state in LIVE | {AnnealState.FAILED}:
         raise Problem(409, f"anneal {now.id!r} is {now.state}: one at a time. Promote, abort or revert it first")
     identity = f"{body.name}-{secrets.token_hex(3)}"
     try:

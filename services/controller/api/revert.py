@@ -11,14 +11,14 @@ from services.controller.api.paging import NUMBER, Limit, Offset, Slice, cut
 from services.controller.api.surgery import NO_RUN, begin_operation
 from services.controller.operations.document import Operation, OperationKind, SurgeryRequest
 from services.controller.problems import Problem, responses
-from services.controller.reverting import CannotRevert, Target, Undone, targets, undone
+from services.controller.reverting import CannotRevert, RevertPreview, RevertTarget, targets, undone
 
 router = APIRouter(tags=["revert"])
 Version = Annotated[int, Path(ge=0, le=NUMBER, description="The version to go back to.")]
 CANNOT = "The run cannot go back there, or another operation is under way."
 
 
-class Revert(BaseModel):
+class RevertRequest(BaseModel):
     """Where to go back to."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
@@ -47,7 +47,7 @@ class Branch(BaseModel):
     continued_as: int = Field(description="The first version that came of it.")
 
 
-def _undone(here: Context, target: int) -> Undone:
+def _undone(here: Context, target: int) -> RevertPreview:
     if here.blobs is None:
         raise Problem(503, "this controller has no blob store (blobs.url)", "unavailable")
     try:
@@ -57,19 +57,19 @@ def _undone(here: Context, target: int) -> Undone:
 
 
 @router.get("/revert/targets", responses=responses(_404=NO_RUN))
-def revert_targets(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[Target]:
+def revert_targets(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[RevertTarget]:
     """Versions that the run can go back to, newest first, also those of branches that were left."""
     return cut(targets(here.state, here.store, here.blobs) if here.blobs is not None else [], offset, limit)
 
 
 @router.get("/revert/{version}", responses=responses(_409="The run cannot go back there."))
-def revert_preview(caller: Viewer, here: Here, version: Version) -> Undone:
+def revert_preview(caller: Viewer, here: Here, version: Version) -> RevertPreview:
     """What going back to a version would undo. Nothing is changed."""
     return _undone(here, version)
 
 
 @router.post("/revert", status_code=202, responses=responses(_404=NO_RUN, _409=CANNOT))
-def revert(caller: Operator, here: Here, body: Revert, response: Response, dry_run: DryRun = False) -> Operation:
+def revert(caller: Operator, here: Here, body: RevertRequest, response: Response, dry_run: DryRun = False) -> Operation:
     """Goes back to an older version: 202 and the operation. Its parameters, moments, record and schedules come back as
     the next version, in a new epoch; what came after it stays as a branch. With ``dry_run`` its steps, if it would be
     taken; GET /v1/revert/{version} lists what would be undone."""

@@ -3,7 +3,7 @@
 import pytest
 
 from five.anneal.course import Follows, NotPossible, abort, advance, fail, hold, promote, resume, reverted, set_share
-from five.anneal.document import Anneal, PolicyConfig, Ramp, State, overlaid
+from five.anneal.document import Anneal, AnnealPolicy, AnnealRamp, AnnealState, overlaid
 from five.anneal.guard import Judgement, Verdict
 
 PASS, FAIL = (Judgement(v, (), f"it is a {v}") for v in (Verdict.PASS, Verdict.FAIL))
@@ -25,14 +25,15 @@ def test_it_waits_at_each_gate_for_the_guard_and_is_promoted_at_the_last() -> No
     a = anneal()
     assert not advance(a, 150, PASS).changed  # on the way there is nothing to wait for
     waiting = advance(a, 200, OPEN).anneal
-    assert (waiting.state, waiting.held_by, waiting.share(999), waiting.revision) == (State.HOLDING, "gate", 0.5, 2)
+    assert waiting.state is AnnealState.HOLDING
+    assert (waiting.held_by, waiting.share(999), waiting.revision) == ("gate", 0.5, 2)
     assert waiting.said == "waits at a share of 0.5: not decided yet" and not advance(waiting, 201, OPEN).changed
     on = advance(waiting, 210, PASS)
-    assert on.anneal.state is State.RAMPING and on.follows is Follows.NOTHING and on.anneal.passed == 1
+    assert on.anneal.state is AnnealState.RAMPING and on.follows is Follows.NOTHING and on.anneal.passed == 1
     assert [on.anneal.share(v) for v in (210, 260, 310, 400)] == [0.5, 0.75, 1.0, 1.0]
     assert on.anneal.shown_at(209) == 0 and on.anneal.shown_at(310) == 1
     last = advance(advance(on.anneal, 310, OPEN).anneal, 320, PASS)
-    assert last.anneal.state is State.PROMOTED and last.follows is Follows.MAKE_IT_THE_GAME
+    assert last.anneal.state is AnnealState.PROMOTED and last.follows is Follows.MAKE_IT_THE_GAME
     assert last.anneal.share(999) == 0  # its overrides are the game's own by then
 
 
@@ -49,16 +50,16 @@ def test_failure_ends_the_attempt_and_the_next_is_slower_until_none_is_left(held
     if held:
         a = hold(a, 120, "anna").anneal
     failed = advance(a, 150, FAIL)
-    assert failed.anneal.state is State.FAILED and failed.follows is Follows.REVERT
+    assert failed.anneal.state is AnnealState.FAILED and failed.follows is Follows.REVERT
     assert failed.anneal.share(150) == 0 and failed.anneal.said == "it is a fail"
     assert fail(failed.anneal, "again").follows is Follows.REVERT and not fail(failed.anneal, "again").changed
     assert not advance(failed.anneal, 160, PASS).changed
     second = reverted(failed.anneal, 180).anneal
-    assert (second.state, second.attempt, second.base, second.trial) == (State.RAMPING, 2, 100, "patch/2")
-    assert second.ramp == Ramp(start=180, share=0.0, length=600) and second.share(240) == pytest.approx(0.1)
+    assert (second.state, second.attempt, second.base, second.trial) == (AnnealState.RAMPING, 2, 100, "patch/2")
+    assert second.ramp == AnnealRamp(start=180, share=0.0, length=600) and second.share(240) == pytest.approx(0.1)
     assert "try 2 of 2, over 600 versions" in second.said and "it is a fail" in second.said
     last = reverted(advance(second, 200, FAIL).anneal, 260).anneal
-    assert last.state is State.REVERTED and "after the last of 2 tries" in last.said
+    assert last.state is AnnealState.REVERTED and "after the last of 2 tries" in last.said
     with pytest.raises(NotPossible, match="did not fail"):
         reverted(last, 300)
 
@@ -66,12 +67,12 @@ def test_failure_ends_the_attempt_and_the_next_is_slower_until_none_is_left(held
 def test_by_policy_a_failure_is_not_tried_again() -> None:
     a = anneal(policy={"on_fail": "stop"})
     done = reverted(advance(a, 150, FAIL).anneal, 160).anneal
-    assert done.state is State.REVERTED and "by policy not tried again" in done.said
+    assert done.state is AnnealState.REVERTED and "by policy not tried again" in done.said
 
 
 def test_hold_resume_and_a_share_that_is_set() -> None:
     held = hold(anneal(), 140, "anna").anneal
-    assert held.state is State.HOLDING and held.share(999) == pytest.approx(0.2) and held.held_by == "anna"
+    assert held.state is AnnealState.HOLDING and held.share(999) == pytest.approx(0.2) and held.held_by == "anna"
     assert not hold(held, 150, "anna").changed  # the same twice is the same
     assert not advance(held, 400, PASS).changed  # a person's word stands against a pass
     on = resume(held, 300).anneal
@@ -89,10 +90,10 @@ def test_hold_resume_and_a_share_that_is_set() -> None:
 
 def test_promote_and_abort_by_request_twice() -> None:
     done = promote(anneal(), "anna")
-    assert done.anneal.state is State.PROMOTED and done.follows is Follows.MAKE_IT_THE_GAME
+    assert done.anneal.state is AnnealState.PROMOTED and done.follows is Follows.MAKE_IT_THE_GAME
     assert promote(done.anneal, "anna") == type(done)(done.anneal, Follows.MAKE_IT_THE_GAME, False)
     gone = abort(anneal(), "anna")
-    assert gone.anneal.state is State.ABORTED and gone.follows is Follows.NOTHING and gone.anneal.share(999) == 0
+    assert gone.anneal.state is AnnealState.ABORTED and gone.follows is Follows.NOTHING and gone.anneal.share(999) == 0
     assert "weights are kept" in gone.anneal.said and not abort(gone.anneal, "anna").changed
     for verb, call in (("held", lambda a: hold(a, 1, "x")), ("promoted", lambda a: promote(a, "x")),
                        ("given a share", lambda a: set_share(a, 0.1, 1, "x")), ("resumed", lambda a: resume(a, 1))):
@@ -101,7 +102,7 @@ def test_promote_and_abort_by_request_twice() -> None:
     with pytest.raises(NotPossible, match="nothing to abort"):
         abort(done.anneal, "anna")
     # A failed one whose revert cannot be done is given up by aborting it.
-    assert abort(fail(anneal(), "harm").anneal, "anna").anneal.state is State.ABORTED
+    assert abort(fail(anneal(), "harm").anneal, "anna").anneal.state is AnnealState.ABORTED
 
 
 def test_a_document_goes_through_json() -> None:
@@ -123,4 +124,4 @@ def test_overrides_are_laid_over_a_tree() -> None:
     game = {"patch": "7.19", "randomisation": {"gold": 0.0, "xp": 0.1}, "hero_pool": ["lion", "sven"]}
     over = overlaid(game, {"patch": "7.21d", "randomisation": {"gold": 0.2}, "hero_pool": ["lion"]})
     assert over == {"patch": "7.21d", "randomisation": {"gold": 0.2, "xp": 0.1}, "hero_pool": ["lion"]}
-    assert game["patch"] == "7.19" and PolicyConfig().gates[-1] == 1
+    assert game["patch"] == "7.19" and AnnealPolicy().gates[-1] == 1
