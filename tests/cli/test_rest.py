@@ -1,5 +1,6 @@
 """The command line reaches every operation of the REST API, and says well what it is told."""
 
+import contextlib
 import json
 import threading
 import time
@@ -79,7 +80,8 @@ def test_the_command_calls_the_operation(operation: str, tmp_path: Path, monkeyp
     monkeypatch.setattr(httpx, "request", catch)
     monkeypatch.setattr(httpx, "stream", catch_stream)
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", "t")
-    main([*words, "--url", "http://there"])
+    with contextlib.suppress(KeyError):  # the answer is no document of this kind: what was asked is what counts
+        main([*words, "--url", "http://there"])
     method, path = methods[operation]
     parts = path.split("/")
 
