@@ -19,6 +19,7 @@ from cli.rundir import RunFolder, free_name
 from five.surgery import AgentSpec, Plan, migrate_learner
 from rapid import tensorfile
 from rapid.blobs import BlobStore
+from rapid.store import acl
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.connection import connect, require_reachable
 from rapid.store.parameters import ParameterStore
@@ -67,7 +68,7 @@ def make_fork(folder: RunFolder, plan: Plan) -> Fork:
     when the plan does not fit."""
     cluster = folder.cluster()
     started = load(folder.path / "cluster.yaml")
-    client = connect(cluster.state_url, started.store, "state")
+    client = connect(cluster.state_url, started.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
     require_reachable(client, cluster.state_url, "state")
     record = RunState(client, started.name).record()
     if record is None:
@@ -116,8 +117,8 @@ def learn(fork: Fork, until: int, minutes: float) -> None:
     end = time.monotonic() + 60 * minutes
     with LocalCluster.start(fork.folder, fork.config) as cluster:
         cluster.wait_running()
-        store = ParameterStore(connect(cluster.config.store.params_url, cluster.config.store, "params"),
-                               cluster.state.redis, cluster.config.name, cluster.config.store)
+        redis_state = cluster.state.redis  # the head stands there
+        store = ParameterStore(redis_state, redis_state, cluster.config.name, cluster.config.store)
         while True:
             cluster.check()
             if time.monotonic() > end:

@@ -297,3 +297,17 @@ def test_a_rehearsal_learns_beside_the_run_and_plays_the_version_before(run: Run
     untouched(run)
     assert run.head() > head
     assert run.rest("GET", "operations").json()["items"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_several_optimizers_follow_the_first_ones_new_checkpoint(run: Run) -> None:
+    run.start_new(SCRIPTED, "services.optimizer.optimizers=2")
+    run.wait_version(4, 300)
+    done = ended(run, applied(run, checked(run, loose(planned(run)["plan"]))), 400)
+    assert done["state"] == "done", done
+    run.wait_version(run.head() + 3, 300)
+    assert run.store.fetch(run.head())[0]["core.lstm.weight_hh_l0"].shape == (128, 32)
+    prints = {i.id: i.stats["fingerprint"] for i in run.state().services("optimizer")}
+    assert len(prints) == 2
+    assert all(int(value, 16) for value in prints.values())
