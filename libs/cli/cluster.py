@@ -10,10 +10,11 @@ from pathlib import Path
 
 import redis
 
+from cli import rotation
 from cli.passwords import Passwords
 from cli.rundir import Cluster, RunFolder
 from rapid.store import acl
-from rapid.store.connection import Role, connect, require_reachable
+from rapid.store.connection import Login, Role, connect, require_reachable
 from rapid.store.leases import Leases
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
@@ -133,17 +134,22 @@ class LocalCluster:
         urls: dict[Role, str] = {"state": asked.store.state_url, "params": asked.store.params_url}
         self.passwords = Passwords(self.folder.path)
         self.passwords.create()
+        self._logins: dict[str, Login] = {}
         self.embedded: tuple[Role, ...] = tuple(role for role, given in urls.items() if not given)
         for role in self.embedded:
             users = self.passwords.write_users(role, self.config.name)
-            server = self.folder.embedded(role, users, self.passwords.login(acl.PROBE))
+            server = self.folder.embedded(role, users, self._login(acl.PROBE))
             self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), server.env, server.is_ready, STORES))
             self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
+
+    def _login(self, user: str) -> Login:
+        """A user by which this process itself connects: with the newest password, also when that changes."""
+        return self._logins.setdefault(user, self.passwords.login(user))
 
     def _set_up_run(self) -> None:
         store = self.config.store
         # It makes the run as the controller does, and reads it as that does.
-        login = self.passwords.login(acl.CONTROLLER) if "state" in self.embedded else None
+        login = self._login(acl.CONTROLLER) if "state" in self.embedded else None
         client = connect(store.state_url, store, "state", login)
         require_reachable(client, store.state_url, "state")
         self.state = RunState(client, self.config.name)
@@ -206,9 +212,49 @@ class LocalCluster:
             time.sleep(0.2)
 
     def check(self) -> None:
-        """Raises RuntimeError with its log when a service died too often and was given up."""
+        """Raises RuntimeError with its log when a service died too often and was given up. Changes passwords that
+        somebody has asked to be changed."""
         for name in self.supervisor.failed():
             raise RuntimeError(f"{name} does not start:\n{self.supervisor.log_tail(name)}")
+        users = rotation.asked(self.folder.path)
+        if users is not None:
+            error = ""
+            try:
+                for user in users:
+                    self.rotate(user)
+            except (RuntimeError, LookupError, TimeoutError, redis.RedisError) as failed:
+                error = str(failed)
+            rotation.answer(self.folder.path, error)
+
+    def rotate(self, user: str) -> None:
+        """Changes the password of a user of the run's own Redis while the run goes on. Raises as
+        `cli.rotation.rotate`, TimeoutError when a replaced process does not come up."""
+        store = self.config.store
+
+        def admin(role: Role) -> redis.Redis:
+            url = store.state_url if role == "state" else store.params_url
+            return connect(url, store, role, self._login(acl.ADMIN))
+
+        rotation.rotate(self.passwords, user, self.config.name, self.embedded, admin, self._renew)
+        self.state.events.append("five rotate", "password.changed", {"user": user})
+
+    def _renew(self, user: str) -> None:
+        """Replaces the processes that log in as that user, one after the other, by such with its newest password."""
+        if user in self._logins:
+            self._logins[user].password = self.passwords.login(user).password
+        names = {acl.OPTIMIZER: ("optimizer-", "optimizers")}.get(user, (f"{user}-",))
+        for spec in self._specs():
+            if not spec.name.startswith(names):
+                continue
+            began = time.time()
+            self.supervisor.remove(spec.name)
+            self.supervisor.start(spec)
+            end = time.monotonic() + START_SECONDS
+            while not any(i.started_at >= began for i in self.leases.live(user)):
+                if time.monotonic() > end:
+                    raise TimeoutError(f"{spec.name} did not come up with its new password in {START_SECONDS:g} s; "
+                                       f"the old one is still taken:\n{self.supervisor.log_tail(spec.name)}")
+                time.sleep(0.1)
 
     def stop(self, reason: str) -> None:
         """Ends players, then servers; the stores stay up for a last look."""

@@ -69,6 +69,10 @@ def parser() -> argparse.ArgumentParser:
     scaling.add_argument("--json", action="store_true", help="print the tables as JSON")
     scaling.add_argument("--into", metavar="PAGE", help="write the tables into a page, between its marks")
 
+    rotating = commands.add_parser("rotate", help="change passwords of Redis while a run of this machine goes on")
+    rotating.add_argument("users", nargs="+", metavar="USER", help="whose: a component's, admin or probe")
+    rotating.add_argument("--run", help="the run's name; by default the last one")
+
     reporting = commands.add_parser("report", help="write a run's report now")
     reporting.add_argument("--run", help="the run's name; by default the last one")
     return main
@@ -128,6 +132,12 @@ def run(arguments: argparse.Namespace) -> int:
             from cli.scale import scale
 
             return scale(arguments.markdown, arguments.json, arguments.into)
+        case "rotate":
+            from cli.rotation import ask
+
+            ask(find(arguments.run), arguments.users)
+            print(f"new passwords: {', '.join(arguments.users)}; the old ones are refused")
+            return 0
         case "report":
             from cli.evaluate import write_report
 

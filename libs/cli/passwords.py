@@ -66,7 +66,7 @@ class Passwords:
         """Writes the file of the users of a server, with hashes of the passwords, and returns its path."""
         found = self._read()
         path = self._folder / "redis" / f"{role}.acl"
-        _replace(path, acl.acl_file(role, {user: found.get(user, []) for user in acl.users(role)}, run))
+        replace_file(path, acl.acl_file(role, {user: found.get(user, []) for user in acl.users(role)}, run))
         return path
 
     def _read(self) -> dict[str, list[str]]:
@@ -77,14 +77,15 @@ class Passwords:
         return found
 
     def _write(self, passwords: dict[str, list[str]]) -> None:
-        _replace(self._path, json.dumps(passwords, indent=2) + "\n")
+        replace_file(self._path, json.dumps(passwords, indent=2) + "\n")
 
 
 def _new() -> str:
     return secrets.token_hex(24)
 
 
-def _replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
+    """Writes a file that its owner alone reads, beside first and then renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -173,7 +173,7 @@ def test_the_object_store_is_reached_by_those_who_read_or_write_there() -> None:
     assert reach == {*mounted, "controller"}
     services = ROOT / "services"
     asks = {f.relative_to(services).parts[0] for f in services.rglob("*.py") if "fetch_meta(" in f.read_text()}
-    assert asks == {"controller"}, "whoever shows a version's metadata reads an archived one's from the object store"
+    assert asks == {"controller", "inference"}, "whoever asks for a version's metadata reads the object store"
 
 
 def test_on_a_volume_only_those_who_mount_it_are_tied_to_its_node() -> None:

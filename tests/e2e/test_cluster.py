@@ -8,7 +8,11 @@ from typing import Any
 
 import psutil
 import pytest
+import redis
 
+from cli.passwords import Passwords
+from rapid.store import acl
+from rapid.store.connection import Login, connect
 from tests.e2e.running import KINDS, Run, eventually
 
 
@@ -126,3 +130,35 @@ def test_no_process_outlives_a_killed_supervisor(run: Run) -> None:
     run.process.kill()
     run.process.wait()
     all_gone(processes)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_every_password_changes_while_the_run_goes_on(run: Run) -> None:
+    run.start_new("services.rollout.environment=remote")
+    run.wait_version(1)
+    passwords = Passwords(run.folder.path)
+    old = {user: passwords.login(user).password for user in acl.users("state")}
+    for user in old:
+        before = run.head()
+        done = run.command("rotate", user)
+        assert done.returncode == 0, done.stderr + run.logs()
+        run.wait_version(before + 1)
+    assert run.status() == "running"
+    for user, password in old.items():
+        assert passwords.of(user) != [password] and len(passwords.of(user)) == 1
+        for role in acl.ROLES:
+            if user in acl.users(role):
+                config = run.config.store
+                client = connect(config.state_url if role == "state" else config.params_url, config, role,
+                                 Login(user, password))
+                with pytest.raises(redis.AuthenticationError):
+                    client.ping()
+    run.__dict__.pop("store")  # it came in by the admin's old password
+    run.check_versions()
+    changed = [e.details["user"] for e in run.state().events.last(500) if e.what == "password.changed"]
+    assert set(changed) == set(old)
+    # Nobody was refused a key or a command; only the old passwords were.
+    assert {kind for _, kind, _ in run.refusals()} <= {"auth"}
+    assert "has no user" in run.command("rotate", "dota_env").stderr
+    assert run.end() == 0
