@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from cli import report
+from cli.offline.record import keep_record
 from cli.rundir import Cluster, NoRun, RunFolder
 from five.ratings import wilson_interval
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
@@ -92,5 +93,6 @@ def write_report(folder: RunFolder) -> int:
     require_reachable(client, config.store.state_url, "state")
     records = report.collect(RunState(client, config.name), Series(client, config.name), config.buffer.sample_reuse)
     report.write(records, folder.report)
+    keep_record(RunState(client, config.name), folder.record)
     print(folder.report)
     return 0

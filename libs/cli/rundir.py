@@ -3,7 +3,8 @@
 ``config.yaml`` the whole configuration, ``token`` what services call each other with, ``operator_token`` what the
 `five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens, ``passwords.json`` the
 passwords of Redis (all readable by their owner only), ``cluster.json`` the running processes' addresses, ``logs/``,
-``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``.
+``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``,
+``record.json``.
 """
 
 import getpass
@@ -64,6 +65,11 @@ class RunFolder:
     def records(self) -> Path:
         """What the report is made of, as JSON: it can be read when the run's stores are down."""
         return self.path / "records.json"
+
+    @property
+    def record(self) -> Path:
+        """The run's record and its applied plans, as JSON: what its versions are when its stores are down."""
+        return self.path / "record.json"
 
     def create(self) -> None:
         """Makes the folder and its tokens, if they are not there."""

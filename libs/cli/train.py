@@ -14,6 +14,7 @@ from rich.live import Live
 from cli import report
 from cli.cluster import LocalCluster
 from cli.live import View, plain
+from cli.offline.record import keep_record
 from cli.rundir import ROOT, RunFolder, find, free_name
 from cli.tensorboard import Events
 from rapid.store.state import Status
@@ -52,6 +53,7 @@ class Reporter:
         try:
             records = report.collect(c.state, c.series, c.config.buffer.sample_reuse)
             self._events.update()
+            keep_record(c.state, c.folder.record)
         except redis.RedisError:
             return
         report.write(records, c.folder.report)

@@ -173,6 +173,9 @@ def test_a_running_agent_is_widened_and_sees_and_does_more(run: Run) -> None:
     # The file that the run was made from still says otherwise, and undoes nothing.
     last = run.head()
     assert run.end() == 0
+    paired = run.command("eval", "--version", str(published + 3), "--against", str(held), "--games", "4", "--json")
+    assert paired.returncode == 0, paired.stderr
+    assert json.loads(paired.stdout)["games"] == 4
     run.start("--resume", run.folder.name)
     run.wait_version(last + 3)
     assert run.store.fetch(run.head())[0]["core.lstm.weight_hh_l0"].shape == (128, 32)

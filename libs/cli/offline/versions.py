@@ -1,18 +1,22 @@
 """Archived versions of a local run as policies, read from its folder."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import torch
 
+from cli.offline.record import kept_record
 from cli.rundir import NoRun, RunFolder
 from dota.spaces import Layout
 from five.model.policy import Policy
+from five.surgery import AgentSpec
 from rapid import tensorfile
 from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobMissing, BlobStore
 from run.config import RunConfig
+from run.effective import overlay
 from run.load import load
 
 
@@ -28,9 +32,11 @@ class ArchivedVersions:
 
     @cached_property
     def config(self) -> RunConfig:
-        """The configuration that the run was last started with."""
+        """The configuration that the run was last started with, with what its record holds in its place."""
         started = self.folder.path / "cluster.yaml"
-        return load(started if started.exists() else self.folder.config)
+        config = load(started if started.exists() else self.folder.config)
+        kept = kept_record(self.folder.record)
+        return config if kept is None else overlay(config, kept.record)
 
     @cached_property
     def _blobs(self) -> BlobStore:
@@ -47,8 +53,8 @@ class ArchivedVersions:
     def load(self, version: int = -1) -> tuple[int, Policy, dict[str, Any]]:
         """A version's number, its policy on the CPU, ready to act, and its metadata; -1 is the newest one archived.
 
-        Raises VersionNotArchived naming those that are there, ValueError for a version of another layout or model
-        than the run's configuration.
+        One from before a surgery is brought over. Raises VersionNotArchived naming those that are there, ValueError
+        for a version of a schema that the run never had.
         """
         known = self.numbers()
         number = known[-1] if version < 0 and known else version
@@ -61,10 +67,21 @@ class ArchivedVersions:
         except BlobMissing as error:
             raise VersionNotArchived(f"version {number} of run {self.folder.name!r}: {error}") from None
         layout = Layout(self.config.game)
-        if index.meta.get("layout", layout.hash) != layout.hash:
-            raise ValueError(f"version {number} was made for layout {index.meta['layout']}, the run's configuration "
-                             f"describes {layout.hash}: it comes from before a surgery")
+        tensors = {name: from_bfloat16(array) if name in index.bfloat16 else array for name, array in arrays.items()}
+        tensors = self._in_present_schema(number, tensors, index.meta)
         policy = Policy(layout, self.config.model).eval().requires_grad_(False)
-        policy.load_state_dict({name: torch.from_numpy(from_bfloat16(array) if name in index.bfloat16 else array)
-                                for name, array in arrays.items()})
+        policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
         return number, policy, dict(index.meta)
+
+    def _in_present_schema(self, number: int, tensors: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
+        """A version from before a surgery goes through the run's plans; any other one is as it is."""
+        spec = AgentSpec(self.config.game, self.config.model)
+        schema = meta.get("schema", spec.schema)
+        if schema == spec.schema:
+            return tensors
+        kept = kept_record(self.folder.record)
+        if kept is None or schema not in kept.chain.schemas:
+            raise ValueError(f"version {number} was made for layout {meta.get('layout')} and model schema {schema}, "
+                             f"the run's record describes {spec.layout.hash} and {spec.schema}: `five report` brings "
+                             f"{self.folder.record.name} up to date while the run goes on")
+        return kept.chain.to_newest(tensors, schema)
