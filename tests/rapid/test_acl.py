@@ -322,6 +322,20 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
     ("optimizer", "state", ("XTRIM", KEYS.events, "MAXLEN", "0")),
     ("optimizer", "params", ("CONFIG", "SET", "maxmemory", "1")),
     ("probe", "state", ("GET", KEYS.status)),
+    # Who publishes, who is waited for, what is staged, hashes of requests: of those alone who keep them.
+    ("rollout", "state", ("SET", KEYS.publisher, "{}")),
+    ("rollout", "state", ("EVAL", "return redis.call('SET', ARGV[1], '9')", 0, KEYS.head)),
+    ("rollout", "state", ("GET", KEYS.idempotency("x"))),
+    ("rollout", "state", ("HGETALL", KEYS.table("operations"))),
+    ("rollout", "state", ("SET", KEYS.quiet("optimizer", "0"), "{}")),
+    ("evaluator", "state", ("SET", KEYS.publisher, "{}")),
+    ("evaluator", "state", ("EVAL", "return redis.call('SET', KEYS[1], '9')", 1, KEYS.publisher)),
+    ("evaluator", "state", ("HSET", KEYS.checkpoints, "9", "{}")),
+    ("inference", "state", ("SET", KEYS.publisher, "{}")),
+    ("inference", "state", ("HSET", KEYS.table("orders"), "x", "{}")),
+    ("opponents", "state", ("SET", KEYS.staged, "{}")),
+    ("optimizer", "state", ("SET", KEYS.anneal, "{}")),
+    ("optimizer", "state", ("SET", KEYS.pause, "{}")),
     *((user, role, order) for role in acl.ROLES for user in acl.users(role) if user != acl.ADMIN for order in (
         ("KEYS", "*"), ("FLUSHALL",), ("CONFIG", "GET", "*"), ("ACL", "LIST"), ("SCRIPT", "FLUSH"), ("CLIENT", "LIST"),
         ("SHUTDOWN", "NOSAVE"), ("GET", "five:another:status"), ("SET", "five:another:head", "1"), ("MONITOR",))),
@@ -329,6 +343,9 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
 # Where the server tells reading from writing.
 FORBIDDEN_WRITES: list[tuple[str, tuple[Any, ...]]] = [
     ("rollout", ("SET", KEYS.status, "{}")), ("rollout", ("DEL", KEYS.status)),
+    ("rollout", ("SET", KEYS.record, "{}")), ("inference", ("SET", KEYS.record, "{}")),
+    ("evaluator", ("EVAL", "return redis.call('SET', ARGV[1], '{}')", 0, KEYS.record)),
+    ("controller", ("SET", KEYS.publisher, "{}")), ("evaluator", ("SET", KEYS.anneal, "{}")),
     ("inference", ("SET", KEYS.head, "9")), ("evaluator", ("HSET", KEYS.versions, "9", "{}")),
     ("evaluator", ("SET", KEYS.head, "9")), ("opponents", ("HDEL", KEYS.versions, "0")),
     ("optimizer", ("HSET", KEYS.documents, "config", "{}")), ("optimizer", ("XRANGE", KEYS.events, "-", "+")),
