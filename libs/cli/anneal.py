@@ -20,7 +20,7 @@ _WORDS = {
 
 def add_arguments(commands: Any) -> None:
     """Adds both commands to the subparsers of `five`."""
-    anneal = commands.add_parser("anneal", help="bring a change of the game in, from 0 to 100% of games, under a guard")
+    anneal = commands.add_parser("anneal", help="bring a change of the game in over versions, under a guard")
     verbs = anneal.add_subparsers(dest="verb", required=True, metavar="VERB")
 
     def verb(name: str, words: str) -> argparse.ArgumentParser:

@@ -13,6 +13,8 @@ from cli.remote import Controller, Refused, add_address
 
 LOOK_SECONDS = 1.0
 OVER = ("done", "failed", "cancelled")
+MEASURED = {"max_logit_change": "max |dlogit|", "max_value_change": "max |dvalue|", "mean_kl": "mean KL",
+            "mean_value_change": "mean dvalue"}
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -93,7 +95,8 @@ class Surgery:
         print(table(planned["changes"]))
         print(f"parameters: {planned['parameters_before']:,} -> {planned['parameters_after']:,}")
         for finding in planned["lint"]:
-            print("note: " + " ".join(str(v) for v in finding.values()))
+            where = f"step {finding['step']}: " if finding["step"] else ""
+            print(f"{finding['level']}: {where}{finding['message']}")
         for anneal in planned["anneals"]:
             print(f"left to an anneal over {anneal['versions']} versions, once it is applied: {anneal['values']}")
         print(f"digest: {planned['digest']}\nwritten: {target}\nnext: five surgery check {target}")
@@ -114,7 +117,7 @@ class Surgery:
         else:
             found = result["result"]
             print(f"measured on version {found['version']} and {found['samples']} samples of its games:")
-            print(json.dumps(found["report"], indent=2))
+            print(report_of(found["report"]))
             print(f"{'holds its bounds' if found['ok'] else 'OUTSIDE ITS BOUNDS: ' + found['why']}\n"
                   f"digest: {result['digest']}")
         return 0 if result["result"]["ok"] else 1
@@ -239,6 +242,20 @@ def describe(operation: Any) -> str:
     if operation["outcome"]:
         lines.append(operation["outcome"])
     return "\n".join(lines)
+
+
+def report_of(report: dict[str, Any]) -> str:
+    """A check's report: by step what it promised and what was measured, and the whole against its bounds."""
+    def measured(difference: dict[str, Any]) -> dict[str, str]:
+        return {words: f"{float(difference[key]):.2g}" for key, words in MEASURED.items()}
+
+    rows = [{"step": s["what"], "promise": "exact" if s["exact"] else "approximate", **measured(s["difference"]),
+             "holds": "yes" if s["holds"] else "NO"} for s in report["steps"]]
+    bounds = {words: report["bounds"][key] for key, words in MEASURED.items()}
+    rows.append({"step": "the whole plan", "promise": "", **measured(report["difference"]), "holds": ""})
+    rows.append({"step": "its bounds", "promise": "",
+                 **{words: "" if bound is None else f"{bound:g}" for words, bound in bounds.items()}, "holds": ""})
+    return table(rows)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from cli.main import main
-from cli.surgery import describe, line_of, table
+from cli.surgery import describe, line_of, report_of, table
 from five.surgery import AgentSpec, Plan
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.applied import Checks
@@ -94,6 +94,19 @@ def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.Ca
     assert five(rest, "cancel") == 2
     assert "no operation is under way" in capsys.readouterr().err
     assert five(rest, "check", "nothing.yaml") == 2
+
+
+def test_a_report_is_a_table_with_its_bounds() -> None:
+    difference = {"max_logit_change": 0.00188, "max_value_change": "inf", "mean_kl": 6e-8, "mean_value_change": 2e-4}
+    shown = report_of({
+        "steps": [{"what": "grow lstm 8 to 16", "exact": False, "difference": difference, "holds": True},
+                  {"what": "observe minimap", "exact": True, "difference": difference, "holds": False}],
+        "difference": difference, "bounds": {"max_logit_change": None, "max_value_change": None, "mean_kl": 0.01,
+                                             "mean_value_change": 0.05}}).splitlines()
+    assert len(shown) == 5
+    assert shown[1].split()[-6:] == ["approximate", "0.0019", "inf", "6e-08", "0.0002", "yes"]
+    assert shown[2].endswith("NO")
+    assert shown[4].split() == ["its", "bounds", "0.01", "0.05"]
 
 
 def example(**changes: Any) -> dict[str, Any]:
