@@ -28,7 +28,7 @@ from run.effective import overlay
 from run.load import load
 from services.optimizer import metrics
 from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.desk import StateDesk
+from services.optimizer.run_state_client import RunStateClient
 from services.optimizer.group import Group, device_of, join, leave
 from services.optimizer.intake import Intake, unpack
 from services.optimizer.older import OlderCheckpoints, commit_staged
@@ -48,7 +48,7 @@ def present_line(service: Service[RunConfig]) -> Callable[[int], bool]:
 
 
 def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout, publisher: LeasedPublisher
-          ) -> tuple[Training, StateDesk]:
+          ) -> tuple[Training, RunStateClient]:
     """Everything that learns, wired up."""
     config = service.config
     torch.manual_seed(config.seed)
@@ -56,7 +56,7 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     learner = Learner(policy, config.learning, device, group.reduce)
     buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
-    desk = StateDesk(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
+    client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
                      lambda: publisher.authority)
     settings = config.services.optimizer
     schema = Schema.of(policy).id
@@ -65,10 +65,10 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
         Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
                     CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority,
                     present_line(service)),
-        desk, {"schema": schema, "layout": layout.hash}, settings.checkpoint_every_versions, group,
+        client, {"schema": schema, "layout": layout.hash}, settings.checkpoint_every_versions, group,
         older=OlderCheckpoints(service.state, service.record, schema,
                                config.learning.gradient_steps_per_iteration))
-    return training, desk
+    return training, client
 
 
 def hold_lease(service: Service[RunConfig], group: Group) -> LeasedPublisher:
@@ -135,10 +135,10 @@ def main() -> None:
         group = join(device)
         layout = Layout(config.game)
         publisher = hold_lease(service, group)
-        training, desk = build(service, group, device, layout, publisher)
+        training, client = build(service, group, device, layout, publisher)
         if group.rank == 0:
             training.checkpoints.settle()
-            commit_staged(service.state, service.record, training.checkpoints, desk.event)
+            commit_staged(service.state, service.record, training.checkpoints, client.event)
         training.start()
         if group.rank == 0:
             start_surgery(service, training, publisher)
@@ -146,8 +146,8 @@ def main() -> None:
             "version": training.version, "buffer": len(training.intake.buffer),
             "hero_steps": training.intake.hero_steps,
             "reuse": round(training.intake.pacer.consumed / max(training.intake.pacer.received, 1), 3),
-            "busy": round(desk.last.get("busy_share", 0.0), 3),
-            "versions/min": round(60 / desk.last["seconds"], 2) if desk.last else 0.0,
+            "busy": round(client.last.get("busy_share", 0.0), 3),
+            "versions/min": round(60 / client.last["seconds"], 2) if client.last else 0.0,
             "received": training.intake.pacer.received, "consumed": training.intake.pacer.consumed,
             "starved_seconds": round(training.starved.seconds, 3),
             **({"fingerprint": f"{training.fingerprint:012x}"} if group.size > 1 else {}),
@@ -172,7 +172,7 @@ def main() -> None:
         if training.left_behind:
             service.renew("the run is in another epoch")
         if service.renewing:
-            desk.leave_epoch()
+            client.leave_epoch()
             training.end_epoch()
         publisher.release()
         service.before_renewal = leave()

@@ -43,7 +43,7 @@ class Older(Protocol):
     def bring(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]: ...
 
 
-class Desk(Protocol):
+class StateClient(Protocol):
     """What the loop asks of the run's state, and tells it."""
 
     def active(self) -> bool: ...
@@ -67,7 +67,7 @@ class Training:
     config: LearnerConfig
     publisher: Publisher
     checkpoints: Checkpoints
-    desk: Desk
+    client: StateClient
     meta: Mapping[str, Any]
     checkpoint_every: int = 10
     group: Group = ALONE
@@ -116,7 +116,7 @@ class Training:
             self.flop = float(extra.get("flop", 0.0))
             # Versions after the checkpoint exist and never change: numbering goes on behind them.
             self.version = max(checkpoint, head if head is not None else -1)
-            self.desk.event("optimizer.resumed", {
+            self.client.event("optimizer.resumed", {
                 "checkpoint": checkpoint, "version": self.version, "optimizers": self.group.size,
                 "restarts": self.group.restarts})
             if head is None or head < checkpoint:
@@ -144,7 +144,7 @@ class Training:
         drawn = None
         while True:
             # A batch that was drawn is kept until the others have one too.
-            active = self.desk.active()
+            active = self._active()
             if drawn is None and active:
                 drawn = self.intake.draw(self.config.batch_samples)
             self._count_intake()
@@ -185,6 +185,15 @@ class Training:
             except FencedOut as error:
                 self._leave_behind(error)
 
+    def _active(self) -> bool:
+        """Whether the run learns now. ``resting`` no longer holds by the time of the reading that this returns: whoever
+        saw it hold in a pause that began since may rely on it."""
+        active = self.client.active()
+        if active and self.resting:
+            self.resting = False
+            active = self.client.active()
+        return active
+
     def _leave_behind(self, error: FencedOut) -> None:
         """Takes note that the run is in another epoch: all ranks stop. What was refused was not needed any more, the
         run has gone on from something else. Raises the error when it is about the lease."""
@@ -199,7 +208,7 @@ class Training:
         dropped = self.intake.end_epoch()
         log.info("%d samples of the epoch that is over are dropped", dropped)
         if self.group.rank == 0:
-            self.desk.event("optimizer.renewed", {"version": self.version, "dropped_samples": dropped})
+            self.client.event("optimizer.renewed", {"version": self.version, "dropped_samples": dropped})
 
     def checkpoint_now(self, timeout: float = 300.0) -> int:
         """Has the loop write a checkpoint between two steps, on whatever thread this is called; returns its version.
@@ -226,7 +235,7 @@ class Training:
 
     def _hyperparameters(self) -> Hyperparameters:
         """Those of the present version, as rank 0 reads the schedules: the same for all."""
-        read = hyperparameters_at(self.desk.schedules(), self.version).as_dict()
+        read = hyperparameters_at(self.client.schedules(), self.version).as_dict()
         return Hyperparameters(**dict(zip(read, self.group.from_first(list(read.values())), strict=True)))
 
     def _show(self, metrics: Mapping[str, float], staleness: npt.NDArray[np.int32], seconds: float) -> None:
@@ -277,7 +286,7 @@ class Training:
         page.WAIT_SECONDS.inc(self.window.waited)
         page.show_version(record)
         if self.group.rank == 0:
-            self.desk.record(record)
+            self.client.record(record)
         self.window = Window()
 
     def _compare(self) -> None:
@@ -295,14 +304,14 @@ class Training:
         extra = {
             "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(),
             "buffer": self.intake.buffer.state_dict(), "hero_steps": hero_steps,
-            "flop": flop, "schedules": dump_schedules(self.desk.schedules()),
+            "flop": flop, "schedules": dump_schedules(self.client.schedules()),
             "schema": self.meta["schema"], "warm_up_until": self.warm_up_until,
         }
         self.checkpoints.save(self.version, self.learner.state_dict(), extra)
         page.show_checkpoint()
 
     def _publish(self) -> None:
-        hyper = hyperparameters_at(self.desk.schedules(), self.version)
+        hyper = hyperparameters_at(self.client.schedules(), self.version)
         tensors = {n: t.detach().cpu().numpy() for n, t in self.learner.policy.state_dict().items()}
         self.publisher.publish(self.version, tensors, {
             **self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),

@@ -78,7 +78,7 @@ class Versions:
         self.meta[version] = meta
 
 
-class Desk:
+class StateInMemory:
     """Records, in memory."""
 
     def __init__(self) -> None:
@@ -100,11 +100,11 @@ class Desk:
         self.events.append(what)
 
 
-def training(folder: Path, versions: Versions, desk: Desk | None = None) -> Training:
+def training(folder: Path, versions: Versions, client: StateInMemory | None = None) -> Training:
     torch.manual_seed(3)
     learner = Learner(Policy(LAYOUT, MODEL), LEARNING, "cpu")
     checkpoints = Checkpoints(BlobStore(str(folder)), "trial", 2)
-    return Training(learner, intake(), LEARNING, versions, checkpoints, desk or Desk(),
+    return Training(learner, intake(), LEARNING, versions, checkpoints, client or StateInMemory(),
                     {"schema": "s", "layout": LAYOUT.hash}, checkpoint_every=1)
 
 

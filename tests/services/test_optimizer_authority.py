@@ -21,7 +21,7 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.desk import StateDesk
+from services.optimizer.run_state_client import RunStateClient
 from services.optimizer.publishing import LeasedPublisher
 from tests.services.optimizer_cases import feed, training, until
 
@@ -50,7 +50,7 @@ class Group:
         self.publisher = LeasedPublisher(store, PublisherLease(state.redis, RUN, who, ttl), 1, self.lost.append)
         self.checkpoints = Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN),
                                        lambda: self.publisher.authority)
-        self.desk = StateDesk(state, Lifecycle(1.0), SchedulesConfig(), who, lambda: self.publisher.authority)
+        self.client = RunStateClient(state, Lifecycle(1.0), SchedulesConfig(), who, lambda: self.publisher.authority)
 
     def join(self, seconds: float = 60.0, give_up: bool = False) -> bool:
         def wait(why: str) -> bool:
@@ -92,7 +92,7 @@ def test_a_replaced_group_writes_nothing(groups: list[Group], state: RunState, b
     old.join()
     old.publisher.publish(0, {"w": np.zeros(3, np.float32)}, {})
     old.save(0, 0.0)
-    old.desk.record({"version": 0})
+    old.client.record({"version": 0})
     while not new.join():  # once the old one's lease has run out
         pass
     new.publisher.publish(1, {"w": np.ones(3, np.float32)}, {})
@@ -104,8 +104,8 @@ def test_a_replaced_group_writes_nothing(groups: list[Group], state: RunState, b
     for version in (1, 2):  # also over what the new group has written under that number
         with pytest.raises(FencedOut):
             old.save(version, 9.0)
-    old.desk.record({"version": 2})
-    old.desk.event("optimizer.resumed", {})
+    old.client.record({"version": 2})
+    old.client.event("optimizer.resumed", {})
     assert new.publisher.head() == 1 and new.checkpoints.versions() == [0, 1]
     found = new.checkpoints.newest()
     assert found is not None and found[0] == 1 and found[1]["w"].tolist() == [1.0] * 3
@@ -234,7 +234,7 @@ def test_learning_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStor
     """The process of the older epoch is about to renew itself: it has nothing to add, and nothing went wrong."""
     group = Group(state, blobs, "optimizer 0")
     group.join(seconds=60 if noticed == "at the next version" else 0.02)
-    run = training(tmp_path, group.publisher, group.desk)  # type: ignore[arg-type]
+    run = training(tmp_path, group.publisher, group.client)  # type: ignore[arg-type]
     run.checkpoints = group.checkpoints
     run.start()
     feed(run, 4)

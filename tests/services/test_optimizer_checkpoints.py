@@ -33,7 +33,7 @@ def test_a_restart_goes_on_from_the_checkpoint_to_the_bit(tmp_path: Path) -> Non
 
     again = training(tmp_path / "a", versions)
     again.start()
-    assert again.version == 1 and again.desk.events == ["optimizer.resumed"]  # type: ignore[attr-defined]
+    assert again.version == 1 and again.client.events == ["optimizer.resumed"]  # type: ignore[attr-defined]
     batch = {n: np.repeat(a[:UNROLL, None], 2, 1) if not n.startswith("state/") else np.repeat(a[:1], 2, 0)
              for n, a in segment(1, seed=9).items()}
     for run in (first, again):

@@ -10,12 +10,12 @@ from rapid.telemetry.metrics import definitions
 from services.optimizer import metrics as page
 from services.optimizer.intake import Offer
 from services.optimizer.records import Window, quantile
-from tests.services.optimizer_cases import HYPER, LAYOUT, UNROLL, Desk, Versions, feed, segment, training, until
+from tests.services.optimizer_cases import HYPER, LAYOUT, UNROLL, StateInMemory, Versions, feed, segment, training, until
 
 
 def test_a_new_run_publishes_version_0_and_then_one_every_so_many_steps(tmp_path: Path) -> None:
-    versions, desk = Versions(), Desk()
-    run = training(tmp_path, versions, desk)
+    versions, client = Versions(), StateInMemory()
+    run = training(tmp_path, versions, client)
     run.start()
     assert list(versions.published) == [0] and versions.meta[0]["layout"] == LAYOUT.hash
     feed(run, 4)
@@ -23,7 +23,7 @@ def test_a_new_run_publishes_version_0_and_then_one_every_so_many_steps(tmp_path
     assert list(versions.published) == [0, 1]
     assert run.learner.gradient_steps == 2
     assert any((versions.published[0][n] != t).any() for n, t in versions.published[1].items())
-    (record,) = desk.records
+    (record,) = client.records
     assert record["version"] == 1 and record["staleness_median"] == 0.0
     assert record["reuse"] == pytest.approx(1.0, abs=0.51)
     assert versions.meta[1]["hyperparameters"]["learning_rate"] == 1e-3
@@ -37,15 +37,15 @@ def ages_shown() -> dict[str, float]:
 
 def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_path: Path) -> None:
     """Known ages of what is learned from, in the record and on the metrics page; neither uses nor reuse."""
-    desk = Desk()
-    run = training(tmp_path, Versions(), desk)
+    client = StateInMemory()
+    run = training(tmp_path, Versions(), client)
     run.start()
     run.version = run.intake.version = 7
     for i, version in enumerate((7, 7, 5, 5)):  # 2 segments of 2 samples of 4 steps each: two steps of 4 samples
         run.intake.take(Offer(str(i), 2, segment(2, version, seed=i), 1.0, 2.0, 8, version))
     before = ages_shown()
     until(run, 8)
-    (record,) = desk.records
+    (record,) = client.records
     consumed = {le: value - before[le] for le, value in ages_shown().items()}
     assert consumed["+Inf"] == 2 * 4 * UNROLL
     young, old = consumed["0.0"], consumed["+Inf"] - consumed["1.0"]
@@ -57,13 +57,37 @@ def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_p
 
 
 def test_learning_rests_while_the_run_is_paused(tmp_path: Path) -> None:
-    desk = Desk()
-    run = training(tmp_path, Versions(), desk)
+    client = StateInMemory()
+    run = training(tmp_path, Versions(), client)
     run.start()
     feed(run, 4)
-    desk.playing = False
+    client.playing = False
     until(run, 1, patience=20)
     assert run.version == 0 and run.learner.gradient_steps == 0
+
+
+def test_who_was_told_that_learning_rests_is_not_deceived(tmp_path: Path) -> None:
+    """The run is resumed, and paused again just after the loop has read that it learns."""
+    told: list[bool] = []
+
+    class PausedAgain(StateInMemory):
+        def active(self) -> bool:
+            answer = self.playing
+            if answer:
+                self.playing = False
+                told.append(run.resting)  # what the heartbeat of the new pause says
+            return answer
+
+    client = PausedAgain()
+    client.playing = False
+    run = training(tmp_path, Versions(), client)
+    run.start()
+    feed(run, 4)
+    until(run, 1, patience=5)
+    client.playing = True
+    until(run, 1, patience=20)
+    assert told == [True] and run.resting
+    assert run.learner.gradient_steps == 0
 
 
 def test_staleness_is_counted_by_timestep_and_padding_is_not() -> None:
@@ -81,10 +105,10 @@ def test_quantiles_are_whole_versions() -> None:
 
 
 def test_a_renewal_drops_what_is_left_of_the_epoch_and_says_how_much(tmp_path: Path) -> None:
-    desk = Desk()
-    run = training(tmp_path, Versions(), desk)
+    client = StateInMemory()
+    run = training(tmp_path, Versions(), client)
     run.start()
     feed(run, 3)
     run.end_epoch()
-    assert desk.events == ["optimizer.renewed"] and len(run.intake.buffer) == 0
+    assert client.events == ["optimizer.renewed"] and len(run.intake.buffer) == 0
     assert run.intake.buffer.statistics().dropped[DropReason.EPOCH] == 6

@@ -48,11 +48,11 @@ class Reverting(Bench):
             self.more(versions)
 
     def more(self, versions: int) -> None:
-        self.desk.playing = True
+        self.client.playing = True
         for version in range(self.training.version + 1, self.training.version + versions + 1):
             feed(self.training, 6, first=1000 * version)
             until(self.training, version)
-        self.desk.playing = False
+        self.client.playing = False
 
     def keep(self, operation: str) -> Order:
         """A checkpoint of the run as it goes on, as an anneal asks for one."""

@@ -31,7 +31,7 @@ from services.optimizer.publishing import LeasedPublisher
 from services.optimizer.recording import Recordings
 from services.optimizer.surgery import Surgeon
 from services.optimizer.training import Training
-from tests.services.optimizer_cases import GAME, LAYOUT, LEARNING, MODEL, Desk, feed, intake, until
+from tests.services.optimizer_cases import GAME, LAYOUT, LEARNING, MODEL, StateInMemory, feed, intake, until
 
 OLD = AgentSpec(GAME, MODEL)
 NEW = AgentSpec(GAME.model_copy(update={"observation": GAME.observation.model_copy(update={"pickups": 2})}),
@@ -53,7 +53,7 @@ class Bench:
         self.blobs = BlobStore(str(folder / "blobs"))
         self.store = ParameterStore(client, client, "trial", StoreConfig(archive_every=1), self.blobs)
         self.orders = Orders(self.state)
-        self.desk = Desk()
+        self.client = StateInMemory()
         self.publisher: LeasedPublisher | None = None
         self.training = self.optimizer(OLD)
         assert self.publisher is not None
@@ -72,7 +72,7 @@ class Bench:
         torch.manual_seed(3)
         training = Training(
             Learner(Policy(spec.layout, spec.model), LEARNING, "cpu"), intake(), LEARNING, publisher,
-            Checkpoints(self.blobs, "trial", 3), self.desk, {"schema": spec.schema, "layout": spec.layout.hash},
+            Checkpoints(self.blobs, "trial", 3), self.client, {"schema": spec.schema, "layout": spec.layout.hash},
             checkpoint_every=1, older=OlderCheckpoints(self.state, record, spec.schema, 2))
         commit_staged(self.state, record, training.checkpoints, self.noted)
         training.start()
@@ -89,7 +89,7 @@ class Bench:
     def learn(self, versions: int) -> None:
         feed(self.training, 12, first=100 * versions)
         until(self.training, self.training.version + versions)
-        self.desk.playing = False  # the run rests
+        self.client.playing = False  # the run rests
 
     def order(self, kind: str, attempt: int = 1, **changes: Any) -> Order:
         """Places an order and has it carried out; the order with its answer."""

@@ -1,4 +1,4 @@
-"""The optimizer's dealings with the run's state: schedules in, records and events out."""
+"""The run's state as the training loop sees it: schedules in, records and events out."""
 
 import logging
 import time
@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 SCHEDULE_SECONDS = 2.0
 
 
-class StateDesk:
-    """services.optimizer.training.Desk over a run's Redis. A Redis that is away costs records, never the loop.
+class RunStateClient:
+    """services.optimizer.training.StateClient over a run's Redis. A Redis that is away costs records, never the loop.
 
     Records and events are written under ``authority``: those of a group that was replaced are refused.
     """
