@@ -28,12 +28,12 @@ from run.effective import overlay
 from run.load import load
 from services.optimizer import metrics
 from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.run_state_client import RunStateClient
 from services.optimizer.group import Group, device_of, join, leave
 from services.optimizer.intake import Intake, unpack
 from services.optimizer.older import OlderCheckpoints, commit_staged
 from services.optimizer.publishing import LeasedPublisher
 from services.optimizer.recording import Recordings
+from services.optimizer.run_state_client import RunStateClient
 from services.optimizer.service import ExperienceService
 from services.optimizer.surgery import Surgeon
 from services.optimizer.training import Training

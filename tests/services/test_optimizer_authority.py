@@ -21,8 +21,8 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.run_state_client import RunStateClient
 from services.optimizer.publishing import LeasedPublisher
+from services.optimizer.run_state_client import RunStateClient
 from tests.services.optimizer_cases import feed, training, until
 
 RUN = "trial"

@@ -10,7 +10,17 @@ from rapid.telemetry.metrics import definitions
 from services.optimizer import metrics as page
 from services.optimizer.intake import Offer
 from services.optimizer.records import Window, quantile
-from tests.services.optimizer_cases import HYPER, LAYOUT, UNROLL, StateInMemory, Versions, feed, segment, training, until
+from tests.services.optimizer_cases import (
+    HYPER,
+    LAYOUT,
+    UNROLL,
+    StateInMemory,
+    Versions,
+    feed,
+    segment,
+    training,
+    until,
+)
 
 
 def test_a_new_run_publishes_version_0_and_then_one_every_so_many_steps(tmp_path: Path) -> None:
