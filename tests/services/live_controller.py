@@ -1,5 +1,6 @@
 """The controller's REST API as it is served: a real server at a port of this machine, on a Redis of the test's."""
 
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import httpx
 import redis
 
 from five.config import SchedulesConfig
+from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.connection import connect
 from rapid.store.parameters import ParameterStore
@@ -46,6 +48,8 @@ class LiveController:
 
     def __init__(self, redis_url: str, limits: LimitsConfig, **given: Any) -> None:
         self.context = context_at(redis_url, limits)
+        self._folder = tempfile.TemporaryDirectory()
+        self.context.blobs = BlobStore(self._folder.name)
         for name, value in given.items():
             setattr(self.context, name, value)
         self.state = RunState(redis.Redis.from_url(redis_url), RUN)
@@ -67,6 +71,7 @@ class LiveController:
         self._server.should_exit = True
         self._thread.join(15)
         assert not self._thread.is_alive()
+        self._folder.cleanup()
 
 
 @contextmanager

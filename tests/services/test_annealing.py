@@ -30,7 +30,7 @@ from services.controller.operations.run_world import RunWorld
 from services.controller.operations.store import OperationStore
 from services.controller.operations.world import Limits
 from services.controller.reverting import restore_schedules
-from tests.services.live_controller import RUN, VIEWER, LiveController, live
+from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
 GAME = GameConfig(patch="7.19", mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"])
 WISH: dict[str, Any] = {"name": "patch", "overrides": {"patch": "7.21d"}, "versions": 100,
@@ -293,3 +293,25 @@ def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
     anneal = read(run.state)
     assert anneal is not None and anneal.state is AnnealState.REVERTED
     assert "ada reverted the run to version 5" in anneal.said
+
+
+def test_where_one_can_go_back_to_is_not_told_as_nowhere_when_it_cannot_be_known(run: Run, tmp_path: Path) -> None:
+    """A blob store that is missing or does not answer is a 503 that says so; nothing is told as an empty list."""
+    paths = ("/v1/revert/targets", "/v1/revert/4")
+    for path in paths:
+        assert run.ask("GET", path)
+    run.rest.context.blobs = Away(str(tmp_path / "blobs"))
+    for path in paths:
+        answer = run.rest.ask("GET", path)
+        assert problem(answer, 503, "unavailable")["detail"].endswith("does not answer: no route to the volume")
+        assert int(answer.headers["Retry-After"]) > 0
+    run.rest.context.blobs = None
+    for path in paths:
+        assert "no blob store" in problem(run.rest.ask("GET", path), 503, "unavailable")["detail"]
+
+
+class Away(BlobStore):
+    """A blob store whose volume is gone."""
+
+    def refs(self, prefix: str = "") -> list[str]:
+        raise OSError("no route to the volume")

@@ -17,10 +17,14 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from five.anneal.document import Anneal, AnnealRamp
+from five.anneal.guard import GuardConfig
 from five.surgery import AgentSpec
 from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.anneal import AnnealStore
 from rapid.store.applied import Checks
 from rapid.store.series import Series
+from rapid.store.staging import kept_of
 from rapid.store.state import Status
 from services.controller.config import LimitsConfig
 from services.controller.operations.document import OperationState, StepState
@@ -32,9 +36,15 @@ CHECKS: list[Callable[..., Any]] = [not_a_server_error, status_code_conformance,
                                     response_schema_conformance, response_headers_conformance]
 UNLIMITED = LimitsConfig(requests_per_second=1e6, burst=1e6, client_requests_per_second=1e6, client_burst=1e6,
                          store_seconds=0.5)
-EXAMPLES = 12  # of each operation, right ones and wrong ones
+EXAMPLES = 8  # of each operation, right ones and wrong ones
 AWAY_EXAMPLES = 2
-FITTING = {f"POST /v1/surgery/{verb}" for verb in ("plan", "check", "apply")}
+# What takes more than a request that fits its schema: a plan, a change or a version of just this run, or an anneal
+# that no request before has ended.
+FITTING = {*(f"POST /v1/surgery/{verb}" for verb in ("plan", "check", "apply")), "POST /v1/anneal", "POST /v1/revert",
+           *(f"POST /v1/anneal/{verb}" for verb in ("hold", "resume", "promote", "abort", "revert")),
+           "PUT /v1/anneal/share"}
+ANNEALED = Anneal(id="patch-d4e5f6", overrides={"patch": "7.21d"}, base=0, began=0,
+                  ramp=AnnealRamp(start=0, length=400), guard=GuardConfig(loss=0.3))
 
 
 def fill(rest: LiveController) -> None:
@@ -45,6 +55,12 @@ def fill(rest: LiveController) -> None:
     for kind in ("versions", "games", "ratings", "matches"):
         Series(rest.state.redis, RUN).extend(kind, [{"version": n} for n in range(3)])
     rest.state.table("league").set("version:1", [0.0, 3, 2])
+    annealed(rest)
+
+
+def annealed(rest: LiveController) -> None:
+    """A change is on its way into games, whatever there was before."""
+    AnnealStore(rest.state).change(lambda document: (ANNEALED.to_json(), "anneal.began", {}), "test")
 
 
 def operations(rest: LiveController) -> list[Any]:
@@ -127,6 +143,7 @@ def test_documented_requests_are_accepted(store: Any) -> None:
         send("GET", "/v1/matches/{identity}", identity=match)
         send("POST", "/v1/matches/{identity}/cancel", identity=match)
         operate(rest, send)
+        anneal_and_revert(rest, send)
         for verb in ("pause", "resume", "stop"):
             send("POST", f"/v1/{verb}", "Reason")
 
@@ -153,6 +170,32 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
     store.change(applied, lambda o: o.with_step("hold", state=StepState.GOING))
     send("POST", "/v1/operations/{identity}/continue", "Reason", identity=applied)
     store.change(applied, lambda o: o.model_copy(update={"state": OperationState.DONE}))
+
+
+def anneal_and_revert(rest: LiveController, send: Callable[..., Any]) -> None:
+    """The documented change, each word to an anneal, and a revert, as far as they go without an optimizer."""
+    before = rest.state.record()
+    assert before is not None
+    old = {**before.game, "patch": "7.19"}
+    rest.state.set_record(before, before.changed(new_epoch=False, game=old), "test", "record.set", {})
+    for verb in ("hold", "resume", "promote", "abort", "revert"):
+        annealed(rest)
+        send("GET", "/v1/anneal")
+        send("POST", f"/v1/anneal/{verb}", "Reason" if verb == "revert" else "")
+        now = rest.state.record()
+        assert now is not None and now.game["patch"] == ("7.21d" if verb == "promote" else "7.19")
+        rest.state.set_record(now, now.changed(new_epoch=False, game=old), "test", "record.set", {})
+    annealed(rest)
+    send("PUT", "/v1/anneal/share", "Share")
+    send("POST", "/v1/anneal/abort")
+    blobs, store = rest.context.blobs, OperationStore(rest.state)
+    assert blobs is not None
+    begun = send("POST", "/v1/anneal", "ToAnneal")["id"]
+    store.change(begun, lambda o: o.model_copy(update={"state": OperationState.DONE}))
+    blobs.set_ref(kept_of(RUN, 1, "anneal-1"), blobs.put(b"a checkpoint"))
+    assert [row["version"] for row in send("GET", "/v1/revert/targets")["items"]] == [1]
+    send("GET", "/v1/revert/{version}", version="1")
+    assert send("POST", "/v1/revert", given={"to": 1, "epoch": 1})["request"]["to_version"] == 1
 
 
 def test_the_api_is_what_it_says_with_its_store_away(store: Any) -> None:

@@ -36,6 +36,9 @@ def complete(document: dict[str, Any]) -> dict[str, Any]:
     schema = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas.update(schema.pop("$defs", {}))
     schemas["ProblemDetails"] = schema
+    for described in schemas.values():
+        if "examples" in described:
+            described["examples"] = [_whole(schemas, described, example) for example in described["examples"]]
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     for methods in document["paths"].values():
@@ -45,6 +48,22 @@ def complete(document: dict[str, Any]) -> dict[str, Any]:
             for status in sorted({*own, *ALWAYS, *(CHANGING if method != "get" else ())}):
                 answers[str(status)] = _problem(status, answers.get(str(status), {}))
     return document
+
+
+def _whole(schemas: dict[str, Any], schema: dict[str, Any], example: Any) -> Any:
+    """An example with its members that are null, which FastAPI leaves out although answers have them."""
+    if "$ref" in schema:
+        return _whole(schemas, schemas[schema["$ref"].rpartition("/")[2]], example)
+    if "anyOf" in schema:
+        return _whole(schemas, schema["anyOf"][0], example)
+    if isinstance(example, list):
+        return [_whole(schemas, schema.get("items", {}), row) for row in example]
+    if not isinstance(example, dict):
+        return example
+    properties = schema.get("properties", {})
+    missing = {name: None for name, described in properties.items() if name not in example
+               and any(part.get("type") == "null" for part in described.get("anyOf", ()))}
+    return {**{name: _whole(schemas, properties.get(name, {}), value) for name, value in example.items()}, **missing}
 
 
 def _problem(status: int, given: dict[str, Any]) -> dict[str, Any]:

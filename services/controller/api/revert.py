@@ -1,16 +1,20 @@
 """Revert: go back to an older version, and the branches that this leaves."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
+import redis
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from rapid.blobs import BlobStore
 from services.controller.api.dependencies import Context, Here, Operator, Viewer
 from services.controller.api.operations import DryRun
 from services.controller.api.paging import NUMBER, Limit, Offset, Slice, cut
 from services.controller.api.surgery import NO_RUN, begin_operation
 from services.controller.operations.document import Operation, OperationKind, SurgeryRequest
-from services.controller.problems import Problem, responses
+from services.controller.problems import RETRY_SECONDS, Problem, responses
 from services.controller.reverting import CannotRevert, RevertPreview, RevertTarget, targets, undone
 
 router = APIRouter(tags=["revert"])
@@ -47,11 +51,24 @@ class Branch(BaseModel):
     continued_as: int = Field(description="The first version that came of it.")
 
 
-def _undone(here: Context, target: int) -> RevertPreview:
+@contextmanager
+def _kept(here: Context) -> Iterator[BlobStore]:
+    """Where checkpoints and versions are kept. Raises Problem: what cannot be asked is not told as empty."""
     if here.blobs is None:
         raise Problem(503, "this controller has no blob store (blobs.url)", "unavailable")
     try:
-        return undone(here.state, here.store, here.blobs, target)
+        yield here.blobs
+    except (redis.RedisError, ConnectionError):
+        raise  # the store's, answered for all operations alike
+    except OSError as error:
+        raise Problem(503, f"the blob store {here.blobs.url} does not answer: {error}", "unavailable",
+                      {"Retry-After": str(RETRY_SECONDS)}) from None
+
+
+def _undone(here: Context, target: int) -> RevertPreview:
+    try:
+        with _kept(here) as blobs:
+            return undone(here.state, here.store, blobs, target)
     except CannotRevert as error:
         raise Problem(409, str(error)) from None
 
@@ -59,7 +76,8 @@ def _undone(here: Context, target: int) -> RevertPreview:
 @router.get("/revert/targets", responses=responses(_404=NO_RUN))
 def revert_targets(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[RevertTarget]:
     """Versions that the run can go back to, newest first, also those of branches that were left."""
-    return cut(targets(here.state, here.store, here.blobs) if here.blobs is not None else [], offset, limit)
+    with _kept(here) as blobs:
+        return cut(targets(here.state, here.store, blobs), offset, limit)
 
 
 @router.get("/revert/{version}", responses=responses(_409="The run cannot go back there."))
