@@ -36,6 +36,16 @@ NOT_NOW = "Another operation is under way, the plan is stale, or the run is not 
 SCHEMA = "9f2d51c07ab3e684"
 DIGEST = "4c0e2f1a" * 8
 PLAN = f"name: wider\nparent: {SCHEMA}\nwarm_up_versions: 5\nsteps:\n- kind: grow_lstm\n  to: 256\n"
+_DIFFERENCE: dict[str, Any] = {"max_logit_change": 0.0012, "max_value_change": 0.0004, "max_auxiliary_change": 0.0002,
+                               "mean_kl": 6e-8, "mean_value_change": 0.0002, "largest": 3.1}
+_REPORT: dict[str, Any] = {
+    "plan": "wider", "digest": DIGEST, "parent": SCHEMA, "target": "4e71b0d29fa8c653", "hero_steps": 512,
+    "steps": [{"number": 1, "kind": "grow_lstm", "what": "grow lstm 192 to 256", "exact": False, "tolerance": 0.0,
+               "while_": "", "difference": _DIFFERENCE, "parameters_before": 412_083, "parameters_after": 541_235,
+               "holds": True}],
+    "difference": _DIFFERENCE, "parameters_before": 412_083, "parameters_after": 541_235,
+    "bounds": {"mean_kl": 0.01, "mean_value_change": 0.05, "max_logit_change": 0.1, "max_value_change": 0.1},
+    "ok": True, "problems": []}
 
 
 def begins(**problems: str) -> dict[int | str, dict[str, Any]]:
@@ -86,7 +96,7 @@ class CheckResult(BaseModel):
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{
         "digest": DIGEST, "name": "wider", "plan": PLAN, "parent": SCHEMA, "epoch": 1, "at": 1760000000.0, "who": "ada",
         "operation": "check-20260101-120000-a1b2c3", "bounds": {},
-        "result": {"ok": True, "why": "", "version": 812, "samples": 32, "report": {"max_logit": 0.0}}}]})
+        "result": {"ok": True, "why": "", "version": 812, "samples": 32, "report": _REPORT}}]})
 
     digest: str = Field(description="The plan's digest.")
     name: str = Field(description="The plan's name.")
