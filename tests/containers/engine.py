@@ -7,11 +7,12 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKER = os.environ.get("DOCKER", "docker")
@@ -71,9 +72,12 @@ def _output(command: list[str], check: bool, timeout: float, env: dict[str, str]
 
 
 class Project:
-    """docker-compose.yml with the tiny run over it, under a name of its own, on free ports of this machine."""
+    """docker-compose.yml with the tiny run over it, under a name of its own, on free ports of this machine.
 
-    def __init__(self, name: str, secrets: Path) -> None:
+    ``changes`` are laid over deploy/compose/run.yaml the way a user does it: in another file, which FIVE_RUN names.
+    """
+
+    def __init__(self, name: str, secrets: Path, changes: Mapping[str, Any] | None = None) -> None:
         self.name = name
         self._secrets = secrets
         _output(["deploy/compose/make-env.sh", str(secrets)], True, 30, None)
@@ -81,6 +85,12 @@ class Project:
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("FIVE_")}
         self._env |= {"FIVE_PORT": str(self.port), "FIVE_PROMETHEUS_PORT": str(self.prometheus_port),
                       "FIVE_VERSION": VERSION}
+        if changes:
+            run = secrets.with_name("run.yaml")
+            values = yaml.safe_load((ROOT / "deploy/compose/run.yaml").read_text())
+            run.write_text(yaml.safe_dump({**values, **changes}))
+            run.chmod(0o644)  # containers read it as user 10001
+            self._env["FIVE_RUN"] = str(run)
 
     @property
     def secret(self) -> dict[str, str]:

@@ -78,6 +78,17 @@ def test_a_viewer_reads_but_changes_nothing(client: TestClient, state: RunState)
     assert now is not None and now.status is Status.RUNNING
 
 
+def test_a_viewer_is_refused_every_change_there_is(client: TestClient, app: FastAPI, redis_client: redis.Redis) -> None:
+    before = everything(redis_client)
+    refused = 0
+    for path, methods in app.openapi()["paths"].items():
+        for method in methods.keys() - {"get"}:
+            answer = client.request(method, concrete(path), headers=VIEWER, json={})
+            assert answer.status_code == 403, (method, path, answer.text)
+            refused += 1
+    assert refused > 10 and everything(redis_client) == before
+
+
 def everything(redis_client: redis.Redis) -> dict[bytes, bytes | None]:
     """Every key with its serialised value."""
     return {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]

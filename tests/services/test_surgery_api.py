@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 import redis
 
@@ -83,6 +84,22 @@ def test_a_wish_that_cannot_be_is_explained(rest: LiveController, overrides: lis
 def test_a_plan_that_cannot_be_begins_nothing(rest: LiveController, plan: str) -> None:
     answer = rest.ask("POST", "/v1/surgery/check", json={"plan": plan})
     assert answer.status_code in (409, 422), answer.text
+    assert OperationStore(rest.state).all() == []
+
+
+@pytest.mark.parametrize(("steps", "why"), [
+    ("- kind: grow_lstm\n  to: 1000000000000\n", "65536"),
+    ("- kind: grow_lstm\n  to: 65536\n", "at most 1,000,000,000 are allowed"),
+    ("- kind: add_ids\n  rows: {unit: 1000000000000}\n", "rows"),
+    ("- kind: slots\n  slots: {pickups: 1000000000000}\n", "less than or equal to 64"),
+])
+def test_a_plan_that_asks_for_too_much_is_refused_before_anything_is_allocated(rest: LiveController, steps: str,
+                                                                               why: str) -> None:
+    process = psutil.Process()
+    before = process.memory_info().rss
+    answer = rest.ask("POST", "/v1/surgery/check", json={"plan": f"name: wider\nparent: {OLD.schema}\nsteps:\n{steps}"})
+    assert why in problem(answer, 422, "invalid")["detail"]
+    assert process.memory_info().rss - before < 64 << 20
     assert OperationStore(rest.state).all() == []
 
 
