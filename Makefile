@@ -83,8 +83,9 @@ test-containers: $(STAMP) protos
 
 # ---- checks -----------------------------------------------------------------------------------------------------
 
+# A file's tests share what they start, so that a file stays with one worker.
 test: build
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
