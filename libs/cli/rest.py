@@ -135,6 +135,19 @@ def _reason(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", default="", help="why; kept with the event")
 
 
+def _dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what would happen")
+
+
+def _change(parser: argparse.ArgumentParser) -> None:
+    _reason(parser)
+    _dry_run(parser)
+
+
+def _dry(arguments: Arguments) -> dict[str, str]:
+    return {"dry_run": "true"} if arguments.dry_run else {}
+
+
 def _limit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=20, help="how many at most (20)")
 
@@ -174,14 +187,14 @@ def _schedules(parser: argparse.ArgumentParser) -> None:
     change.add_argument("to", type=float, help="the value after the change")
     change.add_argument("--over", type=int, default=0, metavar="VERSIONS", help="versions that it takes (0: at once)")
     change.add_argument("--start", type=int, metavar="VERSION", help="when it begins (by default two versions on)")
-    _reason(change)
+    _change(change)
     history = verbs.add_parser("history", help="changes, newest first")
     _limit(history)
     history.add_argument("--before", help="what was before this id")
     back = verbs.add_parser("revert", help="take the newest change of a schedule back")
     back.add_argument("change", help="its id; `five schedules history` lists them")
     back.add_argument("--start", type=int, metavar="VERSION", help="when (by default two versions on)")
-    _reason(back)
+    _change(back)
 
 
 def _matches(parser: argparse.ArgumentParser) -> None:
@@ -194,8 +207,12 @@ def _matches(parser: argparse.ArgumentParser) -> None:
     play.add_argument("--games", type=int, default=20)
     play.add_argument("--seed", type=int, default=0)
     play.add_argument("--replay", action="store_true", help="record the first game")
+    _dry_run(play)
     for name, words in (("show", "how far a match is"), ("cancel", "end one that waits or is played")):
-        verbs.add_parser(name, help=words).add_argument("id", help="its id; `five matches` lists them")
+        one = verbs.add_parser(name, help=words)
+        one.add_argument("id", help="its id; `five matches` lists them")
+        if name == "cancel":
+            _dry_run(one)
 
 
 # What they do.
@@ -206,11 +223,11 @@ def _status(controller: Controller, arguments: Arguments) -> None:
 
 
 def _control(controller: Controller, arguments: Arguments) -> None:
-    answer = controller.post(arguments.command, {"reason": arguments.reason})
+    answer = controller.post(arguments.command, {"reason": arguments.reason}, **_dry(arguments))
     if arguments.json:
         show(arguments, answer)
     else:
-        print(f"{answer['status']} (asked by {answer['who']})")
+        print(f"{'would be ' if arguments.dry_run else ''}{answer['status']} (asked by {answer['who']})")
 
 
 def _show_versions(controller: Controller, arguments: Arguments) -> None:
@@ -274,10 +291,10 @@ def _run_schedules(controller: Controller, arguments: Arguments) -> None:
             seen = controller.document(path)
             show(arguments, controller.put(path, {
                 "start": _soon(controller, arguments.start), "length": arguments.over, "to": arguments.to,
-                "reason": arguments.reason}, seen.tag))
+                "reason": arguments.reason}, seen.tag, **_dry(arguments)))
         case _:
             show(arguments, controller.post(f"schedules/history/{arguments.change}/revert", {
-                "start": _soon(controller, arguments.start), "reason": arguments.reason}))
+                "start": _soon(controller, arguments.start), "reason": arguments.reason}, **_dry(arguments)))
 
 
 def _run_matches(controller: Controller, arguments: Arguments) -> None:
@@ -286,12 +303,12 @@ def _run_matches(controller: Controller, arguments: Arguments) -> None:
             found = controller.get("matches", limit=arguments.limit, offset=arguments.offset)
             show(arguments, found, ("id", "state", "who", "asked_at", "request", "error"))
         case "play":
-            show(arguments, controller.post("matches", {
-                key: getattr(arguments, key) for key in ("version", "against", "games", "seed", "replay")}))
+            asked = {key: getattr(arguments, key) for key in ("version", "against", "games", "seed", "replay")}
+            show(arguments, controller.post("matches", asked, **_dry(arguments)))
         case "show":
             show(arguments, controller.get(f"matches/{arguments.id}"))
         case _:
-            show(arguments, controller.post(f"matches/{arguments.id}/cancel", {}))
+            show(arguments, controller.post(f"matches/{arguments.id}/cancel", {}, **_dry(arguments)))
 
 
 def _show_config(controller: Controller, arguments: Arguments) -> None:
@@ -300,9 +317,9 @@ def _show_config(controller: Controller, arguments: Arguments) -> None:
 
 COMMANDS: tuple[Command, ...] = (
     Command("status", "what a run is doing", _none, _status),
-    Command("pause", "bring games and learning to rest", _reason, _control),
-    Command("resume", "go on after a pause, or start a run in a cluster again that was stopped", _reason, _control),
-    Command("stop", "end a run; it can be started again", _reason, _control),
+    Command("pause", "bring games and learning to rest", _change, _control),
+    Command("resume", "go on after a pause, or start a run in a cluster again that was stopped", _change, _control),
+    Command("stop", "end a run; it can be started again", _change, _control),
     Command("versions", "published versions", _versions, _show_versions),
     Command("services", "live service instances", _none, _show_services),
     Command("events", "what was decided, when and by whom", _events, _show_events),

@@ -106,15 +106,17 @@ class Matches:
         row = self._table.get(identity)
         return None if row is None else Match.model_validate(row)
 
-    def ask(self, request: MatchRequest, who: str) -> Match:
-        """Puts a match at the end of those that wait. Raises TooMany."""
-        match = Match(id=f"m-{secrets.token_hex(6)}", state=MatchState.WAITING, who=who, asked_at=time.time(),
-                      request=request)
+    def ask(self, request: MatchRequest, who: str, dry_run: bool = False) -> Match:
+        """Puts a match at the end of those that wait; ``dry_run`` only says whether it would be. Raises TooMany."""
+        match = Match(id="m-" + ("0" * 12 if dry_run else secrets.token_hex(6)), state=MatchState.WAITING, who=who,
+                      asked_at=time.time(), request=request)
 
-        def change(rows: dict[str, Any]) -> dict[str, Any]:
+        def change(rows: dict[str, Any]) -> dict[str, Any] | None:
             known = sorted((Match.model_validate(row) for row in rows.values()), key=lambda m: m.asked_at)
             if sum(m.state in OPEN for m in known) >= MAX_WAITING:
                 raise TooMany(f"{MAX_WAITING} matches wait already; ask again when one is done")
+            if dry_run:
+                return None
             over = [m.id for m in known if m.state not in OPEN]
             return {match.id: match.model_dump(mode="json"), **dict.fromkeys(over[:max(len(known) + 1 - MAX_KEPT, 0)])}
 

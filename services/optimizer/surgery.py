@@ -154,7 +154,7 @@ class Surgeon:
         return {**_told(report), "version": head, "recording": ref._asdict(), "samples": self.recordings.samples}
 
     def checkpoint(self, payload: Mapping[str, Any]) -> Answer:
-        """Everything learned so far, written by the loop that learns; and the newest version is kept for ever."""
+        """Everything learned so far, written by the loop that learns; and the newest version is kept for good."""
         version = self.training.checkpoint_now()
         head = self.store.head()
         if head is not None and head not in self.store.pins():

@@ -212,3 +212,34 @@ def test_the_status_shows_how_far_the_file_lags_behind(redis_client: redis.Redis
     shown = TestClient(create_app(context)).get("/v1/status", headers=VIEWER).json()
     assert (shown["epoch"], shown["record_revision"]) == (1, 2)
     assert shown["drift"] == [{"key": "model.lstm", "file": config.model.lstm, "record": 24}]
+
+
+def test_every_change_can_be_tried_dry_and_then_changes_nothing(
+        client: TestClient, app: FastAPI, state: RunState, store: ParameterStore, redis_client: redis.Redis) -> None:
+    for path, methods in app.openapi()["paths"].items():
+        for method in methods.keys() - {"get"}:
+            names = {parameter["name"] for parameter in methods[method]["parameters"]}
+            assert "dry_run" in names or path == "/v1/surgery/plan", (method, path)  # which never changes anything
+    state.transition(Status.RUNNING, "test")
+    ramp = {"start": 10, "length": 5, "to": 1e-6}
+    made = client.put("/v1/schedules/learning_rate", json=ramp, headers={**OPERATOR, "If-Match": "*"}).json()["change"]
+    match = client.post("/v1/matches", json={}, headers=OPERATOR).json()["id"]
+    before = everything(redis_client)
+    asked = [("POST", "/v1/pause", {}, 200), ("POST", "/v1/stop", {}, 200), ("POST", "/v1/resume", {}, 200),
+             ("PUT", "/v1/schedules/team_spirit", ramp, 200),
+             ("PUT", "/v1/schedules/team_spirit", {**ramp, "to": 7}, 422),
+             ("POST", f"/v1/schedules/history/{made}/revert", {"start": 12}, 200), ("POST", "/v1/matches", {}, 200),
+             ("POST", f"/v1/matches/{match}/cancel", {}, 200), ("POST", "/v1/matches/m-000000000000/cancel", {}, 404)]
+    answers = []
+    for method, path, body, status in asked:
+        answer = client.request(method, path, json=body, params={"dry_run": "true"},
+                                headers={**OPERATOR, "If-Match": "*"})
+        assert answer.status_code == status, (path, answer.text)
+        answers.append(answer.json())
+    assert [answer["status"] for answer in answers[:3]] == ["pausing", "stopping", "running"]
+    assert answers[3]["schedule"]["ramps"][-1]["to"] == 1e-6 and answers[3]["change"] is None
+    assert (answers[6]["state"], answers[7]["state"]) == ("waiting", "cancelled")
+    assert everything(redis_client) == before
+    # What could not be is refused dry as well.
+    state.transition(Status.STOPPING, "test")
+    assert client.post("/v1/pause", params={"dry_run": "true"}, headers=OPERATOR).status_code == 409

@@ -35,10 +35,11 @@ class ScheduleStore:
         self._series = Series(state.redis, state.run)
 
     def change(self, edit: Callable[[Json], Change | None], who: str, reason: str = "", reverts: str = "",
-               epoch: int | None = None) -> str:
+               epoch: int | None = None, dry_run: bool = False) -> str:
         """Writes what ``edit`` makes of the document (None: nothing was set yet), with an event and a line of the
         history, as one atomic step. ``edit`` may be called again when another writer was faster; what it raises goes
-        on to the caller; None leaves all as it is. ``epoch`` is the one in which it was decided, if that matters.
+        on to the caller; None leaves all as it is, and so does ``dry_run``. ``epoch`` is the one in which it was
+        decided, if that matters.
 
         Returns the id of the line in the history, '' when nothing was changed. Raises FencedOut when the run is in
         another epoch.
@@ -54,7 +55,7 @@ class ScheduleStore:
                 raise refuse(state.run, "epoch", Authority(who, epoch, None), "a change of a schedule")
             text = pipeline.hget(documents, DOCUMENT)
             change = edit(None if text is None else json.loads(text))
-            if change is None:
+            if change is None or dry_run:
                 return ""
             pipeline.multi()
             record = {"name": change.name, "who": who, "reason": reason, "before": change.before,

@@ -132,8 +132,10 @@ class RunState:
         return Standing(None if status is None else _status(status),
                         None if record is None else RunRecord.from_json(record))
 
-    def transition(self, to: Status | str, who: str, reason: str = "", epoch: int | None = None) -> RunStatus:
-        """Brings the run to a status and notes it as an event; a run that is there already stays as it is.
+    def transition(self, to: Status | str, who: str, reason: str = "", epoch: int | None = None,
+                   dry_run: bool = False) -> RunStatus:
+        """Brings the run to a status and notes it as an event; a run that is there already stays as it is. ``dry_run``
+        only says what it would be.
 
         ``epoch`` is the one in which it was decided, if that matters. Raises IllegalTransition naming what is possible,
         when the run cannot go there or does not exist, FencedOut when it is in another epoch.
@@ -161,7 +163,10 @@ class RunState:
                                         f"{possible}")
             pipeline.multi()
             pause = now.pause + (target is Status.PAUSING)
-            result = self._put_status(pipeline, RunStatus(target, time.time(), who, reason, pause))
+            result = RunStatus(target, time.time(), who, reason, pause)
+            if dry_run:
+                return result
+            self._put_status(pipeline, result)
             if target is Status.PAUSING:
                 pipeline.eval(ENROL, 2, *quiet.enrol_arguments(self.keys, pause))
             self._event(pipeline, who, "run." + target, {"from": now.status, "reason": reason})

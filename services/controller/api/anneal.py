@@ -15,8 +15,7 @@ from five.anneal.document import LIVE, MAX_OVERRIDES, Anneal, AnnealPolicy, Anne
 from five.anneal.guard import GuardConfig, simulate
 from rapid.store.errors import FencedOut
 from services.controller.annealing import AnnealKeeper, NoAnneal, changed_game, failed_by, judgement_of, read
-from services.controller.api.dependencies import Context, Here, Operator, Viewer
-from services.controller.api.operations import DryRun
+from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
 from services.controller.api.run import Reason
 from services.controller.api.surgery import NO_RUN, begin_operation
 from services.controller.operations.document import Operation, OperationKind, SurgeryRequest

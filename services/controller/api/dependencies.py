@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Header, Request, Security
+from fastapi import Depends, Header, Query, Request, Security
 from fastapi.security import HTTPBearer
 
 from five.config import SchedulesConfig
@@ -84,3 +84,4 @@ Here = Annotated[Context, Depends(_context)]
 # Whoever may read, and whoever may change something.
 Viewer = Annotated[Caller, Depends(_viewer)]
 Operator = Annotated[Caller, Depends(_operator)]
+DryRun = Annotated[bool, Query(description="Only say what would happen; nothing is changed.")]

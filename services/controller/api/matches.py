@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from services.controller.api.dependencies import Here, Operator, Viewer
+from services.controller.api.dependencies import DryRun, Here, Operator, Viewer
 from services.controller.api.paging import Limit, Offset, Slice, cut
 from services.controller.matches import OPEN, Match, Matches, MatchRequest, MatchState, TooMany
 from services.controller.problems import Problem, responses
@@ -25,16 +25,20 @@ def matches(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) 
 
 
 @router.post("/matches", status_code=202, responses={
+    200: {"description": "With dry_run: what would be asked for.", "model": Match},
     202: {"headers": {"Location": {"description": "Where to look how far it is.", "schema": {"type": "string"}}}},
     **responses(_409="This run has no evaluator.", _429="Too many matches wait already, or too many requests.")})
-def play_match(caller: Operator, here: Here, body: MatchRequest, response: Response) -> Match:
-    """Has the evaluator play a match, after those that wait already."""
+def play_match(caller: Operator, here: Here, body: MatchRequest, response: Response, dry_run: DryRun = False) -> Match:
+    """Has the evaluator play a match, after those that wait already; 200 with dry_run."""
     if not here.evaluator:
         raise Problem(409, "this run has no evaluator (services.evaluator.enabled): nobody would play the match")
     try:
-        match = Matches(here.state).ask(body, caller.name)
+        match = Matches(here.state).ask(body, caller.name, dry_run)
     except TooMany as error:
         raise Problem(429, str(error), headers={"Retry-After": "60"}) from None
+    if dry_run:
+        response.status_code = 200
+        return match
     response.headers["Location"] = f"/v1/matches/{match.id}"
     return match
 
@@ -49,13 +53,16 @@ def match(caller: Viewer, here: Here, identity: Identity) -> Match:
 
 
 @router.post("/matches/{identity}/cancel", responses=responses(_404=NONE, _409="It is over."))
-def cancel_match(caller: Operator, here: Here, identity: Identity) -> Match:
+def cancel_match(caller: Operator, here: Here, identity: Identity, dry_run: DryRun = False) -> Match:
     """Ends a match that waits or is played; one that is cancelled already stays so."""
     kept = Matches(here.state)
     before = kept.get(identity)
     if before is None:
         raise _missing(identity)
-    found = kept.move(identity, MatchState.CANCELLED) if before.state in OPEN else before
+    found: Match | None = before
+    if before.state in OPEN:
+        found = before.model_copy(update={"state": MatchState.CANCELLED}) if dry_run else \
+            kept.move(identity, MatchState.CANCELLED)
     if found is None:
         raise _missing(identity)
     if found.state is not MatchState.CANCELLED:

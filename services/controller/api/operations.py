@@ -3,9 +3,9 @@
 import time
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 
-from services.controller.api.dependencies import Here, Operator, Viewer
+from services.controller.api.dependencies import DryRun, Here, Operator, Viewer
 from services.controller.api.paging import Limit, Offset, Slice, cut
 from services.controller.api.run import Reason
 from services.controller.operations.document import Operation, StepState, Word
@@ -16,7 +16,6 @@ router = APIRouter(tags=["operations"])
 
 Identity = Annotated[str, Path(max_length=100, pattern=r"^[A-Za-z0-9-]+$", description="The operation's id.")]
 NONE = "There is no such operation."
-DryRun = Annotated[bool, Query(description="Only say what would happen; nothing is changed.")]
 
 
 def _found(here: Here, identity: str) -> Operation:

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from rapid.blobs import BlobStore
-from services.controller.api.dependencies import Context, Here, Operator, Viewer
-from services.controller.api.operations import DryRun
+from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
 from services.controller.api.paging import NUMBER, Limit, Offset, Slice, cut
 from services.controller.api.surgery import NO_RUN, begin_operation
 from services.controller.operations.document import Operation, OperationKind, SurgeryRequest

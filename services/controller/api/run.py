@@ -9,7 +9,7 @@ from five.schedules import hyperparameters_at
 from rapid.store.authority import holder
 from rapid.store.errors import IllegalTransition
 from rapid.store.state import ENDED, HELD, Status
-from services.controller.api.dependencies import Context, Here, Operator, Viewer
+from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
 from services.controller.auth import Caller
 from services.controller.environments import KIND as ENVIRONMENTS
 from services.controller.environments import environments
@@ -110,30 +110,30 @@ def overview(here: Context) -> Overview:
         waiting_for=here.state.quiet().waiting_for if status.status in HELD else [])
 
 
-def transition(here: Context, to: Status, caller: Caller, reason: str) -> StatusNow:
-    """Asks for a status. Raises Problem 409 naming what is possible."""
+def transition(here: Context, to: Status, caller: Caller, reason: str, dry_run: bool = False) -> StatusNow:
+    """Asks for a status, or what it would be. Raises Problem 409 naming what is possible."""
     try:
-        now = here.state.transition(to, caller.name, reason)
+        now = here.state.transition(to, caller.name, reason, dry_run=dry_run)
     except IllegalTransition as error:
         raise Problem(409, str(error), "illegal-transition") from None
     return StatusNow(status=now.status, since=now.since, who=now.who, reason=now.reason)
 
 
 @router.post("/pause", responses=responses(_409=IMPOSSIBLE))
-def pause(caller: Operator, here: Here, body: Reason | None = None) -> StatusNow:
+def pause(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
     """Games and learning come to rest; the run is paused once they have."""
-    return transition(here, Status.PAUSING, caller, body.reason if body else "")
+    return transition(here, Status.PAUSING, caller, body.reason if body else "", dry_run)
 
 
 @router.post("/resume", responses=responses(_409=IMPOSSIBLE))
-def resume(caller: Operator, here: Here, body: Reason | None = None) -> StatusNow:
+def resume(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
     """Goes on from a pause; starts a run again that was stopped or has failed."""
     now = here.state.status()
     over = now is not None and now.status in ENDED
-    return transition(here, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "")
+    return transition(here, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "", dry_run)
 
 
 @router.post("/stop", responses=responses(_409=IMPOSSIBLE))
-def stop(caller: Operator, here: Here, body: Reason | None = None) -> StatusNow:
+def stop(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
     """Ends the run: services drain, the optimizer writes a checkpoint. It can be started again."""
-    return transition(here, Status.STOPPING, caller, body.reason if body else "")
+    return transition(here, Status.STOPPING, caller, body.reason if body else "", dry_run)

@@ -10,7 +10,7 @@ from five.config import ScheduleConfig, SchedulesConfig
 from five.schedules import SCHEDULED, change_from, dump_schedules, load_schedules, return_to, value_at
 from rapid.store.schedules import Change, ScheduleStore
 from services.controller.api.config import TAGGED, NoneMatch
-from services.controller.api.dependencies import Context, Here, Operator, Viewer
+from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
 from services.controller.api.paging import NUMBER, BeforeId, Limit, Page, page
 from services.controller.documents import require_match, tag_of, unchanged
 from services.controller.problems import Problem, responses
@@ -135,7 +135,7 @@ def schedule(caller: Viewer, here: Here, response: Response, name: Name, have: N
 @router.put("/schedules/{name}", response_model=ScheduleState, responses={
     200: TAGGED[200], **responses(_409=MOVED, _412=STALE, _428="If-Match is missing.")})
 def change_schedule(caller: Operator, here: Here, response: Response, name: Name, ramp: Ramp,
-                    match: Match = None) -> ScheduleState:
+                    match: Match = None, dry_run: DryRun = False) -> ScheduleState:
     """Changes a scheduled value from a version on. The same change asked for again, while it is the last one, is
     answered as made: whatever version it has become, and without the tag."""
     def change(now: SchedulesConfig) -> SchedulesConfig:
@@ -146,15 +146,15 @@ def change_schedule(caller: Operator, here: Here, response: Response, name: Name
             _require_ahead(here, ramp.start)
         return changed
 
-    return _write(here, caller.name, response, name, change, ramp)
+    return _write(here, caller.name, response, name, change, ramp, dry_run=dry_run)
 
 
 @router.post("/schedules/history/{change}/revert", response_model=ScheduleState, responses={
     200: TAGGED[200], **responses(_404="There is no such change.", _409="The schedule was changed again since then: "
                                   "take the newer change back first.")})
 def revert_schedule(caller: Operator, here: Here, response: Response, body: Revert,
-                    change: Annotated[str, Path(pattern=r"^\d{1,19}-\d{1,19}$", description="Its id.")]
-                    ) -> ScheduleState:
+                    change: Annotated[str, Path(pattern=r"^\d{1,19}-\d{1,19}$", description="Its id.")],
+                    dry_run: DryRun = False) -> ScheduleState:
     """Takes the newest change of a schedule back, from a version on: what lies before it stays as it was."""
     found = ScheduleStore(here.state).find(change)
     if found is None:
@@ -168,7 +168,7 @@ def revert_schedule(caller: Operator, here: Here, response: Response, body: Reve
         _require_ahead(here, body.start)
         return return_to(now, name, body.start, before)
 
-    return _write(here, caller.name, response, name, back, body, change)
+    return _write(here, caller.name, response, name, back, body, change, dry_run)
 
 
 def _require_ahead(here: Context, start: int) -> None:
@@ -179,8 +179,8 @@ def _require_ahead(here: Context, start: int) -> None:
 
 
 def _write(here: Context, who: str, response: Response, name: str,
-           change: Callable[[SchedulesConfig], SchedulesConfig], body: Ramp | Revert, reverts: str = ""
-           ) -> ScheduleState:
+           change: Callable[[SchedulesConfig], SchedulesConfig], body: Ramp | Revert, reverts: str = "",
+           dry_run: bool = False) -> ScheduleState:
     result: SchedulesConfig | None = None
 
     def edit(stored: Any) -> Change | None:
@@ -196,7 +196,7 @@ def _write(here: Context, who: str, response: Response, name: str,
             return None
         return Change(name, dump_schedules(result), dump(getattr(now, name)), dump(getattr(result, name)))
 
-    made = ScheduleStore(here.state).change(edit, who, body.reason, reverts, body.epoch)
+    made = ScheduleStore(here.state).change(edit, who, body.reason, reverts, body.epoch, dry_run)
     assert result is not None
     schedule: ScheduleConfig = getattr(result, name)
     response.headers["ETag"] = tag_of(dump(schedule))

@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from rapid.store.applied import Checks, Plans
 from rapid.store.record import RunRecord
 from rapid.store.state import Status
-from services.controller.api.dependencies import Context, Here, Operator, Viewer
-from services.controller.api.operations import DryRun
+from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
 from services.controller.api.paging import Limit, Offset, Slice, cut
 from services.controller.operations.document import Operation, OperationKind, SurgeryRequest, new
 from services.controller.operations.history import Applied, applied
