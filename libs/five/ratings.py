@@ -7,6 +7,7 @@ near.
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
 from typing import Any
@@ -147,6 +148,15 @@ class RatingTable:
             raise ValueError(f"{player} is a reference already, rated {self.references[player].mu:.1f}: references "
                              "do not change")
         self.references[player] = skill
+
+    def forget(self, players: Collection[str]) -> None:
+        """Players that nobody is to be rated against any more, and none of whom goes on being rated. What was found
+        of them stays."""
+        for player in players:
+            self.references.pop(player, None)
+            self._assigned.pop(player, None)
+        if self.current is not None and self.current.player in players:
+            self.current = None
 
     def dump(self) -> dict[str, Any]:
         """The table as JSON values, the unfinished rating included."""

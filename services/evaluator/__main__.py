@@ -21,6 +21,7 @@ from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
+from rapid.store.lineage import on_present_line
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from run.config import RunConfig
@@ -132,7 +133,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       {name: BOTS[name] for name in RATED_BOTS}, STATS, settings.share_scripted,
                       newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
-                      np.random.default_rng(config.seed))
+                      np.random.default_rng(config.seed),
+                      on_present_line(service.state.lineage(), service.parameters.head()))
     anneals = AnnealStore(service.state)
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,

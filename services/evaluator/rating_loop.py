@@ -32,7 +32,8 @@ class RatingLoop:
     """Gives out pairings and takes results in, until the rating of the version under test is final.
 
     Besides rated games, a share of the games is against bots, for win rates that mean something to a person.
-    ``newest`` is the version to rate next; ``keep`` is told of a version that has become a reference.
+    ``newest`` is the version to rate next; ``keep`` is told of a version that has become a reference. Versions that
+    are none of ``ours``, as the run has gone back behind them, are references no more; their ratings stay.
     """
 
     config: RatingConfig
@@ -44,12 +45,16 @@ class RatingLoop:
     newest: Callable[[], int | None]
     keep: Callable[[int], None]
     rng: np.random.Generator
+    ours: Callable[[int], bool] = lambda version: True
     ratings: RatingTable = field(init=False)
     version: int = field(default=-1, init=False)
 
     def __post_init__(self) -> None:
         state = self.table.get(STATE)
         self.ratings = RatingTable.load(self.config, state) if state else RatingTable(self.config)
+        known = {*self.ratings.references, *([self.ratings.current.player] if self.ratings.current else [])}
+        self.ratings.forget([name for name in known if name.startswith("version-")
+                             and not self.ours(int(name.removeprefix("version-")))])
         rates = self.table.get(RATES) or {}
         self._scores: dict[str, deque[float]] = {
             name: deque(rates.get(name, []), REMEMBERED) for name in self.bots}

@@ -9,6 +9,7 @@ from protos.five.v1 import opponents_pb2_grpc
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.archive import VersionRecord
+from rapid.store.lineage import on_present_line
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
@@ -28,15 +29,19 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
     """Adds archived versions to the pool as they come out, also those that came out while this service was away.
 
     Only what stays in the archive can be loaded for as long as a past opponent may be drawn. Versions of a warm-up are
-    clones of the one before it and do not join.
+    clones of the one before it and do not join. What a revert has left behind leaves the pool: this service starts
+    again in the epoch that a revert begins.
     """
     last = -1
     keep_every = service.config.store.archive_every
     while not service.lifecycle.draining:
         try:
+            ours = await asyncio.to_thread(lambda: on_present_line(service.state.lineage(), service.parameters.head()))
+            if gone := await asyncio.to_thread(pool.keep, ours):
+                log.info("%d versions that were reverted have left the pool: %s", len(gone), gone[:20])
             async for _ in service.parameters.watch():
                 for record in await asyncio.to_thread(service.parameters.records):
-                    if record.version > last and joins(record, keep_every):
+                    if record.version > last and ours(record.version) and joins(record, keep_every):
                         last = record.version
                         await asyncio.to_thread(pool.on_version, last)
                 show_pool((await asyncio.to_thread(pool.league)).probabilities())

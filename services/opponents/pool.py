@@ -5,7 +5,7 @@ The pool is kept in memory, so that a call costs what has changed since the last
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -61,6 +61,19 @@ class Pool:
 
         with self._lock:
             return self._table.update(change, event=("opponents", "league.added", {"version": version}))
+
+    def keep(self, ours: Callable[[int], bool]) -> list[int]:
+        """Takes out what is none of ours: versions that the run has gone back behind, which may have another model.
+        They stay in the archive. Returns them in order; again there are none."""
+        gone: list[int] = []
+
+        def change() -> dict[str, Any] | None:
+            gone[:] = sorted(o.version for o in self._league.opponents if not ours(o.version))
+            return {f"{_VERSION}{version}": None for version in gone}
+
+        with self._lock:
+            left = self._table.update(change, event=("opponents", "league.left", {"versions": gone}))
+        return gone if left else []
 
     def assign(self, game_id: str) -> Match:
         """The match of a game. The draw depends on the game's id and the pool alone; asked again, the same is given."""

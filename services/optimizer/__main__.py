@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
 
 import torch
 
@@ -23,6 +22,7 @@ from rapid.rpc.server import serve
 from rapid.service import Service, local_rank, start
 from rapid.store.authority import PublisherLease
 from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.lineage import on_present_line
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
@@ -39,12 +39,6 @@ from services.optimizer.surgery import Surgeon
 from services.optimizer.training import Training
 
 log = logging.getLogger("services.optimizer")
-
-
-def present_line(service: Service[RunConfig]) -> Callable[[int], bool]:
-    """Whether a version is one that the newest came of, or newer still: no other is gone on from."""
-    lineage, head = service.state.lineage(), service.parameters.head()
-    return lambda version: head is None or version > head or lineage.came_of(version, head)
 
 
 def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout, publisher: LeasedPublisher
@@ -64,7 +58,7 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
         learner, intake, config.learning, publisher,
         Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
                     CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority,
-                    present_line(service)),
+                    on_present_line(service.state.lineage(), service.parameters.head())),
         client, {"schema": schema, "layout": layout.hash}, settings.checkpoint_every_versions, group,
         older=OlderCheckpoints(service.state, service.record, schema,
                                config.learning.gradient_steps_per_iteration))

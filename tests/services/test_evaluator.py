@@ -1,7 +1,7 @@
 """Matches on real games with a stand-in for inference, and the rating loop over a real Redis."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +103,12 @@ def test_opponents_are_bots_or_versions() -> None:
 KEPT: list[int] = []
 
 
-def loop(client: redis.Redis, newest: int = 3, share: float = 0.5) -> RatingLoop:
+def loop(client: redis.Redis, newest: int = 3, share: float = 0.5, ours: Callable[[int], bool] = lambda version: True
+         ) -> RatingLoop:
     config = RatingConfig(games_per_rating=8)
     return RatingLoop(config, RunState(client, "trial").table("ratings"), Series(client, "trial"),
                       {n: BOTS[n] for n in ("random", "scripted")}, STATS, share, lambda: newest,
-                      KEPT.append, np.random.default_rng(0))
+                      KEPT.append, np.random.default_rng(0), ours)
 
 
 def won(pairing: Pairing) -> Result:
@@ -192,3 +193,24 @@ def test_a_restart_keeps_ratings_and_the_games_played(redis_client: redis.Redis)
     assert [r.player for r in later.ratings.finished] == ["version-3"]
     pairing = later.next_pairing()
     assert pairing is not None and pairing.agent.version == 9
+
+
+def test_versions_that_were_reverted_are_references_no_more_and_keep_their_ratings(redis_client: redis.Redis) -> None:
+    for newest in (3, 8):
+        rating = loop(redis_client, newest, share=0.0)
+        while rating.next_pairing() is not None and len(rating.ratings.finished) < (1 if newest == 3 else 2):
+            pairing = rating.next_pairing()
+            assert pairing is not None
+            rating.on_result(won(pairing))
+    assert set(rating.ratings.references) == {"random", "version-3", "version-8"}
+    unfinished = loop(redis_client, 9, share=0.0)
+    pairing = unfinished.next_pairing()
+    assert pairing is not None
+    unfinished.on_result(won(pairing))
+    assert loop(redis_client, 20).version == 9  # it would go on being rated
+    # The run went back to version 5, which goes on as 20.
+    after = loop(redis_client, 20, share=0.0, ours=lambda version: version <= 5 or version >= 20)
+    assert set(after.ratings.references) == {"random", "version-3"} and after.ratings.current is None
+    assert [r.player for r in after.ratings.finished] == ["version-3", "version-8"]
+    met = {pairing.opponent.name for _ in range(20) if (pairing := after.next_pairing()) is not None}
+    assert met <= {"random", "version-3"} and after.version == 20

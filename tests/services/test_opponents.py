@@ -13,7 +13,9 @@ from five.config import LeagueConfig
 from protos.five.v1 import opponents_pb2
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
+from rapid.store.lineage import Lineage, begun, on_present_line
 from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
 from rapid.store.state import RunState
 from services.opponents.__main__ import joins
 from services.opponents.pool import Pool
@@ -153,3 +155,20 @@ def test_a_version_of_a_warm_up_does_not_join(redis_client: redis.Redis, tmp_pat
     for version in range(0, 50, 5):
         store.publish(version, {"x": np.array([version])}, {"warming": version in (10, 20)})
     assert [record.version for record in store.records() if joins(record, 10)] == [0, 30, 40]
+
+
+def test_versions_that_were_reverted_leave_the_pool_and_do_not_come_back(state: RunState) -> None:
+    pool = Pool(state, CONFIG, seed=0)
+    for v in (0, 10, 20, 30):
+        pool.on_version(v)
+    record = RunRecord(game={}, layout="l", schema="s")
+    # From version 30 back to 12, which goes on as 31.
+    lineage = Lineage([begun(0, record, "run.created", "test"), begun(31, record, "run.reverted", "ada", 12)])
+    ours = on_present_line(lineage, 31)
+    assert pool.keep(ours) == [20, 30] and pool.keep(ours) == []
+    other = Pool(state, CONFIG, seed=0)
+    for found in (pool, other):
+        assert [o.version for o in found.league().opponents] == [0, 10]
+    assert {other.assign(str(i)).past for i in range(50)} <= {None, 0, 10}
+    assert [e.details for e in state.events.last(9) if e.what == "league.left"] == [{"versions": [20, 30]}]
+    assert not pool.on_version(20) and pool.on_version(40)

@@ -8,7 +8,7 @@ The newest version's *lineage* is itself and all that it came of; the others wer
 import json
 import time
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -104,6 +104,13 @@ class Lineage:
         line = sorted(self.line(head), key=lambda run: run.start)
         gaps = [range(a.stop, b.start) for a, b in pairwise(line)]
         return [gap for gap in gaps if len(gap)]
+
+
+def on_present_line(lineage: Lineage, head: int | None) -> Callable[[int], bool]:
+    """Whether a version is one that the newest came of, or newer still: what was reverted is not. Holds for as long as
+    the run's epoch, which a revert moves on."""
+    line = [] if head is None else lineage.line(head)
+    return lambda version: head is None or version > head or any(version in run for run in line)
 
 
 def lineage_of(redis: Any, key: str) -> Lineage:
