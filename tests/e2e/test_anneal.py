@@ -75,15 +75,16 @@ def newest_game(run: Run) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(2400)
 def test_another_patch_is_annealed_in_game_by_game_and_promoted(run: Run) -> None:
     run.start_new("game.patch='7.19'", *MANY)
     run.wait_version(4)
     first = begun(run, name="patch-7.21d", overrides={"patch": "7.21d"}, versions=20,
-                  guard={"loss": 0.5, "pairs": 400}, reason="the finals are played on it")
+                  guard={"loss": 0.8, "pairs": 400}, reason="the finals are played on it")
     base, trial = first["anneal"]["base"], f"{first['anneal']['id']}/1"
     assert first["share"] < 1
 
+    # Games as short as these decide nothing, and pairs end drawn: of such, seventeen rule out a loss of 0.8.
     # A share that is set: each game's arm is that of its id, about as many as the share says.
     assert run.rest("PUT", "anneal/share", json={"share": 0.4}).status_code == 200
     games(run, 24, newest_game(run))  # those that had begun before, and a look at the document
@@ -96,8 +97,8 @@ def test_another_patch_is_annealed_in_game_by_game_and_promoted(run: Run) -> Non
 
     # It grows on by itself, waits at its gates for the guard's pairs, and becomes the game.
     assert run.rest("POST", "anneal/resume").status_code == 200
-    done = until(run, "promoted", 900, "promoted")
-    assert "a loss of 0.5 is ruled out under both rules" in done["anneal"]["said"]
+    done = until(run, "promoted", 1500, "promoted")
+    assert "a loss of 0.8 is ruled out under both rules" in done["anneal"]["said"]
     pairs = pairs_of(AnnealStore(run.state()).pairs().all(), trial)
     for rule in Arm:
         of_rule = [pair for pair in pairs if pair.rule is rule]
