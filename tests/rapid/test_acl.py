@@ -172,7 +172,7 @@ def test_a_file_holds_hashes_only_and_lets_nobody_in_who_has_no_password() -> No
     lines = {line.split()[1]: line for line in text.splitlines()}
     assert not [word for word in ("old-one", "new-one", "sesame") if word in text]
     assert len(re.findall(r"#[0-9a-f]{64}\b", lines["rollout"])) == 2
-    assert lines["default"] == "user default off resetkeys resetchannels -@all"
+    assert lines["default"] == "user default off resetpass ~* &* +@all"
     assert lines["optimizer"].startswith("user optimizer off resetchannels") and "nopass" not in text
     with pytest.raises(ValueError, match="the state Redis has no user dota_env"):
         acl.acl_file("state", {"dota_env": ["x"]})

@@ -215,6 +215,12 @@ def hashed(password: str) -> str:
     return "#" + sha256(password.encode()).hexdigest()
 
 
+# Redis' own user, who is never let in: it is off, and no password is one. It keeps its rights all the same: Redis 7.0
+# reads an append-only file back as this user, and leaves out every transaction (MULTI/EXEC) that it may not do. The run
+# would be gone after a restart.
+NOBODY = "user default off resetpass ~* &* +@all"
+
+
 def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*", reads_apart: bool = False) -> str:
     """The users of a server, for its ``aclfile``; of the passwords it holds only hashes.
 
@@ -224,7 +230,7 @@ def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*",
     strangers = set(passwords) - set(users(role))
     if strangers:
         raise ValueError(f"the {role} Redis has no user {', '.join(sorted(strangers))}")
-    lines = ["user default off resetkeys resetchannels -@all"]
+    lines = [NOBODY]
     for user in users(role):
         given = [hashed(password) for password in passwords.get(user, ())]
         lines.append(" ".join(["user", user, "on" if given else "off", *given, *rules(user, role, run, reads_apart)]))
@@ -234,7 +240,7 @@ def acl_file(role: Role, passwords: Mapping[str, Sequence[str]], run: str = "*",
 def template(role: Role) -> str:
     """The users of a server of Redis 7 or newer, to be filled in by what has no Python: ``@run@`` is the run's name,
     and ``@USER@`` what a user's passwords come to, ``on`` and their hashes."""
-    lines = ["user default off resetkeys resetchannels -@all"]
+    lines = [NOBODY]
     for user in users(role):
         rest = " ".join(rules(user, role, "RUN", reads_apart=True)).replace(f"{Keys('RUN').prefix}", "five:@run@:")
         lines.append(f"user {user} @{user}@ {rest}")
