@@ -106,7 +106,7 @@ class View:
         recent = games[-60:]
         cells = [("TrueSkill", f"{last['mu']:.1f} ± {last['sigma']:.1f} {spark([r['mu'] for r in rated])}"
                   if last else "-")]
-        cells += [(f"wins against {n}", f"{100 * w:.0f} %") for n, w in sorted(last.get("win_rates", {}).items())]
+        cells += [(f"wins against {n}", said) for n, said in win_rates(last)]
         for key in ("last_hits", "denies"):
             values = [g["statistics"][key] for g in recent if key in g.get("statistics", {})]
             if values:
@@ -134,6 +134,16 @@ class View:
         return out
 
 
+def win_rates(rating: dict[str, Any]) -> list[tuple[str, str]]:
+    """A rated version's scores against bots as a person reads them, with their 95 % intervals where they are known."""
+    told = []
+    for name, share in sorted(rating.get("win_rates", {}).items()):
+        bounds = rating.get("win_intervals", {}).get(name)
+        told.append((name, f"{100 * share:.0f} %" + (f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds
+                                                    else "")))
+    return told
+
+
 def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any]) -> str:
     """One line for a terminal that cannot be redrawn."""
     status = state.status()
@@ -141,8 +151,8 @@ def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any]) -> st
              f"{_number(newest.get('hero_steps_per_second'))} hero-steps/s",
              f"staleness {_number(newest.get('staleness_median'), 1)}", f"reuse {_number(newest.get('reuse'), 2)}"]
     if rating.get("mu") is not None:
-        parts.append(f"TrueSkill {rating['mu']:.1f}")
-        parts += [f"{n} {100 * w:.0f} %" for n, w in sorted(rating.get("win_rates", {}).items())]
+        parts.append(f"TrueSkill {rating['mu']:.1f} ± {rating['sigma']:.1f} (version {rating['version']})")
+        parts += [f"{n} {said}" for n, said in win_rates(rating)]
     return "  ".join(parts)
 
 

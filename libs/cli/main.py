@@ -46,12 +46,20 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--offline", action="store_true",
                           help="play in this process, as is always done for a run that has ended")
 
+    ladder = commands.add_parser("ladder", help="standings of a run's versions, also of one that has ended")
+    ladder.add_argument("--run", help="the run's name; by default the last one")
+    ladder.add_argument("--games", type=int, default=0,
+                        help="play what is missing for each version to be rated by so many games; in this process")
+    ladder.add_argument("--versions", type=int, nargs="+", metavar="N", help="play these versions only")
+    ladder.add_argument("--json", action="store_true", help="print the standings as JSON")
+
     ablation = commands.add_parser("ablate", help="train several arms with several seeds, and compare them")
     ablation.add_argument("file", help="the comparison, YAML; see docs/ablations.md")
     ablation.add_argument("--report", action="store_true", help="run nothing, write table and page of what is there")
 
     watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
-    watch.add_argument("replay")
+    watch.add_argument("replay", nargs="?", help="the replay; by default the newest of a run")
+    watch.add_argument("--run", help="whose newest; by default the last run's")
     watch.add_argument("--out", help="the picture's file (.gif or .mp4); by default beside the replay, .mp4")
     watch.add_argument("--speed", type=float, default=8.0, help="game seconds a second of film")
     watch.add_argument("--seconds", type=float, help="length of the film at most")
@@ -120,14 +128,19 @@ def run(arguments: argparse.Namespace) -> int:
 
             return evaluate(find(arguments.run), arguments.version, arguments.against, arguments.games,
                             arguments.seed, arguments.json, arguments.greedy, arguments.offline)
+        case "ladder":
+            from cli.ladder import ladder
+
+            return ladder(find(arguments.run), arguments.games, arguments.versions, arguments.json)
         case "ablate":
             from cli.ablate import ablate
 
             return ablate(Path(arguments.file), arguments.report)
         case "watch":
-            from cli.watch import watch
+            from cli.watch import newest, watch
 
-            return watch(arguments.replay, arguments.out, arguments.speed, arguments.seconds)
+            replay = arguments.replay or str(newest(find(arguments.run).path / "replays"))
+            return watch(replay, arguments.out, arguments.speed, arguments.seconds)
         case "scale":
             from cli.scale import scale
 

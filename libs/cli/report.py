@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cli.live import win_rates
 from cli.plots import Line, Mark, Plot, draw, gaps, line
 from rapid.store.applied import Plans
 from rapid.store.series import Record, Series
@@ -96,6 +97,15 @@ def at(*path: str) -> Callable[[dict[str, Any]], float | None]:
     return read
 
 
+def bound(opponent: str, end: int) -> Callable[[dict[str, Any]], float | None]:
+    """Reads an end (0 or 1) of a win rate's interval."""
+    def read(values: dict[str, Any]) -> float | None:
+        found = values.get("win_intervals", {}).get(opponent)
+        return None if found is None else float(found[end])
+
+    return read
+
+
 def _rating(run: RunRecords) -> Plot:
     curve = line(run.ratings, run.began, "latest version", at("mu"))
     sigma = line(run.ratings, run.began, "", lambda r: r.get("sigma") if r.get("mu") is not None else None)
@@ -106,9 +116,14 @@ def _rating(run: RunRecords) -> Plot:
 
 def _win_rates(run: RunRecords) -> Plot:
     against = sorted({name for r in run.ratings for name in r.values.get("win_rates", {})})
-    return Plot("Win rate of the latest version", "share of games",
-                [line(run.ratings, run.began, f"against {name}", at("win_rates", name))
-                 for name in against])
+    lines = []
+    for name in against:
+        score = line(run.ratings, run.began, f"against {name}", at("win_rates", name))
+        low, high = (line(run.ratings, run.began, "", bound(name, i)) for i in (0, 1))
+        known = len(score.x) == len(low.x) > 0
+        lines.append(Line(score.label, score.x, score.y, low.y, high.y) if known else score)
+    return Plot("Score of each rated version", "share of games, a draw being half", lines,
+                note="Of that version's own games alone. The bands are 95 % intervals.")
 
 
 def _per_game(run: RunRecords, title: str, keys: Sequence[str]) -> Plot:
@@ -150,7 +165,7 @@ def headline(run: RunRecords) -> list[tuple[str, str]]:
     if rated:
         newest = rated[-1].values
         out.append(("TrueSkill", f"{newest['mu']:.1f} ± {newest.get('sigma', 0):.1f}"))
-        out += [(f"wins against {n}", f"{100 * w:.0f} %") for n, w in sorted(newest.get("win_rates", {}).items())]
+        out += [(f"version {newest.get('version', '?')}'s score against {n}", said) for n, said in win_rates(newest)]
     return out
 
 

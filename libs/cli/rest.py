@@ -326,7 +326,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("series", "records of a time series", _series, _show_series),
     Command("schedules", "scheduled hyperparameters: show, set, history, revert", _schedules, _run_schedules),
     Command("opponents", "the pool of past versions", _slices, _show_slice("version", "quality", "games", "wins")),
-    Command("ratings", "TrueSkill of versions", _slices, _show_slice("player", "mu", "sigma", "games", "reference")),
+    Command("ratings", "TrueSkill of versions", _slices,
+            _show_slice("player", "mu", "sigma", "games", "aborted", "reference")),
     Command("matches", "matches on request: list, play, show, cancel", _matches, _run_matches),
     Command("config", "the run's configuration", _none, _show_config),
 )

@@ -4,7 +4,7 @@
 `five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens, ``passwords.json`` the
 passwords of Redis (all readable by their owner only), ``cluster.json`` the running processes' addresses, ``logs/``,
 ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``,
-``record.json``.
+``record.json``, ``ladder.json``, ``ladder.jsonl``.
 """
 
 import getpass
@@ -70,6 +70,16 @@ class RunFolder:
     def record(self) -> Path:
         """The run's record and its applied plans, as JSON: what its versions are when its stores are down."""
         return self.path / "record.json"
+
+    @property
+    def ladder(self) -> Path:
+        """The run's ratings as its evaluator keeps them, as JSON, for when its stores are down."""
+        return self.path / "ladder.json"
+
+    @property
+    def ladder_journal(self) -> Path:
+        """What `five ladder` has played beside: a line of JSON for each change."""
+        return self.path / "ladder.jsonl"
 
     def create(self) -> None:
         """Makes the folder and its tokens, if they are not there."""

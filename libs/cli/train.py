@@ -14,7 +14,7 @@ from rich.live import Live
 from cli import report
 from cli.cluster import LocalCluster
 from cli.live import View, plain
-from cli.offline.record import keep_record
+from cli.offline.record import keep_ladder, keep_record
 from cli.rundir import ROOT, RunFolder, find, free_name
 from cli.tensorboard import Events
 from rapid.store.state import Status
@@ -54,6 +54,7 @@ class Reporter:
             records = report.collect(c.state, c.series, c.config.buffer.sample_reuse)
             self._events.update()
             keep_record(c.state, c.folder.record)
+            keep_ladder(c.state, c.folder.ladder)
         except redis.RedisError:
             return
         report.write(records, c.folder.report)

@@ -115,6 +115,14 @@ def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[
         yield draw(ground, frame)
 
 
+def newest(folder: Path) -> Path:
+    """The newest replay of a folder. Raises RuntimeError when there is none."""
+    found = max(folder.glob("*.replay"), key=lambda p: p.stat().st_mtime, default=None)
+    if found is None:
+        raise RuntimeError(f"{folder}: there is no replay yet; each rated version leaves one, and `five eval` does")
+    return found
+
+
 def watch(path: str, out: str | None, speed: float, seconds: float | None) -> int:
     """Writes the film; prints where. Raises RuntimeError when the replay cannot be read."""
     source = Path(path)

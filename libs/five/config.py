@@ -17,6 +17,7 @@ class _Section(BaseModel):
 # --------------------------------------------------------------------------------------------------------- the model
 
 SplitHead = Literal["unit.attack", "unit.enemy", "unit.ally", "offset.move", "offset.follow"]
+Bot = Literal["random", "scripted-easy", "scripted", "scripted-hard"]
 IdSpace = Literal["unit", "animation", "modifier", "ability", "item", "pickup", "build", "area", "action"]
 
 
@@ -194,11 +195,31 @@ class LeagueConfig(_Section):
 class RatingConfig(_Section):
     """TrueSkill of versions against frozen references (Berner et al. 2019, appendix J)."""
 
-    sigma: float = Field(25 / 3, gt=0, description="σ of a new rating.")
+    sigma: float = Field(25 / 3, gt=0, description="σ of a new rating; what is known before any game is four times "
+                         "as wide.")
     beta: float = Field(25 / 6, gt=0, description="β: the skill gap of about 76% wins.")
-    tau: float = Field(0.0, ge=0, description="τ: growth of σ between games.")
-    draw_probability: float = Field(0.02, ge=0, lt=1, description="Expected share of draws.")
+    tau: float = Field(0.0, ge=0, le=0, description="τ: growth of σ between games; 0, a version does not change.")
+    draw_probability: float = Field(0.02, ge=0, lt=1, description="Share of draws between equals for as long as no "
+                                    "game was drawn; then it is estimated from the games.")
     nearby: float = Field(10.0, gt=0, description="References further than this from the rating are not played.")
-    games_per_rating: int = Field(750, ge=1, description="Games after which a version's rating is final.")
-    reference_spacing: float = Field(8.3, gt=0, description="A rated version this far above every reference becomes "
-                                     "one (8.3 points are about 80% wins).")
+    games_per_rating: int = Field(750, ge=2, description="Games after which a version's rating is final.")
+    games_per_round: int = Field(50, ge=2, description="Games that are assigned together; all of them end before "
+                                 "others are, against the references that are near then.")
+    games_of_first: int = Field(50, ge=2, description="Games of a run's first rating, against random play: who starts "
+                                "a run waits for it.")
+    anchors: tuple[Bot, ...] = Field(("random", "scripted-easy", "scripted", "scripted-hard"),
+                                     description="Bots that are rated once against each other, after the first "
+                                     "version.")
+    games_per_anchor_pair: int = Field(40, ge=2, description="Games between every two anchors.")
+    always: tuple[Bot, ...] = Field((), description="Anchors that every version plays however far they are, for a "
+                                    "win rate that tells a person something.")
+    reference_spacing: float = Field(4.0, gt=0, description="A rated version further than this from every reference "
+                                     "becomes one.")
+
+    @model_validator(mode="after")
+    def _rated_against_somebody(self) -> "RatingConfig":
+        if "random" not in self.anchors or len(set(self.anchors)) != len(self.anchors):
+            raise ValueError("rating.anchors must name random, whose rating is the scale's 0, and nobody twice")
+        if strangers := set(self.always) - set(self.anchors):
+            raise ValueError(f"rating.always names {', '.join(sorted(strangers))}, which is none of rating.anchors")
+        return self

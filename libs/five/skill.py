@@ -48,8 +48,10 @@ def fit_skills(games: Iterable[GameResult], config: RatingConfig, frozen: Mappin
                draw_probability: float | None = None) -> SkillFit:
     """The most probable skills of all players of ``games``, points of TrueSkill's scale.
 
-    ``frozen`` skills stay as they are, their σ widening what their games tell; without any, random play is pinned at 0
-    (Berner et al. 2019, appendix J). ``draw_probability`` is estimated from the games where it is not given.
+    ``frozen`` skills stay as they are; without any, random play is pinned at 0 (Berner et al. 2019, appendix J). What
+    a frozen skill is wrong by shifts everybody who was measured against it, however many the games: its σ is added to
+    theirs by the share that it has in them, all frozen ones taken to be wrong in the same direction (each was measured
+    against those before it). ``draw_probability`` is estimated from the games where it is not given.
 
     Raises ValueError for a result that is none, a player against itself, or when nothing fixes the scale.
     """
@@ -119,7 +121,7 @@ class _Model:
         self._free = [name for name in players if name not in fixed]
         self._index = {name: i for i, name in enumerate(self._free)}
         self._fixed = fixed
-        self._beta = config.beta
+        self._spread = math.sqrt(2) * config.beta
         # Wide: it only keeps a player that never lost at a finite distance.
         self._prior_precision = 1.0 / (4.0 * config.sigma) ** 2
         self._margin = margin
@@ -143,8 +145,25 @@ class _Model:
                 break  # no lower point in floating point: this is the minimum
             skills = skills - scale * step
             self.cost, gradient, curvature = cost, new_gradient, new_curvature
-        deviations = np.sqrt(np.diag(np.linalg.inv(curvature))) if self._free else skills
+        if not self._free:
+            return {}
+        covariance = np.linalg.inv(curvature)
+        shift = covariance @ self._pull(skills)
+        deviations = np.sqrt(np.diag(covariance) + shift**2)
         return {name: Skill(float(skills[i]), float(deviations[i])) for name, i in self._index.items()}
+
+    def _pull(self, skills: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """How much the gradient of each free player moves when all frozen skills are wrong by their σ."""
+        pull = np.zeros(len(self._free))
+        for pair, tally in self._tallies.items():
+            free = [name for name in pair if name in self._index]
+            if len(free) != 1:
+                continue
+            other = self._fixed[pair[0] if free[0] == pair[1] else pair[1]]
+            sign = 1.0 if free[0] == pair[0] else -1.0
+            gap = sign * (float(skills[self._index[free[0]]]) - other.mu)
+            pull[self._index[free[0]]] -= _pair(gap, tally, self._margin, self._spread)[2] * other.sigma
+        return pull
 
     def _at(self, skills: npt.NDArray[np.float64]
             ) -> tuple[float, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -155,8 +174,7 @@ class _Model:
             one, two = (self._fixed.get(name) for name in (first, second))
             a = one.mu if one else float(skills[self._index[first]])
             b = two.mu if two else float(skills[self._index[second]])
-            variance = 2 * self._beta**2 + (one.sigma**2 if one else 0.0) + (two.sigma**2 if two else 0.0)
-            value, slope, bend = _pair(a - b, tally, self._margin, math.sqrt(variance))
+            value, slope, bend = _pair(a - b, tally, self._margin, self._spread)
             cost -= value
             signs = [(self._index[name], sign) for name, sign in ((first, 1.0), (second, -1.0))
                      if name in self._index]

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.anneal.document import LIVE, AnnealState
 from five.config import SchedulesConfig
+from five.ladder import standings_of
 from five.schedules import SCHEDULED, dump_schedules, load_schedules
 from rapid.blobs import BlobStore
 from rapid.store.applied import Plans
@@ -135,8 +136,7 @@ def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int
 
     rows, then = Plans(state).all(), stretch.record
     surgeries = [d for d in reversed(record.chain) if d not in then.chain]
-    rated = state.table("ratings").get("state") or {}
-    names = [r["player"] for r in rated.get("finished", [])]
+    rated = standings_of(state.table("ratings").all())
     anneal = _anneal_after(state, target)
     return RevertPreview(
         to_version=target, head=head, complete=complete,
@@ -147,8 +147,8 @@ def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int
         schedules=_schedules_after(state, known.created_at if known is not None else stretch.at),
         opponents=sorted(int(name.removeprefix("version:")) for name in state.table("league").all()
                          if name.startswith("version:") and lost(int(name.removeprefix("version:")))),
-        ratings=[v for v in _numbers(names) if lost(v)],
-        references=[v for v in _numbers(list(rated.get("references", {}))) if lost(v)], anneal=anneal)
+        ratings=[v for v in _numbers([s.player for s in rated]) if lost(v)],
+        references=[v for v in _numbers([s.player for s in rated if s.reference]) if lost(v)], anneal=anneal)
 
 
 def _numbers(players: Sequence[str]) -> list[int]:

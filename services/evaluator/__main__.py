@@ -30,11 +30,12 @@ from run.load import load
 from services.evaluator import metrics as page
 from services.evaluator.guard_loop import GuardLoop
 from services.evaluator.matches import Inference, Matches, Pairing, Result
+from services.evaluator.pace import Pace
 from services.evaluator.rating_loop import RatingLoop
+from services.evaluator.recording import Recorder
 from services.evaluator.service import BOTS, EvaluatorService
 
 log = logging.getLogger("services.evaluator")
-RATED_BOTS = ("random", "scripted")
 SPARSE = ("shared", "private")
 SEED_OFFSET = 7_919_000  # apart from the seeds of training games
 
@@ -59,44 +60,60 @@ def replay_folder(configured: str, run: Path) -> Path:
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: Inference, game: GameConfig,
-               playing: set[Matches]) -> None:
+               playing: set[Matches], folder: Path) -> None:
     """Rates versions, and plays the pairs of an anneal's guard, until the service drains; its games are among those
-    ``playing`` meanwhile."""
+    ``playing`` meanwhile, and ``folder`` gets a recording of each rated version."""
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
 
+    pace = Pace(settings.cpu_share)
+    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays)
+    rng = np.random.default_rng(service.config.seed)
+
     def show() -> None:
         last = loop.series.last("ratings")
         if last is not None:
-            page.show_rating(last.values, len(loop.ratings.references))
+            page.show_rating(last.values, len(loop.ladder.references))
 
     show()
 
     def next_pairing() -> Pairing | None:
-        first = guard.next_pairing() if loop.rng.random() < settings.share_guard else None
+        first = guard.next_pairing() if rng.random() < settings.share_guard else None
         return first or loop.next_pairing() or guard.next_pairing()
 
     def on_result(result: Result) -> None:
         if guard.on_result(result):
             page.count_guard_game("old" if result.pairing.rules is None else "new", result.score, guard.played)
             return
-        loop.on_result(result)
-        page.count_game(result.pairing.opponent.name, result.score, result.pairing.opponent.version)
+        recorder.ended(result.place)
+        if loop.on_result(result):
+            page.count_game(result.pairing, result.score)
         show()
+
+    def rest() -> float:
+        # Whoever starts a run waits for its first rating.
+        return pace.rest() if loop.ladder.last is not None else 0.0
 
     while not lifecycle.draining:
         if not await lifecycle.until_active():
             break
         matches = Matches(games, client, games.layout.heroes)
         playing.add(matches)
+
+        def on_start(place: int, matches: Matches = matches) -> None:
+            pairing = matches.pairing(place)
+            if pairing is not None and pairing.game and not pairing.agent.controller:
+                recorder.began(place, pairing.agent.name)
+
         try:
             # Nothing is rated while the process ends: it may be renewed for an epoch in which the game is another.
             await matches.play(next_pairing, on_result, lambda: not lifecycle.active or lifecycle.draining,
-                               settings.idle_seconds)
+                               rest, on_start)
         except CallFailed as error:
             page.DROPPED.labels("epoch" if is_stale(error) else "lost").inc(matches.under_way)
-            loop.drop()
+            page.ABORTED.inc(loop.drop())
+            recorder.drop()
             guard.drop()
             log.warning("a round of games was lost: %s", error)
         finally:
@@ -129,16 +146,16 @@ async def evaluate(service: Service[RunConfig]) -> None:
         """Whether the run is paused and no game goes on: those that have begun are held between two steps."""
         return not service.lifecycle.active and all(matches.resting for matches in tuple(playing))
 
-    loop = RatingLoop(config.rating, service.state.table("ratings"), Series(service.state.redis, config.name),
-                      {name: BOTS[name] for name in RATED_BOTS}, STATS, settings.share_scripted,
-                      newest,
+    loop = RatingLoop(config.rating, service.state, Series(service.state.redis, config.name),
+                      {name: BOTS[name] for name in config.rating.anchors}, STATS, newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
-                      np.random.default_rng(config.seed),
-                      on_present_line(service.state.lineage(), service.parameters.head()))
+                      on_present_line(service.state.lineage(), service.parameters.head()),
+                      config.seed + SEED_OFFSET)
+    folder = replay_folder(settings.replays, service.folder)
     anneals = AnnealStore(service.state)
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
-                                replay_folder(settings.replays, service.folder), service.epoch,
+                                folder, service.epoch,
                                 lambda: not service.lifecycle.active, playing)
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
@@ -147,9 +164,9 @@ async def evaluate(service: Service[RunConfig]) -> None:
     service.not_ready = lambda: ""
     service.quiet = quiet
     service.stats = lambda: {"rating version": loop.version,
-                             "games": loop.ratings.current.games if loop.ratings.current else 0,
+                             "games": loop.games,
                              "guard pairs": guard.played}
-    rating = asyncio.create_task(rate(service, loop, guard, client(), game, playing))
+    rating = asyncio.create_task(rate(service, loop, guard, client(), game, playing, folder))
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)

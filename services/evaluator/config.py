@@ -12,14 +12,14 @@ class EvaluatorConfig(BaseModel):
                          "a free port.")
     games: int = Field(4, ge=1, description="Games played at a time.")
     threads: int = Field(1, ge=1, description="Threads that step the games.")
-    share_scripted: float = Field(
-        0.25, ge=0, le=1, description="Share of games against the scripted bots; the others are against rated "
-        "references within reach.")
     share_guard: float = Field(
         0.5, ge=0, le=1, description="Share of games that are the guard's while a change is annealed: the newest "
         "version against the last one before the change. Without them the anneal waits at its first gate.")
-    idle_seconds: float = Field(
-        0.0, ge=0, description="Rest between two rounds of games: leaves the processor to training on a laptop.")
+    cpu_share: float = Field(
+        0.0, ge=0, description="Cores that the evaluator's own process takes at most, on average, from the run's first "
+        "rating on: leaves the processor to training on a laptop. 0: no bound.")
     replays: str = Field("", description="Folder of recorded matches; empty: replays/ in the run's folder, or in the "
                          "temporary folder where that is read-only.")
+    keep_replays: int = Field(200, ge=1, description="Recordings of rated versions that are kept, the newest; one a "
+                              "version.")
     enabled: bool = Field(True, description="Whether versions are rated at all.")

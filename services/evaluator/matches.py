@@ -59,7 +59,8 @@ class Player:
 class Pairing:
     """The agent that is measured against an opponent; ``side`` 0 or 1 is the agent's.
 
-    ``seed``: the game's, where it matters; ``rules``: what is played, where it is not what the games were made for.
+    ``seed``: the game's, where it matters; ``rules``: what is played, where it is not what the games were made for;
+    ``game``: its id, where it is one that was assigned.
     """
 
     agent: Player
@@ -67,6 +68,7 @@ class Pairing:
     side: int
     seed: int | None = None
     rules: GameConfig | None = None
+    game: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,20 +101,21 @@ class Matches:
         self.resting = True  # no game goes on: held between two steps by a pause, or none is being played
 
     async def play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
-                   pause: Callable[[], bool] = lambda: False, rest_seconds: float = 0.0,
+                   pause: Callable[[], bool] = lambda: False, rest: Callable[[], float] = lambda: 0.0,
                    on_start: Callable[[int], None] = lambda game: None) -> None:
-        """Plays until ``next_pairing`` gives no more and every game has ended. ``pause`` holds all games;
-        ``on_start`` is told the place of each game that begins. Raises CallFailed when inference refuses for good;
-        games that have not ended then have no result."""
+        """Plays until ``next_pairing`` gives no more and every game has ended. A place for which there was none is
+        offered again whenever a game ends. ``pause`` holds all games; ``rest`` says for how many seconds to rest after
+        a step; ``on_start`` is told the place of each game that begins. Raises CallFailed when inference refuses for
+        good; games that have not ended then have no result."""
         self._on_start = on_start
         self.resting = False
         try:
-            await self._play(next_pairing, on_result, pause, rest_seconds)
+            await self._play(next_pairing, on_result, pause, rest)
         finally:
             self.resting = True
 
     async def _play(self, next_pairing: Callable[[], Pairing | None], on_result: Callable[[Result], None],
-                    pause: Callable[[], bool], rest_seconds: float) -> None:
+                    pause: Callable[[], bool], rest: Callable[[], float]) -> None:
         self._start([i for i in range(self._count)], next_pairing)
         while any(p is not None for p in self._pairings):
             while pause():
@@ -130,14 +133,20 @@ class Matches:
                 on_result(self._result(i))
             if ended:
                 await self._close(ended)
-                self._start(ended, next_pairing)
-            if rest_seconds:
-                await asyncio.sleep(rest_seconds)
+                for i in ended:
+                    self._pairings[i] = None
+                self._start([i for i, p in enumerate(self._pairings) if p is None], next_pairing)
+            if (seconds := rest()) > 0:
+                await asyncio.sleep(seconds)
 
     @property
     def under_way(self) -> int:
         """Games that have begun and not ended."""
         return sum(p is not None for p in self._pairings)
+
+    def pairing(self, place: int) -> Pairing | None:
+        """What is played at a place."""
+        return self._pairings[place]
 
     def _start(self, games: list[int], next_pairing: Callable[[], Pairing | None] | None) -> None:
         """Begins new games; without ``next_pairing`` the same pairings again (their policies' states were lost)."""

@@ -1,20 +1,29 @@
 """What the evaluator shows on its metrics page."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from rapid.telemetry.metrics import counter, gauge, unknown
+from services.evaluator.matches import Pairing
 
 RATED = unknown(gauge("evaluator", "rated", "versions", "Version that was rated last; the ratings beside are its."))
 RATING = unknown(gauge("evaluator", "trueskill", "rating", "Mean of the newest finished rating; random play is 0."))
 SIGMA = unknown(gauge("evaluator", "trueskill_sigma", "rating", "Uncertainty of the newest finished rating."))
 REFERENCES = gauge("evaluator", "reference", "versions", "Players with a frozen rating that others are rated against.")
-GAMES = counter("evaluator", "played_games", "Games played, by opponent (a bot's name, or version) and by outcome for "
-                "the version under test: won, lost, drawn.", ("opponent", "outcome"))
-DROPPED = counter("evaluator", "dropped_games", "Games that were given up and count for nothing, by reason: epoch (the "
-                  "run's next one began in the middle), lost (with inference).", ("reason",))
-WIN_RATE = gauge("evaluator", "win", "ratio", "Share of the last games won against a bot, a draw being half.",
-                 ("opponent",))
+DRAWS = unknown(gauge("evaluator", "draw", "ratio", "Share of draws between equals, as estimated for the newest "
+                      "finished rating."))
+GAMES = counter("evaluator", "played_games", "Games played, by opponent (a bot's name, version, or anchor for a game "
+                "between two bots) and by outcome for the version under test: won, lost, drawn.",
+                ("opponent", "outcome"))
+DROPPED = counter("evaluator", "dropped_games", "Games that ended early and count for nothing, by reason: epoch (the "
+                  "run's next one began in the middle), lost (with inference). Rated ones are played again.",
+                  ("reason",))
+ABORTED = counter("evaluator", "aborted_games", "Assigned games that were lost again and again: their rating does "
+                  "without them, and says so.")
+WIN_RATE = gauge("evaluator", "win", "ratio", "Share of its games that the version rated last won against a bot, a "
+                 "draw being half; of bots that it played.", ("opponent",))
+WIN_BOUND = gauge("evaluator", "win_bound", "ratio", "Ends of the 95 % interval of that share.", ("opponent", "end"))
 STATISTICS = gauge("evaluator", "hero", "statistic", "What a hero of the version rated last had at the end of a game: "
                    "mean over its games.", ("statistic",))
 GAME_SECONDS = unknown(gauge("evaluator", "mean_game", "seconds", "Mean length of the games of the version rated last, "
@@ -38,9 +47,10 @@ def count_guard_game(rule: str, score: float, pairs: int) -> None:
     PAIRED.set(2 * pairs)
 
 
-def count_game(opponent: str, score: float, version: int) -> None:
-    """A game ended. ``version``: of the opponent, -1 for a bot; every version by its name would be too many series."""
-    GAMES.labels(opponent if version < 0 else "version", OUTCOMES[score]).inc()
+def count_game(pairing: Pairing, score: float) -> None:
+    """A rated game ended. Opponents that are versions are counted together: each by name would be too many series."""
+    opponent = "anchor" if pairing.agent.controller else pairing.opponent.name
+    GAMES.labels("version" if pairing.opponent.version >= 0 else opponent, OUTCOMES[score]).inc()
 
 
 def show_rating(record: Mapping[str, Any], references: int) -> None:
@@ -49,8 +59,15 @@ def show_rating(record: Mapping[str, Any], references: int) -> None:
     RATING.set(record["mu"])
     SIGMA.set(record["sigma"])
     REFERENCES.set(references)
+    DRAWS.set(record.get("draw_probability", math.nan))
+    # A bot that this version did not play has no bar: another version's would stand beside its rating.
+    WIN_RATE.clear()
+    WIN_BOUND.clear()
     for name, share in record["win_rates"].items():
         WIN_RATE.labels(name).set(share)
+        bounds = record.get("win_intervals", {}).get(name, (math.nan, math.nan))
+        for end, bound in zip(("low", "high"), bounds, strict=True):
+            WIN_BOUND.labels(name, end).set(bound)
     for name, value in record.get("statistics", {}).items():
         STATISTICS.labels(name).set(value)
     if "game_seconds" in record:

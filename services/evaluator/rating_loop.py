@@ -1,8 +1,7 @@
-"""Rates one version after another, beside training."""
+"""Rates one version after another, beside training: plays what the ladder assigns, and keeps what came of it."""
 
 import logging
-import secrets
-from collections import deque
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,122 +9,160 @@ from typing import Any
 import numpy as np
 
 from five.config import RatingConfig
-from five.ratings import Pairing as RatedPairing
-from five.ratings import RatingTable
+from five.ladder import ANCHORS, Ladder, Outcome
+from rapid.store.followed import FollowedTable
 from rapid.store.series import Series
-from rapid.store.tables import Table
+from rapid.store.state import RunState
 from services.evaluator.matches import Pairing, Player, Result
 
 log = logging.getLogger(__name__)
-STATE = "state"
-RATES = "win_rates"
-REMEMBERED = 60  # games against a bot that its win rate is taken over
+TABLE = "ratings"
+TRIES = 3  # of a game that is lost again and again; then it is aborted
 
 
 def player_name(version: int) -> str:
-    """What a version is called in the rating table."""
+    """What a version is called on the ladder."""
     return f"version-{version}"
 
 
 @dataclass
 class RatingLoop:
-    """Gives out pairings and takes results in, until the rating of the version under test is final.
+    """Gives out the ladder's games and takes results in.
 
-    Besides rated games, a share of the games is against bots, for win rates that mean something to a person.
-    ``newest`` is the version to rate next; ``keep`` is told of a version that has become a reference. Versions that
-    are none of ``ours``, as the run has gone back behind them, are references no more; their ratings stay.
+    Each step of the ladder is one atomic write of what changed: a game, or a rating with its record in the series.
+    ``newest`` is the version to rate next; ``keep`` is told of a version before it becomes a reference;
+    versions that are none of ``ours``, as the run has gone back behind them, are references no more; their ratings
+    stay.
     """
 
     config: RatingConfig
-    table: Table
+    state: RunState
     series: Series
     bots: dict[str, Player]
     statistic_names: tuple[str, ...]
-    share_bots: float
     newest: Callable[[], int | None]
     keep: Callable[[int], None]
-    rng: np.random.Generator
     ours: Callable[[int], bool] = lambda version: True
-    ratings: RatingTable = field(init=False)
-    version: int = field(default=-1, init=False)
+    seed: int = 0
+    ladder: Ladder = field(init=False)
 
     def __post_init__(self) -> None:
-        state = self.table.get(STATE)
-        self.ratings = RatingTable.load(self.config, state) if state else RatingTable(self.config)
-        known = {*self.ratings.references, *([self.ratings.current.player] if self.ratings.current else [])}
-        self.ratings.forget([name for name in known if name.startswith("version-")
-                             and not self.ours(int(name.removeprefix("version-")))])
-        rates = self.table.get(RATES) or {}
-        self._scores: dict[str, deque[float]] = {
-            name: deque(rates.get(name, []), REMEMBERED) for name in self.bots}
-        self._statistics: list[Any] = []
-        self._rated: list[tuple[Pairing, RatedPairing]] = []  # under way
-        if self.ratings.current is not None:
-            self.version = int(self.ratings.current.player.removeprefix("version-"))
+        self.ladder = Ladder(self.config, self.seed)
+        self._table = FollowedTable(self.state, TABLE, self.ladder.take)
+        self._table.refresh()
+        known = {*self.ladder.references, *(p for pair in self._pairings() for p in pair[:2])}
+        gone = [name for name in known if name not in self.bots and not self.ours(number(name))]
+        if gone:
+            self._table.update(lambda: self.ladder.left(gone))
+        self._under_way: set[str] = set()
+        self._tries: Counter[str] = Counter()
 
-    def _begin(self) -> bool:
-        newest = self.newest()
-        if newest is None:
-            return False
-        last = self.ratings.finished[-1].player if self.ratings.finished else ""
-        if last == player_name(newest):
-            return False  # nothing new to rate
-        self.version = newest
-        self.ratings.start(player_name(newest))
-        self._statistics = []
-        return True
+    def _pairings(self) -> list[tuple[str, str, int]]:
+        return [] if self.ladder.trial is None else self.ladder.trial.pairings
+
+    @property
+    def version(self) -> int:
+        """The version under test, or that was rated last; -1: none yet."""
+        trial, last = self.ladder.trial, self.ladder.last
+        if trial is not None and trial.player != ANCHORS:
+            return number(trial.player)
+        return -1 if last is None else number(last.player)
+
+    @property
+    def games(self) -> int:
+        """Games of the rating under way that have ended."""
+        return 0 if self.ladder.trial is None else len(self.ladder.trial.ended)
 
     def next_pairing(self) -> Pairing | None:
-        """The next game of the version under test; of a new one when that is done. None when there is none."""
-        if self.ratings.current is None and not self._begin():
+        """The next game to be played; None when nothing is to be rated, or all games of a round have begun."""
+        self._proceed()
+        if self.ladder.trial is None:
+            self._begin()
+        assigned = next((g for g in self.ladder.games() if g.id not in self._under_way), None)
+        if assigned is None:
             return None
-        agent = Player(player_name(self.version), version=self.version)
-        if self.bots and self.rng.random() < self.share_bots:
-            bot = list(self.bots.values())[int(self.rng.integers(len(self.bots)))]
-            return Pairing(agent, bot, int(self.rng.integers(2)))
-        rated = self.ratings.pair(self.rng)
-        pairing = Pairing(agent, self._player(rated.reference), rated.side)
-        self._rated.append((pairing, rated))
-        return pairing
+        self._under_way.add(assigned.id)
+        return Pairing(self._player(assigned.first), self._player(assigned.second), assigned.side, assigned.seed,
+                       game=assigned.id)
 
-    def _player(self, reference: str) -> Player:
-        if reference in self.bots:
-            return self.bots[reference]
-        return Player(reference, version=int(reference.removeprefix("version-")))
+    def _begin(self) -> None:
+        version = self.newest()
+        if version is None:
+            return
+        while self._table.update(lambda: self.ladder.begin(player_name(version))) and self.ladder.trial is None:
+            pass  # the scale's zero was noted
+        self._tries.clear()
 
-    def drop(self) -> None:
-        """The games under way are lost: they are not rated, and others are played for them."""
-        self._rated.clear()
+    def _player(self, name: str) -> Player:
+        return self.bots[name] if name in self.bots else Player(name, version=number(name))
 
-    def on_result(self, result: Result) -> None:
-        """A game has ended."""
-        opponent = result.pairing.opponent
-        if opponent.name in self._scores:
-            self._scores[opponent.name].append(result.score)
-        if result.pairing.agent.version == self.version:
-            self._statistics.append(np.append(result.agent_statistics, result.game_seconds))
-        for i, (pairing, rated) in enumerate(self._rated):
-            if pairing is result.pairing:
-                self.ratings.report(secrets.token_hex(8), rated, result.score)
-                del self._rated[i]
-                break
-        if self.ratings.complete:
-            self._finish()
-        self.table.set(STATE, self.ratings.dump())
-        self.table.set(RATES, {name: list(scores) for name, scores in self._scores.items()})
+    def drop(self) -> int:
+        """The games under way are lost. They are played again, and after some tries count as aborted: how many now."""
+        lost, self._under_way = self._under_way, set()
+        aborted = 0
+        for game in lost:
+            self._tries[game] += 1
+            if self._tries[game] >= TRIES:
+                log.warning("game %s was lost %d times and counts as aborted", game, TRIES)
+                aborted += self._table.update(lambda game=game: self.ladder.aborted(game))  # type: ignore[misc]
+        return aborted
 
-    def _finish(self) -> None:
-        rating = self.ratings.finish()
-        if rating.player in self.ratings.references:
-            self.keep(self.version)
-        means = np.mean(self._statistics, axis=0) if self._statistics else None
-        record: dict[str, Any] = {
-            "version": self.version, "mu": rating.skill.mu, "sigma": rating.skill.sigma, "games": rating.games,
-            "win_rates": {n: float(np.mean(s)) for n, s in self._scores.items() if s},
-        }
-        if means is not None:
-            record["statistics"] = dict(zip(self.statistic_names, means[:-1].tolist(), strict=True))
-            record["game_seconds"] = float(means[-1])
-        self.series.append("ratings", record)
-        log.info("version %d: TrueSkill %.1f ± %.1f after %d games", self.version, rating.skill.mu,
-                 rating.skill.sigma, rating.games)
+    def on_result(self, result: Result) -> bool:
+        """A game has ended. Returns whether it counts: told of again, or given up meanwhile, it does not."""
+        game = result.pairing.game
+        self._under_way.discard(game)
+        counted = self._table.update(lambda: self.ladder.reported(
+            game, result.score, result.game_seconds, result.agent_statistics.tolist()))
+        self._proceed()
+        return counted
+
+    def _proceed(self) -> None:
+        """Takes the ladder's next step, when every game of the round has ended."""
+        outcome: Outcome | None = None
+
+        def change() -> dict[str, Any] | None:
+            nonlocal outcome
+            outcome = self.ladder.proceed()
+            return None if outcome is None else outcome.rows
+
+        if self.ladder.trial is None or self.ladder.games():
+            return
+        foreseen = self.ladder.proceed()
+        for standing in () if foreseen is None else foreseen.standings:
+            if standing.reference and standing.player not in self.bots:
+                # First kept, then named: a reference that cannot be loaded would be worse than a version kept for
+                # nothing, and who dies between the two comes here again.
+                self.keep(number(standing.player))
+        if not self._table.update(change, also=lambda: self._records(outcome)):
+            return
+        assert outcome is not None
+        for standing in outcome.standings:
+            log.info("%s: TrueSkill %.1f ± %.1f after %d games, draws %.2f%s", standing.player, standing.mu,
+                     standing.sigma, standing.games, standing.draw_probability,
+                     "; a reference" if standing.reference else "")
+
+    def _records(self, outcome: Outcome | None) -> list[tuple[str, ...]]:
+        """The series' records of an outcome: one of the version that was rated by it."""
+        if outcome is None:
+            return []
+        return [self.series.command("ratings", self.record(outcome)) for s in outcome.standings
+                if s.player not in self.bots]
+
+    def record(self, outcome: Outcome) -> dict[str, Any]:
+        """What the series keeps of a version's rating: its own games alone, against bots by name."""
+        standing = outcome.standings[0]
+        bots = {name: scores for name, scores in standing.scores.items() if name in self.bots}
+        means = np.mean([g["statistics"] for g in outcome.games], axis=0)
+        return {
+            "version": number(standing.player), "mu": standing.mu, "sigma": standing.sigma, "games": standing.games,
+            "aborted": standing.aborted, "draw_probability": standing.draw_probability,
+            "reference": standing.reference,
+            "win_rates": {name: scores[0] for name, scores in bots.items()},
+            "win_intervals": {name: scores[1:] for name, scores in bots.items()},
+            "statistics": dict(zip(self.statistic_names, means.tolist(), strict=True)),
+            "game_seconds": float(np.mean([g["seconds"] for g in outcome.games]))}
+
+
+def number(player: str) -> int:
+    """The version that a player is."""
+    return int(player.removeprefix("version-"))

@@ -109,13 +109,11 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
     async def GetRatings(self, request: evaluator_pb2.GetRatingsRequest, context: Any
                          ) -> evaluator_pb2.GetRatingsResponse:
-        """References and finished ratings."""
+        """All who are rated."""
         self._check(request.run)
-        table = self.ratings.ratings
-        found = [evaluator_pb2.VersionRating(name=n, version=_version(n), mu=s.mu, sigma=s.sigma, reference=True)
-                 for n, s in table.references.items()]
-        found += [evaluator_pb2.VersionRating(name=r.player, version=_version(r.player), mu=r.skill.mu,
-                                              sigma=r.skill.sigma, games=r.games) for r in table.finished]
+        found = [evaluator_pb2.VersionRating(name=s.player, version=_version(s.player), mu=s.mu, sigma=s.sigma,
+                                             games=s.games, reference=s.reference)
+                 for s in self.ratings.ladder.standings.values()]
         return evaluator_pb2.GetRatingsResponse(ratings=found, epoch=self.epoch)
 
 

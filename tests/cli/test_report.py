@@ -45,10 +45,11 @@ def test_names_are_escaped() -> None:
 
 
 def test_the_headline_shows_rating_and_win_rates() -> None:
-    rating = Record("1-0", 1060.0, {"mu": 31.26, "sigma": 1.5, "win_rates": {"random": 0.97}})
+    rating = Record("1-0", 1060.0, {"version": 40, "mu": 31.26, "sigma": 1.5, "win_rates": {"random": 0.97},
+                                    "win_intervals": {"random": [0.9, 0.99]}})
     head = dict(headline(run(ratings=[rating])))
     assert head["TrueSkill"] == "31.3 ± 1.5"
-    assert head["wins against random"] == "97 %"
+    assert head["version 40's score against random"] == "97 % (90 to 99)"
 
 
 def test_a_plot_draws_its_target() -> None:

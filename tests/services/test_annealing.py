@@ -1,6 +1,7 @@
 """The anneal as the controller keeps it, and what a revert would undo: through REST, on a real Redis and real blobs."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from five.anneal.document import AnnealState
 from five.anneal.guard import Pair
 from five.anneal.pairs import name_of, to_json
 from five.config import ScheduleConfig, SchedulesConfig
+from five.ladder import Standing
 from five.schedules import dump_schedules
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
@@ -248,8 +250,9 @@ def test_what_a_revert_would_undo_is_listed_first(run: Run) -> None:
     restore_schedules(run.state, SchedulesConfig(), dump_schedules(changed), "ada", "test")
     for version in (2, 6, 8):
         run.state.table("league").set(f"version:{version}", [0.0, 1, 0])
-    run.state.table("ratings").set("state", {"references": {"random": [0, 1], "version-6": [1, 1]}, "finished": [
-        {"player": "version-2"}, {"player": "version-6"}]})
+    run.state.table("ratings").set("format", 2)
+    for player, reference in (("random", True), ("version-2", False), ("version-6", True)):
+        run.state.table("ratings").set(f"rated:{player}", asdict(Standing(player, 1.0, 1.0, 1, 0.1, reference)))
     would = run.ask("GET", "/v1/revert/4", token=VIEWER)
     assert (would["to_version"], would["head"], would["complete"]) == (4, 10, True)
     assert would["versions"] == [{"first": 5, "last": 10}] and would["opponents"] == [6, 8]

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 import httpx
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import redis
 
+from five.ladder import Standing
 from rapid.clients.evaluator import MatchResult
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.series import Series
@@ -99,15 +101,20 @@ def test_opponents_and_ratings_are_typed_and_paged(rest: LiveController) -> None
     assert (whole["total"], whole["next"]) == (5, 2)
     assert [o["version"] for o in walk(rest, "/v1/opponents", "offset", "next", limit=2)] == [4, 3, 2, 1, 0]
 
-    rest.state.table("ratings").set("state", {
-        "format": 1, "references": {"random": [0.0, 0.001], "version-3": [9.0, 0.8]}, "current": None, "finished": [
-            {"player": "version-3", "skill": {"mu": 9.0, "sigma": 0.8}, "games": 30, "results": {}},
-            {"player": "version-8", "skill": {"mu": 12.0, "sigma": 0.9}, "games": 40, "results": {}}]})
-    rest.state.table("ratings").set("win_rates", {"scripted": [1.0, 0.0, 0.5, 0.5], "random": []})
+    table = rest.state.table("ratings")
+    table.set("state", {"format": 1})
+    assert items(rest, "/v1/ratings")[0] == []  # of an earlier release
+    table.set("format", 2)
+    for standing in (Standing("random", 0.0, 0.001, 1, 0.1, True), Standing("version-3", 9.0, 0.8, 2, 0.1, True),
+                     Standing("version-8", 12.0, 0.9, 3, 0.1, False, 1, {"scripted": [1, 2, 3]},
+                              {"scripted": [1 / 3, 0.1, 0.6]})):
+        table.set(f"rated:{standing.player}", asdict(standing))
     found, whole = items(rest, "/v1/ratings")
     assert [(r["player"], r["version"], r["reference"]) for r in found] == [
         ("version-8", 8, False), ("version-3", 3, True), ("random", None, True)]
-    assert whole["win_rates"] == {"scripted": 0.5} and found[0]["games"] == 40
+    assert (found[0]["games"], found[0]["aborted"], found[0]["sigma"], whole["total"]) == (6, 1, 0.9, 3)
+    assert found[0]["against"] == {"scripted": {"won": 1, "drawn": 2, "lost": 3, "score": 1 / 3, "low": 0.1,
+                                                "high": 0.6}}
 
 
 RESULT = MatchResult(7, 12, 6, 2, {"last_hits": 30.0}, {"last_hits": 20.0}, 600.0, "")

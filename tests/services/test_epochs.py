@@ -47,7 +47,7 @@ from tests.services.inference_server import InferenceServer
 from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, segment
 from tests.services.test_dota_env import LAYOUT as GAMES_LAYOUT
 from tests.services.test_dota_env import Server as GamesServer
-from tests.services.test_evaluator import loop as rating_loop
+from tests.services.test_rating_loop import loop as rating_loop
 from tests.services.test_rollout import LENGTHS, check_recurrence, play
 
 RPC = RpcConfig(require_token=False, deadline_seconds=5, backoff_seconds=0.02, max_backoff_seconds=0.1,
@@ -332,4 +332,4 @@ async def test_a_match_that_the_next_epoch_overtakes_is_dropped_whole(redis_clie
         with pytest.raises(ValueError, match="epoch is missing"):
             await servicer.PlayMatch(evaluator_pb2.PlayMatchRequest(run="trial", games=1, against="random"), None)
         await rpc.stop(0)
-    assert not ratings.ratings.finished and ratings.series.last("ratings") is None
+    assert not ratings.ladder.standings and ratings.series.last("ratings") is None

@@ -13,6 +13,7 @@ from rapid.telemetry.metrics import Page, gauge, unknown
 from services.controller import metrics as controller
 from services.controller.environments import environments
 from services.evaluator import metrics as evaluator
+from services.evaluator.matches import Pairing, Player
 from services.opponents import metrics as opponents
 from services.optimizer import metrics as optimizer
 from services.rollout import metrics as rollout
@@ -85,13 +86,19 @@ def test_the_pool_is_as_wide_as_it_is_played() -> None:
 
 def test_versions_are_no_labels() -> None:
     before = value(evaluator.GAMES, "version", "won")
-    evaluator.count_game("version-10", 1.0, 10)
-    evaluator.count_game("version-20", 1.0, 20)
+    for version in (10, 20):
+        agent, opponent = (Player(f"version-{v}", version=v) for v in (30, version))
+        evaluator.count_game(Pairing(agent, opponent, 0), 1.0)
     assert value(evaluator.GAMES, "version", "won") - before == 2
-    evaluator.show_rating({"version": 20, "mu": 31.0, "sigma": 2.0, "win_rates": {"random": 0.75},
-                           "statistics": {"last_hits": 8.0}}, references=3)
+    record = {"version": 20, "mu": 31.0, "sigma": 2.0, "draw_probability": 0.3, "win_rates": {"random": 0.75},
+              "win_intervals": {"random": [0.6, 0.9]}, "statistics": {"last_hits": 8.0}}
+    evaluator.show_rating(record, references=3)
     assert value(evaluator.RATING) == 31.0 and value(evaluator.WIN_RATE, "random") == 0.75
+    assert value(evaluator.WIN_BOUND, "random", "high") == 0.9 and value(evaluator.DRAWS) == 0.3
     assert value(evaluator.STATISTICS, "last_hits") == 8.0 and value(evaluator.REFERENCES) == 3
+    # The next one did not play the random bot: nothing of the one before stands beside its rating.
+    evaluator.show_rating(record | {"version": 30, "win_rates": {"scripted": 0.5}, "win_intervals": {}}, references=3)
+    assert [s.labels["opponent"] for m in evaluator.WIN_RATE.collect() for s in m.samples] == ["scripted"]
 
 
 class Answers:

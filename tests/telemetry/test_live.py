@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 KINDS = {"controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout"}
 # A short run: every second game against a past version, games in servers of their own, a rating every few games.
 OVERRIDES = ("services.rollout.environment=remote", "league.past_opponent_share=0.5",
-             "services.evaluator.share_scripted=0.5", "services.evaluator.idle_seconds=0.02")
+             "services.evaluator.cpu_share=0.5", "rating.anchors=[random, scripted]", "rating.games_per_anchor_pair=2")
 # The embedded Redis has no memory limit to show, and nobody wins a game of 30 seconds.
 ABSENT = {"system: Memory B", "game: Radiant wins A"}
 # What a run of a minute with two gradient steps a version may really be.

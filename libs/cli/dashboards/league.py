@@ -11,27 +11,34 @@ ARM_STATISTICS = total(increase("five_rollout_arm_hero_statistics_total", statis
 
 BOARD = Board("league", "Five / League and rating", "TrueSkill by version, win rates, and the pool of past versions.", [
     Row("Rating", [
-        number("TrueSkill", "Of the version rated last; random play is 0.", Query(largest(MU)), decimals=1),
-        number("Uncertainty", "Standard deviation of that rating.", Query(largest(SIGMA)), decimals=1),
+        number("TrueSkill", "Of the version rated last; random play is 0.", Query(largest(MU)), width=3, decimals=1),
+        number("Uncertainty", "Standard deviation of that rating.", Query(largest(SIGMA)), width=3, decimals=1),
         number("Rated version", "Version that was rated last.",
-               Query(largest(series("five_evaluator_rated_versions")))),
+               Query(largest(series("five_evaluator_rated_versions"))), width=3),
         number("Behind", "Versions made since the one that was rated last.",
                Query(f"{largest(series('five_optimizer_version_versions'))} - "
-                     f"{largest(series('five_evaluator_rated_versions'))}")),
+                     f"{largest(series('five_evaluator_rated_versions'))}"), width=3),
         number("References", "Players with a frozen rating.",
                Query(largest(series("five_evaluator_reference_versions")))),
         number("Past versions", "In the pool of opponents.", Query(largest(series("five_opponents_pool_versions")))),
+        number("Share of draws", "Share of draws between equals, as estimated from the games.",
+               Query(largest(series("five_evaluator_draw_ratio"))), unit="percentunit"),
         chart("TrueSkill", "Mean and uncertainty (one standard deviation) of the version rated last. The paper's four "
               "baseline runs differ by about 2 (figure 20).", Query(largest(MU), "rating"),
               Query(f"max({MU} + {SIGMA})", "+ σ", dashed=True), Query(f"max({MU} - {SIGMA})", "- σ", dashed=True)),
         against("TrueSkill by version", "The same over versions instead of time: how the paper compares runs.",
                 Query(largest(series("five_evaluator_rated_versions")), "version"), Query(largest(MU), "rating")),
-        chart("Win rate against bots", "Share of the evaluator's last games against each bot, a draw being half.",
-              Query(largest(series("five_evaluator_win_ratio"), "opponent"), "{{opponent}}"), unit="percentunit",
-              least=0, most=1),
+        chart("Win rate against bots", "Share of its games that the version rated last won against each bot that it "
+              "played, a draw being half, with the 95 % interval.",
+              Query(largest(series("five_evaluator_win_ratio"), "opponent"), "{{opponent}}"),
+              Query(largest(series("five_evaluator_win_bound_ratio"), "opponent", "end"), "{{opponent}} {{end}}",
+                    dashed=True), unit="percentunit", least=0, most=1),
         chart("Rating games", "The evaluator's games an hour, by outcome for the version under test.",
               Query(total(increase("five_evaluator_played_games_total"), "opponent", "outcome"),
-                    "{{opponent}} {{outcome}}"), least=0, stacked=True)]),
+                    "{{opponent}} {{outcome}}"), least=0, stacked=True),
+        chart("Games without a result", "In the last hour: lost and played again, and aborted, which their rating does "
+              "without.", Query(total(increase("five_evaluator_dropped_games_total"), "reason"), "{{reason}}"),
+              Query(total(increase("five_evaluator_aborted_games_total")), "aborted"), least=0)]),
     Row("How the rated version plays", [
         chart("Last hits, denies, kills, deaths, assists", "Of a hero of the version rated last, means of its games: "
               "nothing is randomised in them, unlike in training.",

@@ -8,7 +8,6 @@ stopped at the first results would count short games more often than long ones.
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from dota.config import GameConfig, RandomisationConfig
 from dota.replay import Replay
 from dota.vec_game import STATS, TEAMS, Controller, VecGame, Winner
 from five.model.policy import Policy
+from five.ratings import pairs_interval
 
 BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.SCRIPTED,
         "scripted-hard": Controller.HARD}
@@ -74,14 +74,7 @@ class Match:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Interval of `score` from the means of the pairs, whose two games are not independent of each other."""
-        means = self.pair_scores()
-        z = NormalDist().inv_cdf(0.5 + confidence / 2)
-        # Add-two-of-each keeps the interval from closing at 0 or 1, where the sample's own variance is 0.
-        n = len(means) + z * z
-        centre = (means.sum() + z * z / 2) / n
-        spread = (means.var() * len(means) + z * z / 4) / n
-        half = z * float(np.sqrt(spread / n))
-        return max(0.0, float(centre) - half), min(1.0, float(centre) + half)
+        return pairs_interval(self.pair_scores().tolist(), confidence)
 
     def pair_scores(self) -> Floats:
         """Mean score of each pair's two games, float64 [pairs], in order of the pairs."""
@@ -115,8 +108,17 @@ def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, se
     """
     if pairs < 1:
         raise ValueError(f"{pairs} pairs of games: at least one is needed")
+    return play_games(game, first, second, [(pair, side) for pair in range(pairs) for side in range(TEAMS)], seed,
+                      greedy=greedy, concurrent=concurrent, threads=threads, on_game=on_game, record=record)
+
+
+def play_games(game: GameConfig, first: Contestant, second: Contestant, planned: Sequence[tuple[int, int]],
+               seed: int = 0, *, greedy: bool = False, concurrent: int = 32, threads: int = 1,
+               on_game: Callable[[Game], None] = lambda game: None,
+               record: Callable[[Replay, int], None] | None = None) -> Match:
+    """As ``play``, of some games only: those of ``planned``, each a pair's number and the side of ``first``."""
     game = evaluation_game(game)
-    plan = deque((pair, side) for pair in range(pairs) for side in range(TEAMS))
+    plan = deque(planned)
     games = VecGame(game, min(concurrent, len(plan)), seed, threads)
     for contestant in (first, second):
         if contestant.policy is not None and contestant.policy.layout.hash != games.layout.hash:

@@ -38,6 +38,15 @@ def keep_record(state: RunState, path: Path) -> None:
     beside.replace(path)
 
 
+def keep_ladder(state: RunState, path: Path) -> None:
+    """Writes the rows of the run's ratings, beside first and then renamed. A run without ratings is left."""
+    rows = state.table("ratings").all()
+    if rows:
+        beside = path.with_suffix(".json.partial")
+        beside.write_text(json.dumps(rows))
+        beside.replace(path)
+
+
 def kept_record(path: Path) -> KeptRecord | None:
     """What ``keep_record`` wrote; None when it never did. Raises ValueError for what cannot be read."""
     try:

@@ -6,7 +6,7 @@ Any number of processes may write. The log is a stream of bounded length whose l
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -44,12 +44,14 @@ class FollowedTable:
         self._refresh(self._state.redis)
 
     def update(self, change: Callable[[], dict[str, Json] | None], once: str = "",
-               event: tuple[str, str, dict[str, Json]] | None = None) -> bool:
+               event: tuple[str, str, dict[str, Json]] | None = None,
+               also: Callable[[], Sequence[tuple[str, ...]]] = tuple) -> bool:
         """Writes what ``change`` returns (None removes a row; None for all: nothing to write) as one atomic step.
 
         ``change`` works on what ``take`` was told and must alter nothing: it is asked again when another writer was
         faster. ``take`` is told of the new rows once they are written. With ``once`` the update is applied at most
-        once for that identity, whoever applies it. Returns whether it was applied.
+        once for that identity, whoever applies it. ``also`` is asked after ``change`` for commands of the same step.
+        Returns whether it was applied.
         """
         client: Any = self._state.redis
         mark = self._state.keys.once(self._name, once)
@@ -66,7 +68,7 @@ class FollowedTable:
                         changed = change()
                     if not changed:
                         return False
-                    self._write(pipeline, changed, mark if once else "", event)
+                    self._write(pipeline, changed, mark if once else "", event, also())
                     return True
                 except redis.WatchError:
                     continue
@@ -117,7 +119,7 @@ class FollowedTable:
         return bool(pipeline.hmget(self._key, fields) == [self._texts.get(field) for field in fields])
 
     def _write(self, pipeline: Any, changed: Rows, mark: str,
-               event: tuple[str, str, dict[str, Json]] | None) -> None:
+               event: tuple[str, str, dict[str, Json]] | None, also: Sequence[tuple[str, ...]]) -> None:
         fields = {_CHANGES: _text(changed)}
         pipeline.multi()
         pipeline.xadd(self._log, fields, maxlen=LOG_ENTRIES, approximate=True)
@@ -130,6 +132,8 @@ class FollowedTable:
             pipeline.set(mark, "1", ex=ONCE_SECONDS)
         if event:
             pipeline.xadd(self._state.keys.events, event_fields(*event))
+        for command in also:
+            pipeline.execute_command(*command)
         self._note((pipeline.execute()[0], fields))
 
 

@@ -1,8 +1,9 @@
-"""TrueSkill of versions, and win rates against bots."""
+"""TrueSkill of versions, and how they did against bots."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
+from five.ladder import Standing, standings_of
 from services.controller.api.dependencies import Here, Viewer
 from services.controller.api.paging import Limit, Offset, Slice, cut
 
@@ -10,45 +11,53 @@ router = APIRouter(tags=["ratings"])
 _PLAYER = "version-"
 
 
+class Score(BaseModel):
+    """How a player did against another one in the games that it was rated by."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "won": 12, "drawn": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}]})
+
+    won: int = Field(description="Games won.")
+    drawn: int = Field(description="Games drawn.")
+    lost: int = Field(description="Games lost.")
+    score: float = Field(description="Share of the games won, a draw being half.")
+    low: float = Field(description="Lower end of the score's 95 % interval.")
+    high: float = Field(description="Upper end of the score's 95 % interval.")
+
+
 class RatingEntry(BaseModel):
     """A rated player."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
-        "player": "version-1200", "version": 1200, "mu": 21.3, "sigma": 0.9, "games": 40, "reference": False}]})
+        "player": "version-1200", "version": 1200, "mu": 21.3, "sigma": 0.9, "games": 40, "aborted": 0,
+        "reference": False, "draw_probability": 0.18, "against": {"scripted": {
+            "won": 12, "drawn": 8, "lost": 20, "score": 0.4, "low": 0.26, "high": 0.55}}}]})
 
     player: str = Field(description="A version, or a bot by its name.")
     version: int | None = Field(description="The version's number; null for a bot.")
-    mu: float = Field(description="TrueSkill's mean.")
-    sigma: float = Field(description="TrueSkill's standard deviation.")
-    games: int | None = Field(description="Games that it was rated by; null: not known.")
+    mu: float = Field(description="TrueSkill's mean; random play is 0.")
+    sigma: float = Field(description="TrueSkill's standard deviation, that of the references included.")
+    games: int = Field(description="Games that it was rated by.")
+    aborted: int = Field(description="Games that were assigned and could not be played.")
     reference: bool = Field(description="Whether others are rated against it.")
+    draw_probability: float = Field(description="Share of draws between equals, as estimated for this rating.")
+    against: dict[str, Score] = Field(description="Its own games, by opponent.")
 
 
-class RatingPage(Slice[RatingEntry]):
-    """Ratings, and how the version under test does against bots."""
-
-    win_rates: dict[str, float] = Field(description="Share of the latest games won, by bot.")
-
-
-def _number(player: str) -> int | None:
-    number = player.removeprefix(_PLAYER)
-    return int(number) if player.startswith(_PLAYER) and number.isdigit() else None
+def _entry(standing: Standing) -> RatingEntry:
+    number = standing.player.removeprefix(_PLAYER)
+    against = {}
+    for name, (won, drawn, lost) in standing.results.items():
+        score, low, high = standing.scores[name]
+        against[name] = Score(won=won, drawn=drawn, lost=lost, score=score, low=low, high=high)
+    return RatingEntry(
+        player=standing.player, version=int(number) if number.isdigit() else None, mu=standing.mu,
+        sigma=standing.sigma, games=standing.games, aborted=standing.aborted, reference=standing.reference,
+        draw_probability=standing.draw_probability, against=against)
 
 
 @router.get("/ratings")
-def ratings(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> RatingPage:
+def ratings(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[RatingEntry]:
     """Rated versions, newest first, then bots."""
-    rows = here.state.table("ratings").all()
-    state, rates = rows.get("state") or {}, rows.get("win_rates") or {}
-    references = state.get("references", {})
-    found = {}
-    for name, (mu, sigma) in references.items():
-        found[name] = RatingEntry(player=name, version=_number(name), mu=mu, sigma=sigma, games=None, reference=True)
-    for row in state.get("finished", []):
-        name, skill = row["player"], row["skill"]
-        found[name] = RatingEntry(player=name, version=_number(name), mu=skill["mu"], sigma=skill["sigma"],
-                                  games=row["games"], reference=name in references)
-    ordered = sorted(found.values(), key=lambda r: (r.version is None, -(r.version or 0), r.player))
-    part = cut(ordered, offset, limit)
-    return RatingPage(items=part.items, total=part.total, next=part.next,
-                      win_rates={name: sum(s) / len(s) for name, s in rates.items() if s})
+    found = [_entry(standing) for standing in standings_of(here.state.table("ratings").all())]
+    return cut(sorted(found, key=lambda r: (r.version is None, -(r.version or 0), r.player)), offset, limit)

@@ -1,0 +1,34 @@
+"""How much of the processors the evaluator takes from training: a bound above, and nothing withheld below it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+BURST_SECONDS = 5.0  # of the share that were not used may be made up for
+
+
+@dataclass
+class Pace:
+    """Bounds this process to ``share`` cores on average; 0: no bound.
+
+    It rests only for what it has used itself, never for a fixed time: where training takes the processors, a step takes
+    longer by itself, and a rest on top would leave the ratings far behind.
+    """
+
+    share: float
+    used: Callable[[], float] = time.process_time
+    clock: Callable[[], float] = time.monotonic
+    _used: float = field(init=False)
+    _at: float = field(init=False)
+    _credit: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._used, self._at = self.used(), self.clock()
+
+    def rest(self) -> float:
+        """Seconds to rest now, so that what was used since the last call stays within the share."""
+        used, at = self.used(), self.clock()
+        earned = (at - self._at) * self.share
+        self._credit = min(self._credit + earned - (used - self._used), BURST_SECONDS * self.share)
+        self._used, self._at = used, at
+        return max(0.0, -self._credit / self.share) if self.share > 0 else 0.0

@@ -1,0 +1,115 @@
+"""`five ladder` on a run that has ended: real versions in a blob store, real games, no service."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cli.ladder import ladder
+from cli.offline.journal import Journal
+from cli.offline.ladder import OfflineLadder
+from cli.offline.versions import ArchivedVersions
+from cli.rundir import NoRun, RunFolder
+from cli.watch import newest
+from dota.replay import Replay
+from dota.spaces import Layout
+from five.ladder import Standing
+from five.model.policy import Policy
+from rapid import tensorfile
+from rapid.blobs import BlobStore
+from run.load import load, save
+from tests.e2e.running import TINY
+
+torch.set_num_threads(1)
+OVERRIDES = [o for o in TINY if not o.startswith(("rating.", "game."))] + [
+    "game.max_game_seconds=2", "game.start_seconds=-1", "rating.games_per_anchor_pair=2",
+    "rating.anchors=[random, scripted]",
+    "rating.games_per_round=4"]
+
+
+def ended_run(path: Path, versions: tuple[int, ...] = (0, 4)) -> RunFolder:
+    """A run's folder as `five train` leaves it, with archived versions of random parameters."""
+    folder = RunFolder(path / "trial")
+    folder.create()
+    config = load("laptop-1v1", OVERRIDES).model_copy(update={"name": "trial"})
+    save(config, folder.config)
+    blobs = BlobStore(str(folder.path / "blobs"))
+    for version in versions:
+        torch.manual_seed(version)
+        policy = Policy(Layout(config.game), config.model)
+        tensors = {name: value.numpy() for name, value in policy.state_dict().items()}
+        blobs.put(tensorfile.file_pieces(tensors, {}, label=str(version)), f"trial/versions/{version:010d}")
+    return folder
+
+
+def test_a_journal_has_a_change_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    journal = Journal(path)
+    journal.write({"open": 1, "game:a": {"score": 1.0}})
+    journal.write({"open": None, "rated:a": {"mu": 1.0}})
+    whole = path.read_bytes()
+    begun = len(whole) - len(whole.splitlines(keepends=True)[-1])
+    for size in range(begun, len(whole)):  # the second line is cut off anywhere
+        path.write_bytes(whole[:size])
+        assert Journal(path).rows == {"open": 1, "game:a": {"score": 1.0}}
+    path.write_bytes(whole[:-3])
+    Journal(path).write({"b": 2})
+    assert Journal(path).rows == {"open": 1, "game:a": {"score": 1.0}, "b": 2}
+    path.write_bytes(whole)
+    assert Journal(path).rows == {"game:a": {"score": 1.0}, "rated:a": {"mu": 1.0}}
+
+
+def test_a_run_that_has_ended_is_rated_from_its_archive_and_goes_on_where_it_broke_off(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ended_run(tmp_path)
+    ladder(folder, 0, None, False)
+    assert "nobody is rated" in capsys.readouterr().out
+    with pytest.raises(NoRun, match="version 3 .* not archived; there are 0, 4"):
+        ladder(folder, 4, [3], False)
+    write, left = Journal.write, 7  # zero, trial, four games, rating; then it is broken off in the anchors' games
+
+    def breaking(self: Journal, rows: dict[str, Any]) -> None:
+        nonlocal left
+        left -= 1
+        if left < -1:
+            raise KeyboardInterrupt
+        write(self, rows)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "write", breaking)
+        with pytest.raises(KeyboardInterrupt):
+            ladder(folder, 4, None, False)
+    before = Journal(folder.ladder_journal).rows
+    assert "rated:version-0" in before and "open" in before
+    assert ladder(folder, 4, None, False) == 0
+    rows = Journal(folder.ladder_journal).rows
+    assert rows["rated:version-0"] == before["rated:version-0"]  # not played again
+    assert {"rated:random", "rated:scripted", "rated:version-4"} <= set(rows) and "open" not in rows
+    out = capsys.readouterr().out
+    assert "version-4" in out and "random play is 0; ± is one σ" in out
+    Replay.load(newest(folder.path / "replays"))
+    # With nothing missing nothing is played, and the standings are those that were kept.
+    assert ladder(folder, 4, None, True) == 0
+    assert {s["player"]: s["games"] for s in json.loads(capsys.readouterr().out)}["version-4"] == 4
+    assert Journal(folder.ladder_journal).rows == rows
+
+
+def test_the_runs_own_ratings_stand_beside_what_is_played_here(tmp_path: Path) -> None:
+    folder = ended_run(tmp_path, versions=(4,))
+    rows = {"format": 2, "open": {"number": 9, "player": "version-8"}, "game:9.x": {}} | {
+        f"rated:{s.player}": vars(s) for s in (
+            Standing("random", 0.0, 0.001, 1, 0.1, True), Standing("scripted", 9.0, 1.0, 1, 0.1, True),
+            Standing("version-4", 5.0, 3.0, 2, 0.1, False, 0, {"random": [1, 1, 0]}, {"random": [0.75, 0.1, 1.0]}))}
+    archive = ArchivedVersions(folder)
+    kept = OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
+    assert kept.missing([4], 2) == [] and kept.missing([4], 4) == [4]
+    kept.rate(archive, 4, 4, lambda text: None)
+    found = {s.player: s for s in kept.standings()}
+    assert found["version-4"].games == 4 and found["scripted"].mu == 9.0  # the run's references stay
+    # A run that rated its anchors only later has another scale: what was played here is put aside, not mixed in.
+    Journal(folder.ladder_journal).write({"rated:scripted": rows["rated:scripted"]})
+    again = OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
+    assert {s.player: s.games for s in again.standings()}["version-4"] == 2
+    assert list(folder.path.glob("ladder.jsonl.*"))

@@ -1,0 +1,100 @@
+"""The bound on the evaluator's share of the processors, on clocks of the test's own."""
+
+from pathlib import Path
+
+import pytest
+
+from dota.config import GameConfig
+from dota.replay import Replay
+from dota.vec_game import Controller, VecGame
+from services.evaluator.pace import BURST_SECONDS, Pace
+from services.evaluator.recording import Recorder
+
+
+class Clocks:
+    """A process that uses the processor for as long as it is told to."""
+
+    def __init__(self, share: float) -> None:
+        self.cpu = self.wall = 0.0
+        self.pace = Pace(share, lambda: self.cpu, lambda: self.wall)
+
+    def step(self, cpu: float, wall: float) -> float:
+        self.cpu += cpu
+        self.wall += wall
+        rest = self.pace.rest()
+        self.wall += rest
+        return rest
+
+
+def test_what_is_used_stays_within_the_share() -> None:
+    clocks = Clocks(0.25)
+    for _ in range(1000):
+        clocks.step(0.01, 0.01)
+    assert clocks.cpu / clocks.wall == pytest.approx(0.25, rel=0.01)
+
+
+def test_who_is_starved_does_not_rest_on_top_of_it() -> None:
+    """Training takes the processors: a step of 10 ms lasts 100. A rest for that long would halve what is left."""
+    clocks = Clocks(0.25)
+    assert sum(clocks.step(0.01, 0.1) for _ in range(1000)) == 0.0
+
+
+def test_what_was_not_used_is_made_up_for_within_bounds() -> None:
+    clocks = Clocks(0.5)
+    clocks.step(0.0, 3600.0)  # nothing to rate for an hour
+    rests = [clocks.step(0.1, 0.1) for _ in range(200)]
+    assert rests[0] == 0.0 and rests[-1] == pytest.approx(0.1)
+    assert 0.1 * sum(rest == 0.0 for rest in rests) < 2.2 * BURST_SECONDS
+
+
+def test_without_a_share_there_is_no_bound() -> None:
+    clocks = Clocks(0.0)
+    assert sum(clocks.step(1.0, 1.0) for _ in range(10)) == 0.0
+
+
+GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=3.0, start_seconds=0.0,
+                  neutrals=False, roshan=False, runes=False)
+
+
+def finish(games: VecGame) -> None:
+    while not games.winner.all():
+        games.step()
+
+
+def test_each_rated_version_leaves_one_replay_and_the_newest_are_kept(tmp_path: Path) -> None:
+    games = VecGame(GAME, 2, 1)
+    games.controllers[:] = Controller.SCRIPTED
+    asked = tmp_path / "version-1-scripted-7.replay"
+    asked.write_bytes(b"a match on request")
+    recorder = Recorder(games.record, games.hash, tmp_path, keep=2)
+    for version in range(4):
+        games.reset()
+        for place in (0, 1):
+            recorder.began(place, f"version-{version}")
+        finish(games)
+        for place in (0, 1):
+            recorder.ended(place)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["version-1-scripted-7.replay", "version-2.replay",
+                                                          "version-3.replay"]
+    assert sum(1 for _ in Replay.load(tmp_path / "version-3.replay").play()) > 10  # and its final state is the game's
+
+
+def test_a_game_that_begins_again_is_recorded_from_there_and_a_lost_one_not(tmp_path: Path) -> None:
+    games = VecGame(GAME, 1, 1)
+    recorder = Recorder(games.record, games.hash, tmp_path, keep=2)
+    recorder.began(0, "version-1")
+    games.step()
+    recorder.drop()
+    recorder.ended(0)
+    assert not list(tmp_path.iterdir())
+    games.reset_as(0, 5)
+    recorder.began(0, "version-1")
+    games.step()
+    games.reset_as(0, 5)
+    recorder.began(0, "version-1")
+    steps = 0
+    while not games.winner.all():
+        games.step()
+        steps += 1
+    recorder.ended(0)
+    assert sum(1 for _ in Replay.load(tmp_path / "version-1.replay").play()) == steps + 1

@@ -1,0 +1,192 @@
+"""The rating loop over a real Redis: what it writes, once, whole, and no more than has changed."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+
+from dota.vec_game import STATS
+from five.config import RatingConfig
+from rapid.store.series import Series
+from rapid.store.state import RunState
+from services.evaluator.matches import Pairing, Result
+from services.evaluator.rating_loop import TABLE, TRIES, RatingLoop
+from services.evaluator.service import BOTS
+
+CONFIG = RatingConfig(games_per_rating=12, games_per_round=12, games_of_first=6, games_per_anchor_pair=2,
+                      anchors=("random", "scripted"), always=("scripted",))
+KEPT: list[int] = []
+
+
+def loop(client: redis.Redis, newest: int = 3, ours: Callable[[int], bool] = lambda version: True
+         ) -> RatingLoop:
+    return RatingLoop(CONFIG, RunState(client, "trial"), Series(client, "trial"),
+                      {n: BOTS[n] for n in CONFIG.anchors}, STATS, lambda: newest, KEPT.append, ours)
+
+
+def ended(pairing: Pairing, score: float = 1.0) -> Result:
+    statistics = np.arange(len(STATS), dtype=np.float32)
+    return Result(pairing, score, 120.0, statistics, statistics, 0)
+
+
+def play(rating: RatingLoop, games: int = 1000, score: Callable[[Pairing], float] = lambda p: 1.0) -> list[Pairing]:
+    """Plays what is assigned until there is no more of it."""
+    played = []
+    while len(played) < games and (pairing := rating.next_pairing()) is not None:
+        rating.on_result(ended(pairing, score(pairing)))
+        played.append(pairing)
+    return played
+
+
+def stored(client: redis.Redis) -> dict[bytes, Any]:
+    """Everything that the run keeps of its ratings."""
+    state = RunState(client, "trial")
+    return {**client.hgetall(state.keys.table(TABLE)),  # type: ignore[dict-item]
+            b"series": client.xrange(state.keys.series("ratings"))}
+
+
+def test_the_first_version_is_rated_at_once_and_the_next_after_the_anchors(redis_client: redis.Redis) -> None:
+    KEPT.clear()
+    rating = loop(redis_client)
+    assert {p.opponent.name for p in play(rating)} == {"random"}
+    record = rating.series.last("ratings")
+    assert record is not None and record.values["version"] == 3 and record.values["games"] == 6
+    assert record.values["win_rates"] == {"random": 1.0} and record.values["win_intervals"]["random"][1] == 1.0
+    assert record.values["statistics"]["denies"] == 1.0 and record.values["game_seconds"] == 120.0
+    assert rating.next_pairing() is None  # nothing newer to rate
+    rating = loop(redis_client, newest=9)
+    played = play(rating, score=lambda p: float(p.opponent.name == "random" or p.seed is None))
+    assert [(p.agent.name, p.opponent.name) for p in played[:2]] == [("random", "scripted")] * 2
+    assert {p.opponent.name for p in played[2:]} >= {"scripted"} and played[-1].agent.version == 9
+    newest = rating.series.last("ratings")
+    assert newest is not None and newest.values["version"] == 9
+    # Its own games alone: version 3 won all of its, and is not in it.
+    assert newest.values["win_rates"]["scripted"] == 0.0
+    assert [r.values["version"] for r in rating.series.read("ratings")] == [3, 9]
+
+
+def test_a_report_sent_twice_counts_once(redis_client: redis.Redis) -> None:
+    rating = loop(redis_client)
+    pairing = rating.next_pairing()
+    assert pairing is not None and rating.on_result(ended(pairing))
+    kept = stored(redis_client)
+    assert not rating.on_result(ended(pairing, 0.0)) and stored(redis_client) == kept
+    # Nor when another process tells of it.
+    assert not loop(redis_client).on_result(ended(pairing, 0.0)) and stored(redis_client) == kept
+    assert rating.games == 1
+
+
+def test_a_game_is_one_small_write_however_long_the_run(redis_client: redis.Redis) -> None:
+    rating = loop(redis_client)
+    play(rating)
+    state = RunState(redis_client, "trial")
+    row = state.table(TABLE).get("rated:version-3")
+    redis_client.hset(state.keys.table(TABLE), mapping={  # a run that goes on for months
+        f"rated:version-{n + 100}": json.dumps(row | {"player": f"version-{n + 100}"}) for n in range(2000)})
+    rating = loop(redis_client, newest=9)
+    pairing = rating.next_pairing()
+    assert pairing is not None
+    before: Any = redis_client.info("stats")
+    rating.on_result(ended(pairing))
+    after: Any = redis_client.info("stats")
+    for direction in ("total_net_input_bytes", "total_net_output_bytes"):
+        assert after[direction] - before[direction] < 20_000
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_crash_at_any_command_leaves_a_rating_and_its_record_or_neither(redis_client: redis.Redis, when: str,
+                                                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is killed at each of the commands that finish a rating, one after the other."""
+    state = RunState(redis_client, "trial")
+    seen = set()
+    for victim in range(40):
+        redis_client.flushall()
+        rating = loop(redis_client)
+        play(rating, games=5)
+        last = rating.next_pairing()
+        assert last is not None and rating.next_pairing() is None
+        with monkeypatch.context() as patched:
+            left = victim
+            send = redis.connection.Connection.send_packed_command
+
+            def sending(self: Any, *arguments: Any, send: Any = send, **options: Any) -> None:
+                nonlocal left
+                left -= 1
+                if left == -1 and when == "before":
+                    raise Killed
+                send(self, *arguments, **options)
+                if left == -1:
+                    raise Killed
+
+            patched.setattr(redis.connection.Connection, "send_packed_command", sending)
+            try:
+                rating.on_result(ended(last))
+                finished = True
+            except Killed:
+                finished = False
+        redis_client.connection_pool.disconnect()
+        rows = state.table(TABLE).all()
+        rated = "rated:version-3" in rows
+        series = [r.values["version"] for r in rating.series.read("ratings")]
+        games = sum(name.startswith("game:") for name in rows)
+        assert (rated, "open" in rows, series, games) in (
+            (True, False, [3], 0), (False, True, [], 5), (False, True, [], 6))
+        seen.add((rated, games))
+        again = loop(redis_client)  # who comes after plays what is missing and ends up in the same place
+        play(again)
+        standing = again.ladder.standings["version-3"]
+        assert standing.games == 6 and [r.values["version"] for r in again.series.read("ratings")] == [3]
+        if finished:
+            break
+    assert finished and seen >= {(False, 5), (False, 6), (True, 0)}
+
+
+def test_lost_games_are_played_again_and_after_some_tries_count_as_aborted(redis_client: redis.Redis) -> None:
+    rating = loop(redis_client)
+    first = [rating.next_pairing() for _ in range(2)]
+    assert rating.drop() == 0
+    again = [rating.next_pairing() for _ in range(2)]
+    assert again == first
+    for _ in range(TRIES - 2):
+        assert rating.drop() == 0
+        assert [rating.next_pairing() for _ in range(2)] == first
+    assert rating.drop() == 2
+    assert len(play(rating)) == 4
+    standing = rating.ladder.standings["version-3"]
+    assert (standing.games, standing.aborted) == (4, 2)
+    record = rating.series.last("ratings")
+    assert record is not None and record.values["aborted"] == 2
+
+
+def test_a_restart_keeps_ratings_and_the_games_played(redis_client: redis.Redis) -> None:
+    first = loop(redis_client)
+    play(first, games=4)
+    again = loop(redis_client, newest=9)
+    assert again.version == 3 and again.games == 4
+    assert [p.agent.version for p in play(again, games=2)] == [3, 3]
+    later = loop(redis_client, newest=9)
+    assert set(later.ladder.standings) == {"random", "version-3"}
+    assert play(later, games=100)[-1].agent.version == 9
+
+
+def test_versions_that_were_reverted_are_references_no_more_and_keep_their_ratings(redis_client: redis.Redis) -> None:
+    KEPT.clear()
+    play(loop(redis_client))
+    play(loop(redis_client, newest=9), score=lambda p: float(p.agent.version == 9))
+    rating = loop(redis_client, newest=12)
+    assert "version-9" in rating.ladder.references and KEPT == [9]
+    assert len(play(rating, games=2)) == 2 and loop(redis_client, newest=20).version == 12  # it would go on being rated
+    # The run went back to version 5, which goes on as 20.
+    rating = loop(redis_client, newest=20, ours=lambda version: version <= 5 or version >= 20)
+    assert rating.ladder.trial is None and "version-9" not in rating.ladder.references
+    assert rating.ladder.standings["version-9"].games == 12
+    play(rating)
+    assert "version-9" not in rating.ladder.standings["version-20"].results
+    assert not any(name.startswith("game:") for name in RunState(redis_client, "trial").table(TABLE).all())
