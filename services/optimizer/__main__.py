@@ -138,7 +138,7 @@ def main() -> None:
             start_surgery(service, training, publisher)
         service.stats = lambda: {
             "version": training.version, "buffer": len(training.intake.buffer),
-            "hero_steps": training.intake.hero_steps,
+            "hero_steps": training.intake.hero_steps, "learned_hero_steps": training.learned_hero_steps,
             "reuse": round(training.intake.pacer.consumed / max(training.intake.pacer.received, 1), 3),
             "busy": round(client.last.get("busy_share", 0.0), 3),
             "versions/min": round(60 / client.last["seconds"], 2) if client.last else 0.0,

@@ -78,6 +78,7 @@ class Training:
     starved: WaitMeter = field(default_factory=WaitMeter)  # time without a batch on all ranks
     fingerprint: int = 0  # of the newest version's parameters, where there are others to compare it with
     flop: float = 0.0  # of this optimizer since it started; on rank 0 also all that came before
+    learned_hero_steps: int = 0  # of this process: hero-steps received that were learned from, each counted once
     left_behind: bool = False  # whether the run is in another epoch than this process
     resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
     warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
@@ -174,6 +175,7 @@ class Training:
             self.reuse.on_consumed(self.config.batch_samples, idle_since)
             self.window.add(metrics, drawn.staleness, drawn.uses, idle_since - began,
                             hero_steps=int(drawn.arrays["mask"].sum()))
+            self.learned_hero_steps += int(drawn.arrays["mask"][:, drawn.uses == 1].sum())
             drawn = None
             if self.window.steps == self.config.gradient_steps_per_iteration:
                 self._next_version(hyper)
@@ -245,8 +247,7 @@ class Training:
         page.CONSUMED.inc(self.config.batch_samples)
         page.FLOP.inc(self._flop_a_step)
         self.flop += self._flop_a_step
-        for age in staleness[staleness >= 0].tolist():
-            page.STALENESS.observe(age)
+        page.STALENESS.observe_all(staleness[staleness >= 0])
 
     def _count_intake(self) -> None:
         received = self.intake.pacer.received

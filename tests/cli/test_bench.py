@@ -26,7 +26,7 @@ FIXED = {
     "optimizer": ("optimizer.flops", "optimizer.samples"),
     "publish": ("publish.seconds",),
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
-    "train": ("train.hero_steps",),
+    "train": ("train.hero_steps", "train.efficiency"),
 }
 
 
@@ -133,6 +133,14 @@ def test_train(monkeypatch):
     by_name = {r.name: r for r in rows}
     assert by_name["train.hero_steps"].reference == min(r.value for r in rows if r.name.startswith("train.alone."))
     assert {"train.share.optimizer", "train.share.inference", "train.share.game"} <= by_name.keys()
+
+
+def test_what_the_cores_could_reach():
+    config = load("laptop-1v1", ["services.inference.threads=2"])
+    # A game of 1 ms a hero-step, inference of 2 ms on two cores, a gradient of 5 ms: 10 core-milliseconds in all.
+    alone = {"game": 1000.0, "inference": 500.0, "optimizer": 200.0}
+    assert train.possible(config, alone, 3) == pytest.approx(300.0)
+    assert train.possible(load("gpu-node"), alone, 3) is None
 
 
 def test_the_recorded_experience_is_what_services_exchange():

@@ -8,6 +8,7 @@ import socket
 import threading
 import urllib.request
 
+import numpy as np
 import pytest
 
 from rapid.config import TelemetryConfig
@@ -55,6 +56,24 @@ def test_metrics_follow_the_scheme_and_are_served() -> None:
 def test_metrics_outside_the_scheme_are_refused(arguments: tuple[str, str, str, str], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         metrics.gauge(*arguments)
+
+
+def test_many_values_at_once_are_counted_as_one_by_one() -> None:
+    """On bounds, between them, below the first and beyond the last."""
+    one, many = (metrics.histogram("tested", f"ages_{how}", "versions", "Ages of the tests.", buckets=(0, 1, 2, 4))
+                 for how in ("singly", "together"))
+    values = np.array([[0, 0, 1, 3], [4, 5, 900, -1]], np.int32)
+    for value in values.reshape(-1).tolist():
+        one.observe(value)
+    many.observe_all(values)
+    many.observe_all(np.zeros(0, np.int32))
+
+    def shown(histogram: metrics.Histogram) -> list[tuple[str, str, float]]:
+        (family,) = histogram.collect()
+        return [(s.name.rpartition("_")[2], s.labels.get("le", ""), s.value) for s in family.samples]
+
+    assert shown(many) == shown(one)
+    assert ("bucket", "4.0", 6.0) in shown(many) and ("count", "", 8.0) in shown(many)
 
 
 def test_a_metric_is_defined_once() -> None:

@@ -64,6 +64,9 @@ def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_p
     assert record["staleness_histogram"] == [young, 0, old]
     assert record["staleness_mean"] == pytest.approx(2 * old / consumed["+Inf"])
     assert {d.name for d in definitions() if "staleness" in d.name} == {"five_optimizer_staleness_versions"}
+    # The first step's four samples are new; of the second's, those whose use is their first. Others count once.
+    new = 4 + 12 - 8 * record["mean_uses"]
+    assert 4 <= new <= 8 and run.learned_hero_steps == new / 8 * run.intake.hero_steps
 
 
 def test_learning_rests_while_the_run_is_paused(tmp_path: Path) -> None:

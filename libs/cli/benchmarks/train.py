@@ -71,11 +71,11 @@ def _version(cluster: LocalCluster) -> int:
 
 
 def _hero_steps(cluster: LocalCluster) -> tuple[float, float]:
-    """(seconds, hero-steps that the optimizers have taken in until then)."""
+    """(seconds, hero-steps that the optimizers have learned from until then, each counted once)."""
     found = cluster.leases.live("optimizer")
     if not found:
         raise RuntimeError("the optimizer is gone; see its log")
-    return max(i.beaten_at for i in found), float(sum(i.stats["hero_steps"] for i in found))
+    return max(i.beaten_at for i in found), float(sum(i.stats["learned_hero_steps"] for i in found))
 
 
 def _shares(cluster: LocalCluster) -> dict[str, float]:
@@ -130,9 +130,23 @@ def stages(config: RunConfig, size: Size) -> dict[str, float]:
     return {"game": played, "inference": inference, "optimizer": learned / config.buffer.sample_reuse}
 
 
+def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float | None:
+    """Hero-steps a second if ``cores`` did nothing but the work of the stages, at what it costs in each of them alone:
+    cores / sum of the stages' core-seconds a hero-step. None where a stage runs on another device."""
+    services = config.services
+    if {services.inference.device, services.optimizer.device} != {"cpu"}:
+        return None
+    used = {"game": services.rollout.processes * services.rollout.game_threads,
+            "inference": max(len(services.inference.addresses), 1) * services.inference.threads,
+            "optimizer": services.optimizer.optimizers * services.optimizer.threads}
+    return cores / sum(used[name] / rate for name, rate in alone.items())
+
+
 def measure(size: Size | None = None) -> list[Row]:
-    """Row ``train.hero_steps``: hero-steps/s that went the whole way from game to gradient; the reference is the
-    slowest stage alone. ``train.alone.*``: each stage alone; ``train.share.*``: share of its time a stage worked."""
+    """Row ``train.hero_steps``: hero-steps/s that went the whole way from game to gradient, those that left the buffer
+    unused not among them; the reference is the slowest stage alone. ``train.efficiency``: the same over what the cores
+    could reach (`possible`). ``train.alone.*``: each stage alone; ``train.share.*``: share of its time a stage
+    worked."""
     size = size or Size()
     prepare()
     config = load(size.preset, [*size.overrides, "name=bench-train"])
@@ -142,8 +156,10 @@ def measure(size: Size | None = None) -> list[Row]:
     conditions = machine(preset=size.preset, torch=torch.__version__, seconds=size.seconds, slowest_stage=slowest,
                          model=recorded.description(config), games=config.services.rollout.games,
                          threads=config.services.optimizer.threads)
+    most = possible(config, alone, int(conditions["cores"]))
     return [
         row("train.hero_steps", rate, "hero-steps/s", alone[slowest], conditions),
+        *([row("train.efficiency", rate / most, "of what the cores could reach", 1.0, conditions)] if most else []),
         *(row(f"train.alone.{name}", value, "hero-steps/s", None, conditions) for name, value in alone.items()),
         *(row(f"train.share.{name}", value, "of its time", None, conditions) for name, value in shares.items()),
     ]
