@@ -1,6 +1,7 @@
 #include "map/sight.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace dota {
@@ -8,12 +9,7 @@ namespace dota {
 namespace {
 
 constexpr int kCells = kGrid * kGrid;
-constexpr int kLitSide = 2 * kSightRows;  // navigation cells across the mask's window
 constexpr std::int8_t kAllLevels = 127;
-
-// Octants of the plane: how a step along and across the octant moves in x and y.
-constexpr int kOctants[8][4] = {{1, 0, 0, 1},   {0, 1, 1, 0},   {0, -1, 1, 0}, {-1, 0, 0, 1},
-                                {-1, 0, 0, -1}, {0, -1, -1, 0}, {0, 1, -1, 0}, {1, 0, 0, -1}};
 
 // Bits 0, 2, 4 ... of v, put together.
 std::uint32_t even_bits(std::uint64_t v) {
@@ -39,49 +35,77 @@ constexpr auto kSlopes = [] {
   return s;
 }();
 
-struct Cast {
-  const MapData& map;
-  const std::vector<std::int8_t>& block;
-  Cell viewer, corner;  // corner: navigation cell of the window's first bit
-  int level, reach;
-  std::array<std::uint64_t, kLitSide> lit{};  // one bit a navigation cell
+std::uint32_t reversed(std::uint32_t v) {
+  v = (v >> 1 & 0x55555555u) | (v & 0x55555555u) << 1;
+  v = (v >> 2 & 0x33333333u) | (v & 0x33333333u) << 2;
+  v = (v >> 4 & 0x0f0f0f0fu) | (v & 0x0f0f0f0fu) << 4;
+  return __builtin_bswap32(v);
+}
 
-  // Lights the cell, unless it lies higher than the viewer, and says whether it stops sight.
-  bool light(Cell c) {
-    if (!c.inside()) return true;
-    const auto i = static_cast<std::size_t>(c.index());
-    const int x = c.x - corner.x, y = c.y - corner.y;
-    if (map.elevation[i] <= level && x >= 0 && y >= 0 && x < kLitSide && y < kLitSide)
-      lit[static_cast<std::size_t>(y)] |= 1ull << x;
-    return block[i] >= level;
+// Rows of bits to columns of bits.
+void transpose(std::array<std::uint64_t, 64>& m) {
+  std::uint64_t mask = 0x00000000ffffffffull;
+  for (std::size_t j = 32; j != 0; j >>= 1, mask ^= mask << j)
+    for (std::size_t k = 0; k < 64; k = (k + j + 1) & ~j) {
+      const std::uint64_t t = (m[k] >> j ^ m[k + j]) & mask;
+      m[k] ^= t << j;
+      m[k + j] ^= t;
+    }
+}
+
+constexpr std::uint32_t up_to(int bit) { return 0xffffffffu >> (31 - bit); }  // bits 0..bit
+
+// Recursive shadow casting, a row of an octant at a time: bit i of a row is the cell i steps across.
+struct Cast {
+  const CellBits &walls, &lit;
+  Cell viewer, corner;  // corner: navigation cell of the window's first bit
+  int reach;
+  std::array<std::uint64_t, 64> rows{}, columns{};  // what is lit, one bit a cell of the window
+
+  struct Octant {
+    bool column;        // its rows are columns of the map
+    int along, across;  // 1 or -1
+  };
+
+  std::uint32_t take(const CellBits& cells, const Octant& o, int line) const {
+    const int middle = o.column ? viewer.y : viewer.x;
+    return o.across > 0 ? cells.take(o.column, line, middle) : reversed(cells.take(o.column, line, middle - 31));
+  }
+  void light(const Octant& o, int line, std::uint32_t cells) {
+    const int middle = o.column ? viewer.y - corner.y : viewer.x - corner.x;
+    std::uint64_t& to = o.column ? columns[static_cast<std::size_t>(line - corner.x)]
+                                 : rows[static_cast<std::size_t>(line - corner.y)];
+    to |= o.across > 0 ? static_cast<std::uint64_t>(cells) << middle
+                       : static_cast<std::uint64_t>(reversed(cells)) << middle >> 31;
   }
 
-  // Recursive shadow casting over one octant, between two slopes, from a row outwards.
-  void octant(int row, double start, double end, const int (&o)[4]) {
+  // One octant between two slopes, from a row outwards.
+  void octant(int row, double start, double end, const Octant& o) {
     if (start < end) return;
     for (int along = row; along <= reach; ++along) {
-      bool shadow = false;
-      double next_start = start;
-      for (int across = along; across >= 0; --across) {
-        const auto [left, right] = kSlopes[static_cast<std::size_t>(along)][static_cast<std::size_t>(across)];
-        if (right > start) continue;
-        if (left < end) break;
-        const Cell c{viewer.x + along * o[0] + across * o[1], viewer.y + along * o[2] + across * o[3]};
-        const bool wall = light(c);
-        if (shadow) {
-          if (wall) {
-            next_start = right;
-          } else {
-            shadow = false;
-            start = next_start;
-          }
-        } else if (wall && along < reach) {
-          shadow = true;
-          octant(along + 1, start, left, o);
-          next_start = right;
-        }
+      const auto& slopes = kSlopes[static_cast<std::size_t>(along)];
+      // The first and last cell of which any part lies between the slopes: a guess, then to the point.
+      int first = std::min(along, static_cast<int>(start * (along + 0.5) + 0.5) + 1);
+      while (first >= 0 && slopes[static_cast<std::size_t>(first)].right > start)
+        --first;
+      int last = std::max(0, static_cast<int>(end * (along - 0.5) - 0.5) - 1);
+      while (last <= first && slopes[static_cast<std::size_t>(last)].left < end)
+        ++last;
+      if (last > first) continue;
+      const int line = (o.column ? viewer.x : viewer.y) + along * o.along;
+      const std::uint32_t between = up_to(first) & ~(up_to(last) >> 1);
+      light(o, line, take(lit, o, line) & between);
+      if (along == reach) return;
+      std::uint32_t wall = take(walls, o, line) & between;
+      while (wall != 0) {
+        const int top = 31 - std::countl_zero(wall);
+        octant(along + 1, start, slopes[static_cast<std::size_t>(top)].left, o);
+        const std::uint32_t open = ~wall & between & up_to(top);
+        if (open == 0) return;  // wall to the end of the row: nothing behind it
+        const int next = 31 - std::countl_zero(open);
+        start = slopes[static_cast<std::size_t>(next) + 1].right;
+        wall &= up_to(next);
       }
-      if (shadow) return;
     }
   }
 };
@@ -101,26 +125,34 @@ std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*
   return static_cast<std::int8_t>(level);
 }
 
-void cast_sight(const MapData& map, const std::vector<std::int8_t>& block, Cell viewer, int reach, SightMask& seen,
-                SightMask* touched) {
+void cast_sight(const MapData& map, const Walls& walls, Cell viewer, int reach, SightMask& seen,
+                SightMask& touched) {
+  const Sight& sight = *map.sight;
+  const std::size_t level = sight.slot(map.elevation[static_cast<std::size_t>(viewer.index())]);
   const Cell corner{2 * (viewer.x / 2 - kSightReach), 2 * (viewer.y / 2 - kSightReach)};
-  Cast cast{map,
-            block,
-            viewer,
-            corner,
-            map.elevation[static_cast<std::size_t>(viewer.index())],
-            std::min(reach, 2 * kSightReach),
-            {}};
-  cast.light(viewer);
-  for (const auto& o : kOctants)
-    cast.octant(1, 1.0, 0.0, o);
-  for (int y = 0; y < kSightRows; ++y) {
-    const std::uint64_t low = cast.lit[static_cast<std::size_t>(2 * y)],
-                        high = cast.lit[static_cast<std::size_t>(2 * y + 1)];
+  Cast cast{walls[level], sight.lit[level], viewer, corner, std::min(reach, 2 * kSightReach), {}, {}};
+  cast.rows[static_cast<std::size_t>(viewer.y - corner.y)] |= 1ull << (viewer.x - corner.x);
+  for (const bool column : {false, true})
+    for (const int along : {1, -1})
+      for (const int across : {1, -1})
+        cast.octant(1, 1.0, 0.0, {column, along, across});
+  transpose(cast.columns);
+  for (std::size_t y = 0; y < kSightRows; ++y) {
+    const std::uint64_t low = cast.rows[2 * y] | cast.columns[2 * y],
+                        high = cast.rows[2 * y + 1] | cast.columns[2 * y + 1];
     const std::uint64_t both = (low & low >> 1) | (high & high >> 1), any = (low | low >> 1) & (high | high >> 1);
-    seen.rows[static_cast<std::size_t>(y)] = even_bits(both | any);  // two of a fog cell's four
-    if (touched) touched->rows[static_cast<std::size_t>(y)] = even_bits(low | low >> 1 | high | high >> 1);
+    seen.rows[y] = even_bits(both | any);  // two of a fog cell's four
+    touched.rows[y] = even_bits(low | low >> 1 | high | high >> 1);
   }
+}
+
+std::size_t Sight::slot(int level) const {
+  return static_cast<std::size_t>(std::find(levels.begin(), levels.end(), level) - levels.begin());
+}
+
+void Sight::set_walls(Walls& changed, Cell c, std::int8_t was, std::int8_t now) const {
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    if ((was >= levels[i]) != (now >= levels[i])) changed[i].set(c, now >= levels[i]);
 }
 
 const StandingMask& Sight::standing(const MapData& map, Cell viewer, StandingMask& spare) const {
@@ -128,11 +160,11 @@ const StandingMask& Sight::standing(const MapData& map, Cell viewer, StandingMas
   if (made[i].load(std::memory_order_acquire) == 2) return masks[i];
   std::uint8_t not_yet = 0;
   if (made[i].compare_exchange_strong(not_yet, 1, std::memory_order_acq_rel)) {
-    cast_sight(map, block_level, viewer, 2 * kSightReach, masks[i].seen, &masks[i].touched);
+    cast_sight(map, walls, viewer, 2 * kSightReach, masks[i].seen, masks[i].touched);
     made[i].store(2, std::memory_order_release);
     return masks[i];
   }
-  cast_sight(map, block_level, viewer, 2 * kSightReach, spare.seen, &spare.touched);
+  cast_sight(map, walls, viewer, 2 * kSightReach, spare.seen, spare.touched);
   return spare;
 }
 
@@ -149,6 +181,16 @@ std::unique_ptr<Sight> make_sight(const MapData& map) {
   for (int i = 0; i < kCells; ++i)
     s->block_level[static_cast<std::size_t>(i)] =
         block_level(map, i, [](const void*, int) { return true; }, nullptr);
+  for (const std::int8_t level : map.elevation)
+    if (std::find(s->levels.begin(), s->levels.end(), level) == s->levels.end()) s->levels.push_back(level);
+  for (const std::int8_t level : s->levels) {
+    s->walls.emplace_back(true);
+    s->lit.emplace_back(false);
+    for (int i = 0; i < kCells; ++i) {
+      s->walls.back().set(cell_at(i), s->block_level[static_cast<std::size_t>(i)] >= level);
+      s->lit.back().set(cell_at(i), map.elevation[static_cast<std::size_t>(i)] <= level);
+    }
+  }
   for (int step = 0; step < kSightRadii; ++step)
     for (int parity = 0; parity < 4; ++parity) {
       SightMask& m = s->circles[static_cast<std::size_t>(step)][static_cast<std::size_t>(parity)];

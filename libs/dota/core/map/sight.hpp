@@ -26,12 +26,47 @@ struct StandingMask {
   SightMask seen, touched;
 };
 
+// One bit a navigation cell, by rows and by columns, with a margin all round that is wider than sight reaches.
+class CellBits {
+ public:
+  explicit CellBits(bool outside) : bits_(2 * kLines * kWords, outside ? ~0ull : 0) {}
+  void set(Cell c, bool on) {
+    put(0, c.y, c.x, on);
+    put(1, c.x, c.y, on);
+  }
+  // Cells first, first + 1, ... of a line, bit by bit: of row `line` by x, or of column `line` by y.
+  std::uint32_t take(bool column, int line, int first) const {
+    const std::uint64_t* row = bits_.data() + row_of(column, line);
+    const int at = first + kMargin, shift = at & 63;
+    std::uint64_t v = row[at >> 6] >> shift;
+    if (shift > 32) v |= row[(at >> 6) + 1] << (64 - shift);
+    return static_cast<std::uint32_t>(v);
+  }
+
+ private:
+  static constexpr int kMargin = 2 * kSightReach + 2;
+  static constexpr int kLines = kGrid + 2 * kMargin, kWords = (kLines + 63) / 64;
+  static std::size_t row_of(bool column, int line) {
+    return static_cast<std::size_t>(((column ? kLines : 0) + line + kMargin) * kWords);
+  }
+  void put(bool column, int line, int i, bool on) {
+    std::uint64_t& word = bits_[row_of(column, line) + static_cast<std::size_t>((i + kMargin) >> 6)];
+    const std::uint64_t bit = 1ull << ((i + kMargin) & 63);
+    word = on ? word | bit : word & ~bit;
+  }
+  std::vector<std::uint64_t> bits_;
+};
+using Walls = std::vector<CellBits>;  // by Sight::slot of the viewer's level: the cells that stop his sight
+
 // Masks of the standing map, made when first asked for. A mask depends on the map and the cell alone, so that it
 // does not matter which world asked first.
 struct Sight {
   std::uint64_t id = 0;  // no two maps of a process share one
   std::vector<std::int8_t>
-      block_level;  // per navigation cell: blocks the sight of viewers of this level and below
+      block_level;                  // per navigation cell: blocks the sight of viewers of this level and below
+  std::vector<std::int8_t> levels;  // of the map's ground
+  Walls walls;                      // the same as `block_level`, by levels
+  std::vector<CellBits> lit;        // by Sight::slot: cells no higher than the viewer
   std::array<std::array<SightMask, 4>, kSightRadii> circles;  // [radius / kSightStep][odd row * 2 + odd column]
   std::unique_ptr<StandingMask[]> masks;                      // per navigation cell
   std::unique_ptr<std::atomic<std::uint8_t>[]> made;          // 0 not yet, 1 being made, 2 ready
@@ -39,6 +74,9 @@ struct Sight {
   // Thread-safe. `spare` is written and returned while another thread makes the cell's mask.
   const StandingMask& standing(const MapData& map, Cell viewer, StandingMask& spare) const;
   const SightMask& circle(Cell viewer, float radius) const;
+  std::size_t slot(int level) const;
+  // Brings the cell's walls to another block level.
+  void set_walls(Walls& changed, Cell c, std::int8_t was, std::int8_t now) const;
 };
 
 std::unique_ptr<Sight> make_sight(const MapData& map);
@@ -48,7 +86,7 @@ std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*
 
 // Casts sight from a cell over navigation cells up to `reach` away. A fog cell is seen when at least half of its
 // navigation cells are.
-void cast_sight(const MapData& map, const std::vector<std::int8_t>& block_level, Cell viewer, int reach,
-                SightMask& seen, SightMask* touched = nullptr);
+void cast_sight(const MapData& map, const Walls& walls, Cell viewer, int reach, SightMask& seen,
+                SightMask& touched);
 
 }  // namespace dota

@@ -10,23 +10,30 @@ namespace {
 
 using FogBits = std::array<std::uint64_t, (kFogCells * kFogCells + 63) / 64>;
 
-// A felled tree near a viewer, and the masks that were cast with such trees down. The cache holds pure functions
-// of (map, viewer's cell, reach, felled trees within it), so what it holds never shows in a game.
+// The trees that are down, by id, each at the cell above and to the right of its foot: it stood on that cell and
+// the three to its left and below. Columns, so that the few within a viewer's reach are found fast.
 struct Felled {
-  std::array<std::int16_t, kMaxTrees> trees;
+  std::array<std::int16_t, kMaxTrees> id, x, y, level;
   int n = 0;
 };
-struct CachedMask {
-  std::uint64_t felled = 0, map = 0;  // Sight::id
-  std::int32_t viewer = -1, reach = 0;
-  SightMask mask;
+struct FelledNear {
+  std::array<std::int16_t, kMaxTrees> at;  // index into Felled
+  int n = 0;
 };
-constexpr std::size_t kCached = 8192;  // 1.2 MB a thread
+// A mask that was cast with trees down. Two games may share it when the same trees are down where its sight comes
+// to; the cache holds pure functions of that, so that what it holds never shows in a game.
+struct CachedMask {
+  std::uint64_t near = 0, felled = 0, map = 0;  // trees that the standing map's sight and this sight come to
+  std::int32_t viewer = -1, reach = 0;
+  StandingMask mask;
+};
+constexpr std::size_t kCached = 8192;  // 2.4 MB a thread
 
 struct FelledSight {
   std::vector<CachedMask> cache = std::vector<CachedMask>(kCached);
-  std::vector<std::int8_t> block;  // block levels with this world's trees
-  std::uint64_t map = 0;           // Sight::id that `block` is of
+  Walls walls;            // of the standing map
+  std::uint64_t map = 0;  // Sight::id that `walls` is of
+  bool lowered = false;   // `walls` lacks the felled trees of the world that is looked at
 };
 FelledSight& felled_sight() {
   static thread_local FelledSight s;
@@ -40,66 +47,96 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t v) {  // a round of SplitMix64
   return h ^ (h >> 31);
 }
 
-void set_block_levels(FelledSight& s, const World& w, const MapData& map, const Felled& felled) {
+std::int8_t level_without_felled(const World& w, const MapData& map, Cell c) {
+  return block_level(
+      map, c.index(),
+      [](const void* world, int t) {
+        return static_cast<const World*>(world)->tree_regrow[static_cast<std::size_t>(t)] == 0;
+      },
+      &w);
+}
+
+// Opens the walls of the trees that are down, or closes them.
+void turn_walls(FelledSight& s, const World& w, const MapData& map, const Felled& felled, bool open) {
   for (int k = 0; k < felled.n; ++k) {
-    const Cell c = cell_of(map.trees[static_cast<std::size_t>(felled.trees[static_cast<std::size_t>(k)])].pos);
-    for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c})
-      if (q.inside())
-        s.block[static_cast<std::size_t>(q.index())] = block_level(
-            map, q.index(),
-            [](const void* world, int t) {
-              return static_cast<const World*>(world)->tree_regrow[static_cast<std::size_t>(t)] == 0;
-            },
-            &w);
+    const auto i = static_cast<std::size_t>(k);
+    const Cell c{felled.x[i], felled.y[i]};
+    for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c}) {
+      if (!q.inside()) continue;
+      const std::int8_t standing = map.sight->block_level[static_cast<std::size_t>(q.index())];
+      const std::int8_t lower = level_without_felled(w, map, q);
+      map.sight->set_walls(s.walls, q, open ? standing : lower, open ? lower : standing);
+    }
+  }
+  s.lowered = open;
+}
+
+// Walls without the felled trees, made when the first mask of a timestep has to be cast.
+const Walls& lowered_walls(FelledSight& s, const World& w, const MapData& map, const Felled& felled) {
+  if (s.lowered) return s.walls;
+  if (s.map != map.sight->id) {
+    s.walls = map.sight->walls;
+    s.map = map.sight->id;
+  }
+  turn_walls(s, w, map, felled, true);
+  return s.walls;
+}
+
+// Felled trees that a viewer of that level could see past, were nothing else in the way.
+void find_near(const Felled& felled, Cell viewer, int reach, int level, FelledNear& near) {
+  near.n = 0;
+  for (int k = 0; k < felled.n; ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    const bool in = std::abs(felled.x[i] - viewer.x) <= reach + 1 &&
+                    std::abs(felled.y[i] - viewer.y) <= reach + 1 && felled.level[i] >= level;
+    near.at[static_cast<std::size_t>(near.n)] = static_cast<std::int16_t>(k);
+    near.n += in;
   }
 }
 
-void restore_block_levels(FelledSight& s, const MapData& map, const Felled& felled) {
-  for (int k = 0; k < felled.n; ++k) {
-    const Cell c = cell_of(map.trees[static_cast<std::size_t>(felled.trees[static_cast<std::size_t>(k)])].pos);
-    for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c})
-      if (q.inside())
-        s.block[static_cast<std::size_t>(q.index())] = map.sight->block_level[static_cast<std::size_t>(q.index())];
+// Those of them that sight comes to, as one number; 0: none.
+std::uint64_t key_of(const Felled& felled, const FelledNear& near, const SightMask& touched, Cell viewer) {
+  const int left = viewer.x / 2 - kSightReach, low = viewer.y / 2 - kSightReach;
+  const auto bit = [&](int x, int y) {
+    return x >= 0 && y >= 0 && x < kSightRows && y < kSightRows &&
+           ((touched.rows[static_cast<std::size_t>(y)] >> x) & 1u);
+  };
+  std::uint64_t key = 0;
+  for (int k = 0; k < near.n; ++k) {
+    const auto i = static_cast<std::size_t>(near.at[static_cast<std::size_t>(k)]);
+    const int x0 = std::max(felled.x[i] - 1, 0) / 2 - left, x1 = felled.x[i] / 2 - left;
+    const int y0 = std::max(felled.y[i] - 1, 0) / 2 - low, y1 = felled.y[i] / 2 - low;
+    if (bit(x0, y0) || bit(x1, y0) || bit(x0, y1) || bit(x1, y1))
+      key = mix(key, static_cast<std::uint64_t>(felled.id[i]) + 1);
   }
-}
-
-bool comes_to(const SightMask& touched, Cell viewer, Cell c) {
-  const int x = c.x / 2 - viewer.x / 2 + kSightReach, y = c.y / 2 - viewer.y / 2 + kSightReach;
-  return x >= 0 && y >= 0 && x < kSightRows && y < kSightRows &&
-         ((touched.rows[static_cast<std::size_t>(y)] >> x) & 1u);
+  return key;
 }
 
 // The mask from a cell: the standing map's, or, where sight comes to a tree that is down, one cast without those
 // down.
-const SightMask& sight_from(const MapData& map, Cell viewer, float radius, const Felled& felled,
+const SightMask& sight_from(const World& w, const MapData& map, Cell viewer, float radius, const Felled& felled,
                             StandingMask& spare) {
   const StandingMask& standing = map.sight->standing(map, viewer, spare);
+  if (felled.n == 0) return standing.seen;
   const int reach = std::min(static_cast<int>(std::ceil(radius / kCell)) + 1, 2 * kSightReach);
   const int level = map.elevation[static_cast<std::size_t>(viewer.index())];
-  std::uint64_t key = 0;
-  bool matters = false;
-  for (int k = 0; k < felled.n; ++k) {
-    const auto id = felled.trees[static_cast<std::size_t>(k)];
-    const MapTree& t = map.trees[static_cast<std::size_t>(id)];
-    const Cell c = cell_of(t.pos);
-    if (t.level < level || std::abs(c.x - viewer.x) > reach + 1 || std::abs(c.y - viewer.y) > reach + 1) continue;
-    key = mix(key, static_cast<std::uint64_t>(id) + 1);
-    matters = matters || comes_to(standing.touched, viewer, c) ||
-              comes_to(standing.touched, viewer, {c.x - 1, c.y}) ||
-              comes_to(standing.touched, viewer, {c.x, c.y - 1}) ||
-              comes_to(standing.touched, viewer, {c.x - 1, c.y - 1});
-  }
-  if (!matters) return standing.seen;
+  FelledNear around;
+  find_near(felled, viewer, reach, level, around);
+  const std::uint64_t near = key_of(felled, around, standing.touched, viewer);
+  if (near == 0) return standing.seen;
   FelledSight& s = felled_sight();
-  CachedMask& slot = s.cache[mix(key, static_cast<std::uint64_t>(viewer.index() * 64 + reach)) % kCached];
-  if (slot.map != map.sight->id || slot.viewer != viewer.index() || slot.reach != reach || slot.felled != key) {
+  CachedMask& slot = s.cache[mix(near, static_cast<std::uint64_t>(viewer.index() * 64 + reach)) % kCached];
+  const bool same = slot.map == map.sight->id && slot.viewer == viewer.index() && slot.reach == reach &&
+                    slot.near == near && slot.felled == key_of(felled, around, slot.mask.touched, viewer);
+  if (!same) {
     slot.map = map.sight->id;
     slot.viewer = viewer.index();
     slot.reach = reach;
-    slot.felled = key;
-    cast_sight(map, s.block, viewer, reach, slot.mask);
+    slot.near = near;
+    cast_sight(map, lowered_walls(s, w, map, felled), viewer, reach, slot.mask.seen, slot.mask.touched);
+    slot.felled = key_of(felled, around, slot.mask.touched, viewer);
   }
-  return slot.mask;
+  return slot.mask.seen;
 }
 
 void add_rows(FogBits& fog, Cell viewer, float radius, const SightMask& a, const SightMask& b) {
@@ -133,34 +170,35 @@ bool bit_at(const FogBits& fog, Vec2 p) {
 
 void find_felled(const World& w, const MapData& map, Felled& felled) {
   felled.n = 0;
-  if (w.nav.trees_down <= 0) return;
-  for (std::size_t t = 0; t < map.trees.size(); ++t)
-    if (w.tree_regrow[t] != 0) felled.trees[static_cast<std::size_t>(felled.n++)] = static_cast<std::int16_t>(t);
+  for (std::size_t t = 0; felled.n < w.nav.trees_down && t < map.trees.size(); ++t) {
+    if (w.tree_regrow[t] == 0) continue;
+    const Cell c = cell_of(map.trees[t].pos);
+    const auto i = static_cast<std::size_t>(felled.n++);
+    felled.id[i] = static_cast<std::int16_t>(t);
+    felled.x[i] = static_cast<std::int16_t>(c.x);
+    felled.y[i] = static_cast<std::int16_t>(c.y);
+    felled.level[i] = map.trees[t].level;
+  }
 }
 
-// Runs f with the thread's block levels set to this world's trees.
+// Runs f with the trees that are down in this world.
 template <class F>
 void with_felled(const World& w, const MapData& map, F&& f) {
   Felled felled;
   find_felled(w, map, felled);
-  if (felled.n == 0) return f(felled);
-  FelledSight& s = felled_sight();
-  if (s.map != map.sight->id) {
-    s.block = map.sight->block_level;
-    s.map = map.sight->id;
-  }
-  set_block_levels(s, w, map, felled);
   f(felled);
-  restore_block_levels(s, map, felled);
+  FelledSight& s = felled_sight();
+  if (s.lowered) turn_walls(s, w, map, felled, false);
 }
 
-void see(FogBits& fog, const MapData& map, Vec2 p, float radius, bool flying, const Felled& felled) {
+void see(const World& w, FogBits& fog, const MapData& map, Vec2 p, float radius, bool flying,
+         const Felled& felled) {
   const Cell viewer = cell_of(p);
   if (radius < kSightStep || !viewer.inside()) return;
   const SightMask& circle = map.sight->circle(viewer, radius);
   if (flying) return add_rows(fog, viewer, radius, circle, circle);
   StandingMask spare;
-  add_rows(fog, viewer, radius, sight_from(map, viewer, radius, felled, spare), circle);
+  add_rows(fog, viewer, radius, sight_from(w, map, viewer, radius, felled, spare), circle);
 }
 
 }  // namespace
@@ -179,8 +217,8 @@ void update_vision(Context& c) {
       Fog& fog = w.fog[u.team];
       // Flyers look over heights and trees; a ward sees what a unit standing there would.
       const bool flying = (u.status & kFlyingVision) || c.tables.units[u.type].move_cap == MoveCap::Fly;
-      see(fog.visible, map, u.pos, w.is_day ? u.vision_day : u.vision_night, flying, felled);
-      if (u.true_sight > 0) see(fog.true_sight, map, u.pos, u.true_sight, true, felled);
+      see(w, fog.visible, map, u.pos, w.is_day ? u.vision_day : u.vision_night, flying, felled);
+      if (u.true_sight > 0) see(w, fog.true_sight, map, u.pos, u.true_sight, true, felled);
     }
   });
   reveal_effects(c);
@@ -189,7 +227,7 @@ void update_vision(Context& c) {
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying) {
   if (team < 0 || team >= kTeams) return;
   with_felled(w, map, [&](const Felled& felled) {
-    see(w.fog[static_cast<std::size_t>(team)].visible, map, p, radius, flying, felled);
+    see(w, w.fog[static_cast<std::size_t>(team)].visible, map, p, radius, flying, felled);
   });
 }
 
