@@ -51,7 +51,7 @@ struct Ground {
     if (world->units_end == kMaxUnits) throw nb::value_error("the world is full");
     const UnitDef& d = tables->units[static_cast<std::size_t>(found->second)];
     Unit& u = world->units[static_cast<std::size_t>(world->units_end++)];
-    u.kind = d.kind;
+    set_kind(*world, u, d.kind);
     u.type = static_cast<std::uint16_t>(found->second);
     u.team = static_cast<std::uint8_t>(team);
     u.alive = true;

@@ -32,6 +32,7 @@ enum class UnitKind : std::uint8_t {
   Ward,
   Summon
 };
+constexpr int kUnitKinds = static_cast<int>(UnitKind::Summon) + 1;
 enum class AttackClass : std::uint8_t { Basic, Pierce, Siege, Hero };
 enum class DefendClass : std::uint8_t { Basic, Structure, Hero };
 enum class Attribute : std::uint8_t { Str, Agi, Int };

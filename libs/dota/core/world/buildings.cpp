@@ -19,17 +19,15 @@ void backdoor_scan(Context& c) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   bool base_reached[kTeams] = {false, false};
-  for (int i = 0; i < w.units_end; ++i) {
-    const Unit& creep = w.units[static_cast<std::size_t>(i)];
-    if (creep.kind != UnitKind::LaneCreep || !creep.alive) continue;
+  each_unit<UnitKind::LaneCreep>(w, [&](const Unit& creep) {
+    if (!creep.alive) return;
     const int team = 1 - creep.team;
     const Unit* fort = w.get(w.teams[static_cast<std::size_t>(team)].fort);
     if (fort && distance(creep.pos, fort->pos) <= g.base_radius[team]) base_reached[team] = true;
-  }
+  });
   UnitList near;
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& b = w.units[static_cast<std::size_t>(i)];
-    if (b.building == 0 || !b.alive || !guarded(g, b) || building_protected(c, b)) continue;
+  each_building(w, [&](Unit& b) {
+    if (b.building == 0 || !b.alive || !guarded(g, b) || building_protected(c, b)) return;
     bool reached = base_reached[b.team];
     if (b.kind == UnitKind::Tower && b.tier == 2) {
       reached = false;
@@ -40,7 +38,7 @@ void backdoor_scan(Context& c) {
       }
     }
     if (reached) b.backdoor_until = w.time + g.backdoor_reactivate;
-  }
+  });
 }
 
 void heal_share(Context& c, Unit& u, float hp_pct, float hp, float mana_pct, float mana) {
@@ -54,9 +52,10 @@ void fountains_and_shrines(Context& c) {
   for (HeroState& h : w.heroes) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive) continue;
-    for (const MapBuilding& b : c.tables.map->buildings)
-      if (b.kind == UnitKind::Fountain && b.team == u->team && distance(b.pos, u->pos) <= g.fountain_radius)
+    each_unit<UnitKind::Fountain>(w, [&](const Unit& fountain) {
+      if (fountain.team == u->team && distance(fountain.pos, u->pos) <= g.fountain_radius)
         h.fountain_until = w.time + g.fountain_linger;
+    });
     if (w.time < h.fountain_until) heal_share(c, *u, g.fountain_hp_pct, 0, g.fountain_mana_pct, g.fountain_mana);
     if (w.time < h.shrine_until) heal_share(c, *u, g.shrine_hp_pct, g.shrine_hp, g.shrine_mana_pct, g.shrine_mana);
   }
@@ -104,16 +103,15 @@ void buildings_frame(Context& c) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   if (w.frame % kBackdoorFrames == 0) backdoor_scan(c);
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& b = w.units[static_cast<std::size_t>(i)];
-    if (b.building == 0 || !b.alive || !guarded(g, b)) continue;
+  each_building(w, [&](Unit& b) {
+    if (b.building == 0 || !b.alive || !guarded(g, b)) return;
     if (w.time < b.backdoor_until) {
       b.backdoor_hp = b.hp;
     } else {
       b.backdoor_hp = std::max(b.backdoor_hp, b.hp);
       if (b.hp < b.backdoor_hp) b.hp = std::min(b.backdoor_hp, b.hp + g.backdoor_regen * kDt);
     }
-  }
+  });
   fountains_and_shrines(c);
 }
 

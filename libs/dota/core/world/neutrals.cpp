@@ -96,16 +96,12 @@ void neutral_hurt(Context& c, Unit& neutral, Unit& attacker) {
     neutral.aggro_until = until;
     return;
   }
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.kind != UnitKind::Neutral || u.camp != neutral.camp || !u.alive) continue;
-    if (&u != &neutral && w.get(u.aggro_target) && w.time < u.aggro_until) {
-      u.aggro_until = until;
-      continue;
-    }
-    u.aggro_target = w.handle(attacker);
+  each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
+    if (u.camp != neutral.camp || !u.alive) return;
+    const bool busy = &u != &neutral && w.get(u.aggro_target) && w.time < u.aggro_until;
+    if (!busy) u.aggro_target = w.handle(attacker);
     u.aggro_until = until;
-  }
+  });
 }
 
 void camp_member_died(Context& c, const Unit& neutral) {
@@ -125,10 +121,9 @@ void neutrals_frame(Context& c) {
     camp.next_spawn += g.neutral_every;
     if (box_is_clear(w, c.tables.map->camps[static_cast<std::size_t>(k)])) spawn_camp(c, k);
   }
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.kind == UnitKind::Neutral && u.alive) think(c, u);
-  }
+  each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
+    if (u.alive) think(c, u);
+  });
 }
 
 }  // namespace dota

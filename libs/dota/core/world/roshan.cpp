@@ -26,10 +26,11 @@ void grow(Context& c, Unit& u) {
 }
 
 Unit* find_roshan(World& w) {
-  for (int i = 0; i < w.units_end; ++i)
-    if (w.units[static_cast<std::size_t>(i)].kind == UnitKind::Roshan)
-      return &w.units[static_cast<std::size_t>(i)];
-  return nullptr;
+  Unit* first = nullptr;
+  each_unit<UnitKind::Roshan>(w, [&](Unit& u) {
+    if (!first) first = &u;
+  });
+  return first;
 }
 
 // What he drops goes to the hero who killed him, or else to the nearest ally with room: dropped items do not lie

@@ -106,10 +106,9 @@ void step_signals(Context& c) {
       if (lane >= 0 && !(h.lanes_allowed >> lane & 1)) signal(h, Signal::LaneAssign, kDt * kFramesPerStep);
     }
   }
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& b = w.units[static_cast<std::size_t>(i)];
+  each_building(w, [&](Unit& b) {
     if (b.building && b.alive) tell(c, b, std::clamp(b.hp / std::max(1.0f, b.max_hp), 0.0f, 1.0f));
-  }
+  });
 }
 
 }  // namespace dota

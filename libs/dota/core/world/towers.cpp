@@ -68,9 +68,8 @@ void tower_auras(Context& c) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   std::array<float, kMaxHeroes> aura{};
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& tower = w.units[static_cast<std::size_t>(i)];
-    if (tower.kind != UnitKind::Tower || !tower.alive) continue;
+  each_unit<UnitKind::Tower>(w, [&](Unit& tower) {
+    if (!tower.alive) return;
     int enemies = 0;
     for (int k = 0; k < kMaxHeroes; ++k) {
       const HeroState& h = w.heroes[static_cast<std::size_t>(k)];
@@ -87,7 +86,7 @@ void tower_auras(Context& c) {
       tower.extra_armor = extra;
       tower.stats_dirty = true;
     }
-  }
+  });
   for (int k = 0; k < kMaxHeroes; ++k) {
     Unit* u = w.heroes[static_cast<std::size_t>(k)].in_game ? w.get(w.heroes[static_cast<std::size_t>(k)].unit)
                                                             : nullptr;
@@ -122,10 +121,9 @@ void tower_notices(Context& c, Unit& tower, Unit& attacker, bool on_allied_hero,
 
 void towers_frame(Context& c) {
   World& w = c.world;
-  for (int i = 0; i < w.units_end; ++i) {
-    Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.alive && (u.kind == UnitKind::Tower || u.kind == UnitKind::Fountain)) think(c, u);
-  }
+  each_unit<UnitKind::Tower, UnitKind::Fountain>(w, [&](Unit& u) {
+    if (u.alive) think(c, u);
+  });
   if (w.frame % kAuraFrames == 0) tower_auras(c);
   buildings_frame(c);
 }

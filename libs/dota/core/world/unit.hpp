@@ -71,32 +71,66 @@ enum class Act : std::uint8_t {
   Dead
 };
 
-struct Unit {
-  UnitKind kind = UnitKind::None;
+// The first line of memory is what loops over all units look at, the second what a unit's own frame needs besides;
+// the rest is looked at now and then.
+struct alignas(64) Unit {
+  UnitKind kind = UnitKind::None;  // set by set_kind() alone, which keeps World::of_kind
   std::uint8_t team = kNeutralTeam;
   std::int8_t hero = -1;      // index into World::heroes
   std::int8_t lane = -1;      // lane creeps and buildings
   std::uint8_t tier = 0;      // buildings: 1-4; camps: tier
   std::uint8_t building = 0;  // index into the map's building list + 1
   bool alive = false;
+  bool stats_dirty = true;
   std::uint16_t type = 0;  // Tables::units
   std::uint16_t generation = 0;
-  Handle owner;  // wards, summons
-  Vec2 pos, spawn;
-  float facing = 0;  // radians
+  std::uint32_t status = 0;
+  Vec2 pos;
+  Vec2 velocity;  // of this frame, set by motion; units per second
   float hp = 0, mana = 0;
+  // Here and below, what is marked "derived" is derived by refresh_stats() and written nowhere else.
+  float max_hp = 0, max_mana = 0, hp_regen = 0, mana_regen = 0;  // derived
+  float radius = 8;                                              // derived
+  float expires = 0;                                             // wards, summons: game time; 0 = never
 
-  // Derived by refresh_stats(); written nowhere else.
-  float max_hp = 0, max_mana = 0, hp_regen = 0, mana_regen = 0, armor = 0, magic_resist = 0;  // resist: fraction
-  float move_speed = 0, attack_speed = 100, attack_interval = 1, attack_point = 0, attack_range = 0;
-  float dmg_min = 0, dmg_max = 0, dmg_bonus = 0, turn_rate = 0.5f, vision_day = 0, vision_night = 0,
-        true_sight = 0;
+  Order order;
+  Act act = Act::Idle;
+  std::int8_t hits_left = 0;  // > 0: hit points count blows; what a hero's and a tower's take:
+  std::int8_t hits_hero = 1, hits_tower = 0;
+  float facing = 0;           // radians
+  float act_until = 0;        // game time at which the windup, backswing or channel ends
+  float attack_ready = -999;  // earliest game time of the next attack start
+  Handle attack_target, aggro_target;
+  float aggro_until = -99;
+  float move_speed = 0, attack_range = 0, turn_rate = 0.5f;  // derived
+
+  std::int16_t path = -1;  // map/path: kind of the path it is on
+  std::uint8_t path_n = 0, path_i = 0;
+  std::int8_t path_side = 0;  // side it last passed another unit on
+  std::int8_t camp = -1;
+  std::int16_t waypoint = 0;                    // lane creeps
+  float path_until = 0;                         // game time at which the path is planned anew
+  Vec2 path_goal;                               // what the path was planned for
+  Vec2 path_end;                                // path_goal, or the walkable place nearest to it
+  std::array<Vec2, kPathPoints> path_points{};  // corners ahead, path_i the next of path_n
+
+  float vision_day = 0, vision_night = 0, true_sight = 0, armor = 0,
+        magic_resist = 0;  // derived; resist: fraction
+  float attack_speed = 100, attack_interval = 1, attack_point = 0, dmg_min = 0, dmg_max = 0, dmg_bonus = 0;
   float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, phys_taken = 1,
         dmg_dealt = 1;
-  float str = 0, agi = 0, intellect = 0, radius = 8;
+  float str = 0, agi = 0, intellect = 0;
   float cooldown_red = 0, mana_cost_red = 0, cast_range = 0, gold_per_10s = 0, xp_bonus = 0, spell_lifesteal = 0;
-  std::uint32_t status = 0;
-  bool stats_dirty = true;
+
+  std::int16_t kit = -1;        // its abilities and items in World::kits; a hero's are in its HeroState
+  std::int16_t modifiers = -1;  // head of its list in World::modifiers
+  float last_attack = -99;      // game time the last attack was launched
+  float last_damaged_by_hero = -99;
+  float aggro_ready = -99;
+  Handle last_attacker;
+  Handle owner;  // wards, summons
+  Vec2 spawn;
+  Order queued;  // resumed after a cast
 
   // Growth and randomisation, added to the type's base by refresh_stats().
   float extra_hp = 0, extra_dmg = 0, extra_armor = 0, extra_gold = 0, extra_ms = 0, extra_hp_regen = 0,
@@ -104,35 +138,12 @@ struct Unit {
   std::array<float, 3> extra_attr{};
   float aura_armor = 0;  // heroes: of the allied tower near
 
-  Order order, queued;  // queued: resumed after a cast
-  Act act = Act::Idle;
-  float act_until = 0;        // game time at which the windup, backswing or channel ends
-  float attack_ready = -999;  // earliest game time of the next attack start
-  float last_attack = -99;    // game time the last attack was launched
-  float last_damaged_by_hero = -99;
-  Handle attack_target, last_attacker, aggro_target;
-  float aggro_until = -99, aggro_ready = -99;
-  float expires = 0;          // wards, summons: game time; 0 = never
-  std::int8_t hits_left = 0;  // > 0: hit points count blows; what a hero's and a tower's take:
-  std::int8_t hits_hero = 1, hits_tower = 0;
-  std::int16_t waypoint = 0;  // lane creeps
-  std::int8_t camp = -1;
-  Vec2 velocity;                                // of this frame, set by motion; units per second
-  std::int16_t path = -1;                       // map/path: kind of the path it is on
-  Vec2 path_goal;                               // what the path was planned for
-  Vec2 path_end;                                // path_goal, or the walkable place nearest to it
-  std::array<Vec2, kPathPoints> path_points{};  // corners ahead, path_i the next of path_n
-  std::uint8_t path_n = 0, path_i = 0;
-  std::int8_t path_side = 0;    // side it last passed another unit on
-  float path_until = 0;         // game time at which the path is planned anew
-  std::int16_t kit = -1;        // its abilities and items in World::kits; a hero's are in its HeroState
-  std::int16_t modifiers = -1;  // head of its list in World::modifiers
   std::array<float, kHistory> hp_history{};   // one entry a timestep, newest at World::step_index % kHistory
   float shrine_ready = 0, shrine_until = 0;   // shrines: usable from; healing until
   float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
   float credited = 1;                         // buildings: health fraction already told as signals
-  std::uint8_t first_wave = 0;                // side lanes' first wave leaves heroes alone until it meets creeps
   float died_at = 0;
+  std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
 };
 
 }  // namespace dota

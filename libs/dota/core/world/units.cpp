@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "effects/modifiers.hpp"
 #include "world/game_rules.hpp"
 #include "world/kit.hpp"
 #include "world/systems.hpp"
@@ -40,31 +41,54 @@ void add_items(const Context& c, const HeroState& h, StatTotals& t) {
   }
 }
 
+// What comes of the modifiers, each stat as stat_sum() has it, in one pass over them.
 void add_modifiers(const World& w, const Unit& u, StatTotals& t) {
-  for (int i = 0; i < kStats; ++i) {
-    const Stat s = static_cast<Stat>(i);
-    const float value = stat_sum(w, u, s);
-    if (value == 0) continue;
-    switch (s) {
-      case Stat::BootsMsPct:
-      case Stat::MsSet:
-      case Stat::TrueSightR:
-        t[s] = std::max(t[s], value);
-        break;
-      case Stat::EvasionPct:
-        t.evasion_pass *= 1 - value / 100;
-        break;
-      case Stat::MrPct:
-        t.resist_pass *= 1 - value / 100;
-        break;
-      case Stat::StatusResPct:
-        t.status_pass *= 1 - value / 100;
-        break;
-      default:
-        t[s] += value;
-        break;
-    }
+  std::array<float, kStats> sum{};
+  float evasion = 1, miss = 1, resist = 1, status = 1;
+  for (int i = u.modifiers; i >= 0; i = w.modifiers[static_cast<std::size_t>(i)].next) {
+    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    if (!active(u, m)) continue;
+    for (const StatChange& x : m.stats)
+      switch (x.stat) {
+        case Stat::Count:
+          break;
+        case Stat::MsSet:
+        case Stat::BootsMsPct:
+        case Stat::TrueSightR:
+          sum[static_cast<std::size_t>(x.stat)] = std::max(sum[static_cast<std::size_t>(x.stat)], x.value);
+          break;
+        case Stat::EvasionPct:
+          evasion *= 1 - x.value / 100;
+          break;
+        case Stat::MissPct:
+          miss *= 1 - x.value / 100;
+          break;
+        case Stat::MrPct:
+          resist *= 1 - x.value / 100;
+          break;
+        case Stat::StatusResPct:
+          status *= 1 - x.value / 100;
+          break;
+        default:
+          sum[static_cast<std::size_t>(x.stat)] += x.value;
+          break;
+      }
   }
+  sum[static_cast<std::size_t>(Stat::MissPct)] = 100 * (1 - miss);
+  for (const Stat s : {Stat::BootsMsPct, Stat::MsSet, Stat::TrueSightR}) {
+    float& value = sum[static_cast<std::size_t>(s)];
+    t[s] = std::max(t[s], value);
+    value = 0;
+  }
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    t.v[i] += sum[i];
+  // By way of percentages, as items' are told.
+  const auto pass = [](float& through, float rest) {
+    if (rest != 1) through *= 1 - 100 * (1 - rest) / 100;
+  };
+  pass(t.evasion_pass, evasion);
+  pass(t.resist_pass, resist);
+  pass(t.status_pass, status);
 }
 
 // A change of the maximum keeps the share that is filled.
@@ -104,7 +128,7 @@ Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   u = Unit{};
   const UnitDef& def = c.tables.units[static_cast<std::size_t>(unit_type)];
   u.generation = generation;
-  u.kind = def.kind;
+  set_kind(w, u, def.kind);
   u.team = static_cast<std::uint8_t>(team);
   u.type = static_cast<std::uint16_t>(unit_type);
   u.alive = true;
@@ -133,7 +157,7 @@ void remove_unit(Context& c, Unit& u) {
   unlist_unit(w, u);
   drop_kit(w, u);
   u.alive = false;
-  u.kind = UnitKind::None;
+  set_kind(w, u, UnitKind::None);
   while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None)
     --w.units_end;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -32,6 +33,10 @@ struct TeamState {
 // The pools of a world. What finds its pool full does not happen, and is counted in World::dropped.
 enum class StatePool : std::uint8_t { Units, Kits, Modifiers, Projectiles, Areas, Delayed, GroundItems, Count };
 
+// A set of unit slots.
+using UnitSet = std::array<std::uint64_t, kMaxUnits / 64>;
+static_assert(kMaxUnits % 64 == 0);
+
 enum class Winner : std::uint8_t { None = 0, Radiant = 1, Dire = 2, Draw = 3 };
 
 struct World {
@@ -44,7 +49,8 @@ struct World {
   std::uint8_t heroes_per_team = 5;
   bool is_day = true;
   std::array<Unit, kMaxUnits> units{};
-  std::int16_t units_end = 0;  // one past the highest slot in use
+  std::int16_t units_end = 0;                 // one past the highest slot in use
+  std::array<UnitSet, kUnitKinds> of_kind{};  // slots by kind, follows from `units`: set_kind()
   std::array<Kit, kMaxKits> kits{};
   std::array<std::uint32_t, static_cast<std::size_t>(StatePool::Count)> dropped{};
   std::array<Modifier, kMaxModifiers> modifiers{};
@@ -79,6 +85,33 @@ struct World {
   Handle handle(const Unit& u) const { return {static_cast<std::int16_t>(&u - units.data()), u.generation}; }
 };
 static_assert(std::is_trivially_copyable_v<World>);
+
+inline void set_kind(World& w, Unit& u, UnitKind kind) {
+  const auto slot = static_cast<std::size_t>(&u - w.units.data());
+  const std::uint64_t bit = 1ull << (slot & 63);
+  w.of_kind[static_cast<std::size_t>(u.kind)][slot >> 6] &= ~bit;
+  if (kind != UnitKind::None) w.of_kind[static_cast<std::size_t>(kind)][slot >> 6] |= bit;
+  u.kind = kind;
+}
+
+// Runs f on the units of these kinds by ascending slot, as a loop over all slots would meet them: those that come
+// or go on the way as well.
+template <UnitKind... kinds, class AnyWorld, class F>
+void each_unit(AnyWorld& w, F&& f) {
+  for (std::size_t word = 0; word < UnitSet{}.size(); ++word)
+    for (std::uint64_t ahead = ~0ull; ahead != 0;) {
+      const std::uint64_t left = (w.of_kind[static_cast<std::size_t>(kinds)][word] | ...) & ahead;
+      if (left == 0) break;
+      const int bit = std::countr_zero(left);
+      ahead = bit == 63 ? 0 : ~0ull << (bit + 1);
+      f(w.units[word * 64 + static_cast<std::size_t>(bit)]);
+    }
+}
+template <class AnyWorld, class F>
+void each_building(AnyWorld& w, F&& f) {
+  each_unit<UnitKind::Tower, UnitKind::Barracks, UnitKind::Fort, UnitKind::Filler, UnitKind::Shrine,
+            UnitKind::Fountain>(w, f);
+}
 
 // Everything a system gets: the state it may change and the constants it may read.
 struct Context {
