@@ -226,8 +226,8 @@ Command heal_up(const Situation& s) {
       }
       if (!healing) return with(action, s.body.handle);
     }
-  const std::int16_t wand = s.action("item_magic_wand");
-  if (s.health() < 0.3f && wand > 0 && s.offered(wand)) return with(wand);
+  if (s.health() < 0.3f)
+    if (const std::int16_t wand = s.action("item_magic_wand"); wand > 0 && s.offered(wand)) return with(wand);
   return {};
 }
 
@@ -253,7 +253,8 @@ Vec2 lane_position(const Situation& s) {
   float front = -1, tower = 0;
   for (int i = 0; i < s.view.unit_count; ++i) {
     const SeenUnit& u = s.view.units[static_cast<std::size_t>(i)];
-    if (u.side != Side::Own || u.hp <= 0) continue;
+    const bool leads = u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Tower;
+    if (!leads || u.side != Side::Own || u.hp <= 0) continue;
     const float at = progress(s.lane, u.pos);
     const bool near_lane = distance(lane_point(s.lane, at, 0), u.pos) < 700.0f;
     if (u.kind == UnitKind::LaneCreep && near_lane) front = std::max(front, at);

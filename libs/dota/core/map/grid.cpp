@@ -228,9 +228,12 @@ Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius) {
   return p;
 }
 
-int tree_at(const World& w, const MapData& map, Vec2 p, float radius) {
-  int best = -1;
-  float best_d = radius;
+namespace {
+
+// Runs f(tree, distance) on the standing trees within the radius of p, until it returns true. A tree that
+// covers several cells comes several times.
+template <class F>
+void trees_within(const World& w, const MapData& map, Vec2 p, float radius, F&& f) {
   const Cell lo = cell_of({p.x - radius - kCell, p.y - radius - kCell});
   const Cell hi = cell_of({p.x + radius + kCell, p.y + radius + kCell});
   for (int y = std::max(lo.y, 0); y <= std::min(hi.y, kGrid - 1); ++y)
@@ -239,13 +242,30 @@ int tree_at(const World& w, const MapData& map, Vec2 p, float radius) {
       for (int k = map.tree_first[i]; k < map.tree_first[i + 1]; ++k) {
         const int t = map.tree_ids[static_cast<std::size_t>(k)];
         const float d = distance(map.trees[static_cast<std::size_t>(t)].pos, p);
-        if (tree_stands(w, t) && (d < best_d || (d == best_d && (best < 0 || t < best)))) {
-          best_d = d;
-          best = t;
-        }
+        if (d <= radius && tree_stands(w, t) && f(t, d)) return;
       }
     }
+}
+
+}  // namespace
+
+int tree_at(const World& w, const MapData& map, Vec2 p, float radius) {
+  int best = -1;
+  float best_d = radius;
+  trees_within(w, map, p, radius, [&](int t, float d) {
+    if (d < best_d || (d == best_d && (best < 0 || t < best))) {
+      best_d = d;
+      best = t;
+    }
+    return false;
+  });
   return best;
+}
+
+bool tree_near(const World& w, const MapData& map, Vec2 p, float radius) {
+  bool found = false;
+  trees_within(w, map, p, radius, [&](int, float) { return found = true; });
+  return found;
 }
 
 void cut_tree(World& w, const Tables& t, int tree) {

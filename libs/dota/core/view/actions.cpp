@@ -142,6 +142,7 @@ struct Chooser {
   std::array<std::array<std::uint8_t, kMaxSlots>, kMaskClasses>& mask;
   const Reach& reach;
   int count = 0;
+  float enemy_gap = -1;  // to the nearest enemy body; < 0: not looked for yet
 
   const SeenUnit& me() const { return view.units[static_cast<std::size_t>(caster)]; }
   void offer(int action) {
@@ -164,14 +165,18 @@ struct Chooser {
     }
     return any;
   }
-  bool enemy_within(float most) const {
-    for (int i = 0; i < view.unit_count; ++i) {
-      const SeenUnit& u = view.units[static_cast<std::size_t>(i)];
-      const bool body = u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Neutral ||
-                        u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
-      if (body && u.side != Side::Own && u.visible && u.hp > 0 && gap(u) <= most) return true;
+  bool enemy_within(float most) {
+    if (enemy_gap < 0) {
+      enemy_gap = kAnywhere;
+      for (int i = 0; i < view.unit_count; ++i) {
+        const SeenUnit& u = view.units[static_cast<std::size_t>(i)];
+        const bool body = u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep ||
+                          u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
+        if (body && u.side != Side::Own && u.visible && u.hp > 0)
+          enemy_gap = std::min(enemy_gap, std::max(gap(u), 0.0f));
+      }
     }
-    return false;
+    return enemy_gap <= most;
   }
   bool cast_possible(const ActionDef& def, const AbilityDef& a, int level) {
     const float most = a.at(a.cast_range, level) + kWalkMargin;

@@ -94,7 +94,7 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
     if (!s.items[static_cast<std::size_t>(i)].castable) continue;
     const AbilityDef* a = slot_ability(c, u, 16 + i, nullptr);
     if (a && a->target_tree)
-      s.tree_near = s.tree_near || tree_at(w, *c.tables.map, u.pos, a->at(a->cast_range, 1) + kWalkMargin) >= 0;
+      s.tree_near = s.tree_near || tree_near(w, *c.tables.map, u.pos, a->at(a->cast_range, 1) + kWalkMargin);
   }
   float nearest = kWalkMargin;
   for (int i = 0; i < kMaxPickups; ++i) {

@@ -32,9 +32,10 @@ void update_vision(Context& c);  // once a timestep
 // Adds to the team's fog of this timestep what is seen from p (areas that give vision); flying ignores heights,
 // trees.
 void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, bool flying);
-bool cell_visible(const World& w, int team, Vec2 p);                    // fog only
-bool unit_visible(const World& w, int team, const Unit& u);             // fog, invisibility, true sight
-int tree_at(const World& w, const MapData& map, Vec2 p, float radius);  // nearest standing tree, or -1
+bool cell_visible(const World& w, int team, Vec2 p);                       // fog only
+bool unit_visible(const World& w, int team, const Unit& u);                // fog, invisibility, true sight
+int tree_at(const World& w, const MapData& map, Vec2 p, float radius);     // nearest standing tree, or -1
+bool tree_near(const World& w, const MapData& map, Vec2 p, float radius);  // whether tree_at() finds one
 void cut_tree(World& w, const Tables& t, int tree);
 void block_line(Context& c, Area& a);  // grid.cpp: nobody walks over the area's line; who stands there steps aside
 void unblock_line(World& w, const MapData& map, Area& a);
