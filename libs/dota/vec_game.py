@@ -202,6 +202,16 @@ class VecGame:
         self._recordings[index] = replay
         return replay
 
+    def time_parts(self, steps: int, bots: Controller) -> dict[str, float]:
+        """Plays ``steps`` timesteps of all games with ``bots`` on both sides and says what its parts took, in seconds
+        of processor time of one thread: ``engine``, ``bots``, ``views`` and ``encode`` (0 without observations), and
+        ``alone``: the same games played once more by the same commands, with nothing done between timesteps.
+
+        For benchmarks: no game may end on the way, and signals, stats and observations are not brought up to date.
+        Raises ValueError for no steps and for a controller that is no bot.
+        """
+        return dict(self._core.time_parts(steps, int(bots)))
+
     def seed(self, index: int) -> int:
         """The seed of the game being played there."""
         return int(self._core.seed(index))

@@ -11,7 +11,7 @@ from cli import bench
 from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, rest, table, train
 from cli.main import parser
 from dota.config import GameConfig
-from dota.vec_game import VecGame
+from dota.vec_game import Controller, VecGame
 from run.load import load
 from tests.e2e.running import TINY
 
@@ -19,7 +19,8 @@ SMALL = (*TINY, "game.start_seconds=-30")
 STRETCH = game.Size(load("laptop-1v1", SMALL).game, from_seconds=-25.0, games=2, steps=20, seconds=0.05, repeats=2)
 
 FIXED = {
-    "game": ("game.frames", "game.hero_steps", "game.hero_steps_observed"),
+    "game": ("game.frames", "game.views", "game.bots", "game.encode", "game.hero_steps", "game.hero_steps_observed",
+             "game.threads2"),
     "env": ("env.hero_steps",),
     "inference": ("inference.team_steps.batch1", "inference.team_steps.batch8", "inference.team_steps.batch60"),
     "experience": ("experience.bytes", "experience.segments"),
@@ -64,15 +65,32 @@ def test_rest():
 def test_game():
     rows = game.measure(STRETCH)
     check(rows, "game")
-    frames, steps, _ = rows
-    assert steps.value == pytest.approx(frames.value / 4 * 2)  # a timestep is 4 frames of 2 heroes
+    named = {r.name: r for r in rows}
+    for part in ("views", "bots", "encode"):  # beside the engine's own microseconds for the 4 frames of a timestep
+        assert named[f"game.{part}"].reference == pytest.approx(4e6 / named["game.frames"].value)
+    assert named["game.threads2"].conditions["threads"] == 2
     assert rows[0].conditions["observation_bytes"] == sum(a.nbytes for a in VecGame(STRETCH.game, 1).obs.values())
 
 
 def test_the_game_is_measured_at_the_papers_size_from_minute_10():
     size = game.Size()
     assert size.game == GameConfig() and size.game.heroes_per_team == 5
-    assert size.from_seconds == 600
+    assert size.from_seconds == 600 and size.games == 32 and game.BOTS is Controller.HARD
+
+
+def test_parts_are_those_of_games_that_go_on_as_they_would():
+    timed, stepped = (VecGame(STRETCH.game, 2, seed=5) for _ in range(2))
+    parts = timed.time_parts(30, game.BOTS)
+    assert parts.keys() == {"alone", "engine", "bots", "views", "encode"} and min(parts.values()) > 0
+    stepped.controllers[:] = game.BOTS
+    for _ in range(30):
+        stepped.step()
+    assert [timed.spectate(i) for i in range(2)] == [stepped.spectate(i) for i in range(2)]
+    blind = VecGame(STRETCH.game, 1, seed=5, observations=False)
+    assert blind.time_parts(2, game.BOTS)["encode"] == 0
+    for steps, bots in ((0, game.BOTS), (2, Controller.POLICY)):
+        with pytest.raises(ValueError, match="time_parts"):
+            blind.time_parts(steps, bots)
 
 
 def test_games_are_set_back_before_they_end():

@@ -320,6 +320,25 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("game"), nb::arg("bytes"))
       .def(
+          "time_parts",
+          [](PyVecGame& self, int steps, int bots) {
+            if (steps < 1 || bots <= static_cast<int>(BotKind::Policy) || bots >= static_cast<int>(BotKind::Count))
+              throw nb::value_error("time_parts: at least one step, and bots on both sides");
+            PartSeconds s;
+            {
+              nb::gil_scoped_release release;
+              s = self.vec.time_parts(steps, static_cast<BotKind>(bots));
+            }
+            nb::dict out;
+            out["alone"] = s.alone;
+            out["engine"] = s.engine;
+            out["bots"] = s.bots;
+            out["views"] = s.views;
+            out["encode"] = s.encode;
+            return out;
+          },
+          nb::arg("steps"), nb::arg("bots"))
+      .def(
           "hash", [](PyVecGame& self, int i) { return self.vec.game(self.check(i)).hash(); }, nb::arg("game"))
       .def(
           "seed", [](PyVecGame& self, int i) { return self.vec.episode_seed(self.check(i)); }, nb::arg("game"))

@@ -132,7 +132,7 @@ void Game::observe() {
   GameState& s = *state_;
   Context c = context();
   for (std::size_t t = 0; t < kTeams; ++t) {
-    fill_view(c, setup_->layout, s.views[t]);
+    fill_view(c, s.views[t]);
     assign_slots(setup_->layout, s.views[t], s.slots[t]);
     find_choices(s.views[t], s.slots[t], setup_->settings.commit_windups, s.choices[t]);
   }
@@ -140,9 +140,16 @@ void Game::observe() {
 
 void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
                 std::array<Command, kMaxHeroes>* chosen) {
+  std::array<Command, kMaxHeroes> commands{};
+  choose(actions, controllers, commands);
+  if (chosen) *chosen = commands;
+  step_commands(commands);
+}
+
+void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
+                  std::array<Command, kMaxHeroes>& commands) {
   GameState& s = *state_;
   const int n = setup_->settings.heroes_per_team;
-  std::array<Command, kMaxHeroes> commands{};
   for (std::size_t t = 0; t < kTeams; ++t) {
     if (controllers[t] == BotKind::Policy) {
       for (int i = 0; i < n; ++i) {
@@ -161,13 +168,16 @@ void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& 
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       commands[t * 5 + i] = out[i];
   }
-  if (chosen) *chosen = commands;
-  step_commands(commands);
 }
 
 void Game::step_commands(const std::array<Command, kMaxHeroes>& commands) {
+  if (state_->world.winner != Winner::None) return;
+  advance(commands);
+  observe();
+}
+
+void Game::advance(const std::array<Command, kMaxHeroes>& commands) {
   GameState& s = *state_;
-  if (s.world.winner != Winner::None) return;
   for (std::size_t i = 0; i < kMaxHeroes; ++i) {
     HeroState& h = s.world.heroes[i];
     if (!h.in_game) continue;
@@ -184,11 +194,11 @@ void Game::step_commands(const std::array<Command, kMaxHeroes>& commands) {
   }
   Context c = context();
   step_game(c, commands);
-  observe();
 }
 
-void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out) const {
+void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out) {
   const auto t = static_cast<std::size_t>(team);
+  fill_ground(context(), setup_->layout, state_->views[t]);
   encoder.encode(state_->views[t], state_->slots[t], state_->choices[t], out);
 }
 

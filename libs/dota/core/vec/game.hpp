@@ -72,7 +72,11 @@ class Game {
             std::array<Command, kMaxHeroes>* chosen = nullptr);
   // The same with commands that are already resolved: a replay.
   void step_commands(const std::array<Command, kMaxHeroes>& commands);
-  void encode(int team, Encoder& encoder, const TeamStepBuffers& out) const;
+  // What a step is made of: what policies and bots command, and the engine's part, after which observe() is due.
+  void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
+              std::array<Command, kMaxHeroes>& commands);
+  void advance(const std::array<Command, kMaxHeroes>& commands);
+  void encode(int team, Encoder& encoder, const TeamStepBuffers& out);
   // Signals since the last call, float32 [H, kSignals], and clears them.
   void take_signals(int team, float* out);
   void stats(int team, float* out) const;  // float32 [H, kStatCount]
@@ -87,7 +91,8 @@ class Game {
   const GameState& state() const { return *state_; }
   World& world() { return state_->world; }
   Context context() { return {state_->world, *setup_->tables, setup_->settings}; }
-  // Brings views, slots and choices up to the world; for tests that change it.
+  void put(const GameState& state) { *state_ = state; }  // a state of this setup, of this process
+  // Brings views, slots and choices up to the world.
   void observe();
 
  private:

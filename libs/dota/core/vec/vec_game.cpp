@@ -77,20 +77,26 @@ void VecGame::write(int i) {
   write(i, 0, true);
 }
 
+void VecGame::encode(int game, int team, int thread) {
+  const Layout& l = games_[static_cast<std::size_t>(game)]->setup().layout;
+  const auto heroes = static_cast<std::size_t>(l.heroes), at = static_cast<std::size_t>(game * kTeams + team);
+  games_[static_cast<std::size_t>(game)]->encode(
+      team, encoders_[static_cast<std::size_t>(thread)],
+      {buffers_.shared + at * static_cast<std::size_t>(l.width(ObsArray::Shared)),
+       buffers_.private_ + at * heroes * static_cast<std::size_t>(l.width(ObsArray::Private)),
+       buffers_.shared_ids + at * static_cast<std::size_t>(l.width(ObsArray::SharedIds)),
+       buffers_.private_ids + at * heroes * static_cast<std::size_t>(l.width(ObsArray::PrivateIds)),
+       buffers_.available + at * heroes * kMaxAvailable,
+       buffers_.target_mask + at * heroes * kMaskClasses * static_cast<std::size_t>(l.units)});
+}
+
 void VecGame::write(int game, int thread, bool keep_signals) {
   Game& g = *games_[static_cast<std::size_t>(game)];
   const Layout& l = g.setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes);
   for (int team = 0; team < kTeams; ++team) {
     const auto at = static_cast<std::size_t>(game * kTeams + team);
-    if (buffers_.shared)
-      g.encode(team, encoders_[static_cast<std::size_t>(thread)],
-               {buffers_.shared + at * static_cast<std::size_t>(l.width(ObsArray::Shared)),
-                buffers_.private_ + at * heroes * static_cast<std::size_t>(l.width(ObsArray::Private)),
-                buffers_.shared_ids + at * static_cast<std::size_t>(l.width(ObsArray::SharedIds)),
-                buffers_.private_ids + at * heroes * static_cast<std::size_t>(l.width(ObsArray::PrivateIds)),
-                buffers_.available + at * heroes * kMaxAvailable,
-                buffers_.target_mask + at * heroes * kMaskClasses * static_cast<std::size_t>(l.units)});
+    if (buffers_.shared) encode(game, team, thread);
     if (!keep_signals) g.take_signals(team, buffers_.signals + at * heroes * kSignals);
     g.stats(team, buffers_.stats + at * heroes * kStatCount);
     for (std::size_t h = 0; h < heroes; ++h)

@@ -23,6 +23,12 @@ struct VecBuffers {
   std::int16_t* lineups = nullptr;  // [G, 2, H] Tables::heroes
 };
 
+// Processor time of the calling thread, seconds. `alone` is the engine's when nothing else is done between its
+// timesteps; the others are parts of the same timesteps, in turn.
+struct PartSeconds {
+  double alone = 0, engine = 0, bots = 0, views = 0, encode = 0;
+};
+
 class VecGame {
  public:
   // `setups`, at least one, share a layout: the variants that a game may be played in. All begin in the first.
@@ -51,10 +57,14 @@ class VecGame {
   void step_commands(int i, const std::array<Command, kMaxHeroes>& commands);
   void write(int i);  // observation and outputs as they are now, signals kept
   const std::array<Command, kMaxHeroes>& chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
+  // Plays `steps` timesteps of all games, bots on both sides, on the calling thread, then the same again by the
+  // commands recorded. encode: 0 when no observations are bound. Throws std::logic_error when the two differ.
+  PartSeconds time_parts(int steps, BotKind bots);
   std::uint64_t episode_seed(int i) const { return games_[static_cast<std::size_t>(i)]->state().seed; }
 
  private:
   void write(int game, int thread, bool keep_signals);
+  void encode(int game, int team, int thread);
 
   std::vector<std::shared_ptr<const GameSetup>> setups_;
   std::uint64_t seed_;

@@ -14,8 +14,6 @@ void fill_pickups(const Context& c, TeamView& v);
 void fill_heroes(const Context& c, TeamView& v);
 void fill_clock(const Context& c, TeamView& v);
 void fill_roshan(const Context& c, TeamView& v);
-void fill_terrain(const Context& c, const Layout& layout, TeamView& v);
-void fill_minimap(const Context& c, const Layout& layout, TeamView& v);
 
 inline float left(float until, float now) { return std::clamp(until - now, 0.0f, kForever); }
 

@@ -14,7 +14,7 @@ void reset_view(TeamView& v, const ViewConstants& constants, int team, bool mirr
   v.enemy_seen_at.fill(constants.settings->start_s);
 }
 
-void fill_view(Context& c, const Layout& layout, TeamView& v) {
+void fill_view(Context& c, TeamView& v) {
   fill_units(c, v);
   fill_projectiles(c, v);
   fill_areas(c, v);
@@ -22,7 +22,5 @@ void fill_view(Context& c, const Layout& layout, TeamView& v) {
   fill_heroes(c, v);
   fill_clock(c, v);
   fill_roshan(c, v);
-  fill_terrain(c, layout, v);
-  fill_minimap(c, layout, v);
 }
 }  // namespace dota

@@ -193,7 +193,9 @@ struct SlotTable {
 
 void reset_view(TeamView& view, const ViewConstants& constants, int team, bool mirrored);
 // Fills the view with what the team sees now. Call once a timestep, after step_game.
-void fill_view(Context& c, const Layout& layout, TeamView& view);
+void fill_view(Context& c, TeamView& view);
+// Fills the terrain grids and the minimap, which only the encoder reads: call before it, after fill_view.
+void fill_ground(const Context& c, const Layout& layout, TeamView& view);
 // Gives every seen unit its slot: heroes and buildings have fixed slots, the rest go by distance to the nearest
 // own hero, then by index, so that the nearest remain when there are too many (Berner et al. 2019, appendix E).
 void assign_slots(const Layout& layout, const TeamView& view, SlotTable& out);

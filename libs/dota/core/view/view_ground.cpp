@@ -32,8 +32,6 @@ void count_seen(const std::uint64_t* words, int n, int* seen) {
   }
 }
 
-}  // namespace
-
 void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
   const World& w = c.world;
   const MapData& map = *c.tables.map;
@@ -61,6 +59,7 @@ void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
       }
   }
 }
+
 void fill_minimap(const Context& c, const Layout& layout, TeamView& v) {
   const int n = layout.table.minimap;
   const auto& bits = c.world.fog[v.team].visible;
@@ -73,6 +72,13 @@ void fill_minimap(const Context& c, const Layout& layout, TeamView& v) {
       const auto i = static_cast<std::size_t>(y * n + x);
       v.minimap_visible[i] = static_cast<float>(seen[i]) / static_cast<float>(rows * columns);
     }
+}
+
+}  // namespace
+
+void fill_ground(const Context& c, const Layout& layout, TeamView& v) {
+  fill_terrain(c, layout, v);
+  fill_minimap(c, layout, v);
 }
 
 }  // namespace dota
