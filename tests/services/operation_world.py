@@ -120,7 +120,7 @@ class MemoryRun:
         self._deed()
         return ""
 
-    def not_renewed(self) -> list[str]:
+    def not_renewed(self, operation: Operation) -> list[str]:
         return self.behind
 
     def _deed(self) -> None:

@@ -16,9 +16,11 @@ from five.anneal.pairs import name_of, to_json
 from five.config import ScheduleConfig, SchedulesConfig
 from five.ladder import Standing
 from five.schedules import dump_schedules
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store.anneal import AnnealStore
+from rapid.store.authority import PublisherLease
+from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.orders import Orders, OrderState
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
@@ -195,6 +197,24 @@ def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
 def ended(run: Run, operation: Operation, state: OperationState) -> None:
     """The revert has ended, as the engine would say."""
     assert run.operations.save(operation, operation.model_copy(update={"state": state, "ended_at": 1.0}))
+
+
+def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
+    """What was staged is removed when the operation ends: an optimizer that is slow to come up must find it."""
+    run.begin()
+    run.publish(30)
+    run.ask("POST", "/v1/anneal/revert", json={"reason": "it looks odd"})
+    run.now()
+    (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
+    waits = "the optimizer, to go on from the checkpoint of version 31"
+    assert waits not in run.world.not_renewed(operation)
+    published = operation.with_step("publish", result={"version": 31})
+    assert waits in run.world.not_renewed(published)
+    index, authority = CheckpointIndex(run.state.redis, RUN), PublisherLease(run.state.redis, RUN, "test", 30).acquire()
+    for version in (30, 31):
+        assert waits in run.world.not_renewed(published)
+        index.commit(authority, version, "a checkpoint", Ref("0" * 64, 1))
+    assert waits not in run.world.not_renewed(published)
 
 
 def test_an_evaluator_that_is_away_is_no_failure(run: Run) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from five.config import SchedulesConfig
 from rapid.blobs import BlobStore
 from rapid.store.applied import Checks
+from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.orders import Order, Orders
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
@@ -126,14 +127,20 @@ class RunWorld:
         kept = operation.step("keep")
         return begin_anneal(self._state, operation, dict(kept.result) if kept is not None else {})
 
-    def not_renewed(self) -> list[str]:
-        """Services that have not come up under the present record, and kinds of which there is none."""
+    def not_renewed(self, operation: Operation) -> list[str]:
+        """Services that have not come up under the present record, kinds of which there is none, and the optimizer
+        while the checkpoint that was staged is not the run's yet: what is staged is removed when the operation ends."""
         record = self._state.record()
         if record is None:
             return ["the run's record, which is gone"]
         live = self._state.services()
         behind = [f"{i.kind}/{i.id}" for i in live if (i.epoch, i.revision) != record.stand]
         absent = [f"{kind}, of which none is up" for kind in NEEDED if not any(i.kind == kind for i in live)]
+        published = operation.step("publish")
+        first = published.result.get("version") if published is not None else None
+        checkpoints = CheckpointIndex(self._state.redis, self._state.run).all()
+        if first is not None and max(checkpoints, default=-1) < int(first):
+            behind.append(f"the optimizer, to go on from the checkpoint of version {first}")
         return [*behind, *absent]
 
 

@@ -122,7 +122,7 @@ def renew(operation: Operation, step: OperationStep, world: World) -> Outcome:
     """Waits until every service has come up under the new record."""
     if why := _over(world):
         return Wait((why,))
-    missing = world.not_renewed()
+    missing = world.not_renewed(operation)
     return Wait(tuple(missing)) if missing else Done()
 
 

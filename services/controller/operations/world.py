@@ -86,6 +86,7 @@ class World(Protocol):
         """Begins to anneal what the operation was asked for; again is once. Returns why it cannot be, '' when it is."""
         ...
 
-    def not_renewed(self) -> list[str]:
-        """Services that have not come up under the run's present record yet."""
+    def not_renewed(self, operation: Operation) -> list[str]:
+        """Services that have not come up under the run's present record yet; the optimizer also for as long as it has
+        not made the checkpoint that was staged the run's."""
         ...
