@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from cli.remote import Controller, Refused, add_address
+from run.load import value_of
 
 VERBS = ("hold", "resume", "promote", "abort", "revert")
 _WORDS = {
@@ -64,7 +65,8 @@ def add_arguments(commands: Any) -> None:
 
 
 def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
-    """``a.b=value`` texts as a tree; values are YAML. Keys may begin with ``below.``. Raises Refused."""
+    """``a.b=value`` texts as a tree; values are YAML. ``below``: the configuration's section that the keys are of; they
+    may begin with it, and what takes a text is read as one. Raises Refused."""
     tree: dict[str, Any] = {}
     for text in given:
         key, separator, value = text.partition("=")
@@ -77,7 +79,7 @@ def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
             if not isinstance(at, dict):
                 raise Refused(f"{text!r}: {section} has a value already")
         try:
-            at[last] = yaml.safe_load(value)
+            at[last] = value_of([below, *sections, last], value) if below else yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise Refused(f"{text!r}: {error}") from None
     return tree

@@ -4,11 +4,12 @@ A file may begin with ``preset: NAME``: it then lists only what differs from tha
 key; lists and plain values replace the preset's.
 """
 
+import datetime
 import difflib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -55,7 +56,7 @@ def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
 
 
 def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """A copy of ``tree`` with each ``a.b=c`` set; values are read as YAML. Raises ConfigError on a malformed one."""
+    """A copy of ``tree`` with each ``a.b=c`` set, as ``value_of`` reads it. Raises ConfigError on a malformed one."""
     result = _copy(tree)
     for text in overrides:
         path, equals, value = text.partition("=")
@@ -69,10 +70,36 @@ def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[s
                 raise ConfigError(f"--set {text!r}: {key!r} is a value, not a section")
             node = child
         try:
-            node[keys[-1]] = yaml.safe_load(value)
+            node[keys[-1]] = value_of(keys, value)
         except yaml.YAMLError as error:
             raise ConfigError(f"--set {text!r}: the value is not YAML ({error})") from None
     return result
+
+
+def value_of(keys: Sequence[str], text: str) -> Any:
+    """What was typed for a key of the configuration, read as YAML; where the key takes a text, a number is the text as
+    it was typed (game.patch=7.19). Raises yaml.YAMLError."""
+    value = yaml.safe_load(text)
+    if isinstance(value, (bool, int, float, datetime.date)) and _takes_text(keys):
+        return text.strip()
+    return value
+
+
+def _takes_text(keys: Sequence[str]) -> bool:
+    kind: Any = RunConfig
+    for key in keys:
+        field = kind.model_fields.get(key) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        if field is None:
+            return False
+        kind = field.annotation
+    return kind is str or (get_origin(kind) is Literal and all(isinstance(choice, str) for choice in get_args(kind)))
+
+
+def quoting_hint(kind: str, given: object) -> str:
+    """What to add to a validation error of that kind: a number that was meant as a text is to be quoted."""
+    if kind in ("literal_error", "string_type") and isinstance(given, (bool, int, float, datetime.date)):
+        return f"; it was not read as a text: write it in quotes, \"{given}\""
+    return ""
 
 
 def save(config: RunConfig, path: Path) -> None:
@@ -94,7 +121,8 @@ def explain(error: ValidationError, where: str) -> str:
             lines.append(f"  {path}: unknown key; {hint}")
         else:
             given = "" if isinstance(problem.get("input"), dict) else f" (given: {problem.get('input')!r})"
-            lines.append(f"  {path}: {problem['msg'].removeprefix('Value error, ')}{given}")
+            lines.append(f"  {path}: {problem['msg'].removeprefix('Value error, ')}{given}"
+                         f"{quoting_hint(problem['type'], problem.get('input'))}")
     return "\n".join(lines)
 
 

@@ -17,6 +17,7 @@ from rapid.store.anneal import AnnealStore
 from rapid.store.errors import FencedOut
 from rapid.store.record import RunRecord
 from rapid.store.state import ACTIVE, RunState, Status
+from run.load import quoting_hint
 from services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest
 from services.controller.operations.store import Busy, OperationStore
 
@@ -34,7 +35,8 @@ def changed_game(record: RunRecord, overrides: Mapping[str, Any]) -> GameConfig:
         now = GameConfig.model_validate(dict(record.game))
         then = GameConfig.model_validate(overlaid(now.model_dump(mode="json"), overrides))
     except ValidationError as error:
-        said = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        said = "; ".join(f"game.{'.'.join(map(str, e['loc']))}: {e['msg']}{quoting_hint(e['type'], e['input'])}"
+                         for e in error.errors())
         raise NoAnneal(f"the game cannot be changed so: {said}") from None
     if then == now:
         raise NoAnneal("the run's game is so already: there is nothing to anneal")

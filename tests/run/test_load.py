@@ -20,6 +20,14 @@ def test_overrides_reach_nested_keys_with_yaml_types() -> None:
     assert config.game.hero_pool == ["sniper"]
 
 
+def test_a_number_is_a_text_where_a_text_is_wanted() -> None:
+    assert load("laptop-1v1", ["game.patch=7.19"]).game.patch == "7.19"
+    assert load("laptop-1v1", ["game.patch='7.19'", "name=2018"]).name == "2018"
+    # In a tree of YAML or JSON what was typed is gone: the error says what to do.
+    with pytest.raises(ConfigError, match=r"game\.patch.*given: 7\.19.*write it in quotes, \"7\.19\""):
+        load("laptop-1v1", ["game={patch: 7.19}"])
+
+
 def test_overrides_leave_the_tree_they_are_given_alone() -> None:
     tree = {"game": {"mode": "5v5"}}
     assert apply_overrides(tree, ["game.mode=1v1_mid"]) == {"game": {"mode": "1v1_mid"}}

@@ -130,7 +130,8 @@ def test_an_anneal_keeps_a_checkpoint_and_begins_at_nothing(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("overrides", "said"), [
-    ({"patch": "6.84"}, "game.patch"), ({"patch": "7.19"}, "nothing to anneal"), ({"no_key": 1}, "no_key"),
+    ({"patch": "6.84"}, "game.patch"), ({"patch": 7.21}, 'write it in quotes, .*7.21'),
+    ({"patch": "7.19"}, "nothing to anneal"), ({"no_key": 1}, "no_key"),
     ({"observation": {"pickups": 2}}, "takes surgery"),
     ({"heroes_per_team": 2, "hero_pool": ["lion", "sven"]}, "layout"),
     ({"x": "y" * 20_000}, "no_key|x"), ({}, "overrides")])
