@@ -8,12 +8,21 @@ while the run goes on. A line is the order's kind and what happens then:
     publish die             the process is killed as by kill -9 before it begins, at the order's first attempt
     publish die-after       ... after the work was done, before it is answered
     checkpoint wait 5       it takes five seconds longer
+
+One line is about no order: it harms what is learned, as a change of the game may, so that an anneal's guard has a real
+loss to find. It holds at every version for as long as it is there.
+
+    version weights FILE    the learner's parameters become those in FILE, a NumPy archive of arrays by name
 """
 
 import os
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
+import torch
 
 VARIABLE = "FIVE_SURGERY_FAULTS"
 
@@ -54,3 +63,13 @@ def after(kind: str, attempt: int) -> None:
     """What was asked for once an order was carried out."""
     if _of(kind) == ["die-after"] and attempt == 1:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def overwrite(parameters: Mapping[str, torch.Tensor]) -> None:
+    """Writes what was asked for into a policy's parameters, by name, before a version is made of them. Raises KeyError
+    for a name that is none."""
+    match _of("version"):
+        case ["weights", file]:
+            with np.load(file) as arrays:
+                for name, array in arrays.items():
+                    parameters[name].copy_(torch.from_numpy(array))

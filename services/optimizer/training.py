@@ -18,6 +18,7 @@ from five.learning.pacing import ReuseMeter, WaitMeter
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut
+from services.optimizer import faults
 from services.optimizer import metrics as page
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.group import ALONE, Group
@@ -260,6 +261,7 @@ class Training:
         """The parameters become a version. ``hyper`` are those of the steps that led to it."""
         began = time.monotonic()
         self.version += 1
+        faults.overwrite(self.learner.policy.state_dict())
         self._compare()
         pacer = self.intake.pacer
         hero_steps, consumed_hero_steps, received, consumed, flop = self.group.total(
