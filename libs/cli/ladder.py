@@ -7,7 +7,7 @@ from typing import Any
 
 from cli.offline.journal import Journal
 from cli.rundir import NoRun, RunFolder
-from five.ladder import Standing
+from five.standings import Standing
 from rapid.store import acl
 from rapid.store.connection import connect
 from rapid.store.state import RunState

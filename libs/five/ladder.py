@@ -20,15 +20,14 @@ from typing import Any, NamedTuple
 
 from five.config import RatingConfig
 from five.ratings import PINNED_SIGMA, RANDOM, Skill, pairs_interval
-from five.skill import GameResult, fit_skills
+from five.skill import fit_skills
+from five.standings import FORMAT, FORMAT_ROW, RATED, GameResult, Rows, Standing, unrolled
 
-Rows = Mapping[str, Any]
-FORMAT = 2
 ANCHORS = "anchors"  # the player of the trial in which these are rated
 WINDOW = 8  # versions rated last, whose games the share of draws is estimated from
 MORE_ROUNDS = 4  # of a rating at most, for a version that was looked for far from where it is
-_OPEN, _FORMAT, _GAVE_UP = "open", "format", "gave_up"
-_GAME, _RATED = "game:", "rated:"
+_OPEN, _GAVE_UP = "open", "gave_up"
+_GAME = "game:"
 
 
 class Assigned(NamedTuple):
@@ -41,32 +40,6 @@ class Assigned(NamedTuple):
     side: int
     seed: int
     pair: int
-
-
-@dataclass
-class Standing:
-    """A rated player. ``results`` by opponent: games won, drawn, lost. ``scores`` by opponent: mean score (a draw is
-    half) and its 95 % interval over pairs of games. ``trial``: the how manieth rating of the run it is."""
-
-    player: str
-    mu: float
-    sigma: float
-    trial: int
-    draw_probability: float
-    reference: bool = False
-    aborted: int = 0
-    results: dict[str, list[int]] = field(default_factory=dict)
-    scores: dict[str, list[float]] = field(default_factory=dict)
-
-    @property
-    def skill(self) -> Skill:
-        """Mean and uncertainty."""
-        return Skill(self.mu, self.sigma)
-
-    @property
-    def games(self) -> int:
-        """Games that it was rated by."""
-        return sum(map(sum, self.results.values()))
 
 
 @dataclass
@@ -111,7 +84,7 @@ class Ladder:
         if whole:
             self.standings, self.trial, self.gave_up, self._stray = {}, None, "", {}
             # What an earlier release kept: ratings of another kind, on another scale.
-            self._foreign = [] if rows.get(_FORMAT) == FORMAT else sorted(rows)
+            self._foreign = [] if rows.get(FORMAT_ROW) == FORMAT else sorted(rows)
             if self._foreign:
                 return
         for name, row in rows.items():
@@ -119,8 +92,8 @@ class Ladder:
                 self._take_open(row)
             elif name == _GAVE_UP:
                 self.gave_up = row or ""
-            elif name.startswith(_RATED):
-                player = name.removeprefix(_RATED)
+            elif name.startswith(RATED):
+                player = name.removeprefix(RATED)
                 if row is None:
                     self.standings.pop(player, None)
                 else:
@@ -171,7 +144,7 @@ class Ladder:
         number = 1 + max((s.trial for s in self.standings.values()), default=-1)
         if RANDOM not in self.standings:  # known without a game: the first version need not wait for the other anchors
             zero = Standing(RANDOM, 0.0, PINNED_SIGMA, number, self.config.draw_probability, True)
-            return {name: None for name in self._foreign} | {_FORMAT: FORMAT} | self._rated([zero])
+            return {name: None for name in self._foreign} | {FORMAT_ROW: FORMAT} | self._rated([zero])
         if self.last is None:
             games = min(self.config.games_of_first, self.config.games_per_rating)
             return self._opened(Trial(number, player, 0.0, 1, self._assignment(player, 0.0, {}, games, ())))
@@ -352,18 +325,4 @@ class Ladder:
 
     @staticmethod
     def _rated(standings: Iterable[Standing]) -> dict[str, Any]:
-        return {f"{_RATED}{s.player}": asdict(s) for s in standings}
-
-
-def standings_of(rows: Rows) -> list[Standing]:
-    """The standings in a run's rows, strongest first; none from an earlier release's."""
-    found = [Standing(**row) for name, row in rows.items() if name.startswith(_RATED)] if (
-        rows.get(_FORMAT) == FORMAT) else []
-    return sorted(found, key=lambda s: (-s.mu, s.player))
-
-
-def unrolled(standing: Standing) -> Iterable[GameResult]:
-    """A player's games one by one, as `five.skill.fit_skills` takes them."""
-    for other, counts in standing.results.items():
-        for score, count in zip((1.0, 0.5, 0.0), counts, strict=True):
-            yield from [(standing.player, other, score)] * count
+        return {f"{RATED}{s.player}": asdict(s) for s in standings}

@@ -15,17 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import trueskill
 
 from five.config import RatingConfig
 from five.ratings import PINNED_SIGMA, RANDOM, Skill
+from five.standings import GameResult
 
 _NORMAL = NormalDist()
 _STEPS = 100  # of Newton's method; it takes about ten
 _TOLERANCE = 1e-9
 _DRAWS = (1e-3, 0.95)  # between these the share of draws between equals is looked for
 _GOLDEN = (math.sqrt(5) - 1) / 2
-
-GameResult = tuple[str, str, float]  # two players, and the first one's result: 1 won, 0.5 drawn, 0 lost
 
 
 class Tally(NamedTuple):
@@ -70,7 +70,7 @@ def draw_margin(draw_probability: float, beta: float) -> float:
     """The difference of performances below which a game is drawn, for that share of draws between equals."""
     if not 0 <= draw_probability < 1:
         raise ValueError(f"a draw probability is at least 0 and below 1, not {draw_probability}")
-    return _NORMAL.inv_cdf((1 + draw_probability) / 2) * math.sqrt(2) * beta
+    return float(trueskill.calc_draw_margin(draw_probability, 2, trueskill.TrueSkill(beta=beta)))
 
 
 def _tallies(games: Iterable[GameResult]) -> dict[tuple[str, str], Tally]:

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.anneal.document import LIVE, AnnealState
 from five.config import SchedulesConfig
-from five.ladder import standings_of
 from five.schedules import SCHEDULED, dump_schedules, load_schedules
+from five.standings import standings_of
 from rapid.blobs import BlobStore
 from rapid.store.applied import Plans
 from rapid.store.checkpoint_index import CheckpointIndex

@@ -15,8 +15,8 @@ from cli.rundir import NoRun, RunFolder
 from cli.watch import newest
 from dota.replay import Replay
 from dota.spaces import Layout
-from five.ladder import Standing
 from five.model.policy import Policy
+from five.standings import Standing
 from rapid import tensorfile
 from rapid.blobs import BlobStore
 from run.load import load, save

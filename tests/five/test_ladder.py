@@ -11,9 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from five.config import RatingConfig
-from five.ladder import ANCHORS, Assigned, Ladder, Standing, standings_of
+from five.ladder import ANCHORS, Assigned, Ladder
 from five.ratings import RANDOM
 from five.skill import draw_margin
+from five.standings import Standing, standings_of
 
 CONFIG = RatingConfig(games_per_rating=40, games_per_round=20, games_per_anchor_pair=40)
 TRUTH = {RANDOM: 0.0, "scripted-easy": 6.0, "scripted": 11.0, "scripted-hard": 15.0}

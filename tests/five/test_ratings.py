@@ -1,5 +1,7 @@
+import math
+from statistics import NormalDist
+
 import pytest
-import trueskill
 
 from five.config import RatingConfig
 from five.ratings import Skill, pairs_interval, wilson_interval, win_probability
@@ -16,9 +18,10 @@ def test_win_probabilities() -> None:
 
 
 @pytest.mark.parametrize("draws", [0.0, 0.02, 0.5])
-def test_the_margin_of_a_draw_is_the_librarys(draws: float) -> None:
-    library = trueskill.calc_draw_margin(draws, 2, trueskill.TrueSkill(beta=PAPER.beta))
-    assert draw_margin(draws, PAPER.beta) == pytest.approx(library, abs=1e-5)
+def test_equals_draw_as_often_as_the_margin_says(draws: float) -> None:
+    performances = NormalDist(0.0, math.sqrt(2) * PAPER.beta)
+    margin = draw_margin(draws, PAPER.beta)
+    assert performances.cdf(margin) - performances.cdf(-margin) == pytest.approx(draws, abs=1e-5)
 
 
 @pytest.mark.parametrize(("wins", "games", "low", "high"), [

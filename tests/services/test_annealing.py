@@ -14,8 +14,8 @@ from five.anneal.document import AnnealState
 from five.anneal.guard import Pair
 from five.anneal.pairs import name_of, to_json
 from five.config import ScheduleConfig, SchedulesConfig
-from five.ladder import Standing
 from five.schedules import dump_schedules
+from five.standings import Standing
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store.anneal import AnnealStore

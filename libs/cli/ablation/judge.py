@@ -14,7 +14,8 @@ from dota.config import GameConfig
 from dota.spaces import Layout
 from five.config import RatingConfig
 from five.ratings import Skill
-from five.skill import GameResult, fit_skills
+from five.skill import fit_skills
+from five.standings import GameResult
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from cli.offline.match import BOTS, Contestant, Game, play_games
 from cli.offline.versions import ArchivedVersions
 from dota.replay import Replay
 from five.config import RatingConfig
-from five.ladder import FORMAT, Assigned, Ladder, Standing, standings_of
+from five.ladder import Assigned, Ladder
+from five.standings import FORMAT, Standing, standings_of
 
 SEED_OFFSET = 15_485_000  # apart from the evaluator's games
 _FORMAT, _RATED, _PLAYER = "format", "rated:", "version-"

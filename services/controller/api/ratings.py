@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.ladder import Standing, standings_of
+from five.standings import Standing, standings_of
 from services.controller.api.dependencies import Here, Viewer
 from services.controller.api.paging import Limit, Offset, Slice, cut
 
