@@ -20,7 +20,8 @@ from tests.e2e.running import TINY
 SMALL: dict[str, Any] = {
     "name": "rates", "minutes": 0.4, "seeds": [1], "judge": {"points": 2, "pairs": 1, "final_pairs": 1,
                                                              "against": ["random", "scripted"], "anchor_pairs": 2},
-    "set": dict(text.split("=") for text in TINY), "arms": {"base": {}, "high": {"schedules.learning_rate.initial": 1}}}
+    "set": {key: yaml.safe_load(value) for key, value in (text.split("=") for text in TINY)},
+    "arms": {"base": {}, "high": {"schedules.learning_rate.initial": 1}}}
 
 
 def write(path: Path, **changes: Any) -> Path:

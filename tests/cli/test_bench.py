@@ -59,7 +59,6 @@ def check(rows, what):
 def test_rest():
     rows = rest.measure(rest.Size(versions=20, clients=2, seconds=0.2, repeats=1))
     check(rows, "rest")
-    assert all(r.ratio < 1 for r in rows), "an answer that asks the store takes longer than one that does not"
 
 
 def test_game():

@@ -377,12 +377,31 @@ def test_what_a_component_does_not_need_is_refused(run: Servers) -> None:
 def test_nobody_gets_in_without_a_user_of_that_server(run: Servers) -> None:
     url = run.servers["state"].url
     with pytest.raises(redis.AuthenticationError):
-        connect(url, CONFIG).ping()
+        connect(url, CONFIG, retries=0).ping()
     with pytest.raises(StoreRefused, match="refuses user 'rollout' with the password") as caught:
         require_reachable(connect(url, CONFIG, "state", Login("rollout", "no-such-word")), url, "state")
     assert "no-such-word" not in str(caught.value) and "no-such-word" not in repr(Login("rollout", "no-such-word"))
     with pytest.raises(redis.AuthenticationError):
-        run.client("rollout", "params").ping()
+        connect(run.servers["params"].url, CONFIG, "params", Login("rollout", "rollout"), retries=0).ping()
+
+
+def test_a_server_that_was_killed_comes_back_with_everything(servers: Servers, tmp_path: Path) -> None:
+    """Transactions too: a server reads its file back as the user ``default``, whom nobody else may be."""
+    server = replace(servers.servers["state"], folder=tmp_path / "kept", append_only=True)
+
+    def client() -> Any:
+        return connect(server.url, CONFIG, "state", Login("controller", "controller"))
+
+    running = server.start()
+    RunState(client(), "r").create({"name": "r"}, "controller")
+    before = connect(server.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN)).dbsize()
+    running.kill()
+    with server.start():
+        assert connect(server.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN)).dbsize() == before > 0
+        assert RunState(client(), "r").exists()
+        for login in (None, Login("default", "default")):
+            with pytest.raises(redis.AuthenticationError):
+                connect(server.url, CONFIG, "state", login, retries=0).ping()
 
 
 def test_two_passwords_hold_while_one_is_changed(servers: Servers, tmp_path: Path) -> None:
