@@ -16,6 +16,7 @@ from tests.e2e.running import KINDS, Run, eventually
 # The LSTM doubles, pickups are seen, and the glyph goes from the script to the policy.
 WISH = ["model.lstm=32", "game.observation.pickups=2", "game.scripted_actions=[shrine]"]
 SCRIPTED = "game.scripted_actions=[glyph, shrine]"
+SERVICES = [name for name in KINDS if not name.startswith("redis")]
 STEPS = ("pause", "check", "checkpoint", "transform", "hold", "publish", "renew", "warm_up", "run")
 
 
@@ -262,6 +263,45 @@ def test_every_process_may_be_killed_at_each_step(run: Run, step: str) -> None:
     versions = [r.version for r in run.store.records()]
     assert versions == list(range(len(versions))), f"versions are missing: {versions}"
     assert run.rest("GET", "surgery/log").json()["items"][0]["holds"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_each_process_may_be_killed_at_each_step(run: Run) -> None:
+    """One surgery after another on one run; in each a process is killed at every step, in the next the next one there,
+    until each has been killed at each step. Games of other machines: tests/containers/test_surgery.py."""
+    run.start_new("services.controller.operations.pause_seconds=120")
+    run.wait_version(4)
+    waits = "".join(f"{order} wait 3\n" for order in ("check", "checkpoint", "transform", "publish"))
+    for turn in range(len(SERVICES)):
+        faults(run, "")
+        wish = [f"model.unit_hidden={8 + 2 * (turn + 1)}"]
+        digest = checked(run, planned(run, name=f"turn-{turn}", overrides=wish)["plan"])
+        head = run.head()
+        faults(run, waits)  # long enough that a kill comes in the middle of it
+        identity = applied(run, digest, hold=True)
+        killed = {}
+        for place, step in enumerate(STEPS[:-1]):
+            at_step(run, identity, step)
+            killed[step] = SERVICES[(place + turn) % len(SERVICES)]
+            for pid in run.pids(killed[step]):
+                os.kill(pid, signal.SIGKILL)
+            if step == "hold":
+                eventually(lambda: run.rest("POST", f"operations/{identity}/continue").status_code == 200, 90,  # noqa: B023
+                           "it goes on")
+        found = ended(run, identity, 400)
+        # It went on, and says so; the run is the next agent's, whole, and learns.
+        assert found["state"] == "done", (killed, found)
+        assert found["outcome"].endswith("is the first of the new model; the run learns"), found
+        record = run.state().record()
+        assert record is not None
+        assert (record.epoch, record.chain[-1], len(record.chain)) == (turn + 2, digest, turn + 1), killed
+        eventually(lambda: run.status() == "running", 90, "it learns")
+        run.wait_version(max(run.head(), head) + 2)
+        assert run.check_versions()[-1] > head
+        assert not run.store.pins().keys() - set(run.check_versions())
+        assert not list((run.folder.path / "blobs" / "refs" / run.folder.name / "operations").rglob("*.*"))
+        assert all(row["holds"] for row in run.rest("GET", "surgery/log").json()["items"])
 
 
 @pytest.mark.slow
