@@ -70,6 +70,6 @@ def overwrite(parameters: Mapping[str, torch.Tensor]) -> None:
     for a name that is none."""
     match _of("version"):
         case ["weights", file]:
-            with np.load(file) as arrays:
+            with np.load(file, allow_pickle=False) as arrays:
                 for name, array in arrays.items():
                     parameters[name].copy_(torch.from_numpy(array))

@@ -241,10 +241,10 @@ def test_a_key_under_way_is_busy(redis_client: redis.Redis, redis_url: str) -> N
         rest.state.transition(Status.RUNNING, "test")
         real = rest.context.state.transition
 
-        def slow(*arguments: object) -> object:
+        def slow(*arguments: object, **named: object) -> object:
             entered.set()
             go_on.wait(10)
-            return real(*arguments)  # type: ignore[arg-type]
+            return real(*arguments, **named)  # type: ignore[arg-type]
 
         rest.context.state.transition = slow  # type: ignore[method-assign,assignment]
         statuses: list[int] = []
