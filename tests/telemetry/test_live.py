@@ -11,15 +11,18 @@ import pytest
 from cli.dashboards.catalogue import BOARDS
 from protos.five.v1 import inference_pb2, inference_pb2_grpc
 from tests.e2e.running import Run, eventually
+from tests.e2e.test_anneal import begun
 from tests.telemetry.expressions import FOREIGN, dashboards, filled, panels, rules, used
 from tests.telemetry.watching import Watch
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 
 KINDS = {"controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout"}
-# A short run: every second game against a past version, games in servers of their own, a rating every few games.
+# A short run: every second game against a past version, games in servers of their own, a rating every few games, and
+# every second game has a change that is annealed in.
 OVERRIDES = ("services.rollout.environment=remote", "league.past_opponent_share=0.5",
-             "services.evaluator.cpu_share=0.5", "rating.anchors=[random, scripted]", "rating.games_per_anchor_pair=2")
+             "services.evaluator.cpu_share=0.5", "services.evaluator.games=8",
+             "rating.anchors=[random, scripted]", "rating.games_per_anchor_pair=2")
 # The embedded Redis has no memory limit to show, and nobody wins a game of 30 seconds.
 ABSENT = {"system: Memory B", "game: Radiant wins A"}
 # What a run of a minute with two gradient steps a version may really be.
@@ -50,6 +53,8 @@ def run(tmp_path: Path) -> Iterator[Run]:
 def watch(prometheus: str, run: Run, tmp_path: Path) -> Iterator[Watch]:
     run.start_new(*OVERRIDES)
     run.wait_version(1)
+    begun(run, name="older-patch", overrides={"patch": "7.19"}, versions=1000)
+    assert run.rest("PUT", "anneal/share", json={"share": 0.5}).status_code == 200
     watch = Watch(prometheus, run, tmp_path)
     yield watch
     watch.end()
