@@ -10,6 +10,18 @@ Rows = Mapping[str, Any]
 GameResult = tuple[str, str, float]  # two players, and the first one's result: 1 won, 0.5 drawn, 0 lost
 FORMAT = 2
 FORMAT_ROW, RATED = "format", "rated:"
+_VERSION = "version-"
+
+
+def player_name(version: int) -> str:
+    """What a version is called as a player."""
+    return f"{_VERSION}{version}"
+
+
+def version_of(player: str) -> int | None:
+    """The version that a player is; None for a bot."""
+    number = player.removeprefix(_VERSION)
+    return int(number) if player.startswith(_VERSION) and number.isdigit() else None
 
 
 @dataclass

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.anneal.document import LIVE, AnnealState
 from five.config import SchedulesConfig
 from five.schedules import SCHEDULED, dump_schedules, load_schedules
-from five.standings import standings_of
+from five.standings import standings_of, version_of
 from rapid.blobs import BlobStore
 from rapid.store.applied import Plans
 from rapid.store.checkpoint_index import CheckpointIndex
@@ -152,7 +152,7 @@ def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int
 
 
 def _numbers(players: Sequence[str]) -> list[int]:
-    return sorted({int(p.removeprefix("version-")) for p in players if p.removeprefix("version-").isdigit()})
+    return sorted({version for player in players if (version := version_of(player)) is not None})
 
 
 def _anneal_after(state: RunState, target: int) -> str:

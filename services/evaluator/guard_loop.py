@@ -15,6 +15,7 @@ from five.anneal.arms import ARMS, Arm
 from five.anneal.document import LIVE, Anneal, overlaid
 from five.anneal.guard import Pair
 from five.anneal.pairs import name_of, seed_of, to_json
+from five.standings import player_name
 from rapid.store.tables import Table
 from services.evaluator.matches import Pairing, Player, Result
 
@@ -134,7 +135,7 @@ class GuardLoop:
                       if n not in self._done[rule] and (anneal.trial, rule, n) not in self._open)
         pair = _Open(anneal.trial, rule, number, version, anneal.shown_at(version))
         self._open[(pair.trial, rule, number)] = pair
-        agent, before = (Player(f"version-{v}", version=v) for v in (version, anneal.base))
+        agent, before = (Player(player_name(v), version=v) for v in (version, anneal.base))
         for side in (1, 0):
             pairing = Pairing(agent, before, side, seed_of(pair.trial, number),
                               self._changed if rule is Arm.NEW else None)

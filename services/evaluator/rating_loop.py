@@ -4,12 +4,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from five.config import RatingConfig
 from five.ladder import ANCHORS, Ladder, Outcome
+from five.standings import player_name, version_of
 from rapid.store.followed import FollowedTable
 from rapid.store.series import Series
 from rapid.store.state import RunState
@@ -18,11 +20,6 @@ from services.evaluator.matches import Pairing, Player, Result
 log = logging.getLogger(__name__)
 TABLE = "ratings"
 TRIES = 3  # of a game that is lost again and again; then it is aborted
-
-
-def player_name(version: int) -> str:
-    """What a version is called on the ladder."""
-    return f"version-{version}"
 
 
 @dataclass
@@ -104,7 +101,7 @@ class RatingLoop:
             self._tries[game] += 1
             if self._tries[game] >= TRIES:
                 log.warning("game %s was lost %d times and counts as aborted", game, TRIES)
-                aborted += self._table.update(lambda game=game: self.ladder.aborted(game))  # type: ignore[misc]
+                aborted += self._table.update(partial(self.ladder.aborted, game))
         return aborted
 
     def on_result(self, result: Result) -> bool:
@@ -164,5 +161,8 @@ class RatingLoop:
 
 
 def number(player: str) -> int:
-    """The version that a player is."""
-    return int(player.removeprefix("version-"))
+    """The version that a player is. Raises ValueError for a bot."""
+    version = version_of(player)
+    if version is None:
+        raise ValueError(f"{player!r} is no version")
+    return version

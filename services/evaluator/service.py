@@ -10,6 +10,7 @@ import numpy as np
 from dota.config import GameConfig
 from dota.replay import Replay
 from dota.vec_game import STATS, Controller, VecGame
+from five.standings import player_name, version_of
 from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.rpc.epochs import is_stale, require_epoch
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
@@ -32,7 +33,7 @@ def player(name: str) -> Player:
     if name in BOTS:
         return BOTS[name]
     if name.isdigit():
-        return Player(f"version-{name}", version=int(name))
+        return Player(player_name(int(name)), version=int(name))
     raise ValueError(f"against {name!r}: a version's number, or one of {', '.join(BOTS)}")
 
 
@@ -67,7 +68,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         if version is None:
             raise NotFound("no version has been published yet")
         opponent = player(request.against)
-        agent = Player(f"version-{version}", version=version)
+        agent = Player(player_name(version), version=version)
         pairings = iter([Pairing(agent, opponent, i % 2) for i in range(request.games)])
         games = VecGame(self.game, min(CONCURRENT, request.games), request.seed, self.threads)
         results: list[Result] = []
@@ -111,12 +112,10 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
                          ) -> evaluator_pb2.GetRatingsResponse:
         """All who are rated."""
         self._check(request.run)
-        found = [evaluator_pb2.VersionRating(name=s.player, version=_version(s.player), mu=s.mu, sigma=s.sigma,
-                                             games=s.games, reference=s.reference)
-                 for s in self.ratings.ladder.standings.values()]
+        found = []
+        for s in self.ratings.ladder.standings.values():
+            version = version_of(s.player)
+            found.append(evaluator_pb2.VersionRating(
+                name=s.player, version=-1 if version is None else version, mu=s.mu, sigma=s.sigma, games=s.games,
+                reference=s.reference))
         return evaluator_pb2.GetRatingsResponse(ratings=found, epoch=self.epoch)
-
-
-def _version(name: str) -> int:
-    number = name.removeprefix("version-")
-    return int(number) if number.isdigit() else -1

@@ -10,10 +10,9 @@ from cli.offline.versions import ArchivedVersions
 from dota.replay import Replay
 from five.config import RatingConfig
 from five.ladder import Assigned, Ladder
-from five.standings import FORMAT, Standing, standings_of
+from five.standings import FORMAT, FORMAT_ROW, RATED, Standing, player_name, standings_of, version_of
 
 SEED_OFFSET = 15_485_000  # apart from the evaluator's games
-_FORMAT, _RATED, _PLAYER = "format", "rated:", "version-"
 
 
 class OfflineLadder:
@@ -24,16 +23,16 @@ class OfflineLadder:
     """
 
     def __init__(self, rows: dict[str, Any], journal: Journal, config: RatingConfig) -> None:
-        self._run = {n: r for n, r in rows.items() if n.startswith(_RATED)} if rows.get(_FORMAT) == FORMAT else {}
+        self._run = {n: r for n, r in rows.items() if n.startswith(RATED)} if rows.get(FORMAT_ROW) == FORMAT else {}
         self._journal = journal
         self._config = config
-        anchors = [f"{_RATED}{name}" for name in config.anchors if name != "random"]
+        anchors = [f"{RATED}{name}" for name in config.anchors if name != "random"]
         if any(name in self._run and name in journal.rows for name in anchors):
             journal.forget()
 
     @property
     def _rows(self) -> dict[str, Any]:
-        return {_FORMAT: FORMAT, **self._run, **self._journal.rows}
+        return {FORMAT_ROW: FORMAT, **self._run, **self._journal.rows}
 
     def standings(self) -> list[Standing]:
         """Everybody who is rated, strongest first."""
@@ -43,22 +42,22 @@ class OfflineLadder:
         """Versions that are not rated by so many games, in order. References, whose ratings never change, are not."""
         known = {s.player: s for s in self.standings()}
         return sorted(v for v in versions if not (
-            (s := known.get(f"{_PLAYER}{v}")) and (s.reference or s.games + s.aborted >= games)))
+            (s := known.get(player_name(v))) and (s.reference or s.games + s.aborted >= games)))
 
     def rate(self, archive: ArchivedVersions, version: int, games: int, say: Callable[[str], None]) -> Standing:
         """Rates a version by ``games`` games of its own, the anchors before it where they are not rated; goes on where
         it was broken off. Raises as ``ArchivedVersions.load``."""
-        player = f"{_PLAYER}{version}"
+        player = player_name(version)
         config = self._config.model_copy(update={"games_per_rating": games, "games_of_first": games})
         ladder = Ladder(config, archive.config.seed + SEED_OFFSET)
         opened = self._journal.rows.get("open")
-        fresh = {n: r for n, r in self._rows.items() if n != f"{_RATED}{player}"}
+        fresh = {n: r for n, r in self._rows.items() if n != f"{RATED}{player}"}
         if opened is not None and opened["player"] not in (player, "anchors"):  # another one's, of an earlier call
             self._write({"open": None, **{n: None for n in self._journal.rows if n.startswith("game:")}})
             fresh = {n: r for n, r in fresh.items() if n != "open" and not n.startswith("game:")}
         ladder.take(fresh, True)
-        near = min((s for s in self.standings() if s.player.startswith(_PLAYER)),
-                   key=lambda s: abs(int(s.player.removeprefix(_PLAYER)) - version), default=None)
+        rated = [(abs(other - version), s) for s in self.standings() if (other := version_of(s.player)) is not None]
+        near = min(rated, key=lambda found: found[0])[1] if rated else None
         while player not in ladder.standings:
             if ladder.trial is None:
                 self._take(ladder, ladder.begin(player, None if near is None else near.mu))
@@ -85,7 +84,7 @@ class OfflineLadder:
 
             path = archive.folder.path / "replays" / f"{names[0]}.replay"
             path.parent.mkdir(parents=True, exist_ok=True)
-            wanted = names[0].startswith(_PLAYER) and not path.exists()
+            wanted = version_of(names[0]) is not None and not path.exists()
 
             def record(replay: Replay, final: int, path: Path = path) -> None:
                 replay.save(path, final)
@@ -108,4 +107,7 @@ def contestant(archive: ArchivedVersions, name: str) -> Contestant:
     """Who a player of the ladder is."""
     if name in BOTS:
         return Contestant.bot(name)
-    return Contestant(name, archive.load(int(name.removeprefix(_PLAYER)))[1])
+    version = version_of(name)
+    if version is None:
+        raise ValueError(f"{name!r} is neither a bot nor a version")
+    return Contestant(name, archive.load(version)[1])

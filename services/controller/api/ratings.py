@@ -3,12 +3,11 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.standings import Standing, standings_of
+from five.standings import Standing, standings_of, version_of
 from services.controller.api.dependencies import Here, Viewer
 from services.controller.api.paging import Limit, Offset, Slice, cut
 
 router = APIRouter(tags=["ratings"])
-_PLAYER = "version-"
 
 
 class Score(BaseModel):
@@ -45,13 +44,12 @@ class RatingEntry(BaseModel):
 
 
 def _entry(standing: Standing) -> RatingEntry:
-    number = standing.player.removeprefix(_PLAYER)
     against = {}
     for name, (won, drawn, lost) in standing.results.items():
         score, low, high = standing.scores[name]
         against[name] = Score(won=won, drawn=drawn, lost=lost, score=score, low=low, high=high)
     return RatingEntry(
-        player=standing.player, version=int(number) if number.isdigit() else None, mu=standing.mu,
+        player=standing.player, version=version_of(standing.player), mu=standing.mu,
         sigma=standing.sigma, games=standing.games, aborted=standing.aborted, reference=standing.reference,
         draw_probability=standing.draw_probability, against=against)
 
