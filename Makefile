@@ -19,10 +19,11 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry
+.PHONY: help setup build protos console train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
+	@echo "make console                                   the console's pages; \`make train\` does it by itself"
 	@echo "make test                                      the tests, minutes"
 	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
@@ -61,9 +62,21 @@ build: $(STAMP) protos
 protos: $(STAMP)
 	@$(PY) protos/build.py > /dev/null
 
+# The console's pages, built into the controller's package. Without npm on the path (or with a Node that is too old) the
+# Node of PyPI is put into the virtual environment, half a minute once. What fails here holds nothing else up: a run
+# without pages says where they are missed.
+CONSOLE_SOURCES := $(shell find console -path console/node_modules -prune -o -type f -print 2>/dev/null)
+CONSOLE_BUILT := services/controller/console/built/index.html
+
+console: $(CONSOLE_BUILT)
+
+$(CONSOLE_BUILT): $(CONSOLE_SOURCES) | $(STAMP)
+	@PY=$(abspath $(PY)) console/build.sh
+
 # ---- what it is for ---------------------------------------------------------------------------------------------
 
 train: build
+	@$(MAKE) --no-print-directory console || echo "five: the run goes on without its pages; \`make console\` tries again"
 	@$(VENV)/bin/five train --preset $(PRESET) --minutes $(MINUTES)
 
 bench: build

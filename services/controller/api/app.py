@@ -1,4 +1,4 @@
-"""The application: all routers behind the boundary, errors as problem details, health pages."""
+"""The application: all routers behind the boundary, errors as problem details, health pages, the console."""
 
 from collections.abc import Callable
 
@@ -26,6 +26,7 @@ from services.controller.api import (
 from services.controller.api.dependencies import Context
 from services.controller.api.openapi import describe
 from services.controller.boundary import Boundary
+from services.controller.console import pages
 from services.controller.idempotency import Replays
 from services.controller.limits import Limits
 
@@ -59,4 +60,5 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> F
         reason = not_ready()
         return JSONResponse({"status": reason or "ready"}, 503 if reason else 200)
 
+    pages.install(app, context.site)
     return app

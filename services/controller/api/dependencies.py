@@ -17,6 +17,7 @@ from run.config import RunConfig
 from run.effective import Difference, drift
 from services.controller.auth import Caller, Gate
 from services.controller.config import LimitsConfig
+from services.controller.console.pages import Site
 from services.controller.shared import Shared
 
 
@@ -43,6 +44,7 @@ class Context:
         self.series = Series(state.redis, run)
         self.configured = configured
         self.blobs = blobs
+        self.site = Site()
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:

@@ -1,0 +1,25 @@
+// What the run is doing, as it was last told.
+import { signal } from "@preact/signals";
+
+export type RunStatus = "starting" | "running" | "pausing" | "paused" | "stopping" | "stopped" | "failed" |
+  "operating" | "warming";
+
+/** GET /v1/status. */
+export interface Overview {
+  run: string;
+  status: RunStatus;
+  since: number;
+  by: string;
+  reason: string;
+  version: number | null;
+  services: Record<string, number>;
+  hyperparameters: Record<string, number>;
+  newest: Record<string, Record<string, unknown> | null>;
+  epoch: number;
+  record_revision: number;
+  publisher: string | null;
+  drift: { key: string; file: unknown; record: unknown }[];
+  waiting_for: string[];
+}
+
+export const overview = signal<Overview | null>(null);

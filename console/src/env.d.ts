@@ -1,0 +1,2 @@
+/** Name of this build (vite.config.ts). */
+declare const __BUILD__: string;

@@ -1,0 +1,15 @@
+// Every page of the console. A page is loaded when it is first looked at; one that owns addresses below its own
+// ("/games/12") says so with `deep`, and reads them from shell/route. The controller serves exactly these addresses:
+// services/controller/console/pages.py lists their first parts.
+import type { ComponentType } from "preact";
+
+export interface PageDefinition {
+  path: string;
+  title: string;
+  deep?: boolean;
+  load: () => Promise<ComponentType>;
+}
+
+export const PAGES: readonly PageDefinition[] = [
+  { path: "/", title: "Run", load: async () => (await import("./run")).RunPage },
+];

@@ -1,0 +1,12 @@
+import type { ComponentChildren } from "preact";
+import { go } from "./route";
+
+/** A link within the console: a plain link to keyboards, new tabs and readers, without a reload. */
+export function Link({ to, current = false, children }: { to: string; current?: boolean; children: ComponentChildren }) {
+  const click = (event: MouseEvent) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    go(to);
+  };
+  return <a href={to} onClick={click} aria-current={current ? "page" : undefined}>{children}</a>;
+}

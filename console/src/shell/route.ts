@@ -1,0 +1,30 @@
+// Where in the console the person is: the address says all of it, so that it can be kept and sent.
+import { computed, signal } from "@preact/signals";
+
+const address = signal(new URL(location.href));
+
+/** The path, "/" for the first page. */
+export const path = computed(() => address.value.pathname.replace(/\/+$/, "") || "/");
+/** What stands behind the question mark. */
+export const query = computed(() => address.value.searchParams);
+
+/** Goes to another page of the console. */
+export function go(to: string): void {
+  history.pushState(null, "", to);
+  address.value = new URL(location.href);
+  window.scrollTo(0, 0);
+}
+
+/** Says the page's state in the address without a step in the history; null takes a parameter away. */
+export function note(parameters: Record<string, string | null>): void {
+  const next = new URL(location.href);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === null) next.searchParams.delete(name);
+    else next.searchParams.set(name, value);
+  }
+  if (next.href === location.href) return;
+  history.replaceState(null, "", next);
+  address.value = next;
+}
+
+addEventListener("popstate", () => { address.value = new URL(location.href); });

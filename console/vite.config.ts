@@ -1,0 +1,37 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { defineConfig } from "vite";
+
+// The build's name: a page that is open for months sees by it that the controller serves another one.
+function nameOf(folder: string): string {
+  const hash = createHash("sha256");
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((f) => f.isFile());
+  for (const path of files.map((f) => join(f.parentPath, f.name)).sort()) hash.update(readFileSync(path));
+  return hash.digest("hex").slice(0, 12);
+}
+
+const build = nameOf("src");
+
+export default defineConfig({
+  define: { __BUILD__: JSON.stringify(build) },
+  plugins: [{
+    name: "build-name",
+    generateBundle() {
+      this.emitFile({ type: "asset", fileName: "build.json", source: JSON.stringify({ build }) });
+    },
+  }],
+  build: {
+    outDir: "../services/controller/console/built",
+    emptyOutDir: true,
+    target: "es2022",
+    // Everything comes from this server as a file of its own: its policy allows no inline script, style or data: script.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 400,
+  },
+  server: {
+    // `npm run dev` beside a run: FIVE=http://127.0.0.1:PORT npm run dev
+    proxy: { "/v1": { target: process.env.FIVE ?? "http://127.0.0.1:8080", ws: true } },
+  },
+});
