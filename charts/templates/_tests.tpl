@@ -1,6 +1,6 @@
 {{/*
 A pod of `helm test`: a script of files/tests in the controller's image, which has every client and no torch.
-Call with (dict "root" $ "name" "rest" "script" "rest_face.py" "args" LIST "seconds" N), and what the script needs, of which
+Call with (dict "root" $ "name" "rest" "script" "rest_endpoint.py" "args" LIST "seconds" N), and what the script needs, of which
 a pod without it is given nothing:
   user     of Redis, whose name and password it is given; see five.secretEnv;
   token    true: a viewer's token of REST, made for these tests;

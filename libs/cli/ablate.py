@@ -16,7 +16,7 @@ FOLDER = "ablations"
 
 def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
     """Runs the trials that have no result yet, each as long as the file says, then judges and reports; the table is
-    written anew after each seed of all arms. Raises ConfigError, TrialFailed."""
+    rewritten after each seed of all arms. Raises ConfigError, TrialFailed."""
     config = read(file)
     ablation = Ablation(config, root / FOLDER / config.name)
     ablation.open()

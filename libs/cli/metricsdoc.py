@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 HEAD = """# Metrics
 
 Every process serves its metrics at `/metrics` of its metrics port (9100 in containers; the address is in its log and,
-for `five train`, in its sign of life). Names are `five_<service>_<what>_<unit>`; a counter ends in `_total`, a
+for `five train`, in its heartbeat). Names are `five_<service>_<what>_<unit>`; a counter ends in `_total`, a
 histogram has `_bucket`, `_sum` and `_count`. This page is made from the definitions by `python -m cli.metricsdoc`.
 
 Every series carries the labels `run` and `kind` (the kind of service: `rollout`, `optimizer`, ...) beside those in the

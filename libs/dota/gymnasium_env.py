@@ -24,7 +24,7 @@ class DotaVectorEnv(VectorEnv[dict[str, Array], Array, Array]):
 
     An observation is a dictionary of the arrays of ``Layout.array_specs()`` with leading [num_envs], an action int16
     [num_envs, H, 6]. The reward is the mean over the team's heroes of ``dota.rewards`` (their sum over both teams is
-    zero). A won game is terminated, one whose time is up truncated; the step after starts it anew, whatever the
+    zero). A won game is terminated, one whose time is up truncated; the step after resets it, whatever the
     action (``AutoresetMode.NEXT_STEP``). ``infos``: ``STATS`` as means over the team [num_envs], ``game_time``.
 
     Raises ValueError as ``dota.VecGame`` does.
@@ -75,7 +75,7 @@ class DotaVectorEnv(VectorEnv[dict[str, Array], Array, Array]):
         return self._observations(), self._infos()
 
     def step(self, actions: Array) -> tuple[dict[str, Array], Array, Array, Array, dict[str, Any]]:
-        """One timestep, 4 / 30 s of game time, of every game; those that ended in the last one begin anew instead."""
+        """One timestep, 4 / 30 s of game time, of every game; those that ended in the last one are reset instead."""
         over = np.flatnonzero(self.games.winner != Winner.RUNNING)
         for i in over:
             self._begin(int(i))

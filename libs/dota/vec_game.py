@@ -61,7 +61,7 @@ class VecGame:
     - ``variants``: the configurations, the first ``config``; a place is played in that until a reset names another.
 
     Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step starts the
-    games anew that ended in the step before, instead of stepping them: their actions are ignored.
+    games again that ended in the step before, instead of stepping them: their actions are ignored.
 
     ``others`` are further variants: a patch or a rule may differ from game to game, what is seen and done may not.
 

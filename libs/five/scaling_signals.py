@@ -1,4 +1,4 @@
-"""The autoscaler's signals: rates over a window, from the counters in the services' signs of life.
+"""The autoscaler's signals: rates over a window, from the counters in the services' heartbeats.
 
 What each kind of service counts, in ``stats`` of its lease, since it started:
 
@@ -9,7 +9,7 @@ What each kind of service counts, in ``stats`` of its lease, since it started:
 - inference: ``requests``, the seconds that they waited for their batch, ``queued_seconds``, the ``team_steps`` that
   were evaluated and the ``forward_seconds`` that it took.
 
-Counters and not rates, so that a sign of life that is missed loses nothing and all rates are over the same window.
+Counters and not rates, so that a heartbeat that is missed loses nothing and all rates are over the same window.
 """
 
 from collections import deque
@@ -26,7 +26,7 @@ COUNTERS: dict[str, tuple[str, ...]] = {
 
 
 class Beat(NamedTuple):
-    """A sign of life: of whom, when it was given and since when it lives (its own clock, seconds), its counters."""
+    """A heartbeat: of whom, when it was given and since when it lives (its own clock, seconds), its counters."""
 
     kind: str
     id: str
@@ -99,11 +99,11 @@ class SignalWindow:
         self._tracks: dict[tuple[str, str], _Track] = {}
 
     def forget(self) -> None:
-        """Begins anew: what was counted before is of another state of the run."""
+        """Starts over: what was counted before is of another state of the run."""
         self._tracks.clear()
 
     def observe(self, now: float, beats: Iterable[Beat]) -> None:
-        """Takes in the newest sign of life of everybody who lives; one that was seen before changes nothing. ``now`` is
+        """Takes in the newest heartbeat of everybody who lives; one that was seen before changes nothing. ``now`` is
         the caller's clock: those of the instances need not agree with it or with each other."""
         for beat in beats:
             names = COUNTERS.get(beat.kind)

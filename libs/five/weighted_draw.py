@@ -9,7 +9,7 @@ _LEAST_TOTAL = 1e-3
 class SoftmaxDraw:
     """Keys with qualities, in order of addition, in a binary tree of the sums of exp(quality).
 
-    A sum is always made of its two parts anew, so that no rounding error grows, whatever was changed before.
+    A sum is always made of its two parts again, so that no rounding error grows, whatever was changed before.
     """
 
     def __init__(self, qualities: Iterable[tuple[int, float]] = ()) -> None:

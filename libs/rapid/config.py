@@ -74,8 +74,9 @@ class StoreConfig(_Section):
     grace_seconds: float = Field(60.0, ge=0, description="Time a removed version stays for readers in the middle "
                                  "of it.")
     upload_seconds: float = Field(600.0, gt=0, description="Chunks of a publish that never ended go after this.")
-    archive_every: int = Field(1, ge=0, description="Versions that are multiples of this stay in the blob store for "
-                               "ever, the others while they are among the newest keep_archived; 0: none goes there.")
+    archive_every: int = Field(1, ge=0, description="Versions that are multiples of this stay in the blob store "
+                               "permanently, the others while they are among the newest keep_archived; 0: none goes "
+                               "there.")
     keep_archived: int = Field(20, ge=1, description="Newest versions that the blob store keeps in any case.")
     publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type in which matrices travel; "
                                                           "vectors stay float32.")
@@ -112,7 +113,7 @@ class LifecycleConfig(_Section):
     """How a service lives and ends."""
 
     grace_seconds: float = Field(20.0, gt=0, description="Time to drain after SIGTERM before the process is ended.")
-    heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's sign of life.")
+    heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's heartbeat.")
     lease_seconds: float = Field(10.0, gt=0, description="A service silent for so long is taken for dead.")
     poll_seconds: float = Field(1.0, gt=0, description="Interval at which a service reads the run's status.")
     quiet_seconds: float = Field(60.0, gt=0, description="Time that services may take to come to rest when the run is "

@@ -1,4 +1,4 @@
-"""The start of every service: configuration, allocator, logs, pages, stores, the run, sign of life, draining."""
+"""The start of every service: configuration, allocator, logs, pages, stores, the run, heartbeat, draining."""
 
 import argparse
 import faulthandler
@@ -264,7 +264,7 @@ class Service(Generic[C]):
         return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
 
     def announce(self, port: int, host: str | None = None) -> str:
-        """Says, with the sign of life, at which address the service is reached; returns it. ``host`` it listens on is
+        """Says, with the heartbeat, at which address the service is reached; returns it. ``host`` it listens on is
         ``rpc.listen_host`` unless given."""
         self._lease.address = f"{reachable(self.config.rpc.listen_host if host is None else host)}:{port}"
         self._renew()
@@ -278,7 +278,7 @@ class Service(Generic[C]):
             self._lease.renew(self.stats(), *self.record.stand, pause, quiet)
             self._said_quiet = pause if quiet else 0
         except redis.RedisError as error:
-            log.warning("no sign of life could be given: %s", error)
+            log.warning("no heartbeat could be written: %s", error)
 
     def _heartbeat(self) -> None:
         while not self._ended.is_set():

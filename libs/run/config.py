@@ -52,7 +52,7 @@ class RunConfig(_Section):
     blobs: BlobConfig = Field(default_factory=BlobConfig, description="Past versions, checkpoints, replays.")
     telemetry: TelemetryConfig = Field(default_factory=TelemetryConfig, description="Metrics and logs.")
     allocator: AllocatorConfig = Field(default_factory=AllocatorConfig, description="Memory allocator.")
-    lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Signs of life, draining.")
+    lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Heartbeats, draining.")
     services: ServicesConfig = Field(default_factory=ServicesConfig, description="The services.")
 
     @model_validator(mode="after")

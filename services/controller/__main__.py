@@ -18,6 +18,7 @@ from services.controller.anneal_metrics import show_anneal
 from services.controller.annealing import AnnealKeeper
 from services.controller.api.app import create_app
 from services.controller.matches import Matches, MatchPlayer, MatchRequest
+from services.controller.metrics_updater import keep_metrics_current
 from services.controller.operations.loop import keep_advancing
 from services.controller.operations.planning import schema_of
 from services.controller.operations.run_world import RunWorld
@@ -26,7 +27,6 @@ from services.controller.operations.world import Limits
 from services.controller.reconcile import reconcile
 from services.controller.run_setup import set_up_run
 from services.controller.server import context_of, server
-from services.controller.showing import keep_showing
 
 log = logging.getLogger("services.controller")
 
@@ -112,7 +112,7 @@ async def serve_rest(service: Service[RunConfig]) -> None:
     if rest.started:
         service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
     tasks = [asyncio.create_task(keep(service))
-             for keep in (keep_reconciling, keep_operating, keep_annealing, keep_showing, keep_scaling,
+             for keep in (keep_reconciling, keep_operating, keep_annealing, keep_metrics_current, keep_scaling,
                           keep_playing)]
     drained = asyncio.create_task(service.lifecycle.drained())
     await asyncio.wait({drained, serving}, return_when=asyncio.FIRST_COMPLETED)

@@ -141,7 +141,7 @@ class AnnealKeeper:
         if step.follows is Follows.MAKE_IT_THE_GAME:
             self._make_it_the_game(before, who)
         if step.changed and not write(self.state, before, step.anneal, who, step.anneal.state):
-            return read(self.state) or before  # somebody was faster: the next look decides anew
+            return read(self.state) or before  # somebody was faster: the next look decides again
         return step.anneal
 
     def _make_it_the_game(self, anneal: Anneal, who: str) -> None:

@@ -1,4 +1,4 @@
-"""The autoscaler's loop: reads signs of life, decides (five.scaling), sets sizes, and writes down why."""
+"""The autoscaler's loop: reads heartbeats, decides (five.scaling), sets sizes, and writes down why."""
 
 import asyncio
 import logging
@@ -144,7 +144,7 @@ class ScalingLoop:
         return False
 
     def _choose(self, decision: Decision, scale: Scale, live: Sequence[Instance]) -> None:
-        """Has those pods removed first that have no sign of life yet, then the youngest: they lose least."""
+        """Has those pods removed first that have sent no heartbeat yet, then the youngest: they lose least."""
         begun = {i.id: i.started_at for i in live if i.kind == decision.kind}
         try:
             pods = [pod for pod in self._api.pods(scale.selector) if not pod.ending]

@@ -18,7 +18,7 @@ from services.controller import environments
 
 STATE = gauge("controller", "run", "state", "1 for the status that the run is in, 0 for every other.", ("status",))
 HEAD = unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))
-LIVE = gauge("controller", "live", "instances", "Service instances that have given a sign of life, by component; of "
+LIVE = gauge("controller", "live", "instances", "Service instances that have sent a heartbeat, by component; of "
              "dota_env, servers on which rollouts say that they play.", ("component",))
 EPOCH = unknown(gauge("controller", "run_epoch", "info", "The run's epoch: surgeries and reverts begin another one."))
 REVISION = unknown(gauge("controller", "run_record_revision", "info", "Revision of the run's record."))

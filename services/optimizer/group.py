@@ -24,7 +24,7 @@ class Group:
     """This process's place among the optimizers; alone by default. Every rank calls the same methods in the same order.
 
     ``reduce`` averages tensors over the ranks in place; None: there is no other. ``restarts``: how often the group was
-    formed anew.
+    formed again.
     """
 
     rank: int = 0

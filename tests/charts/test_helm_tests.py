@@ -1,4 +1,4 @@
-"""The scripts of `helm test`, run against real faces: Redis from its rendered configuration, the controller, gRPC."""
+"""The scripts of `helm test`, run against real servers: Redis from its rendered configuration, the controller, gRPC."""
 
 import asyncio
 import os
@@ -144,8 +144,8 @@ def test_a_store_without_a_password_fails_the_test(tmp_path: Path) -> None:
         assert done.returncode != 0 and "answers without a password" in done.stderr
 
 
-class Face:
-    """The controller's REST face on a Redis of its own."""
+class Api:
+    """The controller's REST API on a Redis of its own."""
 
     def __init__(self, port: int, folder: Path) -> None:
         client = redis.Redis(port=port, username="admin", password=secret("redis-admin")["state-password"])
@@ -167,7 +167,7 @@ class Face:
 
 
 @pytest.fixture
-def face(tmp_path: Path) -> Iterator[Face]:
+def api(tmp_path: Path) -> Iterator[Api]:
     with rendered_redis("state", tmp_path / "s") as port:
         client = redis.Redis(port=port, username="admin", password=secret("redis-admin")["state-password"])
         for _ in range(200):
@@ -176,40 +176,40 @@ def face(tmp_path: Path) -> Iterator[Face]:
                 break
             except redis.ConnectionError:
                 time.sleep(0.05)
-        face = Face(port, tmp_path)
-        yield face
-        face.server.should_exit = True
-        face.thread.join()
+        api = Api(port, tmp_path)
+        yield api
+        api.server.should_exit = True
+        api.thread.join()
 
 
 TOKENS = {"FIVE_VIEWER_TOKEN": "viewer-token"}
 
 
-def test_rest_face(face: Face) -> None:
-    done = script("rest_face.py", face.url, 5, **TOKENS)
+def test_rest_endpoint(api: Api) -> None:
+    done = script("rest_endpoint.py", api.url, 5, **TOKENS)
     assert done.returncode == 0, done.stderr
     assert "run trial: starting" in done.stdout
-    assert script("rest_face.py", face.url, 0, FIVE_VIEWER_TOKEN="other").returncode != 0
-    same = script("rest_face.py", face.url, 5, FIVE_VIEWER_TOKEN="operator-token")
+    assert script("rest_endpoint.py", api.url, 0, FIVE_VIEWER_TOKEN="other").returncode != 0
+    same = script("rest_endpoint.py", api.url, 5, FIVE_VIEWER_TOKEN="operator-token")
     assert same.returncode != 0 and "expected 403" in same.stderr, "a viewer that may change things"
 
 
-def test_training_version(face: Face) -> None:
-    face.publish(1)
-    later = threading.Timer(3.0, lambda: face.publish(2))
+def test_training_version(api: Api) -> None:
+    api.publish(1)
+    later = threading.Timer(3.0, lambda: api.publish(2))
     later.start()
-    done = script("training_version.py", face.url, 30, **TOKENS)
+    done = script("training_version.py", api.url, 30, **TOKENS)
     later.join()
     assert done.returncode == 0 and "version 2 came after version 1" in done.stdout, done.stderr
-    done = script("training_version.py", face.url, 0.5, **TOKENS)
+    done = script("training_version.py", api.url, 0.5, **TOKENS)
     assert done.returncode != 0 and "no new version within 0.5 s" in done.stderr
-    face.state.transition(Status.RUNNING, "test")
-    face.state.transition(Status.PAUSING, "test", "to look")
-    done = script("training_version.py", face.url, 5, **TOKENS)
+    api.state.transition(Status.RUNNING, "test")
+    api.state.transition(Status.PAUSING, "test", "to look")
+    done = script("training_version.py", api.url, 5, **TOKENS)
     assert done.returncode != 0 and "the run is pausing (to look)" in done.stderr
 
 
-def test_grpc_faces(tmp_path: Path) -> None:
+def test_grpc_endpoints(tmp_path: Path) -> None:
     """Every address in the configuration has to serve; one that only listens is not enough."""
     config = tmp_path / "run.yaml"
 
@@ -222,7 +222,7 @@ def test_grpc_faces(tmp_path: Path) -> None:
                  "evaluator": {"address": f"{socket.gethostname()}:{other.port}"},
                  "optimizer": {"addresses": [f"{socket.gethostname()}:{other.port}"]}}
         config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "services": names}))
-        done = await asyncio.to_thread(script, "grpc_faces.py", config, 3)
+        done = await asyncio.to_thread(script, "grpc_endpoints.py", config, 3)
         await up.stop(0)
         await other.stop(0)
         return done
@@ -248,7 +248,7 @@ def test_the_pods_run_these_scripts() -> None:
 
 
 def test_a_pod_holds_only_the_secrets_that_its_script_reads() -> None:
-    """Whoever may read a test's pod, or break into one, gets no further than the face that it asks."""
+    """Whoever may read a test's pod, or break into one, gets no further than the endpoint that it asks."""
     tls = Values("tests over TLS", sets=("tls.grpc.enabled=true", "tls.grpc.existingSecret=grpc",
                                          "tls.redis.enabled=true", "tls.redis.existingSecret=redis"))
     held = {}
@@ -270,6 +270,6 @@ def test_logs_can_be_read_after_a_test() -> None:
 
 
 def test_without_training_or_without_tests() -> None:
-    names = [o["metadata"]["name"] for o in objects(Values("faces", sets=("tests.training.enabled=false",)), "Pod")]
+    names = [o["metadata"]["name"] for o in objects(Values("endpoints", sets=("tests.training.enabled=false",)), "Pod")]
     assert "five-test-training" not in names and len(names) == 3
     assert not objects(Values("none", sets=("tests.enabled=false",)), "Pod")

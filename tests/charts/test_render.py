@@ -62,7 +62,7 @@ def test_nothing_is_left_behind_by_templates(values: Values) -> None:
 
 @functools.cache
 def definitions(version: str) -> Any:
-    """The version's types, with an index made once: what kubernetes-validate does for each object anew."""
+    """The version's types, with an index made once: what kubernetes-validate does for each object again."""
     contents = utils.schema_contents(f"kubernetes-json-schema/{folder(version)}/_definitions.json", version)
     return referencing.Resource.from_contents(contents) @ referencing.Registry()
 

@@ -42,12 +42,12 @@ def test_optimizers_are_one_for_each_address_and_pod(values: Values, tmp_path: P
     spec = find(values, "StatefulSet", "optimizer")["spec"]
     (container,) = spec["template"]["spec"]["containers"]
     assert settings.optimizers == spec["replicas"] * settings.ranks_per_node
-    doors = {settings.address(rank) for rank in range(settings.optimizers)}
-    assert len(doors) == settings.optimizers
+    addresses = {settings.address(rank) for rank in range(settings.optimizers)}
+    assert len(addresses) == settings.optimizers
     listening = {p["containerPort"] for p in container["ports"]}
-    assert {int(d.rpartition(":")[2]) for d in doors} <= listening
+    assert {int(d.rpartition(":")[2]) for d in addresses} <= listening
     pods = {f"five-optimizer-{i}" for i in range(spec["replicas"])}
-    assert {d.partition(".")[0] for d in doors} == pods
+    assert {d.partition(".")[0] for d in addresses} == pods
     arguments = container["args"]
     if settings.optimizers > 1:
         assert f"--nnodes={spec['replicas']}" in arguments

@@ -122,7 +122,7 @@ def test_redis_restarts_for_its_own_configuration_alone() -> None:
 
 
 def templates(found: list[Object] | tuple[Object, ...]) -> dict[str, tuple[Object, Object]]:
-    """What pods are made from, without those of the tests, which are made anew each time."""
+    """What pods are made from, without those of the tests, which are made each time."""
     return {name: (meta, spec) for name, meta, spec in pods(found) if not name.startswith("Pod/")}
 
 

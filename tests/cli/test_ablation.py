@@ -58,7 +58,7 @@ def test_a_file_that_cannot_be_run_is_refused_before_anything_starts(tmp_path: P
 
 def test_results_of_another_version_of_the_file_are_not_mixed_in(tmp_path: Path) -> None:
     Ablation(AblationConfig.model_validate(SMALL), tmp_path / "rates").open()
-    other = AblationConfig.model_validate({**SMALL, "question": "worded anew"})
+    other = AblationConfig.model_validate({**SMALL, "question": "reworded"})
     Ablation(other, tmp_path / "rates").open()
     with pytest.raises(ConfigError, match="another version"):
         Ablation(AblationConfig.model_validate({**SMALL, "minutes": 1}), tmp_path / "rates").open()

@@ -78,7 +78,7 @@ def test_a_container_is_locked_down_and_bounded(name: str) -> None:
         assert str(service["user"]).split(":")[0] != "0"
 
 
-def test_only_faces_have_ports_and_only_on_this_machine() -> None:
+def test_only_endpoints_have_ports_and_only_on_this_machine() -> None:
     with_ports = {name: service["ports"] for name, service in COMPOSE["services"].items() if "ports" in service}
     assert with_ports.keys() == {"controller", "prometheus", "grafana"}
     assert all(port.startswith("${FIVE_LISTEN:-127.0.0.1}:") for ports in with_ports.values() for port in ports)

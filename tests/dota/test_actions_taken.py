@@ -64,7 +64,7 @@ def test_delay_is_the_frame_of_the_step(delay: int) -> None:
 
 
 def test_attack_named_again_every_step_completes(lane: VecGame) -> None:
-    """A policy acts every 4 frames; a windup lasts longer. Naming the same target must not start it anew."""
+    """A policy acts every 4 frames; a windup lasts longer. Naming the same target must not start it again."""
     hp = hero_unit(lane, 1)["hp"]
     for _ in range(20):
         if "attack" not in offered(lane):

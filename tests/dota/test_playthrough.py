@@ -1,7 +1,7 @@
 """A game that was played before is played again, line by line: the transcript of a short duel of scripted bots.
 
 When the game was changed on purpose, ``FIVE_REGENERATE=1 pytest tests/dota/test_playthrough.py`` writes the transcript
-anew: read its difference, and commit it with the change. The states' hashes also tell compilers apart that round
+again: read its difference, and commit it with the change. The states' hashes also tell compilers apart that round
 differently; the lines before them say where.
 """
 
@@ -62,7 +62,7 @@ def test_the_game_is_played_as_it_was() -> None:
     if os.environ.get("FIVE_REGENERATE"):
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text("\n".join(lines) + "\n")
-        pytest.skip(f"{GOLDEN} was written anew")
+        pytest.skip(f"{GOLDEN} was rewritten")
     golden = GOLDEN.read_text().splitlines()
     for number, (was, now) in enumerate(zip(golden, lines, strict=True), 1):
         moment = next(line for line in reversed(golden[:number]) if not line.startswith(" " * 4) and " s  " in line)

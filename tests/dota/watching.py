@@ -1,4 +1,4 @@
-"""Reading observations by field name and acting by action name, for the tests of the game's numpy face."""
+"""Reading observations by field name and acting by action name, for the tests of the game's numpy API."""
 
 from typing import Any
 

@@ -140,7 +140,7 @@ def test_intake_and_learning_never_both_wait(events, target, arriving, minimum):
 
 @pytest.mark.parametrize("speed", [0.1, 1, 10])
 def test_slow_and_fast_rollouts_alike_end_at_the_target(speed):
-    """An optimizer of one batch a second, rollouts that offer ``speed`` batches a second and wait at the door."""
+    """An optimizer of one batch a second, rollouts that offer ``speed`` batches a second and wait to be taken in."""
     p, offered, buffered = pacer(), 0.0, 0
     for _ in range(3000):
         offered = min(offered + speed * BATCH, 3 * BATCH)

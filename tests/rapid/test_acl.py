@@ -186,7 +186,7 @@ def test_a_file_holds_hashes_only_and_lets_nobody_in_who_has_no_password() -> No
 
 
 def lives(run: Servers, kind: str) -> None:
-    """What every service does: it waits for its stores and the run, and gives its sign of life."""
+    """What every service does: it waits for its stores and the run, and gives its heartbeat."""
     for role in acl.roles_of(kind):
         require_reachable(run.client(kind, role), run.servers[role].url, "state")
     state = run.state(kind)

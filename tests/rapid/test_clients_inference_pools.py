@@ -64,7 +64,7 @@ async def test_what_one_pool_has_stepped_is_unknown_when_the_other_is_lost(pools
     await pools.act(RESET)
     pools.past.counts.pop(21)
     result = await pools.act([0, 0, RESET, 0])
-    # 22 was not stepped, but 11 was; 12 began anew and will again.
+    # 22 was not stepped, but 11 was; 12 started over and will again.
     assert sorted(result.unknown_sessions.tolist()) == [11, 21]
     assert result.actions.size == 0
 

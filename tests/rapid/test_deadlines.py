@@ -1,4 +1,4 @@
-"""No call waits for ever: not for a server that is not there, nor for one that takes the connection and is silent."""
+"""No call waits without end: not for a server that is not there, nor for one that connects and stays silent."""
 
 import asyncio
 import pkgutil
@@ -21,7 +21,7 @@ from rapid.rpc.errors import CallFailed
 LAYOUT = "0011223344556677"
 RPC = RpcConfig(deadline_seconds=0.3, retries=2, backoff_seconds=0.02, max_backoff_seconds=0.1, reconnect_seconds=0.6,
                 require_token=False)
-PATIENCE = 8.0  # far above what the deadlines allow, far below for ever
+PATIENCE = 8.0  # far above what the deadlines allow, far below waiting without end
 
 
 @pytest.fixture(params=["nobody there", "silent socket", "hanging server"])

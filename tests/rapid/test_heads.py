@@ -47,7 +47,7 @@ def test_a_pointer_that_is_none() -> None:
 
 
 async def test_a_known_number_under_another_digest_is_a_new_head(store: ParameterStore, database: redis.Redis) -> None:
-    """As after a restored backup, or a run begun anew: numbers are given out again."""
+    """As after a restored backup, or a run started over: numbers are given out again."""
     store.publish(5, tensors(5), {})
     seen: list[int] = []
 

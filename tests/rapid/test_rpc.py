@@ -201,7 +201,7 @@ async def test_a_coroutine_that_writes_is_guarded_too(start_server: Any, rpc_con
     await connection.close()
 
 
-async def test_malformed_tensors_and_foreign_layouts_are_refused_at_the_door(
+async def test_malformed_tensors_and_foreign_layouts_are_refused_on_arrival(
         start_server: Any, servicer: Inference, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     connection, stub, metadata = stub_of(server.port, rpc_config)

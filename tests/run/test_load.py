@@ -132,8 +132,8 @@ def test_a_preset_says_how_many_optimizers_it_is_made_for(preset: str, most: int
 def test_addresses_of_optimizers_node_by_node() -> None:
     one = "services.optimizer."
     nodes = [one + "ranks_per_node=2", one + "addresses=['five-{node}.five:50051']"]
-    doors = load("gpu-node", [one + "optimizers=4", *nodes])
-    optimizer = doors.services.optimizer
+    config = load("gpu-node", [one + "optimizers=4", *nodes])
+    optimizer = config.services.optimizer
     assert [optimizer.address(rank) for rank in range(4)] == [
         "five-0.five:50051", "five-0.five:50052", "five-1.five:50051", "five-1.five:50052"]
     # Which rank a process has does not matter: it listens at its machine's port for it.

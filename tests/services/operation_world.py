@@ -25,8 +25,8 @@ class Killed(BaseException):
 class MemoryRun:
     """Everything of a run that outlives its processes, and the optimizer's answers to orders.
 
-    ``kill_after`` counts deeds of the controller: after that many it dies. ``failing`` names orders that the optimizer
-    fails (with how often), ``refusing`` those that it refuses.
+    ``kill_after`` counts effects of the controller: after that many it dies. ``failing`` names orders that the
+    optimizer fails (with how often), ``refusing`` those that it refuses.
     """
 
     now_is: RunStatus = field(default_factory=lambda: RunStatus(Status.RUNNING, 0.0, "controller", ""))
@@ -47,7 +47,7 @@ class MemoryRun:
     restored: set[str] = field(default_factory=set)
     annealed: set[str] = field(default_factory=set)
     no_anneal: str = ""
-    deeds: int = 0
+    effects: int = 0
     limits: Limits = field(default_factory=lambda: Limits(attempts=2))
 
     # The engine's world.
@@ -64,7 +64,7 @@ class MemoryRun:
         if to not in TRANSITIONS[self.now_is.status]:
             raise IllegalTransition(f"the run is {self.now_is.status}, it cannot go to {to}")
         self.now_is = RunStatus(to, self.clock, "controller", reason)
-        self._deed()
+        self._effect()
 
     def head(self) -> int:
         return self.version
@@ -83,48 +83,48 @@ class MemoryRun:
     def order(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
         if identity not in self.orders:
             self.orders[identity] = Order(identity, kind, payload, self.clock)
-            self._deed()
+            self._effect()
         return self.orders[identity]
 
     def withdraw(self, operation: Operation) -> None:
         for identity, order in self.orders.items():
             if identity.startswith(prefix_of(operation)) and order.open:
                 self.orders[identity] = replace(order, state=OrderState.WITHDRAWN)
-        self._deed()
+        self._effect()
 
     def forget_orders(self, operation: Operation) -> None:
         for identity in [i for i in self.orders if i.startswith(prefix_of(operation))]:
             del self.orders[identity]
-        self._deed()
+        self._effect()
 
     def discard(self, operation: Operation) -> None:
         self.staged.clear()
-        self._deed()
+        self._effect()
 
     def tidy(self, operation: Operation) -> None:
         self.staged.clear()
-        self._deed()
+        self._effect()
 
     def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
-        self._deed()
+        self._effect()
 
     def restore(self, operation: Operation) -> dict[str, Any]:
         self.restored.add(operation.id)
-        self._deed()
+        self._effect()
         return {"schedules": [], "anneal": ""}
 
     def begin_anneal(self, operation: Operation) -> str:
         if self.no_anneal:
             return self.no_anneal
         self.annealed.add(operation.id)
-        self._deed()
+        self._effect()
         return ""
 
     def not_renewed(self, operation: Operation) -> list[str]:
         return self.behind
 
-    def _deed(self) -> None:
-        self.deeds += 1
+    def _effect(self) -> None:
+        self.effects += 1
         if self.kill_after is not None:
             self.kill_after -= 1
             if self.kill_after <= 0:

@@ -34,7 +34,7 @@ def settings(**changes: Any) -> AutoscalerConfig:
 class Cluster:
     """A run whose optimizers need what ``needed`` rollouts make, and whose pods follow their Deployments at once.
 
-    Everybody's counters grow as they would; signs of life lie in Redis as the services write them.
+    Everybody's counters grow as they would; heartbeats lie in Redis as the services write them.
     """
 
     client: redis.Redis

@@ -1,4 +1,4 @@
-"""The REST face against a real Redis: what it shows, who may change what, what it refuses."""
+"""The REST API against a real Redis: what it shows, who may change what, what it refuses."""
 
 import time
 

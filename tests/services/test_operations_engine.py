@@ -175,19 +175,19 @@ def test_a_pause_that_somebody_asks_for_while_it_is_put_back_stays() -> None:
     assert run.now_is.status is Status.PAUSED
 
 
-def deeds_of_a_whole_surgery(run: MemoryRun) -> int:
+def effects_of_a_whole_surgery(run: MemoryRun) -> int:
     carry_on(surgery(run), run)
-    return run.deeds
+    return run.effects
 
 
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
-def test_the_controller_may_die_after_any_deed_of_a_surgery(was: Status) -> None:
-    total = deeds_of_a_whole_surgery(MemoryRun(now_is=RunStatus(was, 0.0, "ada", "")))
+def test_the_controller_may_die_after_any_effect_of_a_surgery(was: Status) -> None:
+    total = effects_of_a_whole_surgery(MemoryRun(now_is=RunStatus(was, 0.0, "ada", "")))
     assert total >= 8
     for after in range(1, total + 1):
         run = MemoryRun(now_is=RunStatus(was, 0.0, "ada", ""), kill_after=after)
         done = carry_on(surgery(run), run)
-        assert done.state is OperationState.DONE, f"killed after deed {after}: {done.outcome}"
+        assert done.state is OperationState.DONE, f"killed after effect {after}: {done.outcome}"
         assert run.now_is.status is Status.RUNNING
         assert (run.publishes, run.epoch, len(run.chain)) == (1, 2, 1)
         assert not run.orders
@@ -195,11 +195,11 @@ def test_the_controller_may_die_after_any_deed_of_a_surgery(was: Status) -> None
 
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
 @pytest.mark.parametrize("step", ORDERED)
-def test_the_controller_may_die_after_any_deed_of_a_surgery_that_fails(step: str, was: Status) -> None:
+def test_the_controller_may_die_after_any_effect_of_a_surgery_that_fails(step: str, was: Status) -> None:
     def a_run(kill_after: int | None) -> MemoryRun:
         return MemoryRun(now_is=RunStatus(was, 0.0, "ada", ""), refusing={step}, kill_after=kill_after)
 
-    total = deeds_of_a_whole_surgery(a_run(None))
+    total = effects_of_a_whole_surgery(a_run(None))
     for after in range(1, total + 1):
         run = a_run(after)
         failed = carry_on(surgery(run), run)

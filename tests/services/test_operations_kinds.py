@@ -35,11 +35,11 @@ def test_a_revert_goes_through_its_steps() -> None:
 
 
 @pytest.mark.parametrize("kind", [OperationKind.REVERT, OperationKind.ANNEAL])
-def test_a_controller_that_dies_at_any_deed_goes_on(kind: OperationKind) -> None:
-    for deed in range(1, 30):
-        run = MemoryRun(kill_after=deed)
+def test_a_controller_that_dies_at_any_effect_goes_on(kind: OperationKind) -> None:
+    for effect in range(1, 30):
+        run = MemoryRun(kill_after=effect)
         done = carry_on(operation(run, kind), run)
-        assert done.state is OperationState.DONE, (deed, done.outcome)
+        assert done.state is OperationState.DONE, (effect, done.outcome)
         assert run.now_is.status is Status.RUNNING and not run.orders
         assert run.publishes == (kind is OperationKind.REVERT)
         assert (run.restored, run.annealed) == (

@@ -127,7 +127,7 @@ async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
         service(into).check(request(arm="left"))
 
 
-def test_a_good_segment_passes_the_door() -> None:
+def test_a_good_segment_is_taken_in() -> None:
     checked = service(intake()).check(request())
     np.testing.assert_array_equal(checked.arrays["shared"], segment()["shared"])
 

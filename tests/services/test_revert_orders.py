@@ -21,7 +21,7 @@ from tests.services.test_surgery_orders import NEW, OLD, PLAN, Bench
 
 
 class Reverting(Bench):
-    """A bench whose orders are of operations named anew each time."""
+    """A bench whose orders are of operations with a new name each time."""
 
     operation = ""
 

@@ -19,7 +19,7 @@ SCRAPE = "1s"
 
 
 class Watch:
-    """Prometheus over all processes of ``run``, with the alert rules. It finds them by their signs of life."""
+    """Prometheus over all processes of ``run``, with the alert rules. It finds them by their heartbeats."""
 
     def __init__(self, binary: str, run: Run, place: Path) -> None:
         self._run = run

@@ -70,7 +70,7 @@ class AblationConfig(_Section):
 
     @property
     def digest(self) -> str:
-        """16 hex digits of everything that a result depends on; the question may be worded anew."""
+        """16 hex digits of everything that a result depends on; the question may be reworded."""
         tree = self.model_dump(mode="json", exclude={"question"})
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 

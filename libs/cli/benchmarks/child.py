@@ -68,11 +68,11 @@ def _run(target: Callable[..., None], pipe: Connection, *arguments: Any) -> None
         pass  # the benchmark has ended
 
 
-def serve_until_closed(pipe: Connection, faces: Sequence[Register]) -> None:
-    """Serves each face on a port of its own, says the addresses, and ends when the pipe is closed."""
+def serve_until_closed(pipe: Connection, services: Sequence[Register]) -> None:
+    """Serves each service on a port of its own, says the addresses, and ends when the pipe is closed."""
 
     async def run() -> None:
-        servers = [await serve("127.0.0.1:0", [face], RPC) for face in faces]
+        servers = [await serve("127.0.0.1:0", [service], RPC) for service in services]
         pipe.send([f"127.0.0.1:{server.port}" for server in servers])
         try:
             await asyncio.to_thread(pipe.recv)

@@ -33,8 +33,8 @@ def _serve(pipe: Connection, config: GameConfig, saved: list[bytes]) -> None:
             players.restore(i, snapshot)
         return GameBatch(players)
 
-    face = EnvService(config, 1, len(saved), 1, 600.0, create=create)
-    serve_until_closed(pipe, [(env_pb2_grpc.add_EnvServiceServicer_to_server, face)])
+    service = EnvService(config, 1, len(saved), 1, 600.0, create=create)
+    serve_until_closed(pipe, [(env_pb2_grpc.add_EnvServiceServicer_to_server, service)])
 
 
 def through_service(size: game.Size, saved: list[bytes]) -> float:

@@ -50,7 +50,7 @@ async def _discard(requests: AsyncIterator[bytes], context: Any) -> AsyncIterato
 
 
 def _serve(pipe: Connection, config: RunConfig) -> None:
-    """The optimizer's door without a learner behind it, and one that discards what comes."""
+    """The optimizer's ingest without a learner behind it, and one that discards what comes."""
     layout, buffer = Layout(config.game), config.buffer
     # Nothing is consumed here, so nothing may be held back: reuse is as good as nought.
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
@@ -58,11 +58,11 @@ def _serve(pipe: Connection, config: RunConfig) -> None:
     intake = Intake(SampleBuffer(free, unpack), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
-    face = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake,
+    service = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake,
                              epoch=1)
     handler = grpc.method_handlers_generic_handler(OPAQUE, {"Push": grpc.stream_stream_rpc_method_handler(_discard)})
     serve_until_closed(pipe, [
-        (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, face),
+        (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, service),
         (lambda _, server: server.add_generic_rpc_handlers((handler,)), None)])
 
 

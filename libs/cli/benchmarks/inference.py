@@ -72,17 +72,17 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
     tensors = {n: t.numpy() for n, t in recorded.policy_of(config).state_dict().items()}
     models = Models(_Fixed(tensors), loader, past=1, poll_seconds=3600.0)
     models.refresh()
-    faces, batchers = [], []
+    services, batchers = [], []
     for batch in batches:
         table = SessionTable(specs, device, settings.max_sessions, settings.session_seconds)
         batcher = Batcher(models, table, BatcherOptions(
             batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds, settings.device))
         batcher.start()
         batchers.append(batcher)
-        face = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
+        service = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
                                 layout.heroes, models, batcher, epoch=1)
-        faces.append((inference_pb2_grpc.add_InferenceServiceServicer_to_server, face))
-    serve_until_closed(pipe, faces)
+        services.append((inference_pb2_grpc.add_InferenceServiceServicer_to_server, service))
+    serve_until_closed(pipe, services)
     for batcher in batchers:
         batcher.close()
     models.close()

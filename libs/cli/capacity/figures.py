@@ -28,7 +28,7 @@ CPU_BATCH_1 = Figure(348, "team-steps/s", "bench", "`inference.team_steps.batch1
 CPU_BATCH_60 = Figure(10_335, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
 LAPTOP_HERO_STEPS = Figure(
     4_629, "hero-steps/s", "bench", "`train.hero_steps`: the whole system on two cores, limited by its optimizer")
-DOOR_BYTES = Figure(217e6, "bytes/s", "bench", "`experience.bytes`: segments into one optimizer process")
+INGEST_BYTES = Figure(217e6, "bytes/s", "bench", "`experience.bytes`: segments into one optimizer process")
 GPU_TEAM_STEPS = Figure(
     960, "team-steps/s", "paper", "figure 2: 57,600 workers, 256 timesteps a minute, both teams, 512 GPUs; batches of "
     "about 60, the paper's model")

@@ -43,7 +43,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
     past = games * config.league.past_opponent_share
     processes = c.rollouts + c.inference + c.optimizers + 3
     beats = processes / config.lifecycle.heartbeat_seconds
-    doors = min(config.services.rollout.optimizers_each, c.optimizers)
+    receivers = min(config.services.rollout.optimizers_each, c.optimizers)
     return [
         Link("games <-> rollout", c.played_steps / c.request_rows, asked, c.rollouts,
              c.played_steps / c.rollouts / c.rollout_most, True),
@@ -53,8 +53,8 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
         Link("inference -> rollout, actions and states", requests, answered, c.inference,
              answered / c.inference / figures.STREAM_LARGE.value, True),
         Link("rollout -> optimizer, segments", segments, segments * c.segment_bytes, c.optimizers,
-             segments * c.segment_bytes / c.optimizers / figures.DOOR_BYTES.value, True),
-        Link("streams rollout -> optimizer", c.rollouts * doors, 0.0, c.optimizers, None, True),
+             segments * c.segment_bytes / c.optimizers / figures.INGEST_BYTES.value, True),
+        Link("streams rollout -> optimizer", c.rollouts * receivers, 0.0, c.optimizers, None, True),
         Link("optimizer <-> optimizer, gradients",
              c.optimizers * c.samples_per_second / config.learning.batch_samples if c.optimizers > 1 else 0.0,
              2 * c.parameter_bytes * c.samples_per_second / config.learning.batch_samples * c.optimizers
@@ -62,7 +62,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
         Link("optimizer -> Redis, versions", 1 / c.version_seconds, version / c.version_seconds, 1,
              1 / c.version_seconds / fetch_most, False),
         Link("Redis -> inference, versions", fetches, fetches * version, 1, fetches / fetch_most, False),
-        Link("all -> Redis, signs of life", beats, beats * LEASE_BYTES, 1, beats * figures.REDIS_SET.value, False),
+        Link("all -> Redis, heartbeats", beats, beats * LEASE_BYTES, 1, beats * figures.REDIS_SET.value, False),
         Link("rollout <-> opponents, games", games + past, (games + past) * 200, 1,
              games * figures.ASSIGN.value + past * figures.REPORT.value if config.league.past_opponent_share else 0.0,
              False),

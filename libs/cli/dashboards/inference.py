@@ -16,7 +16,7 @@ BOARD = Board("inference", "Five / Inference", "Queue time, batch size, load and
         number("Team-steps", "Evaluated a second.", Query(total(rate("five_inference_team_steps_total"))), "cps"),
         number("Busy", "Mean share of the servers' time in forward passes.", Query(average(BUSY)), "percentunit",
                bands=Bands([(None, GREEN), (0.8, YELLOW), (0.95, RED)])),
-        number("Servers", "Inference servers that give a sign of life.",
+        number("Servers", "Inference servers that send a heartbeat.",
                Query(largest(series("five_controller_live_instances", component="inference")))),
         number("Sessions", "Recurrent states that are kept.", Query(total(series("five_inference_open_sessions")))),
         chart("Queue time", "Time that requests wait for their batch. More servers shorten it.",

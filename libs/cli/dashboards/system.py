@@ -13,12 +13,12 @@ def named(expression: str) -> str:
 
 BOARD = Board("system", "Five / System", "State of the run, processes, Redis, calls between services, autoscaling.", [
     Row("Run", [
-        number("Services", "Instances that give a sign of life.",
+        number("Services", "Instances that send a heartbeat.",
                Query(total(f"max by (component) ({series('five_controller_live_instances')})"))),
         number("Redis", "Redis roles (state, params) that answer, of two.",
                Query(total(largest(series("five_controller_redis_up_state"), "role"))),
                bands=Bands([(None, RED), (2, GREEN)])),
-        number("Restarts", "Processes started anew in the last hour, in place.",
+        number("Restarts", "Processes started again in the last hour, in place.",
                Query(total(f"changes({series('process_start_time_seconds')}[1h])")),
                bands=Bands([(None, GREEN), (1, YELLOW), (5, RED)])),
         number("Errors", "Error records logged in the last hour.",
@@ -30,7 +30,7 @@ BOARD = Board("system", "Five / System", "State of the run, processes, Redis, ca
                "bytes"),
         chart("State of the run", "1 for the status that the run is in.",
               Query(f"{largest(series('five_controller_run_state'), 'status')} == 1", "{{status}}"), least=0, most=1),
-        chart("Live instances", "That give a sign of life to Redis, by component.",
+        chart("Live instances", "That send a heartbeat to Redis, by component.",
               Query(f"{largest(series('five_controller_live_instances'), 'component')}", "{{component}}"), least=0)]),
     Row("One writer, one record", [
         chart("Epoch and record", "Surgeries and reverts begin another epoch, every change of the record a revision.",

@@ -2,7 +2,7 @@
 
 Sample reuse is (samples per batch x batches a second) / (samples received a second) (Berner et al. 2019, equation 13).
 The optimizer waits until a step keeps it at or under its target, so that a fast optimizer does not fit old data again
-and again; and samples are held back at the door while more of them wait than the optimizer can make use of, so that a
+and again; and samples are held back at ingest while more of them wait than the optimizer can make use of, so that a
 slow optimizer does not learn from old ones.
 """
 

@@ -62,7 +62,7 @@ async def _fail(context: Context, method: str, error: BaseException) -> NoReturn
     raise AssertionError("abort returned")
 
 
-class Door(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
+class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     """Lets calls with the right token in, and answers exceptions with status codes."""
 
     def __init__(self, token: str | None, also: str | None = None) -> None:
@@ -158,9 +158,10 @@ class _Recorder:
 class RpcServer:
     """A started server. Attributes: ``port`` it listens on, ``services`` it offers."""
 
-    def __init__(self, server: grpc.aio.Server, door: Door, checks: Any, services: tuple[str, ...], port: int) -> None:
+    def __init__(self, server: grpc.aio.Server, interceptor: CallInterceptor, checks: Any, services: tuple[str, ...],
+                 port: int) -> None:
         self._server = server
-        self._door = door
+        self._interceptor = interceptor
         self._checks = checks
         self.services = services
         self.port = port
@@ -175,7 +176,7 @@ class RpcServer:
         await self._checks.enter_graceful_shutdown()
         await self._server.stop(grace)
         # gRPC has cancelled what was left, and does not wait: a loop that ends now would cancel it a second time.
-        calls = set(self._door.calls)
+        calls = set(self._interceptor.calls)
         if calls:
             await asyncio.wait(calls, timeout=CANCELLED_SECONDS)
             await asyncio.sleep(0)
@@ -193,8 +194,8 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
     ready until ``set_serving``. Health answers without a token, everything else needs ``token`` where one is given.
     Raises ValueError when a token is required and missing, OSError when the address cannot be listened on.
     """
-    door = Door(require_token(config, token), other_token())
-    server = grpc.aio.server(interceptors=[door], options=server_options(config))
+    interceptor = CallInterceptor(require_token(config, token), other_token())
+    server = grpc.aio.server(interceptors=[interceptor], options=server_options(config))
     recorder = _Recorder(server)
     for add, servicer in servicers:
         add(servicer, recorder)
@@ -208,7 +209,7 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
                 else server.add_insecure_port(address))
     except RuntimeError:
         raise OSError(f"cannot listen on {address}: the port is taken, or the address is not this machine's") from None
-    started = RpcServer(server, door, checks, names, port)
+    started = RpcServer(server, interceptor, checks, names, port)
     await started.set_serving(serving)
     await server.start()
     return started

@@ -1,6 +1,6 @@
 """Archived versions of a run's parameters: safetensors in the blob store.
 
-Versions that are multiples of ``store.archive_every`` stay for ever, and so do pinned ones; the others go once they
+Versions that are multiples of ``store.archive_every`` stay permanently, and so do pinned ones; the others go once they
 are no longer among the newest ``store.keep_archived``.
 """
 
@@ -144,7 +144,7 @@ class VersionArchive:
             self._state.zrem(self._keys.passing, str(version))
 
     def pin(self, version: int, why: str) -> None:
-        """Keeps an archived version for ever. Raises VersionMissing when it is not archived."""
+        """Keeps an archived version permanently. Raises VersionMissing when it is not archived."""
         # First the pin, then the look: a deletion in between is seen.
         self._state.hset(self._keys.pins, str(version), why)
         record = self._record(version)

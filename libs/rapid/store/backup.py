@@ -42,7 +42,7 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
     """Writes the run's state to ``file``, which need not be seekable. The run may go on meanwhile.
 
     What belongs together is read in one transaction; streams (events, series), which only grow, are read after it.
-    Signs of life are left out. Raises LookupError when there is no such run, redis.RedisError.
+    Heartbeats are left out. Raises LookupError when there is no such run, redis.RedisError.
     """
     keys = Keys(run)
     if not state.exists(keys.status):
@@ -70,7 +70,7 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
 
 
 def _names(state: redis.Redis, keys: Keys) -> list[bytes]:
-    """The run's keys but for signs of life and parameters (which one server may keep beside the state)."""
+    """The run's keys but for heartbeats and parameters (which one server may keep beside the state)."""
     left_out = tuple(f"{keys.prefix}{part}:".encode() for part in ("lease", "quiet", "params"))
     found: Any = state.scan_iter(match=f"{keys.prefix}*", count=_SCAN)
     return [name for name in found if not name.startswith(left_out)]

@@ -64,7 +64,7 @@ class Keys:
         return f"{self.prefix}idempotency:{digest}"
 
     def lease(self, kind: str, identity: str) -> str:
-        """A service's sign of life."""
+        """A service's heartbeat."""
         return f"{self.prefix}lease:{kind}:{identity}"
 
     def quiet(self, kind: str, identity: str) -> str:

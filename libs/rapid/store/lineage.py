@@ -1,6 +1,6 @@
 """Which versions came of which: the stretches of a run's history, and what each was made under.
 
-Versions are numbered on for ever, so a run that goes back to an older version leaves a branch behind. Each change of
+Versions are numbered on without end, so a run that goes back to an older version leaves a branch behind. Each change of
 the run's record begins a stretch of versions: what they are made under, and which version the first of them continues.
 The newest version's *lineage* is itself and all that it came of; the others were reverted, and stay for whoever asks.
 """

@@ -94,7 +94,7 @@ class ParameterStore:
             self._retire(version, ready.contents)
 
         # Each step finds what an earlier attempt has done.
-        self._while_away(attempt, f"publishing version {version}")
+        self._retry_on_disconnect(attempt, f"publishing version {version}")
 
     def stage(self, version: int, tensors: Mapping[str, Array], meta: Mapping[str, Any],
               bfloat16: Collection[str] = ()) -> Staged:
@@ -113,7 +113,7 @@ class ParameterStore:
             self._store(ready)
             return None if self._archive is None else self._archive.stage(version, ready.contents)
 
-        ref = self._while_away(attempt, f"staging version {version}")
+        ref = self._retry_on_disconnect(attempt, f"staging version {version}")
         return Staged(version, ready.digest, ready.record(ref))
 
     def _store(self, ready: Prepared) -> None:
@@ -124,7 +124,7 @@ class ParameterStore:
         if self._manifest(ready.version, ready.digest) is None:
             self._upload(ready.version, ready.digest, ready.header, ready.size, ready.runs, ready.sums)
 
-    def _while_away(self, attempt: Callable[[], T], what: str) -> T:
+    def _retry_on_disconnect(self, attempt: Callable[[], T], what: str) -> T:
         """The result of ``attempt``, made again while Redis is away, for ``store.reconnect_seconds`` at most."""
         end = time.monotonic() + self._config.reconnect_seconds
         pause = 0.05
@@ -221,12 +221,12 @@ class ParameterStore:
         return self._archive.put(version, contents)
 
     def pin(self, version: int, why: str) -> None:
-        """Keeps an archived version for ever, whatever ``store.archive_every`` says (a rated reference, say).
+        """Keeps an archived version permanently, whatever ``store.archive_every`` says (a rated reference, say).
 
         Raises VersionMissing when it is not, or no longer, archived.
         """
         if self._archive is None:
-            raise VersionMissing("there is no blob store, so no version is kept for ever (blobs.url)")
+            raise VersionMissing("there is no blob store, so no version is kept permanently (blobs.url)")
         self._archive.pin(version, why)
 
     def unpin(self, version: int) -> None:
@@ -235,7 +235,7 @@ class ParameterStore:
             self._archive.unpin(version)
 
     def pins(self) -> dict[int, str]:
-        """Versions that are kept for ever, and why."""
+        """Versions that are kept permanently, and why."""
         return {} if self._archive is None else self._archive.pins()
 
     # Reading.
@@ -291,7 +291,7 @@ class ParameterStore:
         arrays are views of it and hold until its next use. Raises VersionMissing, Corrupt, redis.RedisError.
         """
         _check(version)
-        found = self._while_away(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
+        found = self._retry_on_disconnect(lambda: self._from_redis(version, buffer) or self._from_blobs(version),
                                  f"fetching version {version}")
         if found is None:
             raise self._missing(version)
@@ -355,7 +355,7 @@ class ParameterStore:
         return None if head is None else head.version
 
     async def watch(self, than: int | None = None, poll_seconds: float = 1.0) -> AsyncIterator[int]:
-        """Each new head after ``than``, for ever, and also one whose number is known and whose digest has changed;
+        """Each new head after ``than``, without end, and also one whose number is known and whose digest has changed;
         heads in between may be left out. Rides out an absent Redis."""
         async for head in self._watching.heads(than, poll_seconds):
             yield head.version

@@ -27,7 +27,7 @@ def kept_version(name: str) -> int:
 
 
 def reason_of(operation: str) -> str:
-    """Why the version before an operation is kept for ever."""
+    """Why the version before an operation is kept permanently."""
     return f"the version before operation {operation}"
 
 

@@ -1,8 +1,8 @@
 """Advances an operation by one change. It remembers nothing: all there is lies in the document and in the world.
 
-Whoever calls it saves what it returns by compare-and-set, and calls it again. When the caller dies between a deed and
-the saving, the next one finds the same document, asks the same step again, and the step finds its deed done. A step is
-marked as begun before it is first asked, so that an operation that may have published says so.
+Whoever calls it saves what it returns by compare-and-set, and calls again. When the caller dies between an effect and
+the saving, the next one finds the same document, asks the same step again, and the step finds its effect there. A step
+is marked as begun before it is first asked, so that an operation that may have published says so.
 
 Before the cut-over every failure, and a cancellation, puts the run back where it was. The first thing that does is to
 take the run out of ``operating``: the cut-over requires that status, inside the store, so from then on no optimizer,

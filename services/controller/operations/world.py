@@ -18,7 +18,7 @@ class Limits:
 
 
 class World(Protocol):
-    """A run. Every deed can be repeated without a further effect; any of them may raise redis.RedisError or
+    """A run. Every effect can be repeated without a further effect; any of them may raise redis.RedisError or
     rapid.rpc.errors.Unavailable, after which the same step is simply advanced again."""
 
     @property

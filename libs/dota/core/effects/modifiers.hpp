@@ -37,7 +37,7 @@ void each_modifier(Context& c, Unit& u, F&& f) {
     const std::uint16_t after = next < 0 ? 0 : c.world.modifiers[static_cast<std::size_t>(next)].generation;
     if (m.node >= 0 && active(u, m)) f(m, node_of(c, m.ability, m.node), i);
     if (next >= 0 && c.world.modifiers[static_cast<std::size_t>(next)].generation != after)
-      return;  // given out anew
+      return;  // given out again
     i = next;
   }
 }
@@ -49,7 +49,7 @@ const Modifier* find_modifier(const World& w, const Unit& u, int name);
 // Removes what a dispel may remove: debuffs when `of_debuffs`, else buffs.
 void dispel(Context& c, Unit& u, bool of_debuffs, bool strong);
 void refresh_status(const Context& c, Unit& u);
-void mark_dirty(const Context& c, Unit& u);  // stats and status follow its modifiers anew
+void mark_dirty(const Context& c, Unit& u);  // stats and status are computed from its modifiers again
 // The run a modifier's own effects belong to.
 Invocation invocation_of(const Context& c, const Modifier& m);
 // Adds to the named stack of a stack_gain node that the unit bears, up to its maximum.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kPi = std::numbers::pi_v<float>;
 constexpr float kTurnUnit = 0.03f;        // turn_rate is radians per this many seconds
-constexpr float kGoalDrift = 96.0f;       // how far a moving goal may go before the path is planned anew
+constexpr float kGoalDrift = 96.0f;       // how far a moving goal may go before the path is planned again
 constexpr float kStraightRecheck = 0.3f;  // seconds between checks that the straight way is still open
 constexpr int kMaxNear = 24;
 

@@ -109,7 +109,7 @@ struct alignas(64) Unit {
   std::int8_t path_side = 0;  // side it last passed another unit on
   std::int8_t camp = -1;
   std::int16_t waypoint = 0;                    // lane creeps
-  float path_until = 0;                         // game time at which the path is planned anew
+  float path_until = 0;                         // game time at which the path is planned again
   Vec2 path_goal;                               // what the path was planned for
   Vec2 path_end;                                // path_goal, or the walkable place nearest to it
   std::array<Vec2, kPathPoints> path_points{};  // corners ahead, path_i the next of path_n

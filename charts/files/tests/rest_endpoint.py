@@ -1,6 +1,6 @@
-"""The controller's REST face: alive, ready, and open only to a token.
+"""The controller's REST API: alive, ready, and open only to a token.
 
-usage: rest_face.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN
+usage: rest_endpoint.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN
 """
 
 import json
@@ -52,7 +52,7 @@ def main(url, seconds):
     expect(f"{url}/v1/status", 401)
     expect(f"{url}/v1/status", 401, "not-a-token-of-this-run")
     expect(f"{url}/v1/pause", 403, viewer, "POST")
-    print("the REST face answers, and only to a token")
+    print("the REST API answers, and only to a token")
 
 
 if __name__ == "__main__":

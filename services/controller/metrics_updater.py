@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 ANSWER_SECONDS = 2.0  # a Redis that takes longer is shown as down
 
 
-async def keep_showing(service: Service[RunConfig]) -> None:
+async def keep_metrics_current(service: Service[RunConfig]) -> None:
     """Looks at the run and its stores until the service drains."""
     store = service.config.store
     patience = store.model_copy(update={"timeout_seconds": ANSWER_SECONDS})

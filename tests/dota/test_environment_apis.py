@@ -1,4 +1,4 @@
-"""PettingZoo's and Gymnasium's own tests of the game's faces, and what these do not look at."""
+"""PettingZoo's and Gymnasium's own tests of the environment APIs, and what these do not look at."""
 
 import warnings
 

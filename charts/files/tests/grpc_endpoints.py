@@ -1,6 +1,6 @@
-"""Every gRPC face of the run, by the standard health service.
+"""Every gRPC endpoint of the run, by the standard health service.
 
-usage: grpc_faces.py CONFIG SECONDS
+usage: grpc_endpoints.py CONFIG SECONDS
 """
 
 import sys
