@@ -28,7 +28,7 @@ WORKDIR /src
 COPY CMakeLists.txt pyproject.toml ./
 COPY protos protos
 COPY libs/dota/core libs/dota/core
-RUN mkdir -p configs services libs/rapid libs/five libs/run libs/cli && touch README.md \
+RUN mkdir -p configs services libs/rapid libs/five libs/run libs/capacity libs/cli && touch README.md \
  && find . -type f -exec touch -d 2020-01-01 {} + \
  && CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
     pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /tmp/core .

@@ -19,7 +19,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry
+.PHONY: help setup build protos console generate train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -29,7 +29,7 @@ help:
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
-	@echo "make bench | lint | format | protos | build | setup | clean"
+	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
 
@@ -72,6 +72,11 @@ console: $(CONSOLE_BUILT)
 
 $(CONSOLE_BUILT): $(CONSOLE_SOURCES) | $(STAMP)
 	@PY=$(abspath $(PY)) console/build.sh
+
+# What a program writes in the tree: pages, dashboards, the chart's facts and schema. Tests check that it is current.
+generate: build
+	@for what in metrics_page dashboards chart_facts redis_users; do $(PY) -m tools.$$what || exit 1; done
+	@$(PY) tests/charts/values_table.py
 
 # ---- what it is for ---------------------------------------------------------------------------------------------
 

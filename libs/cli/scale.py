@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cli.capacity.figures import FIGURES
-from cli.capacity.links import Link, first_bottleneck, largest_inference_pool, links
-from cli.capacity.simulation import Outcome, Run, scenario
-from cli.capacity.sizes import Cluster, clusters
-from five.scaling import Kind
+from capacity.figures import FIGURES
+from capacity.links import Link, first_bottleneck, largest_inference_pool, links
+from capacity.simulation import Outcome, Run, scenario
+from capacity.sizes import Cluster, clusters
+from services.controller.scaling.rules import Kind
 
 SINGLE = 3  # controller, opponents, evaluator
 STORES = 2  # Redis for state and for parameters

@@ -1,4 +1,4 @@
-"""The autoscaler's loop: reads heartbeats, decides (five.scaling), sets sizes, and writes down why."""
+"""The autoscaler's loop: reads heartbeats, decides (scaling.rules), sets sizes, and writes down why."""
 
 import asyncio
 import logging
@@ -9,8 +9,6 @@ from typing import Protocol
 
 import redis
 
-from five.scaling import Autoscaler, Decision, Kind
-from five.scaling_signals import Beat, Signals, SignalWindow
 from rapid.service import Service
 from rapid.store.leases import Instance, Leases
 from rapid.store.state import RunState, Status
@@ -18,6 +16,8 @@ from run.config import RunConfig
 from services.controller import metrics
 from services.controller.config import AutoscalerConfig
 from services.controller.kubernetes_api import ApiFailed, Conflict, KubernetesApi, OutsideCluster, Pod, Scale
+from services.controller.scaling.rules import Autoscaler, Decision, Kind
+from services.controller.scaling.signals import Beat, Signals, SignalWindow
 
 log = logging.getLogger(__name__)
 

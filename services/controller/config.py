@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.scaling import ScalingRule
+from services.controller.scaling.rules import ScalingRule
 
 
 class ScaledDeployment(ScalingRule):

@@ -80,7 +80,7 @@ DESIRED = gauge("controller", "autoscaler_desired", "instances", "Pods that the 
 CURRENT = gauge("controller", "autoscaler_current", "instances", "Pods of that component's Deployment that exist.",
                 ("component",))
 DECISIONS = counter("controller", "autoscaler_decisions", "Looks of the autoscaler at a component, by what came of it "
-                    "(five.scaling.Reason).", ("component", "reason"))
+                    "(scaling.rules.Reason).", ("component", "reason"))
 API_FAILURES = counter("controller", "autoscaler_api_failures", "Requests to the Kubernetes API that failed, by its "
                        "status; 0: no answer.", ("status",))
 UNPACED_REUSE = unknown(gauge("controller", "autoscaler_unpaced_reuse", "ratio", "Sample reuse if neither rollouts nor "
@@ -98,7 +98,7 @@ _SIGNALS = {"unpaced_reuse": UNPACED_REUSE, "rollouts_throttled": THROTTLED, "op
 
 
 def show_signals(known: Mapping[str, float]) -> None:
-    """Brings the gauges to the autoscaler's signals (five.scaling_signals.Signals.as_dict); the others are unknown."""
+    """Brings the gauges to the autoscaler's signals (scaling.signals.Signals.as_dict); the others are unknown."""
     for name, metric in _SIGNALS.items():
         metric.set(known.get(name, math.nan))
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.chartschema import COMPUTED
 from run.load import load, presets
 from tests.charts.rendering import Values, objects, refusal, run_config, variants
+from tools.chart_schema import COMPUTED
 
 # The model's size decides the memory of Redis, which the chart knows of the presets only.
 MEMORY = "redis.params.maxmemory=1gb"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cli.capacity import figures, sizes
-from cli.capacity.links import first_bottleneck, largest_inference_pool, links
-from cli.capacity.simulation import Outcome, flow
-from cli.capacity.sizes import Cluster, clusters
+from capacity import figures, sizes
+from capacity.links import first_bottleneck, largest_inference_pool, links
+from capacity.simulation import Outcome, flow
+from capacity.sizes import Cluster, clusters
 from cli.main import main
 from cli.scale import markdown, scenarios, written_into
 
@@ -49,7 +49,7 @@ def test_figures_of_benchmarks_are_those_of_their_page() -> None:
         if figure.source == "bench":
             name = figure.about.split("`")[1]
             value = float(rows[name].replace(",", "")) * (1e6 if name == "experience.bytes" else 1)
-            assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/cli/capacity/figures.py"
+            assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/capacity/figures.py"
 
 
 def test_sizes_of_versions_are_those_of_the_presets() -> None:

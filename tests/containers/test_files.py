@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from cli import aclfiles
 from rapid.store import acl
 from run.load import load
 from services.controller import tokens
 from tests.containers.engine import ROOT, SERVICES, STORES
+from tools import redis_users
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -117,7 +117,7 @@ def test_a_container_holds_its_own_secrets_alone() -> None:
 
 def test_the_users_of_redis_are_those_of_the_source() -> None:
     for role in acl.ROLES:
-        assert aclfiles.path_of(role).read_text() == acl.template(role), "run `python -m cli.aclfiles`"
+        assert redis_users.path_of(role).read_text() == acl.template(role), "run `python -m tools.redis_users`"
 
 
 def test_containers_start_in_order_of_health() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from five.scaling_signals import COUNTERS
+from services.controller.scaling.signals import COUNTERS
 from services.inference.metrics import Meter as InferenceMeter
 from services.optimizer import __main__ as optimizer_main
 from services.rollout.metrics import Meter as RolloutMeter

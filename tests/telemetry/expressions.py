@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import promql_parser
 import yaml
 
-from cli.metricsdoc import import_all
 from rapid.telemetry.metrics import COMMON_LABELS, Definition, definitions
+from tools.metrics_page import import_all
 
 ROOT = Path(__file__).resolve().parents[2]
 DASHBOARDS = ROOT / "charts" / "dashboards"

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from cli.dashboards.catalogue import BOARDS
-from cli.dashboards.frame import Board
 from tests.telemetry.expressions import DASHBOARDS, ROOT, dashboards, panels
+from tools.dashboards.catalogue import BOARDS
+from tools.dashboards.frame import Board
 
 NAMES = [board.name for board in BOARDS]
 
 
 def test_the_files_are_current() -> None:
-    """`python -m cli.dashboards` writes them."""
+    """`python -m tools.dashboards` writes them."""
     assert sorted(p.stem for p in DASHBOARDS.glob("*.json")) == sorted(NAMES)
     for board in BOARDS:
         assert (DASHBOARDS / f"{board.name}.json").read_text() == board.json(), f"{board.name}: run the generator"

@@ -8,12 +8,12 @@ import grpc
 import httpx
 import pytest
 
-from cli.dashboards.catalogue import BOARDS
 from protos.five.v1 import inference_pb2, inference_pb2_grpc
 from tests.e2e.running import Run, eventually
 from tests.e2e.test_anneal import begun
 from tests.telemetry.expressions import FOREIGN, dashboards, filled, panels, rules, used
 from tests.telemetry.watching import Watch
+from tools.dashboards.catalogue import BOARDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 

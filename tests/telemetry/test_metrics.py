@@ -5,16 +5,16 @@ import sys
 
 from prometheus_client import generate_latest
 
-from cli.metricsdoc import import_all
 from rapid.telemetry.metrics import REGISTRY, definitions
 from tests.telemetry.expressions import ROOT, of_dashboards, of_rules, used
+from tools.metrics_page import import_all
 
 
 def test_the_reference_is_current() -> None:
-    """`python -m cli.metricsdoc` writes it; in a process of its own, for tests define metrics too."""
-    code = "from cli.metricsdoc import PAGE, page; import sys; sys.exit(PAGE.read_text() != page())"
+    """`python -m tools.metrics_page` writes it; in a process of its own, for tests define metrics too."""
+    code = "from tools.metrics_page import PAGE, page; import sys; sys.exit(PAGE.read_text() != page())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={"PYTHONPATH": "libs:."}, timeout=60)
-    assert done.returncode == 0, "docs/metrics.md is old: python -m cli.metricsdoc"
+    assert done.returncode == 0, "docs/metrics.md is old: python -m tools.metrics_page"
 
 
 def test_names_pass_prometheus_linter(promtool: str) -> None:

@@ -1,8 +1,8 @@
 """Game: what is played, how it goes, and how fast."""
 
-from cli.dashboards.frame import Board, Row
-from cli.dashboards.panels import Query, chart, heat, number
-from cli.dashboards.queries import LONG, buckets, increase, mean, quantile, rate, series, total
+from tools.dashboards.frame import Board, Row
+from tools.dashboards.panels import Query, chart, heat, number
+from tools.dashboards.queries import LONG, buckets, increase, mean, quantile, rate, series, total
 
 GAMES = total(increase("five_rollout_games_total"))
 

@@ -1,4 +1,5 @@
-"""A cluster in discrete time under the real decision code (five.scaling): who waits for whom, and how sizes settle.
+"""A cluster in discrete time under the real decision code (services.controller.scaling): who waits for whom, and how
+sizes settle.
 
 Flows, not single messages: rollouts, inference and optimizers limit each other as they do in a run. Rollouts stand
 still while segments wait; the optimizers take no more than a sample reuse of 1 allows; inference answers in batches,
@@ -9,10 +10,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cli.capacity import figures
-from cli.capacity.sizes import Cluster
-from five.scaling import Autoscaler, Decision, Kind, ScalingRule
-from five.scaling_signals import Signals
+from capacity import figures
+from capacity.sizes import Cluster
+from services.controller.scaling.rules import Autoscaler, Decision, Kind, ScalingRule
+from services.controller.scaling.signals import Signals
 
 STEP = 5.0  # seconds of one step of the simulation
 LOOK = 15.0  # services.controller.autoscaler.interval_seconds

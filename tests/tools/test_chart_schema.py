@@ -10,11 +10,11 @@ import pytest
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from cli.chartfacts import CHART, SCHEMA
-from cli.chartschema import COMPUTED, as_text, overrides, with_overrides
 from dota.config import SignalName
 from five.config import IdSpace
 from run.load import load, presets
+from tools.chart_facts import CHART, SCHEMA
+from tools.chart_schema import COMPUTED, as_text, overrides, with_overrides
 
 DRAFT7 = jsonschema.Draft7Validator
 

@@ -8,7 +8,7 @@ from grafana_foundation_sdk.builders import dashboard as builders
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard
 
-from cli.dashboards.panels import SOURCE, Panel
+from tools.dashboards.panels import SOURCE, Panel
 
 TAG = "five"
 EVERYWHERE = "five_process_started_info"  # every process shows it

@@ -8,8 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from five.scaling import Autoscaler, Decision, Reason, Scaler, ScalingRule, Wish, inference_wished, rollouts_wished
-from five.scaling_signals import Signals
+from services.controller.scaling.rules import (
+    Autoscaler,
+    Decision,
+    Reason,
+    Scaler,
+    ScalingRule,
+    Wish,
+    inference_wished,
+    rollouts_wished,
+)
+from services.controller.scaling.signals import Signals
 
 RULE = ScalingRule(min=1, max=100)
 QUEUE = ScalingRule(min=1, max=100, target=0.02, tolerance=0.2)

@@ -1,8 +1,8 @@
 """System: the run's state, its processes, Redis, calls between services, autoscaling."""
 
-from cli.dashboards.frame import EVERYWHERE, Board, Row
-from cli.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, number
-from cli.dashboards.queries import increase, largest, rate, series, total
+from tools.dashboards.frame import EVERYWHERE, Board, Row
+from tools.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, number
+from tools.dashboards.queries import increase, largest, rate, series, total
 
 USED, LIMIT = "five_controller_redis_used_bytes", "five_controller_redis_limit_bytes"
 

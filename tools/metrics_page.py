@@ -1,4 +1,4 @@
-"""``python -m cli.metricsdoc [FILE]`` writes docs/metrics.md from the metrics' definitions."""
+"""``python -m tools.metrics_page [FILE]`` writes docs/metrics.md from the metrics' definitions."""
 
 import importlib
 import pkgutil
@@ -9,12 +9,12 @@ import rapid
 import services
 from rapid.telemetry.metrics import reference
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 HEAD = """# Metrics
 
 Every process serves its metrics at `/metrics` of its metrics port (9100 in containers; the address is in its log and,
 for `five train`, in its heartbeat). Names are `five_<service>_<what>_<unit>`; a counter ends in `_total`, a
-histogram has `_bucket`, `_sum` and `_count`. This page is made from the definitions by `python -m cli.metricsdoc`.
+histogram has `_bucket`, `_sum` and `_count`. This page is made from the definitions by `python -m tools.metrics_page`.
 
 Every series carries the labels `run` and `kind` (the kind of service: `rollout`, `optimizer`, ...) beside those in the
 tables, so runs that share a Prometheus stay apart however it finds them. What has not been measured yet is `NaN`, not
@@ -22,9 +22,9 @@ tables, so runs that share a Prometheus stay apart however it finds them. What h
 `process_max_fds` and `process_start_time_seconds`.
 
 Prometheus must scrape each process by itself: every pod, not a service's address that balances between them. The
-dashboards (`charts/dashboards`, made by `python -m cli.dashboards`) and the alerts (`charts/files/rules.yaml`) need no
-particular job names; they use `namespace` and `pod` where a cluster's scrape sets them, and scrapes at least every 30
-seconds.
+dashboards (`charts/dashboards`, made by `python -m tools.dashboards`) and the alerts (`charts/files/rules.yaml`) need
+no particular job names; they use `namespace` and `pod` where a cluster's scrape sets them, and scrapes at least every
+30 seconds.
 
 """
 

@@ -1,4 +1,4 @@
-"""What the Helm chart has to know of a run's configuration: ``python -m cli.chartfacts`` writes it into the chart.
+"""What the Helm chart has to know of a run's configuration: ``python -m tools.chart_facts`` writes it into the chart.
 
 A chart cannot load a preset, and must size memory and refuse what a preset is not made for: charts/files/presets.yaml.
 Nor can it ask RunConfig whether ``run.overrides`` are valid: their part of charts/values.schema.json. Models are built
@@ -13,15 +13,15 @@ from pathlib import Path
 import torch
 import yaml
 
-from cli.chartschema import with_overrides
 from dota.spaces import Layout
 from five.model.policy import Policy
 from run.config import RunConfig
 from run.load import load, presets
+from tools.chart_schema import with_overrides
 
-CHART = Path(__file__).resolve().parents[2] / "charts"
+CHART = Path(__file__).resolve().parents[1] / "charts"
 FACTS, SCHEMA = "files/presets.yaml", "values.schema.json"
-ABOUT = "# Written by `python -m cli.chartfacts` from the presets; a test checks that it is current. Sizes in bytes.\n"
+ABOUT = "# Written by `python -m tools.chart_facts` from the presets; a test checks it. Sizes in bytes.\n"
 # In a checkpoint beside the policy: Adam's two moments and the clip's second moments, float32 like the parameters.
 MOMENTS = 3
 ADAM_STEP_BYTES = 4  # a count for each parameter tensor
@@ -54,7 +54,7 @@ def text() -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Writes both files, or with ``--check`` says which is not current. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m cli.chartfacts", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.chart_facts", description=__doc__)
     parser.add_argument("--chart", type=Path, default=CHART, help="the chart's folder (default: charts/)")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file is not current")
     arguments = parser.parse_args(argv)
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if path.is_file() and path.read_text() == new:
             continue
         if arguments.check:
-            print(f"{path} is not current: run python -m cli.chartfacts", file=sys.stderr)
+            print(f"{path} is not current: run python -m tools.chart_facts", file=sys.stderr)
             status = 1
         else:
             path.parent.mkdir(exist_ok=True)

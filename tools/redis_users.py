@@ -1,12 +1,12 @@
-"""``python -m cli.aclfiles`` writes charts/files/users-state.acl and users-params.acl: the users of Redis as compose
-and the chart fill them in (rapid.store.acl)."""
+"""``python -m tools.redis_users`` writes charts/files/users-state.acl and users-params.acl: the users of Redis as
+compose and the chart fill them in (rapid.store.acl)."""
 
 from pathlib import Path
 
 from rapid.store import acl
 from rapid.store.connection import Role
 
-FOLDER = Path(__file__).resolve().parents[2] / "charts" / "files"
+FOLDER = Path(__file__).resolve().parents[1] / "charts" / "files"
 
 
 def path_of(role: Role) -> Path:

@@ -1,8 +1,8 @@
 """Cost: optimization compute in PFLOP/s-days, as the paper counts it, and the machines beside it."""
 
-from cli.dashboards.frame import Board, Row
-from cli.dashboards.panels import Query, chart, number
-from cli.dashboards.queries import average, largest, rate, series, total
+from tools.dashboards.frame import Board, Row
+from tools.dashboards.panels import Query, chart, number
+from tools.dashboards.queries import average, largest, rate, series, total
 
 PFLOPS_DAY = "8.64e19"  # floating point operations
 SPENT = f"{largest(series('five_optimizer_run_flop'))} / {PFLOPS_DAY}"

@@ -1,8 +1,8 @@
 """League and rating: how good the agent is, and against whom it plays."""
 
-from cli.dashboards.frame import Board, Row
-from cli.dashboards.panels import Query, against, chart, number
-from cli.dashboards.queries import increase, largest, series, total
+from tools.dashboards.frame import Board, Row
+from tools.dashboards.panels import Query, against, chart, number
+from tools.dashboards.queries import increase, largest, series, total
 
 MU, SIGMA = series("five_evaluator_trueskill_rating"), series("five_evaluator_trueskill_sigma_rating")
 PAST = total(increase("five_rollout_games_total", opponent="past"))

@@ -1,11 +1,11 @@
-"""``python -m cli.dashboards [FOLDER]`` writes every dashboard; by default to charts/dashboards."""
+"""``python -m tools.dashboards [FOLDER]`` writes every dashboard; by default to charts/dashboards."""
 
 import sys
 from pathlib import Path
 
-from cli.dashboards.catalogue import BOARDS
+from tools.dashboards.catalogue import BOARDS
 
-FOLDER = Path(__file__).resolve().parents[3] / "charts" / "dashboards"
+FOLDER = Path(__file__).resolve().parents[2] / "charts" / "dashboards"
 
 
 def main(arguments: list[str]) -> None:

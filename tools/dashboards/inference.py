@@ -1,8 +1,8 @@
 """Inference: queues, batches, versions."""
 
-from cli.dashboards.frame import Board, Row
-from cli.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, heat, number
-from cli.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
+from tools.dashboards.frame import Board, Row
+from tools.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, heat, number
+from tools.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
 
 QUEUE, FORWARD, BATCH = "five_inference_queue_seconds", "five_inference_forward_seconds", "five_inference_batch_steps"
 BUSY = rate("five_inference_forward_seconds_sum")

@@ -1,8 +1,8 @@
 """Data quality: how old and how often used what is learned from is. The first page to look at."""
 
-from cli.dashboards.frame import Board, Row
-from cli.dashboards.panels import CLEAR, GREEN, RED, YELLOW, Bands, Query, chart, heat, number
-from cli.dashboards.queries import average, buckets, largest, mean, quantile, rate, series, total
+from tools.dashboards.frame import Board, Row
+from tools.dashboards.panels import CLEAR, GREEN, RED, YELLOW, Bands, Query, chart, heat, number
+from tools.dashboards.queries import average, buckets, largest, mean, quantile, rate, series, total
 
 AGE = "five_optimizer_staleness_versions"
 WINDOW = "5m"

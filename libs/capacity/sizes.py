@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cli.capacity import figures
+from capacity import figures
 from run.config import RunConfig
 from run.load import load
 

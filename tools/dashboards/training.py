@@ -1,8 +1,8 @@
 """Training: pace, losses, rewards."""
 
-from cli.dashboards.frame import Board, Row
-from cli.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, number
-from cli.dashboards.queries import LONG, average, increase, largest, rate, series, total
+from tools.dashboards.frame import Board, Row
+from tools.dashboards.panels import GREEN, RED, YELLOW, Bands, Query, chart, number
+from tools.dashboards.queries import LONG, average, increase, largest, rate, series, total
 
 GAMES = total(increase("five_rollout_games_total"))
 

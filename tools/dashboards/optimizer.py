@@ -1,8 +1,8 @@
 """Optimizer: where its time goes, publishing, checkpoints."""
 
-from cli.dashboards.frame import Board, Row
-from cli.dashboards.panels import Query, chart, heat, number
-from cli.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
+from tools.dashboards.frame import Board, Row
+from tools.dashboards.panels import Query, chart, heat, number
+from tools.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
 
 STEP, PUBLISH = "five_optimizer_step_seconds", "five_optimizer_publish_seconds"
 

@@ -6,8 +6,8 @@ the load. What does not spread is where a cluster stops growing.
 
 from dataclasses import dataclass
 
-from cli.capacity import figures
-from cli.capacity.sizes import Cluster
+from capacity import figures
+from capacity.sizes import Cluster
 
 ACTION_BYTES = 28  # of a hero: action, log-probability, value
 LEASE_BYTES = 700

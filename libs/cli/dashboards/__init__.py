@@ -1,1 +1,0 @@
-"""Grafana dashboards, made from the metrics' names. ``python -m cli.dashboards`` writes them to charts/dashboards."""

@@ -1,0 +1,1 @@
+"""Generators of the repository's own files: ``make generate`` runs them. Nothing of this is installed."""
