@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from dota import replay
+from dota import playback
+from dota.replay import Replay
 from dota.spaces import DATA
 
 STEP_SECONDS = 4 / 30
@@ -102,10 +103,10 @@ def caption(frame: dict[str, Any]) -> str:
 def pictures(path: str | Path, speed: float, seconds: float | None) -> Iterator[Picture]:
     """The film's pictures: ``speed`` game seconds to a second, at most ``seconds`` long. Raises ValueError for a file
     that is no replay."""
-    patch = replay.Replay.load(path).config.patch
+    patch = Replay.load(path).config.patch
     ground = Map(patch)
     due, shown = 0.0, 0
-    for step, frame in enumerate(replay.run(path)):
+    for step, frame in enumerate(playback.run(path)):
         if step * STEP_SECONDS < due:
             continue
         due += speed / FILM_RATE

@@ -8,17 +8,12 @@ needs no policy and no bot to run.
 import json
 import os
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
-
-if TYPE_CHECKING:
-    from dota.vec_game import VecGame
 
 FORMAT = "five-replay"
 VERSION = 1
@@ -50,7 +45,8 @@ class Replay:
         self._rows.append(orders.copy())
 
     def save(self, path: str | Path, final_hash: int | None = None) -> None:
-        """Writes the file, whole or not at all. ``final_hash`` lets ``run`` prove that it replayed the same game."""
+        """Writes the file, whole or not at all. ``final_hash`` lets ``dota.playback`` prove that it replayed the
+        same game."""
         head = {"format": FORMAT, "version": VERSION, "patch": self.config.patch,
                 "config": self.config.model_dump(mode="json"), "seed": str(self.seed), "lineup": self.lineup.tolist(),
                 "steps": len(self), "hash": None if final_hash is None else f"{final_hash:016x}"}
@@ -89,29 +85,3 @@ class Replay:
                        None if head["hash"] is None else int(head["hash"], 16))
         except (KeyError, TypeError, UnicodeDecodeError, zlib.error, ValueError) as error:
             raise ValueError(f"{path} is no readable replay: {error}") from error
-
-    def play(self) -> Iterator["VecGame"]:
-        """Runs the game again: yields it, one place, after the reset and after each step.
-
-        Raises ValueError at the end when the final hash is not the one that was saved.
-        """
-        from dota import vec_game
-
-        game = vec_game.VecGame(self.config, 1)
-        game.reset_as(0, self.seed, self.lineup)
-        yield game
-        for row in self._rows:
-            game._core.step_commands(0, np.ascontiguousarray(row))
-            yield game
-        if self.final_hash is not None and game.hash(0) != self.final_hash:
-            raise ValueError(f"the replay ended in state {game.hash(0):016x}, {self.final_hash:016x} was recorded: "
-                             "it was made by another version of the game")
-
-
-def run(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Replays a file and yields what a spectator sees after each timestep (``VecGame.spectate``).
-
-    Raises ValueError for a file that is no replay, and at the end when the game did not come out the same.
-    """
-    for game in Replay.load(path).play():
-        yield game.spectate(0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dota import replay
+from dota import playback
 from dota.replay import Replay
 from dota.vec_game import Controller, VecGame
 from tests.dota.watching import duel
@@ -29,14 +29,14 @@ def test_replay_ends_in_the_same_state(recorded: tuple[Path, int, VecGame]) -> N
     path, end, game = recorded
     tape = Replay.load(path)
     assert len(tape) == 300 and tape.orders.shape == (300, 10, 8) and tape.final_hash == end
-    last = list(tape.play())[-1]
+    last = list(playback.play(tape))[-1]
     assert last.hash(0) == end
     np.testing.assert_array_equal(last.obs["shared"][0], game.obs["shared"][1])
 
 
 def test_frames_show_the_game(recorded: tuple[Path, int, VecGame]) -> None:
     path, _, game = recorded
-    frames = list(replay.run(path))
+    frames = list(playback.run(path))
     assert len(frames) == 301
     assert frames[0]["time"] == 0 and frames[-1]["time"] == pytest.approx(40, abs=0.01)
     assert frames[-1]["units"] == game.spectate(1)["units"]
@@ -111,7 +111,7 @@ def test_changed_orders_do_not_pass_for_the_same_game(recorded: tuple[Path, int,
     orders[50, :, 6:] = 4
     changed = Replay(tape.config, tape.seed, tape.lineup, orders, tape.final_hash)
     with pytest.raises(ValueError, match="was recorded"):
-        list(changed.play())
+        list(playback.play(changed))
 
 
 def test_orders_out_of_range_are_refused(recorded: tuple[Path, int, VecGame]) -> None:
@@ -120,4 +120,4 @@ def test_orders_out_of_range_are_refused(recorded: tuple[Path, int, VecGame]) ->
         orders = tape.orders.copy()
         orders[3, 0, column] = value
         with pytest.raises(ValueError):
-            list(Replay(tape.config, tape.seed, tape.lineup, orders).play())
+            list(playback.play(Replay(tape.config, tape.seed, tape.lineup, orders)))

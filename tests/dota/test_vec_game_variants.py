@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dota.config import GameConfig
+from dota.playback import play
 from dota.vec_game import MAX_VARIANTS, Controller, VecGame
 from tests.dota.watching import duel
 
@@ -53,7 +54,7 @@ def test_a_recording_and_a_snapshot_know_their_variant(tmp_path) -> None:
     hashes = played(vec)
     assert tape.config.patch == "7.19"
     tape.save(tmp_path / "a.replay", hashes[1])
-    last = [game.hash(0) for game in type(tape).load(tmp_path / "a.replay").play()][-1]  # raises if it ends otherwise
+    last = [game.hash(0) for game in play(type(tape).load(tmp_path / "a.replay"))][-1]  # raises if it ends otherwise
     assert last == hashes[1]
 
     taken = vec.snapshot(1)

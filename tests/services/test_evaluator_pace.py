@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dota.config import GameConfig
+from dota.playback import play
 from dota.replay import Replay
 from dota.vec_game import Controller, VecGame
 from services.evaluator.pace import BURST_SECONDS, Pace
@@ -76,7 +77,7 @@ def test_each_rated_version_leaves_one_replay_and_the_newest_are_kept(tmp_path: 
             recorder.ended(place)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["version-1-scripted-7.replay", "version-2.replay",
                                                           "version-3.replay"]
-    assert sum(1 for _ in Replay.load(tmp_path / "version-3.replay").play()) > 10  # and its final state is the game's
+    assert sum(1 for _ in play(Replay.load(tmp_path / "version-3.replay"))) > 10  # and its final state is the game's
 
 
 def test_a_game_that_begins_again_is_recorded_from_there_and_a_lost_one_not(tmp_path: Path) -> None:
@@ -97,4 +98,4 @@ def test_a_game_that_begins_again_is_recorded_from_there_and_a_lost_one_not(tmp_
         games.step()
         steps += 1
     recorder.ended(0)
-    assert sum(1 for _ in Replay.load(tmp_path / "version-1.replay").play()) == steps + 1
+    assert sum(1 for _ in play(Replay.load(tmp_path / "version-1.replay"))) == steps + 1
