@@ -1,6 +1,7 @@
 """The `five` command."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +46,17 @@ def parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--greedy", action="store_true", help="play the most probable actions; in this process")
     evaluate.add_argument("--offline", action="store_true",
                           help="play in this process, as is always done for a run that has ended")
+
+    playing = commands.add_parser("games", help="play the game's bots against each other, and what their games are "
+                                  "like")
+    playing.add_argument("first", nargs="?", default="scripted-hard", help="random, scripted-easy, scripted or "
+                         "scripted-hard")
+    playing.add_argument("second", nargs="?", default="scripted-hard")
+    playing.add_argument("--games", type=int, default=20)
+    playing.add_argument("--seed", type=int, default=0)
+    playing.add_argument("--quick", action="store_true", help="the middle lane alone, one against one: minutes a game")
+    playing.add_argument("--threads", type=int, default=0, help="by default as many as there are cores")
+    playing.add_argument("--json", action="store_true", help="print the table as JSON")
 
     ladder = commands.add_parser("ladder", help="standings of a run's versions, also of one that has ended")
     ladder.add_argument("--run", help="the run's name; by default the last one")
@@ -128,6 +140,11 @@ def run(arguments: argparse.Namespace) -> int:
 
             return evaluate(find(arguments.run), arguments.version, arguments.against, arguments.games,
                             arguments.seed, arguments.json, arguments.greedy, arguments.offline)
+        case "games":
+            from cli.games import games
+
+            return games(arguments.first, arguments.second, arguments.games, arguments.seed, arguments.quick,
+                         arguments.threads or os.cpu_count() or 1, arguments.json)
         case "ladder":
             from cli.ladder import ladder
 

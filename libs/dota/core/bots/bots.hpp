@@ -1,5 +1,5 @@
-// Players that are not learned: random, and a rule-based laner in three strengths. They see what a policy sees
-// (the team's view, its unit slots and its choices) and answer with the same commands.
+// Players that are not learned: random, and scripted ones of three strengths that play the whole game. They see
+// what a policy sees (the team's view, its unit slots and its choices) and answer with the same commands.
 #pragma once
 
 #include <array>
@@ -14,17 +14,35 @@ namespace dota {
 // Who plays a team. The numbers are those of dota.vec_game.Controller.
 enum class BotKind : std::uint8_t { Policy, Random, Easy, Scripted, Hard, Count };
 
+// What a scripted team is at together.
+enum class Plan : std::uint8_t { Farm, Push, Defend, Roshan };
+
 // What a scripted team remembers from one timestep to the next. Plain data: part of a game's snapshot.
 struct BotMemory {
+  static constexpr float kLongAgo = -1e4f;  // before any game begins
   struct Hero {
     std::int8_t lane = -1;
-    bool retreating = false;
-    float next_decision = 0;  // game time; weaker bots decide less often
-    float next_harass = 0;
+    bool retreating = false, fighting = false, quiet = true;
+    float next_decision = kLongAgo;  // game time; weaker bots decide less often
+    float next_harass = kLongAgo, next_cast = kLongAgo;
+    std::int8_t camp = -1;       // the camp that it farms
+    std::int8_t ward_spot = -1;  // where it is taking a ward
+    float next_ward = kLongAgo;
     Command last;
   };
   std::array<Hero, 5> heroes{};
   bool assigned = false;
+  Plan plan = Plan::Farm;
+  std::int8_t plan_lane = 1;
+  Vec2 plan_place;
+  float plan_until = kLongAgo, next_plan = kLongAgo, next_push = kLongAgo, next_front = kLongAgo;
+  float next_smoke = kLongAgo, next_roshan = kLongAgo;
+  Handle focus;  // the enemy hero that the team is on
+  float focus_until = 0;
+  std::array<float, 3> own_front{}, enemy_front{};  // how far along the own lane the foremost creep is; < 0: none
+  std::array<float, 3> own_tower{};                 // and the foremost standing tower
+  std::array<float, kMaxCamps> camp_empty_until{};
+  std::array<float, 10> warded_until{};  // by ward spot
 };
 
 // Commands of every hero of the view's team for this timestep, in the world's orientation.
@@ -33,9 +51,6 @@ void bot_command(BotKind kind, const TeamView& view, const SlotTable& slots, con
 
 // bots/random.cpp: uniform over the offered actions, their valid units and offsets.
 Command random_command(const TeamView& view, const SlotTable& slots, const Choices& choices, int hero, Rng& rng);
-// bots/laner.cpp: walks its lane, last-hits, denies, harasses, casts, hits towers, retreats.
-Command laner_command(BotKind kind, const TeamView& view, const Choices& choices, BotMemory::Hero& memory,
-                      int hero, Rng& rng);
 // Lanes by role: mid for the middle player, the others two by two. One hero, or a map with one lane: mid.
 void assign_lanes(const TeamView& view, BotMemory& memory);
 

@@ -80,6 +80,8 @@ GameSetup::GameSetup(std::shared_ptr<const Tables> t, const GameSettings& s, con
                              std::to_string(settings.heroes_per_team));
   settings.actions = &vocabulary;
   constants = make_constants(*tables, settings, vocabulary, ids);
+  book = make_bot_book(*tables, vocabulary);
+  constants.book = &book;
 }
 
 std::int16_t GameSetup::hero_outside(int hero) const {

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "bots/book.hpp"
 #include "bots/bots.hpp"
 #include "view/actions.hpp"
 #include "view/encoder.hpp"
@@ -23,6 +24,7 @@ struct GameSetup {
   Layout layout;
   RegistryIds ids;
   ActionVocabulary vocabulary;
+  BotBook book;
   ViewConstants constants;
   std::vector<int> pool;  // Tables::heroes that lineups are drawn from
   bool mirror_match = false;

@@ -10,7 +10,7 @@ namespace dota {
 
 ViewConstants make_constants(const Tables& tables, const GameSettings& settings, const ActionVocabulary& actions,
                              const RegistryIds& ids) {
-  ViewConstants out{&tables, &settings, &actions, &ids, {}, -1};
+  ViewConstants out{&tables, &settings, &actions, &ids, {}, -1, nullptr};
   const auto treads = tables.item_index.find("item_power_treads");
   if (treads != tables.item_index.end()) out.treads = treads->second;
   for (std::size_t turned = 0; turned < 2; ++turned)

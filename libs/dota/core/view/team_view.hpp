@@ -13,6 +13,8 @@
 
 namespace dota {
 
+struct BotBook;  // bots/book.hpp
+
 // Constants of the game that a view's readers may look up.
 struct ViewConstants {
   const Tables* tables = nullptr;
@@ -23,7 +25,8 @@ struct ViewConstants {
   // base towers, fort, barracks, shrines, fountain, then the lanes not played and the fillers. [1] is for readers
   // that see the map turned, whose top lane is the world's bottom lane.
   std::array<std::array<std::int8_t, 64>, 2> building_slot{};
-  int treads = -1;  // Tables::items of Power Treads, whose state is shown apart
+  int treads = -1;                // Tables::items of Power Treads, whose state is shown apart
+  const BotBook* book = nullptr;  // what scripted players know of abilities and items
 };
 ViewConstants make_constants(const Tables& tables, const GameSettings& settings, const ActionVocabulary& actions,
                              const RegistryIds& ids);

@@ -1,0 +1,101 @@
+// Fights: whether to take one, whom to strike, when to leave.
+#include <cmath>
+
+#include "bots/scene.hpp"
+
+namespace dota {
+namespace {
+
+constexpr float kNear = 1300;       // what takes part in a fight around a hero
+constexpr float kTowerWorth = 260;  // strength of an enemy tower that would strike the hero
+
+// Whether all that the hero has ready, and a few blows, would kill it.
+bool can_kill(const Situation& s, const SeenUnit& enemy) {
+  const float blows = s.body.damage * (1.0f - enemy.physical_resistance) * 3.0f;
+  return enemy.hp < blows + 0.75f * burst(s) && s.health() > 0.35f;
+}
+
+const SeenUnit* choose_target(const Situation& s, const Balance& b) {
+  const BotMemory& m = s.scene.memory;
+  const SeenUnit* best = nullptr;
+  float most = -1e9f;
+  for (int i = 0; i < s.view.heroes_per_team; ++i) {
+    const SeenUnit* e = s.scene.enemy(i);
+    if (!e || s.away(e->pos) > kNear || e->invulnerable || (e->status & kUntargetable)) continue;
+    const float health = e->hp / std::max(1.0f - e->physical_resistance, 0.2f);
+    float worth = -health - 0.6f * std::max(s.away(e->pos) - s.reach(*e), 0.0f);
+    if (s.skill.disciplined && e->handle == m.focus && s.view.time < m.focus_until) worth += 350.0f;
+    if (e->status & (kStunned | kHexed | kRooted)) worth += 200.0f;
+    if (e->status & kAttackImmune) worth -= 500.0f;
+    if (under_enemy_tower(s.scene, e->pos, 0.0f) && b.allies < 3) worth -= 600.0f;
+    if (worth <= most) continue;
+    most = worth;
+    best = e;
+  }
+  return best;
+}
+
+}  // namespace
+
+Balance balance_near(const Situation& s) {
+  Balance b;
+  b.own = strength(s.view, s.body);
+  for (int i = 0; i < s.view.heroes_per_team; ++i) {
+    if (const SeenUnit* e = s.scene.enemy(i); e && s.away(e->pos) < kNear) {
+      ++b.enemies;
+      b.enemy += strength(s.view, *e);
+      if (!b.nearest || s.away(e->pos) < s.away(b.nearest->pos)) b.nearest = e;
+    }
+    const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
+    if (!mate || s.away(mate->pos) > kNear || s.scene.memory.heroes[static_cast<std::size_t>(i)].retreating)
+      continue;
+    ++b.allies;
+    b.own += strength(s.view, *mate);
+  }
+  if (b.enemies == 0) return b;
+  if (under_enemy_tower(s.scene, s.body.pos, 150.0f)) b.enemy += kTowerWorth;
+  for (const int i : s.scene.own_buildings) {
+    const SeenUnit& u = s.scene.unit(i);
+    if (u.kind == UnitKind::Tower && s.away(u.pos) < u.attack_range + 200.0f) b.own += 0.8f * kTowerWorth;
+  }
+  return b;
+}
+
+bool outnumbered(const Situation& s, const Balance& b) {
+  if (b.enemies == 0 || s.away(b.nearest->pos) > 1000.0f) return false;
+  // One against one nobody has to leave the lane before it is nearly lost.
+  const float need = (b.enemies == 1 ? 0.45f : 0.75f) - (s.memory.fighting ? 0.15f : 0.0f);
+  return b.own < need * s.skill.caution * b.enemy && !(b.enemies == 1 && can_kill(s, *b.nearest));
+}
+
+Command fight(const Situation& s, const Balance& b) {
+  s.memory.fighting = false;
+  if (b.enemies == 0 || !s.can_act()) return {};
+  const SeenUnit* target = choose_target(s, b);
+  if (!target) return {};
+  const bool kills = s.skill.casts && can_kill(s, *target);
+  const bool towered = under_enemy_tower(s.scene, target->pos, 50.0f);
+  const float gap = s.away(target->pos) - s.reach(*target);
+  if (towered && !(kills && gap < 100.0f) && b.allies < 3) return {};
+  // In lane nobody fights to the death without an advantage: there are creeps to kill.
+  const bool laning = s.view.time < s.skill.group_from && b.allies + b.enemies < 5;
+  const float need = s.skill.caution * (laning ? 1.35f : 1.0f);
+  if (!kills && b.own < need * b.enemy) return {};
+  if (laning && !kills && target->hp > 0.55f * target->max_hp) return {};
+  if (gap > 700.0f && !kills && b.allies < 2) return {};
+  s.memory.fighting = true;
+  if (s.scene.memory.focus_until < s.view.time || s.scene.memory.focus == target->handle) {
+    s.scene.memory.focus = target->handle;
+    s.scene.memory.focus_until = s.view.time + 3.0f;
+  }
+  if (s.skill.casts && s.view.time >= s.memory.next_cast && !(s.body.status & kSilenced)) {
+    if (const Command c = cast_at(s, *target, Intent::Fight); said(c)) {
+      if (!s.skill.disciplined) s.memory.next_cast = s.view.time + (s.skill.casts_in_lane ? 0.5f : 4.0f);
+      return c;
+    }
+  }
+  if (target->status & kAttackImmune) return move_to(s, target->pos);
+  return with(kAttack, target->handle);
+}
+
+}  // namespace dota

@@ -1,0 +1,97 @@
+// The lane: last hits, denies, blows at the opponent, where to stand.
+#include <cmath>
+
+#include "bots/scene.hpp"
+
+namespace dota {
+namespace {
+
+// Seconds until an attack begun now would land on a unit that far away.
+float until_blow(const Situation& s, const SeenUnit& u) {
+  const UnitDef& def = s.view.constants.tables->units[s.body.type];
+  const float speed = std::max(s.body.attack_speed / 100.0f, 0.2f);
+  const float gap = std::max(s.away(u.pos) - s.reach(u), 0.0f);
+  constexpr float kLate = kFramesPerStep * kDt;  // an order is carried out a timestep later
+  float t = kLate + def.attack_point / speed + gap / std::max(s.body.move_speed, 100.0f);
+  if (def.projectile_speed > 0) t += std::min(s.away(u.pos), s.body.attack_range) / def.projectile_speed;
+  return t;
+}
+
+// Health it will have then, going by what it lost in the last second.
+float health_then(const SeenUnit& u, float seconds) {
+  constexpr int kBack = 8;  // timesteps: 1.07 s
+  const float lost = std::max(u.hp_history[kBack] - u.hp, 0.0f);
+  return u.hp - lost * seconds / (kBack * kFramesPerStep * kDt);
+}
+
+// Whether a mate is nearer to a creep that it too could strike: two that go for one get one.
+bool left_to_mate(const Situation& s, const SeenUnit& creep) {
+  if (!s.skill.disciplined) return false;
+  for (int i = 0; i < s.view.heroes_per_team; ++i) {
+    const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
+    if (!mate || distance(mate->pos, creep.pos) > mate->attack_range + 200.0f) continue;
+    const int role =
+        s.view.constants.tables->heroes[static_cast<std::size_t>(s.view.heroes[static_cast<std::size_t>(i)].def)]
+            .role_position;
+    if (role < s.role()) return true;
+  }
+  return false;
+}
+
+// The creep that the next attack would kill, preferring the weakest: an enemy's, or one's own to deny.
+const SeenUnit* last_hit(const Situation& s, bool deny) {
+  const SeenUnit* best = nullptr;
+  for (const int i : deny ? s.scene.own_creeps : s.scene.enemy_creeps) {
+    const SeenUnit& u = s.scene.unit(i);
+    if (u.kind != UnitKind::LaneCreep || (u.status & (kAttackImmune | kUntargetable))) continue;
+    if (s.away(u.pos) > s.reach(u) + (deny ? 60.0f : 220.0f)) continue;
+    if (deny && u.hp >= 0.5f * u.max_hp) continue;
+    const float damage = s.body.damage * (1.0f - u.physical_resistance);
+    const float health = s.skill.foresees ? health_then(u, until_blow(s, u)) : u.hp;
+    if (health > s.skill.last_hit_slack * damage * (s.skill.foresees ? 0.94f : 1.0f)) continue;
+    if (!deny && left_to_mate(s, u)) continue;
+    if (best == nullptr || u.hp < best->hp) best = &u;
+  }
+  return best;
+}
+
+}  // namespace
+
+Command last_hits(const Situation& s) {
+  if (const SeenUnit* creep = last_hit(s, false); creep && !under_enemy_tower(s.scene, creep->pos, -250.0f))
+    return with(kAttack, creep->handle);
+  if (s.skill.denies)
+    if (const SeenUnit* creep = last_hit(s, true)) return with(kAttack, creep->handle);
+  return {};
+}
+
+Command harass(const Situation& s) {
+  // Creeps turn on who strikes a hero beside them: that costs more than it brings.
+  int guards = 0;
+  if (s.skill.disciplined)
+    for (const int i : s.scene.enemy_creeps)
+      guards += s.away(s.scene.unit(i).pos) < 500.0f;
+  for (int i = 0; i < s.view.heroes_per_team; ++i) {
+    const SeenUnit* enemy = s.scene.enemy(i);
+    if (!enemy || s.away(enemy->pos) > s.reach(*enemy) + 50.0f || enemy->invulnerable ||
+        (enemy->status & (kAttackImmune | kUntargetable)) || under_enemy_tower(s.scene, enemy->pos, 0.0f))
+      continue;
+    const float weakness = enemy->max_hp > 0 ? enemy->hp / enemy->max_hp : 1.0f;
+    if (weakness + 0.15f >= s.health() && (s.view.time < s.memory.next_harass || guards > 1)) continue;
+    s.memory.next_harass = s.view.time + s.skill.harass_every * (0.5f + s.scene.rng.uniform());
+    return with(kAttack, enemy->handle);
+  }
+  return {};
+}
+
+// Behind the foremost own creep of the lane, at the distance from which the next creep can be reached; without
+// creeps, at the foremost standing tower.
+Vec2 lane_position(const Situation& s, int lane) {
+  const BotMemory& m = s.scene.memory;
+  const auto at = static_cast<std::size_t>(lane);
+  const float behind = s.body.melee ? 150.0f : std::max(150.0f, 0.6f * s.body.attack_range);
+  const MapLane& way = s.scene.lane(lane);
+  return m.own_front[at] < 0 ? lane_point(way, m.own_tower[at], 150.0f) : lane_point(way, m.own_front[at], behind);
+}
+
+}  // namespace dota

@@ -1,0 +1,120 @@
+// One decision of a scripted player: which of its concerns comes first.
+#include "bots/scene.hpp"
+
+namespace dota {
+namespace {
+
+// A hero's own lane while lanes are played; later the lane that needs it: one where creeps meet on the own side of
+// the map, the nearest such.
+int farm_lane(const Situation& s) {
+  const BotMemory& m = s.scene.memory;
+  const int own = s.memory.lane < 0 ? 1 : s.memory.lane;
+  if (s.view.heroes_per_team < 3 || s.view.time < s.skill.group_from) return own;
+  int best = own;
+  float nearest = 1e9f;
+  for (int lane = 0; lane < 3; ++lane) {
+    if (!s.view.constants.settings->lane_enabled[lane]) continue;
+    const MapLane& way = s.scene.lane(lane);
+    const float at = m.own_front[static_cast<std::size_t>(lane)];
+    const Vec2 p = lane_point(way, at < 0 ? m.own_tower[static_cast<std::size_t>(lane)] : at, 0.0f);
+    float cost = s.away(p);
+    for (int i = 0; i < s.view.heroes_per_team; ++i)
+      if (const SeenUnit* mate = i == s.index ? nullptr : s.scene.ally(i);
+          mate && distance(mate->pos, p) < 1200.0f)
+        cost += 2500.0f;
+    if (at > 0.62f * static_cast<float>(way.waypoints.size())) cost += 3000.0f;
+    if (cost >= nearest) continue;
+    nearest = cost;
+    best = lane;
+  }
+  return best;
+}
+
+Command keep_alive(const Situation& s, const Balance& b) {
+  const bool hunted = b.enemies > 0 && s.away(b.nearest->pos) < 900.0f;
+  if (hunted && s.skill.disciplined)
+    if (const Command c = escape(s); said(c)) return c;
+  if (!hunted && s.away(s.scene.home) > 6000.0f && b.enemies == 0)
+    if (const Command c = teleport_towards(s, s.scene.home); said(c)) return c;
+  return go_home(s);
+}
+
+Command farm(const Situation& s) {
+  const bool lanes = s.view.time < s.skill.group_from || s.view.heroes_per_team < 3;
+  if (!lanes)
+    if (const Command c = farm_jungle(s); said(c) && s.role() <= 3) return c;
+  const Vec2 place = lane_position(s, farm_lane(s));
+  if (const Command c = teleport_towards(s, place); said(c)) return c;
+  return travel(s, place);
+}
+
+// Nobody defends the lane: of two players the other one is dead, or has been gone for a while.
+bool lane_open(const Situation& s) {
+  if (!s.skill.dives_early || s.view.heroes_per_team > 1) return false;
+  const SeenHero& enemy = s.view.heroes[1];
+  return !enemy.present || !enemy.alive || enemy.since_seen > 4.0f;
+}
+
+// Strikes at what can be struck from here: waves on the way, wards that are seen, buildings.
+Command strike_near(const Situation& s) {
+  for (const int i : s.scene.wards) {
+    const SeenUnit& u = s.scene.unit(i);
+    if (u.side == Side::Enemy && s.away(u.pos) < s.reach(u) + 400.0f) return with(kAttack, u.handle);
+  }
+  if (const Command c = besiege(s); said(c)) return c;
+  if (s.scene.memory.plan == Plan::Farm && !lane_open(s)) return {};
+  if (s.skill.casts_in_lane)
+    if (const Command c = cast_on_wave(s); said(c)) return c;
+  const SeenUnit* best = nullptr;
+  for (const int i : s.scene.enemy_creeps) {
+    const SeenUnit& u = s.scene.unit(i);
+    if (s.away(u.pos) > s.reach(u) + 250.0f || under_enemy_tower(s.scene, u.pos, -200.0f)) continue;
+    if (!best || u.hp < best->hp) best = &u;
+  }
+  return best ? with(kAttack, best->handle) : Command{};
+}
+
+}  // namespace
+
+Command decide(const Situation& s) {
+  if (!s.hero.alive) return s.offered(kBuyback) && wants_buyback(s) ? with(kBuyback) : with(kNoop);
+  if (s.hero.using_ability || s.body.act == Act::Channel) return with(kNoop);
+  const Balance b = balance_near(s);
+  s.memory.quiet = b.enemies == 0;
+  const bool at_home = s.away(s.scene.home) < 1000.0f;
+  if (s.health() < s.skill.retreat_below) s.memory.retreating = true;
+  if (s.health() > (at_home ? 0.92f : s.skill.return_above) && (!at_home || s.mana() > 0.8f))
+    s.memory.retreating = false;
+  if (at_home && s.mana() < 0.4f && s.skill.disciplined && b.enemies == 0) s.memory.retreating = true;
+
+  if (s.skill.casts)
+    if (const Command c = reveal(s); said(c)) return c;
+  if (const Command c = recover(s, b); said(c)) return c;
+  if (s.skill.disciplined)
+    if (const Command c = help_allies(s); said(c)) return c;
+  if (s.memory.retreating || outnumbered(s, b)) {
+    s.memory.fighting = false;
+    return keep_alive(s, b);
+  }
+  if (const Command c = fight(s, b); said(c)) return c;
+  if (hit_by_tower(s) && (s.health() < 0.6f || b.allies < 3)) return go_home(s);
+
+  const bool laning = s.view.time < s.skill.group_from || s.view.heroes_per_team < 3;
+  if (s.skill.casts_in_lane && b.enemies > 0 && !under_enemy_tower(s.scene, s.body.pos, 0.0f))
+    if (const Command c = cast_at(s, *b.nearest, Intent::Harass); said(c)) return c;
+  if (b.enemies == 0)
+    if (const Command c = take_runes(s); said(c)) return c;
+  if (b.enemies == 0 && s.view.time > -60.0f && s.scene.memory.plan != Plan::Roshan)
+    if (const Command c = place_wards(s); said(c)) return c;
+  // A blow that is on its way is not taken back for a better place to stand.
+  if (s.skill.foresees && s.body.act == Act::AttackWindup && s.memory.last.action == kAttack) return s.memory.last;
+  if (laning || s.scene.memory.plan == Plan::Farm)
+    if (const Command c = last_hits(s); said(c)) return c;
+  if (const Command c = harass(s); said(c)) return c;
+  if (s.scene.memory.plan != Plan::Roshan)
+    if (const Command c = strike_near(s); said(c)) return c;
+  if (const Command c = follow_plan(s); said(c)) return c;
+  return farm(s);
+}
+
+}  // namespace dota

@@ -1,0 +1,57 @@
+"""Games of bots against bots, and their table."""
+
+import pytest
+
+from cli.games import as_markdown, table
+from cli.main import main
+from cli.offline.bot_games import MARKS, GameRecord, TeamRecord, play, quick_game
+from dota.vec_game import Winner
+
+
+def record(pair: int, side: int, winner: Winner, minutes: float) -> GameRecord:
+    """A finished game of two teams, the second of which has twice of everything."""
+    teams = tuple(TeamRecord(kills=10.0 * k, last_hits=50.0 * k, towers_lost=k, roshans=k,
+                             net_worth={m: 100.0 * k * m for m in MARKS}, xp={m: 200.0 * k * m for m in MARKS},
+                             marked_last_hits={m: float(k * m) for m in MARKS}, items={"item_boots": [5.0 * k]})
+                  for k in (1, 2))
+    return GameRecord(pair, side, winner, 60 * minutes, (teams[0], teams[1]), 600.0)
+
+
+def test_equal_arguments_give_equal_games_on_any_number_of_threads() -> None:
+    game = quick_game().model_copy(update={"max_game_seconds": 60.0})
+    one = play(game, "scripted", "scripted-easy", 2, seed=3)
+    two = play(game, "scripted", "scripted-easy", 2, seed=3, concurrent=1, threads=2)
+    assert [(r.winner, r.seconds, r.teams) for r in one] == [(r.winner, r.seconds, r.teams) for r in two]
+    assert [(r.pair, r.first_side) for r in one] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert max(r.teams[0].last_hits for r in one) > 0
+
+
+def test_scores_are_the_first_bots() -> None:
+    assert record(0, 0, Winner.RADIANT, 30).score == 1
+    assert record(0, 1, Winner.RADIANT, 30).score == 0
+    assert record(0, 1, Winner.DIRE, 30).score == 1
+    assert record(0, 0, Winner.DRAW, 30).score == 0.5
+
+
+def test_table_counts_sides_and_bots_apart() -> None:
+    """Radiant wins three of four; the first bot, which played it in two of them, wins half."""
+    games = [record(0, 0, Winner.RADIANT, 30), record(0, 1, Winner.RADIANT, 40),
+             record(1, 0, Winner.RADIANT, 50), record(1, 1, Winner.DIRE, 70)]
+    rows = {line.what: line.value for line in table("scripted-hard", "scripted", games)}
+    assert rows["Radiant wins"].startswith("75.0 %")
+    assert rows["scripted-hard beats scripted"].startswith("75.0 %")
+    assert "median 45.0" in rows["length, minutes"] and "20 to 60: 75 %" in rows["length, minutes"]
+    assert rows["net worth a hero at 10:00"].startswith("1,500")
+    assert rows["first tower, minute"].startswith("10.0")
+    assert rows["Aegis taken, winners and losers"] == "1.25, 1.75"
+    assert "| Radiant wins |" in as_markdown(table("scripted-hard", "scripted", games))
+
+
+def test_unknown_bots_are_named() -> None:
+    with pytest.raises(ValueError, match="no bot 'clever'"):
+        play(quick_game(), "clever", "random", 1)
+
+
+def test_command_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["games", "scripted", "random", "--games", "2", "--quick", "--threads", "1", "--json"]) == 0
+    assert '"Radiant wins"' in capsys.readouterr().out
