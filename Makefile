@@ -75,7 +75,7 @@ $(CONSOLE_BUILT): $(CONSOLE_SOURCES) | $(STAMP)
 
 # What a program writes in the tree: pages, dashboards, the chart's facts and schema. Tests check that it is current.
 generate: build
-	@for what in metrics_page dashboards chart_facts redis_users; do $(PY) -m tools.$$what || exit 1; done
+	@for what in metrics_page configuration_page cli_page dashboards chart_facts redis_users; do $(PY) -m tools.$$what || exit 1; done
 	@$(PY) tests/charts/values_table.py
 
 # ---- what it is for ---------------------------------------------------------------------------------------------

@@ -120,6 +120,10 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.redis_url:
                 overrides += [f"store.state_url={arguments.redis_url}", f"store.params_url={arguments.redis_url}"]
             return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume)
+        case "config" if arguments.key is not None:
+            from cli.configuration import config
+
+            return config(arguments.key, arguments.json)
         case name if name in rest.NAMES:
             return rest.run(arguments)
         case "token":

@@ -168,6 +168,11 @@ def _events(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--follow", action="store_true", help="go on with what happens, until Ctrl-C")
 
 
+def _config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", nargs="?", help="a key or a section, such as learning.batch_samples: what it is, its "
+                        "type, default, unit and source; asks no run")
+
+
 def _series(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=SERIES)
     _cursors(parser)
@@ -329,6 +334,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("ratings", "TrueSkill of versions", _slices,
             _show_slice("player", "mu", "sigma", "games", "aborted", "reference")),
     Command("matches", "matches on request: list, play, show, cancel", _matches, _run_matches),
-    Command("config", "the run's configuration", _none, _show_config),
+    Command("config", "the run's configuration, or with KEY what a key of it is", _config, _show_config),
 )
 NAMES = frozenset(command.name for command in COMMANDS)

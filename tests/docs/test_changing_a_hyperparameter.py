@@ -1,0 +1,49 @@
+"""The commands of docs/changing-a-hyperparameter.md, as they stand there, against a served controller."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from cli.rundir import Cluster, RunFolder
+from rapid.store.state import Status
+from tests.repository import ROOT
+from tests.services.live_controller import OPERATOR, RUN, LiveController, live
+
+PAGE = (ROOT / "docs/changing-a-hyperparameter.md").read_text()
+BLOCKS = re.findall(r"^```\n(.*?)^```", PAGE, re.M | re.S)
+
+
+@pytest.fixture
+def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
+    with live(redis_url) as found:
+        yield found
+
+
+def test_the_page_from_top_to_bottom(rest: LiveController, tmp_path: Path) -> None:
+    rest.state.transition(Status.RUNNING, "test")
+    run = RunFolder(tmp_path / "runs" / RUN)
+    run.create()
+    run.config.write_text("name: trial\n")
+    (run.path / "operator_token").write_text(OPERATOR)
+    run.announce(Cluster(os.getpid(), rest.url, "", "", ""))
+    five = Path(sys.executable).parent
+    done = subprocess.run(["bash", "-euc", "\n".join(BLOCKS)], cwd=tmp_path, capture_output=True, text=True, timeout=90,
+                          env={**os.environ, "PATH": f"{five}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    changes = [e.what for e in rest.state.events.read() if e.what.startswith("schedules.")]
+    assert len(changes) == 2, f"one change and one that takes it back; the dry run changed nothing: {changes}"
+    assert rest.ask("GET", "/v1/schedules/learning_rate").json()["schedule"] == {"initial": 5e-5, "ramps": []}
+
+
+def test_every_key_that_the_page_names_is_one() -> None:
+    from run.reference import reference
+
+    known = {key.path for section in reference() for key in section.keys}
+    named = set(re.findall(r"\b((?:learning|buffer|rewards|league)\.\w+)", PAGE))
+    assert named and named <= known

@@ -1,0 +1,54 @@
+"""The reference of the configuration: complete, with a unit for every number, and nothing that is no key."""
+
+import importlib
+
+import pytest
+
+from run.reference import OWN, REQUIRED, SOURCES, Key, reference, type_of, written
+from run.units import KEY_UNITS, UNITS, unit_of
+
+KEYS = {key.path: key for section in reference() for key in section.keys}
+
+
+def test_every_key_says_what_it_means_and_where_it_comes_from() -> None:
+    for key in KEYS.values():
+        assert len(key.meaning) > 5 and key.meaning.endswith((".", ")")), key
+        assert key.source or key.default == REQUIRED, key
+        module, _, name = key.defined.rpartition(".")
+        assert hasattr(importlib.import_module(module), name)
+
+
+def test_every_number_has_a_unit_and_nothing_else_has() -> None:
+    for key in KEYS.values():
+        assert bool(key.unit) is key.type.startswith(("integer", "number")), key
+
+
+def test_a_number_without_a_unit_is_refused() -> None:
+    with pytest.raises(KeyError, match="learning.something_new: no unit"):
+        unit_of("learning.something_new")
+
+
+def test_units_and_sources_name_what_there_is() -> None:
+    paths = set(KEYS) | {path.rpartition(".")[0] for path in KEYS}
+    assert set(KEY_UNITS) <= paths
+    assert set(SOURCES) <= paths
+    last = {path.rpartition(".")[2] for path, key in KEYS.items() if key.unit}
+    unused = {end for end in UNITS if not any(p.endswith(end) if end.startswith("_") else p == end for p in last)}
+    assert unused == set()
+
+
+def test_a_key() -> None:
+    assert KEYS["learning.batch_samples"] == Key(
+        "learning.batch_samples", "integer, >= 1", "120", "samples", "Samples of a gradient step, on each optimizer.",
+        "Berner et al. 2019, table 2, Rerun", "five.config.LearnerConfig", {})
+    assert KEYS["schedules.learning_rate.ramps[].from"].default == REQUIRED
+    assert KEYS["schedules.learning_rate.initial"].default == "5e-05"
+    assert KEYS["rpc.tls"].type == "section or none" and "rpc.tls.key" in KEYS
+    assert KEYS["game.runes"].source == OWN
+
+
+def test_types_and_values_in_words() -> None:
+    assert type_of(tuple[int, ...]) == "list of integer"
+    assert type_of(dict[str, float]) == "mapping of text to number"
+    assert [written(v) for v in (True, None, "", ["a", "b"], 2 / 3, {})] == [
+        "true", "none", "''", "[a, b]", "0.666667", "{}"]

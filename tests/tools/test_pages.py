@@ -1,0 +1,50 @@
+"""docs/configuration.md and docs/cli.md are what the code says, and miss nothing of it."""
+
+import re
+
+from cli.main import parser
+from run.load import load
+from run.reference import reference
+from tools import cli_page, configuration_page
+
+
+def test_the_configuration_page_is_current() -> None:
+    assert configuration_page.PAGE.read_text() == configuration_page.page(), "python -m tools.configuration_page"
+
+
+def test_the_command_page_is_current() -> None:
+    assert cli_page.PAGE.read_text() == cli_page.page(), "python -m tools.cli_page"
+
+
+def test_the_configuration_page_has_each_key_of_every_preset_once() -> None:
+    rows = re.findall(r"^\| `([\w.\[\]]+)` \|", configuration_page.PAGE.read_text(), re.M)
+    assert len(rows) == len(set(rows)) > 250
+    for preset in ("laptop-1v1", "laptop-5v5", "gpu-node", "rerun"):
+        assert leaves(load(preset).model_dump(mode="json", by_alias=True)) <= set(rows)
+
+
+def leaves(tree: dict[str, object], path: str = "") -> set[str]:
+    """Dotted keys of a configuration's values; what is free in a mapping (signals, id spaces) is its own value."""
+    found = set()
+    for name, value in tree.items():
+        at = f"{path}{name}"
+        if isinstance(value, dict) and at not in ("rewards.weights", "model.id_rows"):
+            found |= leaves(value, f"{at}.")
+        else:
+            found.add(at)
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                found |= leaves(value[0], f"{at}[].")
+    return found
+
+
+def test_every_command_has_a_section() -> None:
+    text = cli_page.PAGE.read_text()
+    (commands,) = (action.choices for action in parser()._actions if action.dest == "command" and action.choices)
+    for name in commands:
+        assert re.search(rf"^## five {name}\b", text, re.M), name
+
+
+def test_presets_that_differ_are_named() -> None:
+    keys = {key.path: key for section in reference({"laptop-1v1": load("laptop-1v1")}) for key in section.keys}
+    assert keys["learning.batch_samples"].presets == {"laptop-1v1": "48"}
+    assert keys["learning.lstm_unroll_length"].presets == {}
