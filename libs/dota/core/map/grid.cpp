@@ -11,6 +11,12 @@ namespace {
 
 bool tree_stands(const World& w, int tree) { return w.tree_regrow[static_cast<std::size_t>(tree)] == 0; }
 
+void set_felled(World& w, std::size_t tree, bool down) {
+  const std::uint64_t bit = 1ull << (tree & 63);
+  std::uint64_t& word = w.nav.felled[tree >> 6];
+  word = down ? word | bit : word & ~bit;
+}
+
 bool tree_on(const World& w, const MapData& map, int cell) {
   for (int k = map.tree_first[static_cast<std::size_t>(cell)];
        k < map.tree_first[static_cast<std::size_t>(cell) + 1]; ++k)
@@ -73,6 +79,7 @@ void regrow(Context& c, const MapData& map) {
     if (w.tree_regrow[t] <= w.time && !occupied(c, map.trees[t].pos)) {
       w.tree_regrow[t] = 0;
       --w.nav.trees_down;
+      set_felled(w, t, false);
       flip_tree_cells(w, map, static_cast<int>(t));
     } else {
       w.nav.next_regrow = std::min(w.nav.next_regrow, std::max(w.tree_regrow[t], w.time + 1.0f));
@@ -119,6 +126,8 @@ void refresh_nav(Context& c) {
     w.nav.buildings = w.buildings_standing;
     w.nav.trees_down = static_cast<std::int16_t>(
         std::count_if(w.tree_regrow.begin(), w.tree_regrow.end(), [](float t) { return t != 0; }));
+    for (std::size_t t = 0; t < w.tree_regrow.size(); ++t)
+      set_felled(w, t, w.tree_regrow[t] != 0);
     w.nav.next_regrow = w.time;
     for (int i = 0; i < kGrid * kGrid; ++i)
       renew_cell(w, map, i);
@@ -276,6 +285,7 @@ void cut_tree(World& w, const Tables& t, int tree) {
   if (!w.nav.ready) return;
   w.nav.next_regrow = w.nav.trees_down == 0 ? at : std::min(w.nav.next_regrow, at);
   ++w.nav.trees_down;
+  set_felled(w, static_cast<std::size_t>(tree), true);
   flip_tree_cells(w, *t.map, tree);
 }
 

@@ -55,32 +55,33 @@ void transpose(std::array<std::uint64_t, 64>& m) {
 
 constexpr std::uint32_t up_to(int bit) { return 0xffffffffu >> (31 - bit); }  // bits 0..bit
 
-// Recursive shadow casting, a row of an octant at a time: bit i of a row is the cell i steps across.
+struct Octant {
+  bool column;        // its rows are columns of the map
+  int along, across;  // 1 or -1
+};
+constexpr std::array<Octant, 8> kOctants = {{{false, 1, 1},
+                                             {false, 1, -1},
+                                             {false, -1, 1},
+                                             {false, -1, -1},
+                                             {true, 1, 1},
+                                             {true, 1, -1},
+                                             {true, -1, 1},
+                                             {true, -1, -1}}};
+
+std::uint32_t take(const CellBits& cells, const Octant& o, int line, int middle) {
+  return o.across > 0 ? cells.take(o.column, line, middle) : reversed(cells.take(o.column, line, middle - 31));
+}
+
+// Recursive shadow casting in one octant, a row at a time: bit i of a row is the cell i steps across.
 struct Cast {
-  const CellBits &walls, &lit;
-  Cell viewer, corner;  // corner: navigation cell of the window's first bit
+  const CellBits &walls, &ground;
+  const Octant& octant;
+  int line, middle;  // of the viewer: along and across
   int reach;
-  std::array<std::uint64_t, 64> rows{}, columns{};  // what is lit, one bit a cell of the window
+  std::array<std::uint32_t, 2 * kSightReach + 1>& lit;
 
-  struct Octant {
-    bool column;        // its rows are columns of the map
-    int along, across;  // 1 or -1
-  };
-
-  std::uint32_t take(const CellBits& cells, const Octant& o, int line) const {
-    const int middle = o.column ? viewer.y : viewer.x;
-    return o.across > 0 ? cells.take(o.column, line, middle) : reversed(cells.take(o.column, line, middle - 31));
-  }
-  void light(const Octant& o, int line, std::uint32_t cells) {
-    const int middle = o.column ? viewer.y - corner.y : viewer.x - corner.x;
-    std::uint64_t& to = o.column ? columns[static_cast<std::size_t>(line - corner.x)]
-                                 : rows[static_cast<std::size_t>(line - corner.y)];
-    to |= o.across > 0 ? static_cast<std::uint64_t>(cells) << middle
-                       : static_cast<std::uint64_t>(reversed(cells)) << middle >> 31;
-  }
-
-  // One octant between two slopes, from a row outwards.
-  void octant(int row, double start, double end, const Octant& o) {
+  // Between two slopes, from a row outwards.
+  void run(int row, double start, double end) {
     if (start < end) return;
     for (int along = row; along <= reach; ++along) {
       const auto& slopes = kSlopes[static_cast<std::size_t>(along)];
@@ -92,14 +93,14 @@ struct Cast {
       while (last <= first && slopes[static_cast<std::size_t>(last)].left < end)
         ++last;
       if (last > first) continue;
-      const int line = (o.column ? viewer.x : viewer.y) + along * o.along;
+      const int at = line + along * octant.along;
       const std::uint32_t between = up_to(first) & ~(up_to(last) >> 1);
-      light(o, line, take(lit, o, line) & between);
+      lit[static_cast<std::size_t>(along)] |= take(ground, octant, at, middle) & between;
       if (along == reach) return;
-      std::uint32_t wall = take(walls, o, line) & between;
+      std::uint32_t wall = take(walls, octant, at, middle) & between;
       while (wall != 0) {
         const int top = 31 - std::countl_zero(wall);
-        octant(along + 1, start, slopes[static_cast<std::size_t>(top)].left, o);
+        run(along + 1, start, slopes[static_cast<std::size_t>(top)].left);
         const std::uint32_t open = ~wall & between & up_to(top);
         if (open == 0) return;  // wall to the end of the row: nothing behind it
         const int next = 31 - std::countl_zero(open);
@@ -125,24 +126,56 @@ std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*
   return static_cast<std::int8_t>(level);
 }
 
-void cast_sight(const MapData& map, const Walls& walls, Cell viewer, int reach, SightMask& seen,
-                SightMask& touched) {
+unsigned octants_with(Cell away) {
+  unsigned bits = 0;
+  for (std::size_t i = 0; i < kOctants.size(); ++i) {
+    const Octant& o = kOctants[i];
+    const int along = (o.column ? away.x : away.y) * o.along, across = (o.column ? away.y : away.x) * o.across;
+    if (across >= 0 && across <= along) bits |= 1u << i;
+  }
+  return bits;
+}
+
+void cast_sight(const MapData& map, const Walls& walls, Cell viewer, int reach, unsigned octants,
+                OctantCells& lit) {
   const Sight& sight = *map.sight;
   const std::size_t level = sight.slot(map.elevation[static_cast<std::size_t>(viewer.index())]);
-  const Cell corner{2 * (viewer.x / 2 - kSightReach), 2 * (viewer.y / 2 - kSightReach)};
-  Cast cast{walls[level], sight.lit[level], viewer, corner, std::min(reach, 2 * kSightReach), {}, {}};
-  cast.rows[static_cast<std::size_t>(viewer.y - corner.y)] |= 1ull << (viewer.x - corner.x);
-  for (const bool column : {false, true})
-    for (const int along : {1, -1})
-      for (const int across : {1, -1})
-        cast.octant(1, 1.0, 0.0, {column, along, across});
-  transpose(cast.columns);
-  for (std::size_t y = 0; y < kSightRows; ++y) {
-    const std::uint64_t low = cast.rows[2 * y] | cast.columns[2 * y],
-                        high = cast.rows[2 * y + 1] | cast.columns[2 * y + 1];
+  for (std::size_t i = 0; i < kOctants.size(); ++i) {
+    if (!((octants >> i) & 1u)) continue;
+    const Octant& o = kOctants[i];
+    lit.rows[i].fill(0);
+    Cast{walls[level],
+         sight.lit[level],
+         o,
+         o.column ? viewer.x : viewer.y,
+         o.column ? viewer.y : viewer.x,
+         std::min(reach, 2 * kSightReach),
+         lit.rows[i]}
+        .run(1, 1.0, 0.0);
+  }
+}
+
+void find_fog_cells(Cell viewer, const OctantCells& lit, SightMask& seen, SightMask& touched) {
+  // Navigation cells of the window of fog cells, one bit each, by rows and by columns.
+  std::array<std::uint64_t, 64> rows{}, columns{};
+  const int x = viewer.x % 2 + 2 * kSightReach, y = viewer.y % 2 + 2 * kSightReach;
+  rows[static_cast<std::size_t>(y)] |= 1ull << x;
+  for (std::size_t i = 0; i < kOctants.size(); ++i) {
+    const Octant& o = kOctants[i];
+    const int line = o.column ? x : y, middle = o.column ? y : x;
+    std::uint64_t* const to = (o.column ? columns : rows).data();
+    for (int along = 1; along <= 2 * kSightReach; ++along) {
+      const std::uint32_t cells = lit.rows[i][static_cast<std::size_t>(along)];
+      to[line + along * o.along] |= o.across > 0 ? static_cast<std::uint64_t>(cells) << middle
+                                                 : static_cast<std::uint64_t>(reversed(cells)) << middle >> 31;
+    }
+  }
+  transpose(columns);
+  for (std::size_t r = 0; r < kSightRows; ++r) {
+    const std::uint64_t low = rows[2 * r] | columns[2 * r], high = rows[2 * r + 1] | columns[2 * r + 1];
     const std::uint64_t both = (low & low >> 1) | (high & high >> 1), any = (low | low >> 1) & (high | high >> 1);
-    seen.rows[y] = even_bits(both | any);  // two of a fog cell's four
-    touched.rows[y] = even_bits(low | low >> 1 | high | high >> 1);
+    seen.rows[r] = even_bits(both | any);  // two of a fog cell's four
+    touched.rows[r] = even_bits(low | low >> 1 | high | high >> 1);
   }
 }
 
@@ -158,13 +191,17 @@ void Sight::set_walls(Walls& changed, Cell c, std::int8_t was, std::int8_t now) 
 const StandingMask& Sight::standing(const MapData& map, Cell viewer, StandingMask& spare) const {
   const auto i = static_cast<std::size_t>(viewer.index());
   if (made[i].load(std::memory_order_acquire) == 2) return masks[i];
+  const auto make = [&](StandingMask& mask) {
+    cast_sight(map, walls, viewer, 2 * kSightReach, kAllOctants, mask.lit);
+    find_fog_cells(viewer, mask.lit, mask.seen, mask.touched);
+  };
   std::uint8_t not_yet = 0;
   if (made[i].compare_exchange_strong(not_yet, 1, std::memory_order_acq_rel)) {
-    cast_sight(map, walls, viewer, 2 * kSightReach, masks[i].seen, masks[i].touched);
+    make(masks[i]);
     made[i].store(2, std::memory_order_release);
     return masks[i];
   }
-  cast_sight(map, walls, viewer, 2 * kSightReach, spare.seen, spare.touched);
+  make(spare);
   return spare;
 }
 

@@ -21,9 +21,16 @@ struct SightMask {
   std::array<std::uint32_t, kSightRows> rows;
 };
 
+// What sight comes to in each of the eight octants around a viewer, cells higher than he is left out: bit i of
+// rows[octant][along] is the cell that many steps along the octant and i across.
+struct OctantCells {
+  std::array<std::array<std::uint32_t, 2 * kSightReach + 1>, 8> rows;
+};
+
 // `touched` marks fog cells any part of which sight comes to: what stands elsewhere does not matter to `seen`.
 struct StandingMask {
   SightMask seen, touched;
+  OctantCells lit;  // read only where a tree is down
 };
 
 // One bit a navigation cell, by rows and by columns, with a margin all round that is wider than sight reaches.
@@ -84,9 +91,13 @@ std::unique_ptr<Sight> make_sight(const MapData& map);
 // Highest level of viewer whose sight the cell blocks, with the standing trees given by the callback.
 std::int8_t block_level(const MapData& map, int cell, bool (*stands)(const void*, int tree), const void* context);
 
-// Casts sight from a cell over navigation cells up to `reach` away. A fog cell is seen when at least half of its
-// navigation cells are.
-void cast_sight(const MapData& map, const Walls& walls, Cell viewer, int reach, SightMask& seen,
-                SightMask& touched);
+// The octants, one bit each, that a cell at this distance from the viewer lies in.
+constexpr unsigned kAllOctants = 255;
+unsigned octants_with(Cell away);
+// Casts sight from a cell over navigation cells up to `reach` away, in these octants; the others stay as they are.
+void cast_sight(const MapData& map, const Walls& walls, Cell viewer, int reach, unsigned octants,
+                OctantCells& lit);
+// A fog cell is seen when at least half of its navigation cells are.
+void find_fog_cells(Cell viewer, const OctantCells& lit, SightMask& seen, SightMask& touched);
 
 }  // namespace dota

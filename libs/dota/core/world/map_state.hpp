@@ -37,6 +37,14 @@ struct Fog {
   std::array<std::uint64_t, (kFogCells * kFogCells + 63) / 64> visible{}, true_sight{};
 };
 
+// What each team sees by its buildings and wards, kept while nothing of that changes. Follows from the rest of the
+// world, so that the checksum leaves it out.
+struct StillFog {
+  bool made = false;
+  std::uint64_t key = 0;
+  std::array<Fog, kTeams> fog{};
+};
+
 // What map/ derives from trees, buildings and positions; written there only.
 struct Nav {
   std::array<std::uint64_t, (kNavCells * kNavCells + 63) / 64> blocked{};  // cells no ground unit may enter now
@@ -45,6 +53,7 @@ struct Nav {
   std::uint8_t blocks = 0;  // areas that block cells
   std::int16_t trees_down = 0;
   float next_regrow = 0;                                       // earliest tree_regrow, when trees_down > 0
+  std::array<std::uint64_t, kMaxTrees / 64> felled{};          // the trees that are down, from tree_regrow
   std::array<std::int16_t, kHashCells * kHashCells> head{};    // spatial hash: first unit of the cell, -1 none
   std::array<std::int16_t, kMaxUnits> next{}, prev{}, cell{};  // lists of a cell's units; cell -1: not listed
 };

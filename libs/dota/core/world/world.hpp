@@ -67,6 +67,7 @@ struct World {
   std::uint64_t buildings_standing = 0;        // bit per building of the map's list
   std::array<float, kMaxTrees> tree_regrow{};  // 0: standing; else game time it regrows
   std::array<Fog, kTeams> fog{};
+  StillFog still{};
   Nav nav{};
   float next_wave = 0;
   std::int32_t waves = 0;

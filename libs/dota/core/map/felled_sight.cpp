@@ -1,0 +1,182 @@
+#include "map/felled_sight.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+namespace dota {
+
+namespace {
+
+// A mask that was cast with trees down. Two games may share it when the same trees are down where its sight comes
+// to; the cache holds pure functions of that, so that what it holds never shows in a game.
+struct CachedMask {
+  std::uint64_t near = 0, felled = 0, map = 0;  // trees that the standing map's sight and this sight come to
+  std::int32_t viewer = -1, reach = 0;
+  SightMask seen, touched;
+};
+constexpr std::size_t kCached = 8192;  // 2.4 MB a thread
+
+struct OpenedWall {
+  Cell cell;
+  std::int8_t standing, lower;
+};
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t v) {  // a round of SplitMix64
+  h += v + 0x9E3779B97F4A7C15ull;
+  h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9ull;
+  h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+  return h ^ (h >> 31);
+}
+
+std::int8_t level_without_felled(const World& w, const MapData& map, Cell c) {
+  return block_level(
+      map, c.index(),
+      [](const void* world, int t) {
+        return static_cast<const World*>(world)->tree_regrow[static_cast<std::size_t>(t)] == 0;
+      },
+      &w);
+}
+
+}  // namespace
+
+struct FelledCache {
+  std::vector<CachedMask> masks = std::vector<CachedMask>(kCached);
+  Walls walls;            // of the standing map, but for those that a Lookout has opened
+  std::uint64_t map = 0;  // Sight::id that `walls` is of
+  std::vector<OpenedWall> opened;
+};
+
+Lookout::Lookout(const World& w, const MapData& map) : w_(w), map_(map) {
+  if (w.nav.trees_down == 0) return;
+  static thread_local FelledCache cache;
+  cache_ = &cache;
+  if (cache.map != map.sight->id) {
+    cache.walls = map.sight->walls;
+    cache.map = map.sight->id;
+  }
+  std::array<std::int16_t, kMaxTrees> ids;
+  std::array<Cell, kMaxTrees> cells;
+  std::array<std::int16_t, kBands> next{};
+  const auto band = [](Cell c) { return static_cast<std::size_t>(std::clamp(c.y, 0, kGrid - 1) / kBandRows); };
+  for (std::size_t word = 0; word < w.nav.felled.size(); ++word) {
+    key_ = mix(key_, w.nav.felled[word]);
+    for (std::uint64_t bits = w.nav.felled[word]; bits; bits &= bits - 1) {
+      const std::size_t tree = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      const auto i = static_cast<std::size_t>(felled_.n++);
+      ids[i] = static_cast<std::int16_t>(tree);
+      cells[i] = cell_of(map.trees[tree].pos);
+      ++felled_.first[band(cells[i]) + 1];
+    }
+  }
+  for (std::size_t k = 0; k < kBands; ++k) {
+    felled_.first[k + 1] = static_cast<std::int16_t>(felled_.first[k + 1] + felled_.first[k]);
+    next[k] = felled_.first[k];
+  }
+  for (std::size_t k = 0; k < static_cast<std::size_t>(felled_.n); ++k) {
+    const auto i = static_cast<std::size_t>(next[band(cells[k])]++);
+    felled_.id[i] = ids[k];
+    felled_.x[i] = static_cast<std::int16_t>(cells[k].x);
+    felled_.y[i] = static_cast<std::int16_t>(cells[k].y);
+    felled_.level[i] = map.trees[static_cast<std::size_t>(ids[k])].level;
+    felled_.opened[i] = false;
+  }
+}
+
+Lookout::~Lookout() {
+  if (!cache_) return;
+  for (const OpenedWall& wall : cache_->opened)
+    map_.sight->set_walls(cache_->walls, wall.cell, wall.lower, wall.standing);
+  cache_->opened.clear();
+}
+
+// Felled trees that a viewer of that level could see past, were nothing else in the way.
+void Lookout::find_near(Cell viewer, int reach, int level, Near& near) const {
+  const int from = felled_.first[static_cast<std::size_t>(std::max(viewer.y - reach - 1, 0) / kBandRows)];
+  const int to =
+      felled_.first[static_cast<std::size_t>(std::min(viewer.y + reach + 1, kGrid - 1) / kBandRows) + 1];
+  for (int k = from; k < to; ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    const bool in = std::abs(felled_.x[i] - viewer.x) <= reach + 1 &&
+                    std::abs(felled_.y[i] - viewer.y) <= reach + 1 && felled_.level[i] >= level;
+    near.at[static_cast<std::size_t>(near.n)] = static_cast<std::int16_t>(k);
+    near.n += in;
+  }
+}
+
+bool Lookout::comes_to(const SightMask& touched, Cell viewer, std::size_t i) const {
+  const int left = viewer.x / 2 - kSightReach, low = viewer.y / 2 - kSightReach;
+  const auto bit = [&](int x, int y) {
+    return x >= 0 && y >= 0 && x < kSightRows && y < kSightRows &&
+           ((touched.rows[static_cast<std::size_t>(y)] >> x) & 1u);
+  };
+  const int x0 = std::max(felled_.x[i] - 1, 0) / 2 - left, x1 = felled_.x[i] / 2 - left;
+  const int y0 = std::max(felled_.y[i] - 1, 0) / 2 - low, y1 = felled_.y[i] / 2 - low;
+  return bit(x0, y0) || bit(x1, y0) || bit(x0, y1) || bit(x1, y1);
+}
+
+// Those of the trees that sight comes to, as one number; 0: none.
+std::uint64_t Lookout::key_of(const Near& near, const SightMask& touched, Cell viewer) const {
+  std::uint64_t key = 0;
+  for (int k = 0; k < near.n; ++k) {
+    const auto i = static_cast<std::size_t>(near.at[static_cast<std::size_t>(k)]);
+    if (comes_to(touched, viewer, i)) key = mix(key, static_cast<std::uint64_t>(felled_.id[i]) + 1);
+  }
+  return key;
+}
+
+// The octants that those trees stood in: what sight comes to in the others is what it is on the standing map.
+unsigned Lookout::octants_of(const Near& near, const SightMask& touched, Cell viewer) const {
+  unsigned octants = 0;
+  for (int k = 0; k < near.n; ++k) {
+    const auto i = static_cast<std::size_t>(near.at[static_cast<std::size_t>(k)]);
+    if (!comes_to(touched, viewer, i)) continue;
+    for (const Cell q : {Cell{-1, -1}, Cell{0, -1}, Cell{-1, 0}, Cell{0, 0}})
+      octants |= octants_with({felled_.x[i] + q.x - viewer.x, felled_.y[i] + q.y - viewer.y});
+  }
+  return octants;
+}
+
+void Lookout::open(std::size_t i) {
+  if (felled_.opened[i]) return;
+  felled_.opened[i] = true;
+  const Cell c{felled_.x[i], felled_.y[i]};
+  for (const Cell q : {Cell{c.x - 1, c.y - 1}, Cell{c.x, c.y - 1}, Cell{c.x - 1, c.y}, c}) {
+    if (!q.inside()) continue;
+    const std::int8_t standing = map_.sight->block_level[static_cast<std::size_t>(q.index())];
+    const std::int8_t lower = level_without_felled(w_, map_, q);
+    if (lower == standing) continue;
+    map_.sight->set_walls(cache_->walls, q, standing, lower);
+    cache_->opened.push_back({q, standing, lower});
+  }
+}
+
+const SightMask& Lookout::from(Cell viewer, float radius) {
+  const StandingMask& standing = map_.sight->standing(map_, viewer, spare_);
+  if (!cache_) return standing.seen;
+  const int reach = std::min(static_cast<int>(std::ceil(radius / kCell)) + 1, 2 * kSightReach);
+  Near around;
+  find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
+  if (around.n == 0) return standing.seen;
+  const std::uint64_t near = key_of(around, standing.touched, viewer);
+  if (near == 0) return standing.seen;
+  CachedMask& slot = cache_->masks[mix(near, static_cast<std::uint64_t>(viewer.index() * 64 + reach)) % kCached];
+  const bool same = slot.map == map_.sight->id && slot.viewer == viewer.index() && slot.reach == reach &&
+                    slot.near == near && slot.felled == key_of(around, slot.touched, viewer);
+  if (!same) {
+    slot.map = map_.sight->id;
+    slot.viewer = viewer.index();
+    slot.reach = reach;
+    slot.near = near;
+    for (int k = 0; k < around.n; ++k)
+      open(static_cast<std::size_t>(around.at[static_cast<std::size_t>(k)]));
+    OctantCells lit = standing.lit;
+    cast_sight(map_, cache_->walls, viewer, reach, octants_of(around, standing.touched, viewer), lit);
+    find_fog_cells(viewer, lit, slot.seen, slot.touched);
+    slot.felled = key_of(around, slot.touched, viewer);
+  }
+  return slot.seen;
+}
+
+}  // namespace dota
