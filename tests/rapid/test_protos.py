@@ -1,7 +1,8 @@
-"""The APIs: generated code is whole and current, and the protos keep the house's rules."""
+"""The APIs: generated code is whole and current, and the protos keep the project's rules."""
 
 import ast
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -68,3 +69,37 @@ def test_rules_of_the_apis(module) -> None:
             assert method.input_type.name.endswith("Request") and method.output_type.name.endswith("Response")
             types += [method.input_type.name, method.output_type.name]
     assert len(types) == len(set(types)), "a request and a response type for each RPC"
+
+
+DECLARED = re.compile(r"^\s+(?:rpc (?P<rpc>\w+)\(|(?:repeated )?(?:[\w.]+ )?(?P<field>\w+) = \d+;)")
+
+
+def undocumented(text: str) -> list[str]:
+    """Fields, enum values and RPCs of a proto that have no comment right above them. An enum's zero needs none."""
+    bare, lines = [], text.splitlines()
+    for before, line in zip(["", *lines], lines, strict=False):
+        found = DECLARED.match(line)
+        if found is None or (found["field"] or "").endswith("_UNSPECIFIED"):
+            continue
+        if not before.strip().startswith("//"):
+            bare.append(found["field"] or found["rpc"])
+    return bare
+
+
+@pytest.mark.parametrize("source", protos.sources(), ids=lambda p: p.name)
+def test_every_field_has_a_comment_of_its_own(source: Path) -> None:
+    assert undocumented(source.read_text()) == []
+
+
+def test_one_comment_does_not_serve_two_fields() -> None:
+    text = ("message M {\n  // Both.\n  bytes a = 1;\n  repeated Tensor b = 2;\n}\n"
+            "enum E {\n  E_UNSPECIFIED = 0;\n  E_A = 1;\n}")
+    assert undocumented(text) == ["b", "E_A"]
+    assert undocumented("service S {\n  rpc Act(A) returns (B);\n}") == ["Act"]
+
+
+@pytest.mark.parametrize("source", protos.sources(), ids=lambda p: p.name)
+def test_configured_sizes_stand_under_their_keys(source: Path) -> None:
+    """A sample's and a segment's length are configuration: a comment names the key, not a preset's number."""
+    comments = " ".join(re.findall(r"//(.*)", source.read_text()))
+    assert not re.search(r"\b(256 (timesteps|steps)|\* 16|x 16|16 (timesteps|samples))\b", comments)
