@@ -32,8 +32,8 @@ STALE_EPOCH = experience_pb2.PUSH_VERDICT_STALE_EPOCH
 
 @dataclass(frozen=True)
 class Segment:
-    """Up to learning.samples_per_segment samples of one team. ``tensors`` lead with samples x timesteps, time-major within a sample. ``arm``
-    of an anneal: "old", "new", or "" where none goes on."""
+    """Up to learning.samples_per_segment samples of one team. ``tensors`` lead with samples x timesteps, time-major
+    within a sample. ``arm`` of an anneal: "old", "new", or "" where none goes on."""
 
     samples: int
     tensors: Mapping[str, Array]
