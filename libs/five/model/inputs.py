@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from dota.spaces import Array, Block, Layout
+from five.model.consumed import require_read
 from five.model.tree import sets, streams, towers
 
 
@@ -51,7 +52,10 @@ class Inputs:
 
 
 class InputReader(nn.Module):
-    """Cuts the arrays of ``layout`` into streams. Knows any batch size; has index tables but no parameters."""
+    """Cuts the arrays of ``layout`` into streams. Knows any batch size; has index tables but no parameters.
+
+    Raises ValueError for a layout with a field that nothing reads.
+    """
 
     columns: Tensor
     owner_columns: Tensor
@@ -62,6 +66,7 @@ class InputReader(nn.Module):
 
     def __init__(self, layout: Layout) -> None:
         super().__init__()
+        require_read(layout)
         self.layout_hash = layout.hash
         self.heroes, self.units = layout.heroes, layout.units
         self.shared, self.private = layout.shared, layout.private
