@@ -25,6 +25,7 @@ BEGIN = r"(?:^|\$\(|[;&|] )\s*(?:\$ )?"
 COMMAND = re.compile(BEGIN + r"(?:\.venv/bin/)?five ([a-z][^\n#|;&)]*)", re.M)
 MAKE = re.compile(BEGIN + r"make ([a-z][\w-]*)(?![\w=])", re.M)
 MODULE = re.compile(r"python3? -m ([a-z]\w*(?:\.\w+)*)")
+SCRIPT = re.compile(r"(?:python3?|bash|sh) ([\w./-]+\.(?:py|sh))\b")
 ELSEWHERE = {"pytest", "pip", "http.server", "json.tool", "venv", "zipfile"}  # modules that are not the project's
 
 
@@ -91,9 +92,17 @@ def wrong_names(text: str, code: str, home: Path = ROOT) -> Iterator[str]:
     for name in MAKE.findall(code):
         if name not in targets():
             yield f"says make {name}, which is no target"
+    yield from wrong_scripts(code, home)
     for module in MODULE.findall(code):
         if module not in ELSEWHERE and not module.endswith(".X") and not has_module(module):
             yield f"says python -m {module}, which is no module"
+
+
+def wrong_scripts(code: str, home: Path = ROOT) -> Iterator[str]:
+    """Scripts that ``code`` runs and that there are not."""
+    for script in SCRIPT.findall(code):
+        if not any((root / script).exists() for root in (ROOT, home)):
+            yield f"runs {script}, which is not there"
 
 
 def wrong_command(words: str) -> Iterator[str]:
