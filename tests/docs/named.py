@@ -82,7 +82,7 @@ def wrong_names(text: str, code: str, home: Path = ROOT) -> Iterator[str]:
     repository's, or begin at ``home``."""
     for path in PATH.findall(text):
         name = path.rstrip("/.").replace("/*", "/**/*")
-        if not MADE.match(name) and not any(next(root.glob(name), None) for root in (ROOT, home, ROOT / "libs/dota")):
+        if not MADE.match(name) and not any(there(root, name) for root in (ROOT, home, ROOT / "libs/dota")):
             yield f"names {path}, which is not there"
     for file, test in TEST.findall(text):
         if (ROOT / file).exists() and not re.search(rf"^(?:async )?def {test}\(", (ROOT / file).read_text(), re.M):
@@ -96,6 +96,11 @@ def wrong_names(text: str, code: str, home: Path = ROOT) -> Iterator[str]:
     for module in MODULE.findall(code):
         if module not in ELSEWHERE and not module.endswith(".X") and not has_module(module):
             yield f"says python -m {module}, which is no module"
+
+
+@cache
+def there(root: Path, name: str) -> bool:
+    return next(root.glob(name), None) is not None if "*" in name else (root / name).exists()
 
 
 def wrong_scripts(code: str, home: Path = ROOT) -> Iterator[str]:

@@ -1,0 +1,40 @@
+"""README: the heroes that it says can be played are those that can, and its figures stand on the page of benchmarks."""
+
+import json
+import re
+
+import pytest
+
+from dota.config import GameConfig
+from dota.tables import HERO_PREFIX
+from dota.vec_game import VecGame
+from run.load import load, presets
+from tests.repository import ROOT
+
+README = (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("patch", ["7.21d", "7.19"])
+def test_the_heroes_that_can_be_played(patch: str) -> None:
+    heroes = json.loads((ROOT / f"libs/dota/data/dota-{patch}/heroes.json").read_text())["heroes"]
+    section = README.partition("### Who can be played")[2].partition("`game.hero_pool`")[0]
+    count, _, names = section.partition("heroes, in both patches: ")
+    told = re.sub(r"\s+", " ", names).strip().rstrip(".").split(", ")
+    assert sorted(told) == sorted(hero["name"] for hero in heroes.values())
+    assert int(count.strip()) == len(told)
+    config = GameConfig(patch=patch, mode="1v1_mid", heroes_per_team=1, start_seconds=0.0,
+                        hero_pool=[name.removeprefix(HERO_PREFIX) for name in heroes])
+    game = VecGame(config, 2, seed=1)  # raises for a hero whose program is not whole
+    game.step()
+
+
+def test_its_presets_are_there() -> None:
+    for name in re.findall(r"`((?:laptop|gpu)-\w+|rerun)`", README):
+        assert name in presets() and load(name)
+
+
+def test_its_figures_are_measured_ones() -> None:
+    measured = (ROOT / "docs/benchmarks.md").read_text()
+    for figure in ("384", "9.5 million hero-steps", "100, 0, 0 | 3.6 min | 12.0", "4, 50, 46", "per game: 4.2, 9.9",
+                   "version 10, was there 2 minutes 55 seconds"):
+        assert figure in measured, figure
