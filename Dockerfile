@@ -27,6 +27,7 @@ ARG JOBS=
 WORKDIR /src
 COPY CMakeLists.txt pyproject.toml ./
 COPY protos protos
+COPY libs/dota/core.cmake libs/dota/core.cmake
 COPY libs/dota/core libs/dota/core
 RUN mkdir -p configs services libs/rapid libs/five libs/run libs/capacity libs/cli && touch README.md \
  && find . -type f -exec touch -d 2020-01-01 {} + \

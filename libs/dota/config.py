@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from dota.sections import BaseModel, ConfigDict, Field, model_validator
 
 
 class _Section(BaseModel):

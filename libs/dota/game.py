@@ -20,16 +20,26 @@ class Game:
     """
 
     def __init__(self, config: GameConfig, seed: int = 0, lineup: Sequence[Sequence[str]] | None = None) -> None:
-        self._vec = VecGame(config, 1, seed)
-        self.config = config
-        self.layout = self._vec.layout
-        self.obs = {name: array[0] for name, array in self._vec.obs.items()}
-        self.signals = self._vec.signals[0]
-        self.stats = self._vec.stats[0]
-        self.controllers = self._vec.controllers[0]
-        self.lineup = self._vec.lineups[0]
+        self._look_at(VecGame(config, 1, seed))
         self._lineup = None if lineup is None else self._vec.lineup(lineup)
         self.reset(seed)
+
+    def _look_at(self, vec: VecGame) -> None:
+        self._vec = vec
+        self.config = vec.config
+        self.layout = vec.layout
+        self.obs = {name: array[0] for name, array in vec.obs.items()}
+        self.signals = vec.signals[0]
+        self.stats = vec.stats[0]
+        self.controllers = vec.controllers[0]
+        self.lineup = vec.lineups[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"vec": self._vec, "lineup": self._lineup}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._look_at(state["vec"])
+        self._lineup = state["lineup"]
 
     @property
     def winner(self) -> Winner:
@@ -41,9 +51,10 @@ class Game:
         """Seconds since the horn."""
         return float(self._vec.game_time[0])
 
-    def reset(self, seed: int) -> None:
-        """Starts the game of that seed."""
-        self._vec.reset_as(0, seed, self._lineup)
+    def reset(self, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
+        """Starts the game of that seed; ``lineup`` fixes the heroes of this game. Raises ValueError for a lineup that
+        cannot be played."""
+        self._vec.reset_as(0, seed, self._lineup if lineup is None else self._vec.lineup(lineup))
 
     def step(self, actions: npt.NDArray[np.int16] | None = None) -> None:
         """One timestep; ``actions`` int16 [2, H, 6]. Raises ValueError for another shape or dtype."""

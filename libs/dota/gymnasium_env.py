@@ -1,102 +1,105 @@
-"""Many games as a Gymnasium vector environment: one team is the agent, a bot plays the other."""
+"""One game as a Gymnasium environment: an agent commands a team, a bot plays the other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces
-from gymnasium.utils import seeding
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
 
+from dota import registration
+from dota.agents import SELF, reset_options, whole_seed
 from dota.config import GameConfig, RewardConfig
-from dota.pettingzoo_env import DELAYS, space_of
-from dota.rewards import rewards
-from dota.spaces import MAX_AVAILABLE, OFFSETS
-from dota.vec_game import STATS, TEAMS, Controller, VecGame, Winner
+from dota.gymnasium_spaces import action_space, observation_space
+from dota.picture import draw
+from dota.team_games import TeamGames, steps_of
+from dota.vec_game import Winner
 
-Array = npt.NDArray[Any]
+RENDER_MODES = ("rgb_array",)
+RESET_OPTIONS = ("lineup", "side", "opponent")
 
 
-class DotaVectorEnv(VectorEnv[dict[str, Array], Array, Array]):
-    """``num_envs`` games; the agent commands all heroes of the team ``side`` (0 Radiant, 1 Dire).
+def checked_render_mode(mode: str | None) -> str | None:
+    """Raises ValueError for a mode that there is not."""
+    if mode is not None and mode not in RENDER_MODES:
+        raise ValueError(f"render_mode is {' or '.join(map(repr, RENDER_MODES))} or None, not {mode!r}")
+    return mode
 
-    An observation is a dictionary of the arrays of ``Layout.array_specs()`` with leading [num_envs], an action int16
-    [num_envs, H, 6]. The reward is the mean over the team's heroes of ``dota.rewards`` (their sum over both teams is
-    zero). A won game is terminated, one whose time is up truncated; the step after resets it, whatever the
-    action (``AutoresetMode.NEXT_STEP``). ``infos``: ``STATS`` as means over the team [num_envs], ``game_time``.
 
-    Raises ValueError as ``dota.VecGame`` does.
+class DotaEnv(gymnasium.Env[Any, Any]):
+    """A game; the agent commands the heroes of the team ``side`` (0 Radiant, 1 Dire) against ``opponent`` (``random``,
+    ``easy``, ``scripted``, ``hard``).
+
+    ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit``, ``zero_sum``: see ``dota.team_games.TeamGames``.
+    ``observation`` and ``actions``: see ``dota.agents.AgentView``. A step is 4 / 30 s of game time; an action takes
+    effect in the step after it. A game that is won or lost is terminated, one whose time is up truncated, after
+    ``max_steps`` steps at most. Infos: the mask, ``dota.vec_game.STATS`` as means over the team, ``game_time`` in
+    seconds, ``invalid_actions`` (heroes whose last choice was not allowed), ``winner`` ("" while it runs, "radiant",
+    "dire" or "draw") and ``won``.
+
+    Raises ValueError as its parts do.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": list(RENDER_MODES), "render_fps": 7.5}  # type: ignore[misc]
 
-    def __init__(self, num_envs: int, config: GameConfig | None = None, opponent: Controller = Controller.SCRIPTED,
-                 side: int = 0, reward_config: RewardConfig | None = None, team_spirit: float = 0.3,
-                 threads: int = 1) -> None:
-        if side not in (0, 1):
-            raise ValueError(f"side is 0 (Radiant) or 1 (Dire), not {side}")
-        self.num_envs = num_envs
-        self.games = VecGame(config or GameConfig(), num_envs, threads=threads)
-        self.games.controllers[:, 1 - side] = opponent
-        self._side = side
-        self._rewards = reward_config
-        self._spirit = team_spirit
-        self._streams: list[np.random.Generator] = []
-        layout = self.games.layout
-        self.single_observation_space = spaces.Dict({
-            name: space_of(shape, dtype) for name, (shape, dtype) in layout.array_specs().items()})
-        parts = [MAX_AVAILABLE, DELAYS, layout.units, layout.units, OFFSETS, OFFSETS]
-        self.single_action_space = spaces.MultiDiscrete(np.tile(parts, (layout.heroes, 1)), dtype=np.int16)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self._actions = np.zeros((num_envs, TEAMS, layout.heroes, 6), np.int16)
+    def __init__(self, preset: str | None = None, *, config: GameConfig | None = None,
+                 game: Mapping[str, Any] | None = None, observation: str = "flat", actions: str = "discrete",
+                 opponent: str | int = "scripted", side: int = 0,
+                 rewards: str | Mapping[str, float] | RewardConfig | None = None, team_spirit: float | None = None,
+                 zero_sum: bool = True, render_mode: str | None = None) -> None:
+        if opponent == SELF:
+            raise ValueError("one agent cannot play itself: DotaVectorEnv(opponent='self') has a row for each side, "
+                             "and dota.pettingzoo_env an agent for each hero")
+        self.render_mode = checked_render_mode(render_mode)
+        self.team = TeamGames(1, preset=preset, config=config, game=game, observation=observation, actions=actions,
+                              opponent=opponent, side=side, rewards=rewards, team_spirit=team_spirit,
+                              zero_sum=zero_sum, threads=1)
+        self.max_steps = steps_of(self.team.config)
+        self.observation_space = observation_space(self.team.view)
+        self.action_space = action_space(self.team.view)
 
-    def reset(self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-              ) -> tuple[dict[str, Array], dict[str, Any]]:
-        """New games: of ``seed``, ``seed + 1``, ... or of a seed each; without one the streams of games go on.
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """A new game: of ``seed``, or the next of the stream that the last seed began.
 
-        ``options["reset_mask"]`` bool [num_envs] leaves the others as they are. Raises ValueError for a mask or a
-        list of seeds of another length.
+        ``options``: ``lineup`` (hero names, a list a team), ``side`` and ``opponent`` from this game on. Raises
+        ValueError for an option that there is not, or a wrong value.
         """
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        mask = np.asarray((options or {}).get("reset_mask", np.ones(self.num_envs)), np.bool_)
-        seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else \
-            list(seed) if seed is not None else [None] * self.num_envs
-        if len(seeds) != self.num_envs or mask.shape != (self.num_envs,):
-            raise ValueError(f"{len(seeds)} seeds and a mask of {mask.shape} do not fit {self.num_envs} games")
-        if not self._streams:
-            self._streams = [seeding.np_random(None)[0] for _ in range(self.num_envs)]
-        for i in np.flatnonzero(mask):
-            if seeds[i] is not None:
-                self._streams[i], _ = seeding.np_random(seeds[i])
-            self._begin(int(i))
-        return self._observations(), self._infos()
+        super().reset(seed=whole_seed(seed))
+        given = reset_options(options, RESET_OPTIONS)
+        if "side" in given:
+            self.team.sit(given["side"])
+        if "opponent" in given:
+            self.team.oppose(given["opponent"], [0])
+        self.team.begin(0, int(self.np_random.integers(2**63)), given.get("lineup"))
+        return self._look()
 
-    def step(self, actions: Array) -> tuple[dict[str, Array], Array, Array, Array, dict[str, Any]]:
-        """One timestep, 4 / 30 s of game time, of every game; those that ended in the last one are reset instead."""
-        over = np.flatnonzero(self.games.winner != Winner.RUNNING)
-        for i in over:
-            self._begin(int(i))
-        self._actions[:, self._side] = actions
-        running = np.setdiff1d(np.arange(self.num_envs), over)
-        earned = np.zeros(self.num_envs, np.float64)
-        if running.size:
-            self.games.step(self._actions, running)
-            each, _ = rewards(self.games.signals, self.games.game_time, self._spirit, self._rewards)
-            earned[running] = each[running, self._side].mean(-1)
-        winner = self.games.winner
-        return (self._observations(), earned, (winner == Winner.RADIANT) | (winner == Winner.DIRE),
-                winner == Winner.DRAW, self._infos())
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """One timestep. Raises ValueError for an action of another kind, shape or range."""
+        chosen = self.team.view.chosen(action, (), "the action").reshape(1, -1)
+        earned = self.team.step(chosen, np.arange(1))
+        terminated, truncated = self.team.ends()
+        observation, info = self._look()
+        return observation, float(earned[0]), bool(terminated[0]), bool(truncated[0]), info
 
-    def _begin(self, game: int) -> None:
-        self.games.reset_as(game, int(self._streams[game].integers(2**63)))
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The mask as a method, as sb3-contrib asks for it: bool [mask_width]."""
+        _, infos = self.team.look()
+        mask: npt.NDArray[np.bool_] = infos[self.team.view.mask_name][0] != 0
+        return mask
 
-    def _observations(self) -> dict[str, Array]:
-        # Copies: the core writes the next step over its arrays.
-        return {name: array[:, self._side].copy() for name, array in self.games.obs.items()}
+    def render(self) -> Any:
+        """uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
+        if self.render_mode is None:
+            return None
+        return draw(self.team.config.patch, self.team.games.spectate(0))
 
-    def _infos(self) -> dict[str, Any]:
-        means = self.games.stats[:, self._side].mean(1)
-        return {**{name: means[:, i].copy() for i, name in enumerate(STATS)}, "game_time": self.games.game_time.copy()}
+    def _look(self) -> tuple[Any, dict[str, Any]]:
+        observation, infos = self.team.look()
+        first = {name: values[0] for name, values in observation.items()} if isinstance(observation, dict) \
+            else observation[0]
+        info = {name: values[0].item() if values.ndim == 1 else values[0] for name, values in infos.items()}
+        winner = Winner(info["winner"])
+        return first, info | {"winner": "" if winner is Winner.RUNNING else winner.name.lower()}
+
+
+registration.register()

@@ -9,114 +9,146 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
+from dota import presets
+from dota.agents import AgentView, Weighting, reset_options, whole_seed
 from dota.config import GameConfig, RewardConfig
+from dota.flat import FlatObservation
 from dota.game import Game
-from dota.rewards import rewards
-from dota.spaces import MAX_AVAILABLE, OFFSETS, Layout
+from dota.gymnasium_env import RENDER_MODES, checked_render_mode
+from dota.gymnasium_spaces import action_space, observation_space
+from dota.picture import draw
+from dota.team_games import DEFAULT_PRESET, steps_of
 from dota.vec_game import STATS, TEAMS, Winner
 
 Array = npt.NDArray[Any]
 TEAM_NAMES = ("radiant", "dire")
-DELAYS = 4
 
 
-def space_of(shape: tuple[int, ...], dtype: npt.DTypeLike) -> spaces.Box:
-    """The space of one observation array: numbers, ids or flags by its dtype."""
-    kind = np.dtype(dtype)
-    if kind.kind == "f":
-        return spaces.Box(-np.inf, np.inf, shape, kind.type)
-    return spaces.Box(0, 1 if kind == np.uint8 else np.iinfo(kind).max, shape, kind.type)
-
-
-def action_space_of(layout: Layout) -> spaces.MultiDiscrete:
-    """A hero's action: slot, delay, unit, teleport unit, offset x, offset y (``dota.spaces.ActionPart``)."""
-    return spaces.MultiDiscrete([MAX_AVAILABLE, DELAYS, layout.units, layout.units, OFFSETS, OFFSETS], dtype=np.int16)  # type: ignore[arg-type]
-
-
-class DotaParallelEnv(ParallelEnv[str, dict[str, Array], Array]):  # type: ignore[misc]
+class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """A game in which every hero of both teams is an agent.
 
-    An observation is a dictionary of the arrays of ``Layout.array_specs()``, a hero's own row where it has one. An
-    action is int16 [6]; what cannot be taken does nothing. Rewards are those of ``dota.rewards`` at ``team_spirit``.
-    All agents end together: terminated when the game is won, truncated when its time is up. ``infos`` hold the
-    hero's ``STATS``, ``game_time`` in seconds, and at the end ``won``.
+    ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit`` and ``zero_sum`` are those of
+    ``dota.gymnasium_env.DotaEnv``, ``observation`` and ``actions`` those of ``dota.agents.AgentView`` for one hero. By
+    default an observation is ``{"observation": float32 [F], "action_mask": int8 [N]}`` and an action a number. An
+    action takes effect in the step after it; what is not allowed does nothing, as a hero without an action. All agents
+    end together: terminated when the game is won, truncated when its time is up, after ``max_steps`` steps at most.
+    ``infos`` hold the mask, the hero's ``STATS``, ``game_time`` in seconds, ``invalid_actions`` (1 when the last choice
+    was not allowed), ``winner`` ("" while it runs, "radiant", "dire", "draw") and ``won``.
 
-    Raises ValueError as ``dota.Game`` does.
+    Raises ValueError as its parts do.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"name": "dota_v0", "render_modes": [], "is_parallelizable": True}
-    render_mode = None
+    metadata: ClassVar[dict[str, Any]] = {"name": "five_dota_v0", "render_modes": list(RENDER_MODES),
+                                          "is_parallelizable": True, "render_fps": 7.5}
 
-    def __init__(self, config: GameConfig | None = None, reward_config: RewardConfig | None = None,
-                 team_spirit: float = 0.3) -> None:
-        self.game = Game(config or GameConfig())
+    def __init__(self, preset: str | None = None, *, config: GameConfig | None = None,
+                 game: Mapping[str, Any] | None = None, observation: str = "masked", actions: str = "discrete",
+                 rewards: str | Mapping[str, float] | RewardConfig | None = None, team_spirit: float | None = None,
+                 zero_sum: bool = True, render_mode: str | None = None) -> None:
+        if config is not None and preset is not None:
+            raise ValueError("give a preset or a config, not both")
+        found = presets.load(preset or DEFAULT_PRESET)
+        base = found.game if config is None else config
+        self.config = GameConfig.model_validate({**base.model_dump(mode="json"), **(game or {})})
+        own_rewards = found.rewards if config is None else None
+        spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else 0.3
+        self._weighting = Weighting(rewards if rewards is not None else own_rewards, spirit, zero_sum)
+        self.render_mode = checked_render_mode(render_mode)
+        self.game = Game(self.config)
         self.layout = self.game.layout
-        self._rewards = reward_config
-        self._spirit = team_spirit
+        self.view = AgentView(self.config, self.layout, observation, actions, 1)
+        self.max_steps = steps_of(self.config)
         self._random: np.random.Generator | None = None
         heroes = self.layout.heroes
         self.possible_agents = [f"{team}_{i}" for team in TEAM_NAMES for i in range(heroes)]
         self._places = {agent: divmod(k, heroes) for k, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []
-        self._per_hero = {n for n, (shape, _) in self.layout.array_specs().items() if n not in ("shared", "shared_ids")}
-        self.observation_spaces = {agent: spaces.Dict({
-            name: space_of(shape[1:] if name in self._per_hero else shape, dtype)
-            for name, (shape, dtype) in self.layout.array_specs().items()}) for agent in self.possible_agents}
-        self.action_spaces = {agent: action_space_of(self.layout) for agent in self.possible_agents}
+        self._refused = np.zeros((TEAMS, heroes), np.int64)
+        self.observation_spaces = {agent: observation_space(self.view) for agent in self.possible_agents}
+        self.action_spaces = {agent: action_space(self.view) for agent in self.possible_agents}
+        self._state = FlatObservation(self.layout, heroes)
+        self.state_space = spaces.Box(-np.inf, np.inf, (TEAMS * self._state.size,), np.float32)
 
-    def observation_space(self, agent: str) -> spaces.Dict:
-        """The same object at each call."""
-        return self.observation_spaces[agent]
+    def observation_space(self, agent: str) -> Any:
+        """The same object at each call. Raises KeyError naming an agent that there is not."""
+        return self.observation_spaces[self._known(agent)]
 
-    def action_space(self, agent: str) -> spaces.MultiDiscrete:
-        """The same object at each call."""
-        return self.action_spaces[agent]
+    def action_space(self, agent: str) -> Any:
+        """The same object at each call. Raises KeyError naming an agent that there is not."""
+        return self.action_spaces[self._known(agent)]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None
-              ) -> tuple[dict[str, dict[str, Array]], dict[str, dict[str, Any]]]:
-        """A new game: of ``seed``, or of the next seed of the stream that the last one began."""
-        if seed is not None or self._random is None:
-            self._random, _ = seeding.np_random(seed)
-        self.game.reset(int(self._random.integers(2**63)))
-        self.agents = list(self.possible_agents)
-        return self._observations(), self._infos()
+              ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """A new game: of ``seed``, or of the next seed of the stream that the last one began.
 
-    def step(self, actions: Mapping[str, Array]
-             ) -> tuple[dict[str, dict[str, Array]], dict[str, float], dict[str, bool], dict[str, bool],
-                        dict[str, dict[str, Any]]]:
-        """One timestep, 4 / 30 s of game time. Heroes without an action stand as they are."""
-        taken = np.zeros((TEAMS, self.layout.heroes, 6), np.int16)
+        ``options``: ``lineup``, hero names, a list a team. Warns of an option that there is not, which
+        PettingZoo's own test gives. Raises ValueError for a wrong value.
+        """
+        given = reset_options(options, ("lineup",), refuse=False)
+        whole = whole_seed(seed)
+        if whole is not None or self._random is None:
+            self._random, _ = seeding.np_random(whole)
+        self.game.reset(int(self._random.integers(2**63)), given.get("lineup"))
+        self.agents = list(self.possible_agents)
+        self._refused[:] = 0
+        return self._look()
+
+    def step(self, actions: Mapping[str, Any]
+             ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
+        """One timestep, 4 / 30 s of game time. Heroes without an action go on with what they do.
+
+        Raises KeyError naming an agent that there is not, ValueError for an action of another kind, shape or range.
+        """
+        orders = np.zeros((TEAMS, self.layout.heroes, 6), np.int16)
+        self._refused[:] = 0
         for agent, action in actions.items():
-            taken[self._places[agent]] = action
-        self.game.step(taken)
-        earned, _ = rewards(self.game.signals, np.array(self.game.time, np.float32), self._spirit, self._rewards)
-        winner = self.game.winner
-        out = (self._observations(), {a: float(earned[self._places[a]]) for a in self.agents},
-               dict.fromkeys(self.agents, winner in (Winner.RADIANT, Winner.DIRE)),
-               dict.fromkeys(self.agents, winner is Winner.DRAW), self._infos())
+            place = self._places[self._known(agent)]
+            chosen = self.view.chosen(action, (), f"the action of {agent}")
+            hero = {name: array[place][None] for name, array in self.game.obs.items() if not name.startswith("shared")}
+            order, allowed = self.view.choices.orders(chosen, self.view.seen(hero))
+            orders[place], self._refused[place] = order[0], not allowed[0]
+        self.game.step(orders)
+        earned = self._weighting(self.game.signals, np.array(self.game.time, np.float32))
+        winner, agents = self.game.winner, self.agents
+        observations, infos = self._look()
+        out = (observations, {a: float(earned[self._places[a]]) for a in agents},
+               dict.fromkeys(agents, winner in (Winner.RADIANT, Winner.DIRE)),
+               dict.fromkeys(agents, winner is Winner.DRAW), infos)
         if winner is not Winner.RUNNING:
             self.agents = []
         return out
 
-    def render(self) -> None:
-        """Nothing: ``dota.replay`` and the ``five watch`` command show games."""
+    def state(self) -> npt.NDArray[np.float32]:
+        """What both teams see, float32 [2 F] (``state_space``): the flat observations of all heroes of Radiant, then of
+        Dire."""
+        return self._state(self.game.obs).reshape(-1)
+
+    def render(self) -> Any:
+        """uint8 [520, 520, 3] with ``render_mode="rgb_array"``, else None."""
+        return None if self.render_mode is None else draw(self.config.patch, self.game.spectate())
 
     def close(self) -> None:
         """Nothing is held beyond memory."""
 
-    def _observations(self) -> dict[str, dict[str, Array]]:
-        # Copies: the core writes the next step over its arrays.
-        return {agent: {name: (array[team, hero] if name in self._per_hero else array[team]).copy()
-                        for name, array in self.game.obs.items()}
-                for agent, (team, hero) in self._places.items() if agent in self.agents}
+    def _known(self, agent: str) -> str:
+        if agent not in self._places:
+            raise KeyError(f"there is no agent {agent!r}; there are {', '.join(self.possible_agents)}")
+        return agent
 
-    def _infos(self) -> dict[str, dict[str, Any]]:
-        winner, out = self.game.winner, {}
+    def _look(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        heroes = self.layout.heroes
+        # Every hero sees the shared arrays; a hero's axis of its own, as an agent may have several.
+        arrays = {name: np.broadcast_to(a[:, None], (TEAMS, heroes, a.shape[-1])) if name.startswith("shared")
+                  else a[:, :, None] for name, a in self.game.obs.items()}
+        mask = self.view.mask(arrays)
+        seen = self.view.observe(arrays, mask)
+        winner, observations, infos = self.game.winner, {}, {}
         for agent in self.agents:
-            team, hero = self._places[agent]
-            info: dict[str, Any] = dict(zip(STATS, self.game.stats[team, hero].tolist(), strict=True))
-            info["game_time"] = self.game.time
-            if winner is not Winner.RUNNING:
-                info["won"] = int(winner) == team + 1
-            out[agent] = info
-        return out
+            place = self._places[agent]
+            observations[agent] = {name: array[place] for name, array in seen.items()} if isinstance(seen, dict) \
+                else seen[place]
+            infos[agent] = {
+                **dict(zip(STATS, self.game.stats[place].tolist(), strict=True)), "game_time": self.game.time,
+                "invalid_actions": int(self._refused[place]), "won": int(winner) == place[0] + 1,
+                "winner": "" if winner is Winner.RUNNING else winner.name.lower(), self.view.mask_name: mask[place]}
+        return observations, infos

@@ -72,6 +72,8 @@ def rewards(
     game_time: Floats,
     team_spirit: float | Floats,
     config: RewardConfig | None = None,
+    *,
+    zero_sum: bool = True,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Rewards of both teams' heroes.
 
@@ -83,6 +85,7 @@ def rewards(
         game_time: [...], seconds since the horn.
         team_spirit: τ, 0 to 1, one number or [...].
         config: weights and time scaling; the default is the paper's.
+        zero_sum: whether the enemy team's mean is taken off, as in the paper.
 
     Returns:
         float32 [..., 2, H], and the same by signal, [..., 2, H, len(SIGNALS)], which sums to it.
@@ -100,5 +103,6 @@ def rewards(
     own = signals * (signal_weights(config) * time_weights(time, config))[..., None, None, :]
     mean = own.mean(axis=-2, keepdims=True)
     spirit = spirit.reshape(spirit.shape + (1,) * (3 if spirit.ndim else 0))
-    by_signal = (own + spirit * (mean - own) - mean[..., ::-1, :, :]).astype(np.float32)
+    shared = own + spirit * (mean - own)
+    by_signal = (shared - mean[..., ::-1, :, :] if zero_sum else shared).astype(np.float32)
     return by_signal.sum(axis=-1), by_signal

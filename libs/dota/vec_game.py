@@ -5,6 +5,7 @@ frames. The actions given to a step were chosen from the observations before it 
 (Berner et al. 2019, appendix L): the game and the policy can work at the same time.
 """
 
+import copy
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
@@ -21,6 +22,7 @@ from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_t
 TEAMS = 2
 MAX_VARIANTS = 64
 STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage")
+_CARRIED = ("signals", "stats", "winner", "game_time", "lineups", "controllers")  # arrays that a copy takes along
 COMMANDS = (10, 8)  # heroes; action, delay, target slot and generation, teleport the same, dx, dy
 
 assert len(STATS) == _core.STAT_COUNT
@@ -72,6 +74,7 @@ class VecGame:
     def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
                  observations: bool = True, others: Sequence[GameConfig] = ()) -> None:
         self.config = config
+        self._made_with = (games, seed, threads, auto_reset, observations)
         self.layout = Layout(config)
         self.variants = [config]
         hero_ids(config)
@@ -95,6 +98,7 @@ class VecGame:
                                    "game_time": self.game_time, "lineups": self.lineups})
         self._no_actions = np.zeros((games, TEAMS, h, len(ActionPart)), np.int16)
         self._recordings: dict[int, Replay] = {}
+        self._begun = np.zeros(games, np.int64)  # games that `reset` began in each place
         self._everyone = list(range(games))
         self.reset()
 
@@ -150,6 +154,7 @@ class VecGame:
             _check("lineups", lineups, (len(which), TEAMS, self.layout.heroes), np.int16)
             lineups = np.ascontiguousarray(lineups)
         self._core.reset(which, lineups, None if variants is None else [int(v) for v in variants])
+        np.add.at(self._begun, which, 1)
         self._forget(which)
 
     def reset_as(self, index: int, seed: int, lineup: npt.NDArray[np.int16] | None = None, variant: int = 0) -> None:
@@ -232,6 +237,26 @@ class VecGame:
         """
         self._core.restore(index, snapshot)
         self._forget([index])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All games as they are, for copies and pickles; as snapshots, valid for the same build only."""
+        arrays = {name: getattr(self, name).copy() for name in _CARRIED}
+        return {"variants": self.variants, "made_with": self._made_with, "begun": self._begun.copy(), "arrays": arrays,
+                "games": [self.snapshot(i) for i in self._everyone], "recordings": copy.deepcopy(self._recordings)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        games, seed, threads, auto_reset, observations = state["made_with"]
+        first, *others = state["variants"]
+        self.__init__(first, games, seed, threads, auto_reset=auto_reset,  # type: ignore[misc]
+                      observations=observations, others=others)
+        for index, begun in enumerate(state["begun"].tolist()):
+            for _ in range(begun - 1):  # the next game of a place is the one that the original would have begun
+                self._core.reset([index], None, None)
+            self.restore(index, state["games"][index])
+        self._begun = state["begun"]
+        for name, array in state["arrays"].items():
+            getattr(self, name)[...] = array
+        self._recordings = state["recordings"]
 
     def spectate(self, index: int) -> dict[str, Any]:
         """All of a game for a viewer, without fog: ``time``, ``winner``, ``units`` (kind, name, team, x, y, hp, ...),

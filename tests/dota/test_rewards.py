@@ -126,3 +126,13 @@ def test_bad_input_is_refused():
         rewards(np.zeros((7, 2, 5, len(SIGNALS))), np.zeros(6), 0.0)
     with pytest.raises(ValueError, match="between 0 and 1"):
         rewards(np.zeros((2, 5, len(SIGNALS))), np.array(0.0), 1.5)
+
+
+def test_without_the_zero_sum_the_enemys_mean_stays():
+    signals = np.zeros((2, 2, len(SIGNALS)), np.float32)
+    signals[0, 0, SIGNALS.index("gold")] = 100
+    config = RewardConfig(weights={"gold": 0.01}, time_decay=1.0)
+    given, by_signal = rewards(signals, np.array(0.0), 0.5, config, zero_sum=False)
+    assert np.allclose(given, [[0.75, 0.25], [0, 0]])
+    assert np.allclose(by_signal.sum(-1), given)
+    assert np.allclose(rewards(signals, np.array(0.0), 0.5, config)[0], [[0.75, 0.25], [-0.5, -0.5]])

@@ -1,5 +1,7 @@
 """Many games at once: determinism, subsets, snapshots, and clear refusals of what does not fit."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -335,3 +337,24 @@ def test_dota_imports_without_its_core() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": path})
     with pytest.raises(AttributeError, match="no attribute 'Gmae'"):
         dota.Gmae  # noqa: B018
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda games: pickle.loads(pickle.dumps(games))])  # noqa: S301
+def test_a_copy_plays_on_as_the_original(copied):
+    """Through the end of a game and into the next of the place's stream, with the arrays as they were."""
+    config = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-1,
+                        max_game_seconds=2)
+    games = VecGame(config, 2, seed=5, auto_reset=True)
+    games.controllers[:] = Controller.SCRIPTED
+    for _ in range(40):
+        games.step()
+    games.reset([1])
+    games.step()
+    other = copied(games)
+    for name in ("signals", "stats", "winner", "game_time", "lineups", "controllers"):
+        assert np.array_equal(getattr(games, name), getattr(other, name)), name
+    for _ in range(40):
+        games.step()
+        other.step()
+        assert [games.hash(i) for i in range(2)] == [other.hash(i) for i in range(2)]
+    assert all(np.array_equal(games.obs[name], other.obs[name]) for name in games.obs)

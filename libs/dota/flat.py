@@ -1,0 +1,58 @@
+"""An observation as one row of float32 numbers, for models without embeddings and sets."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.spaces import ID_SPACES, Layout
+
+Array = npt.NDArray[Any]
+# Which id space an id field's numbers are of, where its name does not say so.
+_SPACE_OF = {"next_item": "item", "area_effect": "area"}
+_PARTS = ("shared", "private", "shared_ids", "private_ids")
+
+
+class FlatObservation:
+    """The arrays of ``layout`` for ``heroes`` heroes as one row: shared, private, shared ids, private ids.
+
+    Numbers are the layout's own, whose scales are fixed. An id is divided by the size of its id space: it tells rows
+    apart, and a model that embeds ids takes the arrays instead. ``size`` is the row's length, ``columns`` the slice of
+    each ``block.field`` of the shared part and of the first hero's.
+    """
+
+    def __init__(self, layout: Layout, heroes: int = 1) -> None:
+        self.heroes = heroes
+        widths = {"shared": layout.shared, "private": layout.private * heroes, "shared_ids": layout.shared_ids,
+                  "private_ids": layout.private_ids * heroes}
+        starts = dict(zip(_PARTS, np.cumsum([0, *(widths[p] for p in _PARTS)]).tolist(), strict=False))
+        self.size = sum(widths.values())
+        self._slices = {p: slice(starts[p], starts[p] + widths[p]) for p in _PARTS}
+        scales = {p: np.ones(getattr(layout, p), np.float32) for p in ("shared_ids", "private_ids")}
+        self.columns: dict[str, Array] = {}
+        for block in layout.blocks.values():
+            for field in block.fields:
+                if field.array not in _PARTS:
+                    continue
+                first = block.offset[field.array] + field.offset
+                rows = first + np.arange(block.instances) * block.stride[field.array]
+                places = (rows[:, None] + np.arange(field.count)).ravel()
+                self.columns[f"{block.name}.{field.name}"] = starts[field.array] + places
+                if field.array in scales:
+                    space = _SPACE_OF.get(field.name, field.name)
+                    scales[field.array][places] = 1.0 / (ID_SPACES[space] or layout.units + 1)
+        self._scales = {"shared_ids": scales["shared_ids"], "private_ids": np.tile(scales["private_ids"], heroes)}
+
+    def __call__(self, arrays: Mapping[str, Array]) -> npt.NDArray[np.float32]:
+        """float32 [..., size] of arrays [..., (heroes,) width], a new array. The heroes' axis is there when there are
+        several."""
+        lead = arrays["shared"].shape[:-1]
+        out = np.empty((*lead, self.size), np.float32)
+        for part, where in self._slices.items():
+            values = arrays[part].reshape(*lead, -1)
+            if part in self._scales:
+                np.multiply(values, self._scales[part], out=out[..., where])
+            else:
+                out[..., where] = values
+        return out

@@ -1,0 +1,181 @@
+"""Typed sections of configuration: pydantic's where it is installed, else a small one of the same use.
+
+The game alone needs numpy only, so that it goes beside any trainer. ``dota.config`` is written once, against the part
+of pydantic named here; what stands in for it takes the same values, checks the same bounds and raises ValueError for
+the same mistakes. It is stricter in one thing: text is never taken for a number.
+"""
+
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+
+__all__ = ["BaseModel", "ConfigDict", "Field", "model_validator"]
+
+T = TypeVar("T")
+_MISSING: Any = object()
+
+
+class PlainField:
+    """One field: its type, default, bounds and meaning."""
+
+    def __init__(self, default: Any = _MISSING, *, default_factory: Callable[[], Any] | None = None,
+                 description: str = "", ge: float | None = None, gt: float | None = None, le: float | None = None,
+                 lt: float | None = None, min_length: int | None = None) -> None:
+        self.default = default
+        self.default_factory = default_factory
+        self.description = description
+        self.annotation: Any = Any
+        self._bounds = [(sign, bound) for sign, bound in ((">=", ge), (">", gt), ("<=", le), ("<", lt))
+                        if bound is not None]
+        self._min_length = min_length
+
+    def start(self) -> Any:
+        """The default, a new one where it can be changed."""
+        if self.default_factory is not None:
+            return self.default_factory()
+        return type(self.default)(self.default) if isinstance(self.default, list | dict) else self.default
+
+    def check(self, value: Any, where: str) -> Any:
+        """The value in the field's type. Raises ValueError naming what is wrong, and where."""
+        taken = _taken(self.annotation, value, where)
+        for sign, bound in self._bounds:
+            fits = {">=": taken >= bound, ">": taken > bound, "<=": taken <= bound, "<": taken < bound}[sign]
+            if not fits:
+                raise ValueError(f"{where} must be {sign} {bound}, not {taken}")
+        if self._min_length is not None and len(taken) < self._min_length:
+            raise ValueError(f"{where} needs {self._min_length} or more, it has {len(taken)}")
+        return taken
+
+
+def _number(kind: type, value: Any, where: str) -> Any:
+    # Numbers of numpy are taken as Python's.
+    value = value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+    if not isinstance(value, int | float) or isinstance(value, bool) or (kind is int and value != int(value)):
+        raise ValueError(f"{where} must be {'a whole number' if kind is int else 'a number'}, not {value!r}")
+    return kind(value)
+
+
+def _taken(kind: Any, value: Any, where: str) -> Any:
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    if origin is Literal:
+        if value not in args:
+            raise ValueError(f"{where} must be one of {', '.join(map(repr, args))}, not {value!r}")
+        return value
+    if origin in (typing.Union, types.UnionType):
+        return None if value is None else _taken(next(a for a in args if a is not type(None)), value, where)
+    if isinstance(kind, type) and issubclass(kind, PlainSection):
+        return value if isinstance(value, kind) else kind.model_validate(value, where)
+    if origin in (list, tuple):
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{where} must be a list, not {value!r}")
+        return origin(_taken(args[0], item, f"{where}[{i}]") for i, item in enumerate(value))
+    if origin is dict:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{where} must be a mapping, not {value!r}")
+        return {_taken(args[0], k, f"{where}: {k!r}"): _taken(args[1], v, f"{where}.{k}") for k, v in value.items()}
+    if kind in (int, float):
+        return _number(kind, value, where)
+    if not isinstance(value, kind):
+        raise ValueError(f"{where} must be {kind.__name__}, not {value!r}")
+    return value
+
+
+class PlainSection:
+    """A section: its fields are its annotations, its values cannot be changed."""
+
+    model_fields: typing.ClassVar[dict[str, Any]] = {}
+    _after: typing.ClassVar[list[str]] = []
+
+    def __init_subclass__(cls) -> None:
+        cls.model_fields, cls._after = dict(cls.model_fields), list(cls._after)
+        for name, kind in typing.get_type_hints(cls).items():
+            given = vars(cls).get(name, _MISSING)
+            if name in ("model_fields", "_after") or (given is _MISSING and name in cls.model_fields):
+                continue
+            field = given if isinstance(given, PlainField) else PlainField(given)
+            field.annotation = kind
+            cls.model_fields[name] = field
+        cls._after += [name for name, value in vars(cls).items() if getattr(value, "runs_after", False)]
+
+    def __init__(self, **values: Any) -> None:
+        self._fill(values, type(self).__name__)
+
+    def _fill(self, values: Mapping[str, Any], where: str) -> None:
+        if unknown := [name for name in values if name not in self.model_fields]:
+            raise ValueError(f"{where} has no {', '.join(map(str, unknown))}; it has {', '.join(self.model_fields)}")
+        for name, field in self.model_fields.items():
+            given = values.get(name, _MISSING)
+            value = field.start() if given is _MISSING else given
+            if value is _MISSING:
+                raise ValueError(f"{where}.{name} is missing")
+            object.__setattr__(self, name, field.check(value, f"{where}.{name}"))
+        for name in self._after:
+            getattr(self, name)()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ValueError(f"{type(self).__name__}.{name} cannot be changed: make another with model_copy")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+    @classmethod
+    def model_validate(cls: type[T], values: Any, where: str = "") -> T:
+        """The section of a mapping. Raises ValueError naming the key that is wrong."""
+        if not isinstance(values, Mapping):
+            raise ValueError(f"{where or cls.__name__} must be a mapping, not {values!r}")
+        made = cls.__new__(cls)
+        made._fill(values, where or cls.__name__)  # type: ignore[attr-defined]
+        return made
+
+    def model_dump(self, mode: str = "python", exclude: set[str] | None = None) -> dict[str, Any]:
+        """The values by name; ``mode="json"`` has lists for tuples."""
+        def plain(value: Any) -> Any:
+            if isinstance(value, PlainSection):
+                return value.model_dump(mode)
+            if isinstance(value, tuple) and mode == "json":
+                return list(value)
+            return dict(value) if isinstance(value, dict) else value
+
+        return {name: plain(getattr(self, name)) for name in self.model_fields if name not in (exclude or ())}
+
+    def model_dump_json(self, exclude: set[str] | None = None) -> str:
+        """The values as one line of JSON."""
+        return json.dumps(self.model_dump("json", exclude), separators=(",", ":"))
+
+    def model_copy(self: T, update: Mapping[str, Any] | None = None) -> T:
+        """Another with some values changed; as pydantic's, it does not check them."""
+        made = type(self).__new__(type(self))
+        for name, value in {**vars(self), **(update or {})}.items():
+            object.__setattr__(made, name, value)
+        return made
+
+
+def plain_validator(mode: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Marks a method that checks the section as a whole."""
+    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        method.runs_after = mode == "after"  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel as BaseModel
+    from pydantic import ConfigDict as ConfigDict
+    from pydantic import Field as Field
+    from pydantic import model_validator as model_validator
+else:
+    try:
+        from pydantic import BaseModel, ConfigDict, Field, model_validator
+    except ImportError:
+        BaseModel, ConfigDict, Field, model_validator = PlainSection, dict, PlainField, plain_validator

@@ -1,0 +1,118 @@
+"""Games in which an agent commands a team: what the Gymnasium environments, single and vectorised, have in common."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota import presets
+from dota.agents import SELF, AgentView, Weighting, controller_of
+from dota.config import GameConfig, RewardConfig
+from dota.vec_game import STATS, TEAMS, Controller, VecGame, Winner
+
+Array = npt.NDArray[Any]
+DEFAULT_PRESET = "laptop-1v1"
+
+
+class TeamGames:
+    """``games`` games and an agent a row: one a game, the team ``side`` (0 Radiant, 1 Dire) against ``opponent``; or,
+    with the opponent ``self``, two a game, Radiant's row and then Dire's.
+
+    ``preset`` names the game and the rewards (``dota.presets``), ``config`` is a game instead, ``game`` values of it
+    that differ. ``rewards``, ``team_spirit`` and ``zero_sum`` are those of ``dota.agents.Weighting``; by default the
+    preset's.
+
+    Raises ValueError for names, sides and configurations that there are not or that do not go together.
+    """
+
+    def __init__(self, games: int, *, preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
+                 observation: str, actions: str, opponent: str | int, side: int,
+                 rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool,
+                 threads: int) -> None:
+        if config is not None and preset is not None:
+            raise ValueError("give a preset or a config, not both")
+        found = presets.load(preset or DEFAULT_PRESET)
+        base = found.game if config is None else config
+        self.config = GameConfig.model_validate({**base.model_dump(mode="json"), **(game or {})})
+        own_rewards = found.rewards if config is None else None
+        spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else 0.3
+        self.weighting = Weighting(rewards if rewards is not None else own_rewards, spirit, zero_sum)
+        self.games = VecGame(self.config, games, threads=threads)
+        self.heroes = self.games.layout.heroes
+        self.view = AgentView(self.config, self.games.layout, observation, actions, self.heroes)
+        self.self_play = opponent == SELF
+        self._orders = np.zeros((games, TEAMS, self.heroes, 6), np.int16)
+        if self.self_play:
+            self.game_of, self.team_of = np.repeat(np.arange(games), TEAMS), np.tile(np.arange(TEAMS), games)
+        else:
+            self.game_of, self.team_of = np.arange(games), np.zeros(games, np.int64)
+            self.sit(side)
+            self.games.controllers[self.game_of, 1 - self.team_of] = controller_of(opponent)
+        self.rows = len(self.game_of)
+        self.refused = np.zeros(self.rows, np.int64)
+
+    def sit(self, side: Any) -> None:
+        """The team that the agents of all rows command from the next reset on. Raises ValueError for no side."""
+        if self.self_play or isinstance(side, bool) or side not in (0, 1):
+            raise ValueError("in self-play an agent commands each side" if self.self_play else
+                             f"side is 0 (Radiant) or 1 (Dire), not {side!r}")
+        who = self.games.controllers[0, 1 - self.team_of[0]]
+        self.team_of[:] = index(side)
+        self.games.controllers[:] = Controller.POLICY
+        self.games.controllers[self.game_of, 1 - self.team_of] = who
+
+    def oppose(self, opponent: str | int, games: Iterable[int]) -> None:
+        """Who plays the other side in these games. Raises ValueError for an opponent that there is not."""
+        if self.self_play or opponent == SELF:
+            raise ValueError("the opponent of self-play is chosen when the environment is made")
+        for g in games:
+            self.games.controllers[g, 1 - self.team_of[g]] = controller_of(opponent)
+
+    def begin(self, game: int, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
+        """Starts the game of that seed. Raises ValueError for a lineup that cannot be played."""
+        self.games.reset_as(game, seed, None if lineup is None else self.games.lineup(lineup))
+        self.refused[self.game_of == game] = 0
+
+    def step(self, actions: Any, running: Array) -> npt.NDArray[np.float64]:
+        """One timestep of the games ``running``; the rows' rewards, 0 for those of other games.
+
+        Raises ValueError for actions of another shape, kind or range.
+        """
+        arrays = self._arrays()
+        chosen = self.view.chosen(actions, (self.rows,), "actions")
+        orders, allowed = self.view.choices.orders(chosen, self.view.seen(arrays))
+        self._orders[self.game_of, self.team_of] = orders
+        going = np.isin(self.game_of, running)
+        self.refused = np.where(going, (~allowed).sum(-1), 0)
+        earned = np.zeros(self.rows, np.float64)
+        if len(running):
+            self.games.step(self._orders, running)
+            each = self.weighting(self.games.signals, self.games.game_time)[self.game_of, self.team_of].mean(-1)
+            earned[going] = each[going]
+        return earned
+
+    def look(self) -> tuple[Any, dict[str, Any]]:
+        """The rows' observations and infos, in new memory."""
+        arrays = self._arrays()
+        mask = self.view.mask(arrays)
+        stats = self.games.stats[self.game_of, self.team_of].mean(1)
+        winner = self.games.winner[self.game_of]
+        infos: dict[str, Any] = {name: stats[:, i].copy() for i, name in enumerate(STATS)}
+        infos |= {"game_time": self.games.game_time[self.game_of], "winner": winner,
+                  "won": winner == self.team_of + 1, "invalid_actions": self.refused.copy(), self.view.mask_name: mask}
+        return self.view.observe(arrays, mask), infos
+
+    def ends(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which rows are terminated (won or lost) and which truncated (time is up)."""
+        winner = self.games.winner[self.game_of]
+        return (winner == Winner.RADIANT) | (winner == Winner.DIRE), winner == Winner.DRAW
+
+    def _arrays(self) -> dict[str, Array]:
+        return {name: array[self.game_of, self.team_of] for name, array in self.games.obs.items()}
+
+
+def steps_of(config: GameConfig) -> int:
+    """Most timesteps of a game: its length over 4 / 30 s."""
+    return int(np.ceil((config.max_game_seconds - config.start_seconds) * 7.5))

@@ -1,0 +1,228 @@
+"""Gymnasium's own test of the environment, and what it does not look at."""
+
+import copy
+import pickle
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+from dota import presets
+from dota.agents import split_mask
+from dota.gymnasium_env import DotaEnv
+from tests.dota.small_games import FORMS, MID, MID_STEPS, OBSERVATIONS, TEAM
+
+
+def allowed(env, info, rng):
+    """An action that the mask allows, whatever the form."""
+    view = env.unwrapped.team.view
+    if view.mask_name == "action_mask":
+        return int(rng.choice(np.flatnonzero(info["action_mask"])))
+    return np.array([rng.choice(np.flatnonzero(part)) for part in split_mask(info["action_masks"], view.parts)])
+
+
+@pytest.mark.parametrize("config", [MID, TEAM], ids=["1v1", "2v2"])
+@pytest.mark.parametrize("actions", FORMS)
+@pytest.mark.parametrize("observation", OBSERVATIONS)
+def test_gymnasiums_own_test(observation, actions, config):
+    env = DotaEnv(config=config, observation=observation, actions=actions, render_mode="rgb_array")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that bounds are infinite, that it was not made by its id
+        check_env(env, skip_render_check=True)
+    assert env.observation_space.contains(env.reset(seed=1)[0])
+
+
+@pytest.mark.parametrize("name", ["Five/Mid-v0", "Five/Team-v0", "dota.gymnasium_env:Five/Mid-v0"])
+def test_it_is_made_by_its_id(name):
+    env = gymnasium.make(name, game={"max_game_seconds": 3, "start_seconds": -1})
+    preset = presets.load("laptop-5v5" if "Team" in name else "laptop-1v1")
+    assert env.unwrapped.team.heroes == preset.game.heroes_per_team
+    assert env.unwrapped.team.weighting.config == preset.rewards
+    _, info = env.reset(seed=3)
+    assert env.observation_space.contains(env.step(allowed(env, info, np.random.default_rng(0)))[0])
+
+
+@pytest.mark.parametrize("actions", FORMS)
+def test_a_game_to_its_end(actions):
+    env, rng = DotaEnv(config=MID, actions=actions), np.random.default_rng(1)
+    _, info = env.reset(seed=1)
+    steps, ended = 0, False
+    while not ended:
+        assert info["winner"] == "" and not info["won"]
+        _, _, terminated, truncated, info = env.step(allowed(env, info, rng))
+        assert info["invalid_actions"] == 0 or actions == "native"  # whose masks depend on the slot chosen
+        steps, ended = steps + 1, terminated or truncated
+    assert truncated and not terminated
+    assert info["winner"] == "draw" and not info["won"]
+    assert MID_STEPS == env.max_steps and steps == pytest.approx(MID_STEPS, abs=1)
+
+
+@pytest.mark.parametrize(("side", "won"), [(0, False), (1, True)])
+def test_infos_say_who_won(side, won):
+    """One death loses: a hero that walks to the enemy's tower dies of it."""
+    env = DotaEnv(game={"kills_to_win": 1, "max_game_seconds": 300, "start_seconds": -5}, opponent="scripted")
+    dead = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and e.x == e.y == 8)
+    _, info = env.reset(seed=2)
+    while info["winner"] == "":
+        _, _, terminated, truncated, info = env.step(dead)
+    assert terminated and not truncated and info["winner"] == "dire" and not info["won"]
+    env.team.team_of[:] = side  # the same game, seen from either side
+    _, infos = env.team.look()
+    assert bool(infos["won"][0]) is won
+
+
+def test_games_of_one_seed_are_equal_and_numpys_seeds_are_taken():
+    seen = []
+    for seed in (5, np.int64(5), np.uint8(5), 6):
+        env, rng = DotaEnv(config=TEAM), np.random.default_rng(0)
+        steps = [env.reset(seed=seed)]
+        for _ in range(30):
+            steps.append(env.step(allowed_team(env, steps[-1][-1], rng)))
+        seen.append((steps, env.reset()))
+    assert data_equivalence(seen[0], seen[1]) and data_equivalence(seen[0], seen[2])
+    assert not data_equivalence(seen[0], seen[3])
+
+
+def allowed_team(env, info, rng):
+    masks = split_mask(info[env.team.view.mask_name], env.team.view.parts)
+    return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
+
+
+def test_an_action_takes_effect_in_the_step_after_it():
+    """The hero has not turned nor moved when the step that was given the action is over."""
+    env = DotaEnv(game={"start_seconds": -2}, observation="flat")
+    walk = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and (e.x, e.y) == (8, 8))
+    where = env.team.view.flat.columns["units.position"][:2]
+    before, _ = env.reset(seed=1)
+    after, *_ = env.step(walk)
+    later = [env.step(walk)[0] for _ in range(4)][-1]
+    assert np.array_equal(before[where], after[where])
+    assert not np.array_equal(before[where], later[where])
+
+
+@pytest.mark.parametrize("action", [np.int32(1), np.int64(1), 1, np.array(1, np.int16), np.array([1], np.uint8)])
+def test_whole_numbers_of_any_kind_are_taken(action):
+    env = DotaEnv(config=MID)
+    env.reset(seed=1)
+    env.step(action)
+
+
+@pytest.mark.parametrize(("actions", "action", "said"), [
+    ("discrete", 1.0, "the action must be whole numbers, not float64"),
+    ("discrete", [1, 2], r"the action has shape \(2,\), \(\) is needed"),
+    ("discrete", -1, r"the action has -1 for choice 0 \(action\), which takes 0 to"),
+    ("discrete", True, "whole numbers, not bool"),
+    ("factored", 1, r"the action has shape \(\), \(8,\) is needed"),
+    ("factored", [0, 0, 0, 0, 0, 9, 0, 0], r"has 9 for choice 5 \(offset_x\), which takes 0 to 8"),
+    ("native", np.zeros(6), "whole numbers, not float64"),
+    ("native", [0, 0, 0, 0, 0, 70000], r"70000 for choice 5 \(offset_y\)"),
+])
+def test_wrong_actions_are_refused(actions, action, said):
+    env = DotaEnv(config=MID, actions=actions)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=said):
+        env.step(action)
+
+
+def test_what_is_not_allowed_does_nothing_and_is_counted():
+    env, other = DotaEnv(config=MID), DotaEnv(config=MID)
+    _, info = env.reset(seed=1)
+    other.reset(seed=1)
+    noop = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "noop")
+    never = int(np.flatnonzero(info["action_mask"] == 0)[0])
+    for _ in range(5):
+        *_, info = env.step(never)
+        *_, same = other.step(noop)
+        assert info["invalid_actions"] == 1 and same["invalid_actions"] == 0
+    assert env.team.games.hash(0) == other.team.games.hash(0)
+
+
+def test_options_of_a_reset_are_honoured():
+    env = DotaEnv(game={"hero_pool": ["nevermore", "sniper"], "max_game_seconds": 5})
+    for lineup in (["sniper"], ["nevermore"]), (["nevermore"], ["sniper"]):
+        env.reset(seed=1, options={"lineup": lineup})
+        names = env.team.games.heroes
+        assert [[names[i] for i in team] for team in env.team.games.lineups[0]] == [list(t) for t in lineup]
+    env.reset(options={"side": 1, "opponent": "hard"})
+    assert env.team.games.controllers.tolist() == [[4, 0]]
+    env.reset(options={"side": 0})
+    assert env.team.games.controllers.tolist() == [[0, 4]]
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"line_up": 1}, "reset has no option 'line_up'; it has lineup, side, opponent"),
+    ({"side": 2}, "side is 0"), ({"opponent": "pro"}, "no opponent 'pro'"), ({"opponent": "self"}, "self-play"),
+    ({"lineup": [["axe"], ["nobody"]]}, "is not in patch"),
+])
+def test_other_options_are_refused(options, said):
+    with pytest.raises(ValueError, match=said):
+        DotaEnv(config=MID).reset(options=options)
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({"opponent": "self"}, "DotaVectorEnv"), ({"opponent": "pro"}, "there are random, easy"), ({"side": 3}, "not 3"),
+    ({"observation": "picture"}, "'flat', 'masked', 'dict', not 'picture'"),
+    ({"actions": "words"}, "'native', 'factored', 'discrete', not 'words'"), ({"preset": "laptop1v1"}, "laptop-1v1"),
+    ({"render_mode": "human"}, "not 'human'"), ({"rewards": {"lasthit": 1}}, "no signal 'lasthit'"),
+    ({"rewards": "mine"}, "preset"), ({"game": {"heroes": 3}}, "heroes"),
+    ({"preset": "rerun", "config": MID}, "not both"),
+])
+def test_wrong_arguments_are_refused(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        DotaEnv(**arguments)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "7"])
+def test_wrong_seeds_are_refused(seed):
+    with pytest.raises(ValueError, match="a seed is a whole number"):
+        DotaEnv(config=MID).reset(seed=seed)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])  # noqa: S301
+def test_a_copy_goes_on_as_the_original(copied):
+    env, rng = DotaEnv(config=TEAM, opponent="scripted"), np.random.default_rng(3)
+    info = env.reset(seed=4)[1]
+    for _ in range(20):
+        info = env.step(allowed_team(env, info, rng))[-1]
+    other = copied(env)
+    for _ in range(20):
+        action = allowed_team(env, info, rng)
+        mine, its = env.step(action), other.step(action)
+        assert data_equivalence(mine, its)
+        info = mine[-1]
+    assert env.team.games.hash(0) == other.team.games.hash(0)
+    assert data_equivalence(env.reset(), other.reset())
+
+
+def test_rewards_as_they_are_weighed():
+    """Only what is weighed counts; without zero_sum the enemy's share is not taken off."""
+    def earned(**arguments):
+        env, rng = DotaEnv(config=TEAM, team_spirit=0.0, **arguments), np.random.default_rng(0)
+        info, total = env.reset(seed=1)[1], []
+        for _ in range(200):
+            _, reward, _, _, info = env.step(allowed_team(env, info, rng))
+            total.append(reward)
+        return np.array(total)
+
+    gold = earned(rewards={"gold": 1.0}, zero_sum=False)
+    assert gold.max() > 0 and gold.min() >= 0
+    assert np.allclose(earned(rewards={"gold": 2.0}, zero_sum=False), 2 * gold)
+    assert not earned(rewards={"megas": 1.0}).any()
+    assert (earned(rewards={"gold": 1.0}) <= gold + 1e-5).all()
+
+
+def test_a_picture():
+    env = gymnasium.make("Five/Mid-v0", render_mode="rgb_array")
+    env.reset(seed=1)
+    picture = env.render()
+    assert picture.shape == (520, 520, 3) and picture.dtype == np.uint8 and len(np.unique(picture)) > 5
+    assert DotaEnv(config=MID).render() is None
+
+
+def test_the_mask_as_sb3_asks_for_it():
+    env = DotaEnv(config=MID)
+    _, info = env.reset(seed=1)
+    assert env.action_masks().dtype == bool
+    assert np.array_equal(env.action_masks(), info["action_mask"] == 1)
