@@ -19,7 +19,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry
+.PHONY: help setup build protos console generate train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry test-env
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -28,6 +28,7 @@ help:
 	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
+	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
 	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
@@ -143,6 +144,37 @@ test-chart: build $(CHECKOV)/bin/checkov
 $(CHECKOV)/bin/checkov:
 	@$(PYTHON) -m venv $(CHECKOV)
 	@$(CHECKOV)/bin/pip install -q "checkov>=3.2"
+
+# The environment's wheel in empty virtual environments: alone, beside Sample Factory, beside PufferLib, with whatever
+# these pin. The first time installs them, which takes minutes.
+PEERS := build/peers
+test-env: $(STAMP) $(PEERS)/alone/installed $(PEERS)/sample-factory/installed $(PEERS)/pufferlib/installed
+	@rm -rf $(PEERS)/wheel
+	@$(PY) -m pip wheel -q --no-deps --no-build-isolation -w $(PEERS)/wheel \
+	  -C build-dir=$(abspath $(PEERS)/core) ./libs/dota
+	@for peer in alone sample-factory pufferlib; do \
+	  $(PEERS)/$$peer/bin/pip install -q --force-reinstall --no-deps $(PEERS)/wheel/*.whl || exit 1; done
+	@$(PY) -m pytest tests/environment -m environment --timeout 900
+
+$(PEERS)/alone/installed $(PEERS)/sample-factory/installed $(PEERS)/pufferlib/installed: $(PEERS)/%/installed:
+	@$(PYTHON) -m venv --clear $(PEERS)/$*
+	@$(MAKE) --no-print-directory install-$*
+	@touch $@
+
+install-alone:
+	@$(PEERS)/alone/bin/pip install -q numpy
+
+install-sample-factory:
+	@$(PEERS)/sample-factory/bin/pip install -q "$(TORCH)" sample-factory
+
+# PufferLib's own games download libraries and are left out; tests/environment/pufferlib_build says what that needs. Its
+# other dependencies at the versions of its extras.
+install-pufferlib:
+	@$(PEERS)/pufferlib/bin/pip install -q "$(TORCH)" "numpy<2" "setuptools<81" wheel Cython ninja
+	@NO_OCEAN=1 PYTHONPATH=$(abspath tests/environment/pufferlib_build) \
+	  $(PEERS)/pufferlib/bin/pip install -q --no-build-isolation --no-deps pufferlib==3.0.0
+	@$(PEERS)/pufferlib/bin/pip install -q "numpy<2" gym==0.23.0 gymnasium==0.29.1 pettingzoo==1.24.1 shimmy psutil \
+	  pynvml rich rich_argparse imageio pyro-ppl heavyball neptune wandb
 
 lint: build
 	@$(VENV)/bin/ruff check .

@@ -17,6 +17,8 @@ import torch
 from torch import nn
 from torch.distributions import Categorical
 
+import dota.gymnasium_env  # noqa: F401  registers Five/...
+
 LEARNING_RATE, GAMMA, LAMBDA, CLIP, ENTROPY, VALUE, MAX_NORM = 2.5e-4, 0.99, 0.95, 0.1, 0.01, 0.5, 0.5
 EPOCHS, MINIBATCHES = 4, 4
 
