@@ -1,59 +1,38 @@
 """`five watch`: a replay as a film, on the real map."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import imageio.v2 as imageio
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 from dota import playback
+from dota.picture import BUILDINGS, SIZES, TEAMS, Picture, ground_of
 from dota.replay import Replay
-from dota.spaces import DATA
 
 STEP_SECONDS = 4 / 30
 SIDE = 720  # pixels of the map
 PANEL = 44  # pixels of the line below it
 FILM_RATE = 25
-GROUND = {-9: (20, 24, 28), 1: (58, 84, 92), 2: (86, 92, 66), 3: (98, 104, 76), 4: (112, 112, 92)}
-TREES = (58, 76, 48)
-TEAMS = ((96, 200, 110), (224, 92, 80), (200, 190, 120))
-SIZES = {"hero": 8, "lane_creep": 3, "neutral": 3, "roshan": 8, "tower": 7, "barracks": 7, "fort": 12, "filler": 4,
-         "shrine": 5, "fountain": 9, "courier": 3, "ward": 3, "summon": 4}
-Picture = npt.NDArray[np.uint8]
 
 
 class Map:
     """The map of a patch as a picture, and world coordinates on it."""
 
     def __init__(self, patch: str) -> None:
-        data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text())
-        world = data["world"]
-        self._x, self._y = float(world["min_x"]), float(world["min_y"])
-        self._extent = float(world["cell"] * world["w"])
-        shape = (world["h"], world["w"])
-        levels, trees = (_runs(data["grids"][name], shape) for name in ("elevation", "tree_count"))
-        ground = np.zeros((*shape, 3), np.uint8)
-        for level in np.unique(levels):
-            ground[levels == level] = GROUND.get(int(level), GROUND[4])
-        ground[trees > 0] = TREES
-        self.picture = Image.fromarray(ground[::-1]).resize((SIDE, SIDE), Image.Resampling.NEAREST)
+        self._ground = ground_of(patch)
+        self.picture = Image.fromarray(self._ground.picture).resize((SIDE, SIDE), Image.Resampling.NEAREST)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Pixel of a place; north is up."""
-        return (x - self._x) / self._extent * SIDE, SIDE - (y - self._y) / self._extent * SIDE
+        ground = self._ground
+        return (x - ground.west) / ground.extent * SIDE, SIDE - (y - ground.south) / ground.extent * SIDE
 
     def length(self, units: float) -> float:
         """Pixels of a length in world units."""
-        return units / self._extent * SIDE
-
-
-def _runs(flat: list[int], shape: tuple[int, int]) -> npt.NDArray[np.int64]:
-    pairs = np.array(flat, np.int64).reshape(-1, 2)
-    return np.repeat(pairs[:, 0], pairs[:, 1]).reshape(shape)
+        return units / self._ground.extent * SIDE
 
 
 def draw(ground: Map, frame: dict[str, Any]) -> Picture:
@@ -73,7 +52,7 @@ def draw(ground: Map, frame: dict[str, Any]) -> Picture:
         size = SIZES.get(unit["kind"], 3)
         colour = TEAMS[unit["team"]]
         box = (x - size, y - size, x + size, y + size)
-        if unit["kind"] in ("tower", "barracks", "fort", "filler", "shrine"):
+        if unit["kind"] in BUILDINGS:
             pen.rectangle(box, fill=colour, outline=(0, 0, 0))
         else:
             pen.ellipse(box, fill=colour, outline=(0, 0, 0) if unit["kind"] == "hero" else None)
