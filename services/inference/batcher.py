@@ -4,10 +4,9 @@ import contextlib
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 
 from rapid.rpc.errors import Unavailable
 from services.inference.models import Models, Served, VersionUnavailable
+from services.inference.queue import BatchQueue, Pending
 from services.inference.requests import (
     CLOSE,
     GREEDY,
@@ -60,25 +60,10 @@ class RequestTimeout(Unavailable):
     """A request waited longer than a request may."""
 
 
-@dataclass
-class _Pending:
-    request: Request
-    future: "Future[Reply]"
-    enqueued: float
-    served: dict[int, Served] = field(default_factory=dict)
-    slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
-    @property
-    def rows(self) -> int:
-        return len(self.request.sessions)
-
-
 class Batcher:
-    """A queue in front of one thread that runs the forward passes.
+    """One thread that runs the forward passes of the batches of a queue (``BatchQueue``).
 
-    A batch is closed when it is full, when the oldest request in it has waited ``queue_delay_seconds``, or when every
-    open stream has a request in it. Two requests of one session never share a batch, and are served in their order. A
-    request for a version that is not in memory waits for it apart from the queue. After a request that failed, its
+    A request for a version that is not in memory waits for it apart from the queue. After a request that failed, its
     sessions are forgotten: their states may be half a step ahead.
     """
 
@@ -92,10 +77,8 @@ class Batcher:
         self._device = torch.device(options.device)
         self._generator = torch.Generator(self._device)
         self._generator.manual_seed(options.seed)
-        self._condition = threading.Condition()
-        self._queue: deque[_Pending] = deque()
-        self._streams: set[int] = set()
-        self._closed = False
+        self._queue = BatchQueue(options.max_batch, options.queue_delay_seconds, clock)
+        self.open_stream, self.close_stream = self._queue.open_stream, self._queue.close_stream
         self._unanswered: set[Future[Reply]] = set()
         self._thread = threading.Thread(target=self._run, name="forward", daemon=True)
 
@@ -105,24 +88,11 @@ class Batcher:
 
     def close(self) -> None:
         """End after the batch under way; requests still waiting fail with VersionUnavailable."""
-        with self._condition:
-            self._closed = True
-            self._condition.notify_all()
+        self._queue.close()
         if self._thread.is_alive():
             self._thread.join()
-        for pending in self._queue:
+        for pending in self._queue.drain():
             self._fail(pending, VersionUnavailable("the server is shutting down"))
-
-    def open_stream(self, stream: int) -> None:
-        """A client is connected: batches wait for its request, within the queue delay."""
-        with self._condition:
-            self._streams.add(stream)
-
-    def close_stream(self, stream: int) -> None:
-        """The client is gone."""
-        with self._condition:
-            self._streams.discard(stream)
-            self._condition.notify_all()
 
     @property
     def idle(self) -> bool:
@@ -142,7 +112,7 @@ class Batcher:
         lowest = int(request.policies.min())
         if lowest < NEWEST:
             raise ValueError(f"policy {lowest}: a version is 0 or more, and -1 is the newest")
-        pending = _Pending(request, Future(), self._clock())
+        pending = Pending(request, Future(), self._clock())
         self._unanswered.add(pending.future)
         pending.future.add_done_callback(self._unanswered.discard)
         needed = [v for v in np.unique(request.policies).tolist() if v != NEWEST]
@@ -173,64 +143,16 @@ class Batcher:
                 lambda reserved, version=version: arrived(version, reserved))  # type: ignore[misc]
         return pending.future
 
-    # ------------------------------------------------------------------------------------------------- the queue
-
-    def _enqueue(self, pending: _Pending) -> None:
-        with self._condition:
-            if not self._closed:
-                self._queue.append(pending)
-                self._condition.notify()
-                return
-        self._fail(pending, VersionUnavailable("the server is shutting down"))
-
-    def _collect(self) -> list[_Pending]:
-        """The next batch, in order of arrival; empty when closed or when there is time to look at leases."""
-        with self._condition:
-            if not self._queue:
-                self._condition.wait(1.0)
-            if not self._queue:
-                return []
-            closes = self._queue[0].enqueued + self._options.queue_delay_seconds
-            while not self._closed and not self._full():
-                left = closes - self._clock()
-                if left <= 0:
-                    break
-                self._condition.wait(left)
-            return self._take()
-
-    def _full(self) -> bool:
-        rows = 0
-        seen = set()
-        for pending in self._queue:
-            rows += pending.rows
-            seen.add(pending.request.stream)
-        return rows >= self._options.max_batch or seen >= self._streams
-
-    def _take(self) -> list[_Pending]:
-        batch: list[_Pending] = []
-        later: deque[_Pending] = deque()
-        rows = 0
-        busy: set[int] = set()
-        full = False
-        while self._queue:
-            pending = self._queue.popleft()
-            sessions = pending.request.sessions
-            full = full or rows + pending.rows > self._options.max_batch
-            if full or not busy.isdisjoint(sessions):
-                later.append(pending)
-            else:
-                batch.append(pending)
-                rows += pending.rows
-            busy.update(sessions)
-        self._queue = later
-        return batch
+    def _enqueue(self, pending: Pending) -> None:
+        if not self._queue.put(pending):
+            self._fail(pending, VersionUnavailable("the server is shutting down"))
 
     # ------------------------------------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
         swept = self._clock()
-        while not self._closed:
-            batch = self._collect()
+        while not self._queue.closed:
+            batch = self._queue.take()
             if batch:
                 self._serve(batch)
             now = self._clock()
@@ -238,7 +160,7 @@ class Batcher:
                 swept = now
                 self._observer.sessions(len(self._table), self._table.expire(now))
 
-    def _serve(self, batch: list[_Pending]) -> None:
+    def _serve(self, batch: list[Pending]) -> None:
         now = self._clock()
         live = [pending for pending in batch if self._admit(pending, now)]
         if not live:
@@ -258,7 +180,7 @@ class Batcher:
             self._release(pending)
             _set_result(pending.future, reply)
 
-    def _admit(self, pending: _Pending, now: float) -> bool:
+    def _admit(self, pending: Pending, now: float) -> bool:
         """Whether the request is to be evaluated; gives its rows their slots. Otherwise it has been answered."""
         request = pending.request
         if not pending.future.set_running_or_notify_cancel():
@@ -295,7 +217,7 @@ class Batcher:
         self._observer.queued(waited)
         return True
 
-    def _evaluate(self, live: list[_Pending], newest: Served, now: float) -> list[Reply]:
+    def _evaluate(self, live: list[Pending], newest: Served, now: float) -> list[Reply]:
         slots = joined([p.slots for p in live])
         flags = joined([p.request.flags for p in live])
         policies = joined([p.request.policies for p in live])
@@ -357,7 +279,7 @@ class Batcher:
             return tensor.pin_memory().to(self._device, non_blocking=True)
         return tensor
 
-    def _replayed(self, live: list[_Pending], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
+    def _replayed(self, live: list[Pending], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
         """int16 [rows, H, 6]: the action to take, -1 where the policy chooses; None when no row is replayed."""
         replay = flags & REPLAY != 0
         if not replay.any():
@@ -367,7 +289,7 @@ class Batcher:
         out[replay] = given
         return out
 
-    def _split(self, live: list[_Pending], merged: dict[str, Array], versions: npt.NDArray[np.int64],
+    def _split(self, live: list[Pending], merged: dict[str, Array], versions: npt.NDArray[np.int64],
                want: npt.NDArray[np.bool_], now: float, forward: float, reward_std: float) -> list[Reply]:
         replies = []
         start, wanted = 0, 0
@@ -383,11 +305,11 @@ class Batcher:
                 int((now - pending.enqueued) * 1e6), int(forward * 1e6), reward_std))
         return replies
 
-    def _fail(self, pending: _Pending, error: BaseException) -> None:
+    def _fail(self, pending: Pending, error: BaseException) -> None:
         self._release(pending)
         _set_exception(pending.future, error)
 
-    def _release(self, pending: _Pending) -> None:
+    def _release(self, pending: Pending) -> None:
         for served in pending.served.values():
             self._models.release(served)
         pending.served.clear()

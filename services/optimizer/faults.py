@@ -18,7 +18,7 @@ loss to find. It holds at every version for as long as it is there.
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -65,11 +65,12 @@ def after(kind: str, attempt: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def overwrite(parameters: Mapping[str, torch.Tensor]) -> None:
-    """Writes what was asked for into a policy's parameters, by name, before a version is made of them. Raises KeyError
-    for a name that is none."""
+def overwrite(parameters: Callable[[], Mapping[str, torch.Tensor]]) -> None:
+    """Writes what was asked for into a policy's parameters, by name, before a version is made of them; ``parameters``
+    is called only then. Raises KeyError for a name that is none."""
     match _of("version"):
         case ["weights", file]:
+            named = parameters()
             with np.load(file, allow_pickle=False) as arrays:
                 for name, array in arrays.items():
-                    parameters[name].copy_(torch.from_numpy(array))
+                    named[name].copy_(torch.from_numpy(array))

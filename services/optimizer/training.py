@@ -261,7 +261,7 @@ class Training:
         """The parameters become a version. ``hyper`` are those of the steps that led to it."""
         began = time.monotonic()
         self.version += 1
-        faults.overwrite(self.learner.policy.state_dict())
+        faults.overwrite(self.learner.policy.state_dict)
         self._compare()
         pacer = self.intake.pacer
         hero_steps, consumed_hero_steps, received, consumed, flop = self.group.total(

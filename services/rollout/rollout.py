@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.SCRIPTED,
         "scripted-hard": Controller.HARD}
 MAX_PAUSE_SECONDS = 5.0
+Stage = Literal["act", "step", "wait", "cut"]
 
 
 class Gate(Protocol):
@@ -67,6 +69,16 @@ class Progress:
     forward_us: int = 0
     newest_version: int = -1
     idle: bool = True  # rests in a pause, its segments ended; or has not begun to play
+
+    @contextmanager
+    def timed(self, stage: Stage) -> Iterator[None]:
+        """Adds the time spent within to a stage's seconds."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            name = f"{stage}_seconds"
+            setattr(self, name, getattr(self, name) + time.perf_counter() - began)
 
 
 @dataclass
@@ -107,40 +119,35 @@ class Group:
 
     async def play(self) -> None:
         """Plays until told to stop. What is not yet a whole sample then is lost with the process."""
-        wiring = self.wiring
+        wiring, timed = self.wiring, self.progress.timed
         step = 0
         await self._begin(step, self._everything, stagger=True)
         await self._rest()
         while not wiring.gate.stopping:
-            waited = time.perf_counter()
-            await wiring.sender.room()
-            began = time.perf_counter()
-            answer = await self._act(step)
+            with timed("wait"):
+                await wiring.sender.room()
+            with timed("act"):
+                answer = await self._act(step)
             if answer is None:
                 break
-            asked = time.perf_counter()
-            self._take_in(step, answer)
-            cut = time.perf_counter()
+            with timed("cut"):
+                self._take_in(step, answer)
             # Here, and not before asking: of a game that stands at a sample's border everything up to it is known.
-            await self._rest()
-            rested = time.perf_counter()
-            self.progress.wait_seconds += began - waited + rested - cut
+            with timed("wait"):
+                await self._rest()
             if wiring.gate.stopping:
                 break
             try:
-                outcome = await wiring.environment.step(
-                    self.ring.actions[self.ring.row(step)], self.ring.observation(step + 1))
+                with timed("step"):
+                    outcome = await wiring.environment.step(
+                        self.ring.actions[self.ring.row(step)], self.ring.observation(step + 1))
             except ConnectionError as error:
                 log.warning("the games are lost with their server, new ones begin: %s", error)
                 step += 1
                 await self._abandon(step, self._everything)
                 continue
-            stepped = time.perf_counter()
-            await self._after(step, outcome)
-            p = self.progress
-            p.act_seconds += asked - began
-            p.step_seconds += stepped - rested
-            p.cut_seconds += cut - asked + time.perf_counter() - stepped
+            with timed("cut"):
+                await self._after(step, outcome)
             step += 1
         self._end_segments()
 

@@ -24,7 +24,8 @@ SIZES = [
 
 
 def test_paper_sizes() -> None:
-    layout = Layout(GameConfig())
+    """Of the first generation of fields: what later releases add is not the paper's."""
+    layout = Layout(GameConfig(observation=ObservationConfig(generation=1)))
     assert layout.units == 189
     assert layout.paper_values == (14554, 1200)  # Berner et al. 2019, table 4
     # What differs between the five heroes of a team is little: a team-step is far from five times 15,754 values.

@@ -16,7 +16,8 @@ from torch import Tensor
 from five.compute import count_flops
 from five.config import LearnerConfig
 from five.learning.clip import ElementClip
-from five.learning.ppo import Loss, Reduce, UnrolledPolicy, ppo_loss
+from five.learning.diagnostics import UnrolledPolicy
+from five.learning.ppo import Loss, Reduce, ppo_loss
 from five.learning.samples import Array, split_batch
 from five.schedules import Hyperparameters
 

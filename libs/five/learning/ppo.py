@@ -8,35 +8,18 @@ it uses. Expectations are over hero-steps whose mask is 1. All arrays are time f
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from five.config import LearnerConfig
 from five.learning.auxiliary import auxiliary_losses, auxiliary_weights
+from five.learning.diagnostics import UnrolledPolicy, diagnostics
 
 Reduce = Callable[[list[Tensor]], None]
 """Averages each tensor over all optimizers, in place."""
 
 MAX_LOG_RATIO = 20.0  # beyond it a ratio says nothing more, and exp() overflows
-
-
-class UnrolledPolicy(Protocol):
-    """What the learner reads of a policy's unroll: see `five.model.policy.Unrolled`."""
-
-    @property
-    def logp(self) -> Tensor: ...
-    @property
-    def entropy(self) -> Tensor: ...
-    @property
-    def values(self) -> Tensor: ...
-    @property
-    def aux(self) -> dict[str, Tensor]: ...
-    @property
-    def entropies(self) -> dict[str, Tensor]: ...
-    @property
-    def observation_moments(self) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -93,31 +76,7 @@ def ppo_loss(
     for name, loss in auxiliary.items():
         terms[name] = weights[name] * loss
 
-    with torch.no_grad():
-        returns = batch["returns"]
-        error = returns - unrolled.values
-        metrics = {
-            "ratio_mean": mean(ratio),
-            "ratio_max": torch.where(mask > 0, ratio, 0.0).amax(),
-            "approx_kl": mean(ratio - 1.0 - log_ratio),
-            "clip_fraction": mean(((ratio - 1.0).abs() > config.ppo_clip).float()),
-            "entropy": mean(unrolled.entropy),
-            "value_mean": mean(unrolled.values),
-            "return_mean": mean(returns),
-            "return_std": _variance(returns, weight).sqrt(),
-            "value_error": mean(error.square()).sqrt(),
-            "explained_variance": 1.0 - _variance(error, weight) / _variance(returns, weight).clamp(min=1e-8),
-            "advantage_std": _variance(batch["advantages"], weight).sqrt(),
-            "masked_fraction": 1.0 - mask.mean()}
-        for name, entropy in unrolled.entropies.items():
-            metrics[f"entropy_{name}"] = mean(entropy)
-        for name, term in terms.items():
-            metrics[f"loss_{name}"] = term.detach()
     total = torch.stack(list(terms.values())).sum()
-    metrics["loss"] = total.detach()
-    return Loss(total, terms, metrics)
-
-
-def _variance(x: Tensor, weight: Tensor) -> Tensor:
-    mean = (x * weight).sum()
-    return ((x - mean).square() * weight).sum()
+    metrics = diagnostics(unrolled, batch, log_ratio, config.ppo_clip)
+    metrics |= {f"loss_{name}": term.detach() for name, term in terms.items()}
+    return Loss(total, terms, metrics | {"loss": total.detach()})

@@ -1,0 +1,119 @@
+"""The queue in front of the forward passes: which requests share a batch, and when one is closed."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from services.inference.models import Served
+from services.inference.requests import Reply, Request
+
+LOOK_SECONDS = 1.0  # without a request a taker comes back after so long
+
+
+@dataclass
+class Pending:
+    """A request that waits for its answer. ``served``: the versions held for it; ``slots`` int64 [n] of its states."""
+
+    request: Request
+    future: "Future[Reply]"
+    enqueued: float
+    served: dict[int, Served] = field(default_factory=dict)
+    slots: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def rows(self) -> int:
+        """Team-steps of the request."""
+        return len(self.request.sessions)
+
+
+class BatchQueue:
+    """Requests in order of arrival. Threads may put and take at once.
+
+    A batch is closed when it has ``max_batch`` team-steps, when the oldest request in it has waited ``delay_seconds``,
+    or when every open stream has a request in it. Two requests of one session never share a batch, and are served in
+    their order.
+    """
+
+    def __init__(self, max_batch: int, delay_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._max_batch = max_batch
+        self._delay = delay_seconds
+        self._clock = clock
+        self._condition = threading.Condition()
+        self._waiting: deque[Pending] = deque()
+        self._streams: set[int] = set()
+        self.closed = False
+
+    def open_stream(self, stream: int) -> None:
+        """A client is connected: batches wait for its request, within the delay."""
+        with self._condition:
+            self._streams.add(stream)
+
+    def close_stream(self, stream: int) -> None:
+        """The client is gone."""
+        with self._condition:
+            self._streams.discard(stream)
+            self._condition.notify_all()
+
+    def put(self, pending: Pending) -> bool:
+        """Queues a request; False when the queue is closed."""
+        with self._condition:
+            if not self.closed:
+                self._waiting.append(pending)
+                self._condition.notify()
+            return not self.closed
+
+    def close(self) -> None:
+        """Takes no more requests, and wakes who waits for a batch."""
+        with self._condition:
+            self.closed = True
+            self._condition.notify_all()
+
+    def drain(self) -> list[Pending]:
+        """What is left, removed."""
+        with self._condition:
+            left = list(self._waiting)
+            self._waiting.clear()
+            return left
+
+    def take(self) -> list[Pending]:
+        """The next batch, in order of arrival; empty when there was no request for LOOK_SECONDS."""
+        with self._condition:
+            if not self._waiting:
+                self._condition.wait(LOOK_SECONDS)
+            if not self._waiting:
+                return []
+            closes = self._waiting[0].enqueued + self._delay
+            while not self.closed and not self._full():
+                left = closes - self._clock()
+                if left <= 0:
+                    break
+                self._condition.wait(left)
+            return self._first_batch()
+
+    def _full(self) -> bool:
+        rows = sum(pending.rows for pending in self._waiting)
+        return rows >= self._max_batch or {pending.request.stream for pending in self._waiting} >= self._streams
+
+    def _first_batch(self) -> list[Pending]:
+        batch: list[Pending] = []
+        later: deque[Pending] = deque()
+        rows = 0
+        busy: set[int] = set()
+        full = False
+        for pending in self._waiting:
+            sessions = pending.request.sessions
+            full = full or rows + pending.rows > self._max_batch
+            if full or not busy.isdisjoint(sessions):
+                later.append(pending)
+            else:
+                batch.append(pending)
+                rows += pending.rows
+            busy.update(sessions)
+        self._waiting = later
+        return batch

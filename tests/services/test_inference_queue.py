@@ -1,0 +1,59 @@
+"""Which requests share a batch, and when one is closed, without a model behind the queue."""
+
+import threading
+import time
+from concurrent.futures import Future
+
+import numpy as np
+
+from services.inference.queue import BatchQueue, Pending
+from services.inference.requests import NEWEST, Request
+
+
+def pending(sessions: list[int], stream: int = 0) -> Pending:
+    n = len(sessions)
+    request = Request(sessions, np.full(n, NEWEST), np.zeros(n, np.uint8), {}, stream=stream)
+    return Pending(request, Future(), time.monotonic())
+
+
+def sessions(batch: list[Pending]) -> list[list[int]]:
+    return [p.request.sessions for p in batch]
+
+
+def test_a_batch_ends_before_it_would_be_too_large() -> None:
+    queue = BatchQueue(max_batch=4, delay_seconds=0.0)
+    for given in ([1, 2], [3], [4, 5], [6]):
+        assert queue.put(pending(given))
+    assert sessions(queue.take()) == [[1, 2], [3]], "what comes after the one that is too large waits with it"
+    assert sessions(queue.take()) == [[4, 5], [6]]
+
+
+def test_two_requests_of_a_session_never_share_a_batch_and_keep_their_order() -> None:
+    queue = BatchQueue(max_batch=100, delay_seconds=0.0)
+    for given in ([1, 2], [2, 3], [3], [4]):
+        queue.put(pending(given))
+    assert [sessions(queue.take()) for _ in range(3)] == [[[1, 2], [4]], [[2, 3]], [[3]]]
+
+
+def test_a_batch_waits_for_every_open_stream_within_the_delay() -> None:
+    queue = BatchQueue(max_batch=100, delay_seconds=30.0)
+    queue.open_stream(0)
+    queue.open_stream(1)
+    queue.put(pending([1], stream=0))
+    later = threading.Timer(0.1, lambda: queue.put(pending([2], stream=1)))
+    later.start()
+    assert sessions(queue.take()) == [[1], [2]]
+    later.join()
+    queue.put(pending([3], stream=0))
+    gone = threading.Timer(0.1, lambda: queue.close_stream(1))
+    gone.start()
+    assert sessions(queue.take()) == [[3]], "who has gone is not waited for"
+    gone.join()
+
+
+def test_a_closed_queue_takes_nothing_and_gives_back_what_is_left() -> None:
+    queue = BatchQueue(max_batch=4, delay_seconds=30.0)
+    queue.put(pending([1]))
+    queue.close()
+    assert queue.closed and not queue.put(pending([2]))
+    assert sessions(queue.drain()) == [[1]] and queue.drain() == []
