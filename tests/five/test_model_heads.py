@@ -122,7 +122,8 @@ def test_no_valid_target_is_not_counted() -> None:
     case = Case(1)
     case.obs["target_mask"].zero_()
     chosen = case.choose()
-    assert (chosen.entropies["unit"] == 0).all() and (chosen.target == -1).all()
+    assert not chosen.entropies and (chosen.target == -1).all()
+    assert (case.choose(chosen.actions).entropies["unit"] == 0).all()
     assert (chosen.actions[..., [ActionPart.UNIT, ActionPart.TELEPORT]] == 0).all()
     chosen.logp.sum().backward()
     assert case.heads.unit.weight.grad is None or (case.heads.unit.weight.grad == 0).all()
@@ -134,8 +135,8 @@ def test_heads_that_are_not_read_get_no_gradient(target: TargetType) -> None:
     ids = [a.id for a in case.layout.actions if a.target is target and a.id > 0]
     case.obs["available"].zero_()
     case.obs["available"][..., 0], case.obs["available"][..., 1] = ids[0], ids[-1]
-    chosen = case.choose()
-    (case.choose(chosen.actions).logp.sum() + sum(e.sum() for e in chosen.entropies.values())).backward()
+    chosen = case.choose(case.choose().actions)
+    (chosen.logp.sum() + sum(e.sum() for e in chosen.entropies.values())).backward()
     used = action_parts_used(target)
     pair = {TargetType.POINT: 1, TargetType.WARD: 2}.get(target, 0)
 

@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from five.model.lstm import lstm_sequence
+
 
 class Core(nn.Module):
     """Single-layer LSTM (Berner et al. 2019, appendix H) over [T, B, H], with games that end in mid-sequence."""
@@ -33,8 +35,27 @@ class Core(nn.Module):
                 ) -> tuple[Tensor, Tensor, Tensor]:
         """x [T, B, H, I], h and c [B, H, D], resets bool [T, B] or None -> (outputs [T, B, H, D], h, c).
 
-        Where resets[t, b], the state of team b is zero before step t. Steps between resets run as one sequence.
+        Where resets[t, b], the state of team b is zero before step t. Under autocast only the products are in its
+        dtype: cell, state and outputs are float32.
         """
+        kind = x.device.type
+        if torch.is_autocast_enabled(kind):
+            with torch.autocast(kind, enabled=False):
+                return self._reduced(x, h, c, resets, torch.get_autocast_dtype(kind))
+        return self._whole(x, h, c, resets)
+
+    def _reduced(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None, dtype: torch.dtype
+                 ) -> tuple[Tensor, Tensor, Tensor]:
+        """With products in ``dtype``: autocast would run the library's kernel in it whole, cell and gradients too."""
+        steps, teams, heroes, _ = x.shape
+        from_input, from_state, input_bias, state_bias = self.lstm.parameters()
+        gates = F.linear(x.flatten(1, 2).to(dtype), from_input.to(dtype), (input_bias + state_bias).to(dtype))
+        keep = None if resets is None else (~resets).repeat_interleave(heroes, 1)[..., None].float()
+        out, h, c = lstm_sequence(gates, from_state.to(dtype), h.flatten(0, 1).float(), c.flatten(0, 1).float(), keep)
+        return (out.view(steps, teams, heroes, -1), h.view(teams, heroes, -1), c.view(teams, heroes, -1))
+
+    def _whole(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """With the library's kernel, called once for each stretch between resets."""
         steps, teams, heroes, _ = x.shape
         flat = x.flatten(1, 2)
         state = (h.reshape(1, teams * heroes, -1), c.reshape(1, teams * heroes, -1))

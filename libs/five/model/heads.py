@@ -17,9 +17,9 @@ POLICY_SCALE = 0.1  # of the usual initial weights: the first policy is close to
 
 
 class Chosen(NamedTuple):
-    """``actions`` int64 [N, H, 6]; ``logp`` float32 [N, H]; ``entropies`` of the heads that the action reads, each
-    [N, H], 0 where it is not read; ``target`` int64 [N, H], the row of the targeted unit in the trunk's packed units
-    (-1: no target)."""
+    """``actions`` int64 [N, H, 6]; ``logp`` float32 [N, H]; ``entropies`` by head, [N, H], 0 where the action does not
+    read it (none at all where actions were not given but chosen); ``target`` int64 [N, H], the row of the targeted unit
+    in the trunk's packed units (-1: no target)."""
 
     actions: Tensor
     logp: Tensor
@@ -72,7 +72,6 @@ class ActionHeads(nn.Module):
         slot = choose(primary_logp, ActionPart.SLOT)
         action = available.gather(-1, slot[..., None])[..., 0]
         logp = torch.where(acts, _picked(primary_logp, slot), 0.0)
-        entropies = {"action": torch.where(acts, entropy(primary_logp), 0.0)}
 
         # Delay, x and y side by side: three small heads cost what one does.
         small_logp = self._small_heads(core, action)
@@ -84,8 +83,6 @@ class ActionHeads(nn.Module):
         counts = torch.stack((acts, reads_offset, reads_offset), -1)
         small = torch.where(counts, small, self.unread)
         logp = logp + torch.where(counts, _picked(small_logp, small), 0.0).sum(-1)
-        small_entropy = torch.where(counts, entropy(small_logp), 0.0)
-        entropies["delay"], entropies["offset"] = small_entropy[..., 0], small_entropy[..., 1:].sum(-1)
 
         teleports = self.table.reads_teleport[action]
         mask = self._target_mask(obs["target_mask"], action, teleports, trunk.rows)
@@ -97,7 +94,12 @@ class ActionHeads(nn.Module):
             unit = unit_logp.argmax(-1) if greedy else sample(unit_logp, generator)
         unit = torch.where(counted, unit, 0)
         logp = logp + torch.where(counted, _picked(unit_logp, unit), 0.0)
-        entropies["unit"] = torch.where(counted, entropy(unit_logp), 0.0)
+        entropies = {}
+        if given is not None:
+            small_entropy = torch.where(counts, entropy(small_logp), 0.0)
+            entropies = {"action": torch.where(acts, entropy(primary_logp), 0.0), "delay": small_entropy[..., 0],
+                         "offset": small_entropy[..., 1:].sum(-1),
+                         "unit": torch.where(counted, entropy(unit_logp), 0.0)}
 
         chosen = torch.stack((slot, small[..., 0], torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
                               small[..., 1], small[..., 2]), -1)
