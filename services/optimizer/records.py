@@ -40,12 +40,13 @@ class Window:
         self._samples += uses.size
         self.hero_steps += hero_steps
 
-    def close(self, version: int, hyper: Hyperparameters, publish_seconds: float) -> WindowRecord:
-        """The record of the version that the window led to. Staleness is in versions, per timestep consumed."""
+    def close(self, version: int, hyper: Hyperparameters, stall_seconds: float) -> WindowRecord:
+        """The record of the version that the window led to. Staleness is in versions, per timestep consumed;
+        ``stall_seconds``: how long no step was taken because the version was made."""
         seconds = max(time.monotonic() - self._began, 1e-9)
         total = int(self._staleness.sum())
         record: WindowRecord = {
-            "version": version, "seconds": seconds, "publish_seconds": publish_seconds,
+            "version": version, "seconds": seconds, "stall_seconds": stall_seconds,
             "busy_share": self._computed / seconds, "wait_share": self.waited / seconds,
             "samples": self._samples, "mean_uses": self._uses / max(self._samples, 1),
             "staleness_histogram": np.trim_zeros(self._staleness, "b").tolist(),

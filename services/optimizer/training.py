@@ -20,6 +20,7 @@ from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut
 from services.optimizer import faults
 from services.optimizer import metrics as page
+from services.optimizer.beside import Beside
 from services.optimizer.checkpoints import Checkpoints
 from services.optimizer.group import ALONE, Group
 from services.optimizer.intake import Intake
@@ -58,7 +59,8 @@ class StateClient(Protocol):
 
 @dataclass
 class Training:
-    """One optimizer's part of the run. Rank 0 publishes, writes checkpoints and keeps the records.
+    """One optimizer's part of the run. Rank 0 publishes, writes checkpoints and keeps the records beside learning, from
+    copies, so that no rank waits for a store or a disk.
 
     ``meta`` goes with every version (schema, layout).
     """
@@ -84,6 +86,7 @@ class Training:
     resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
     warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
     _asked: deque[Future[int]] = field(default_factory=deque)  # who waits for a checkpoint
+    _beside: Beside = field(default_factory=Beside)
     _flop_a_step: int = 0
     _received: int = 0
     _hero_steps: float = 0.0
@@ -145,6 +148,7 @@ class Training:
         idle_since = time.monotonic()
         drawn = None
         while True:
+            self._watch(self._beside.look)
             # A batch that was drawn is kept until the others have one too.
             active = self._active()
             if drawn is None and active:
@@ -156,7 +160,7 @@ class Training:
                 self._save_as_asked()
             if not go_on:
                 break
-            self.resting = not ready and not active
+            self.resting = not ready and not active and self._beside.idle
             if not ready:
                 if not self.starved.waiting:
                     self.starved.begin()
@@ -181,12 +185,17 @@ class Training:
             if self.window.steps == self.config.gradient_steps_per_iteration:
                 self._next_version(hyper)
                 hyper = self._hyperparameters()
+        self._watch(self._beside.settle)
         hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
-            try:
-                self._save(int(hero_steps), flop)
-            except FencedOut as error:
-                self._leave_behind(error)
+            self._watch(lambda: self._save(int(hero_steps), flop))
+
+    def _watch(self, write: Callable[[], None]) -> None:
+        """Calls what writes, or tells of what was written beside; the loop ends when the run is in another epoch."""
+        try:
+            write()
+        except FencedOut as error:
+            self._leave_behind(error)
 
     def _active(self) -> bool:
         """Whether the run learns now. ``resting`` no longer holds by the time of the reading that this returns: whoever
@@ -228,6 +237,7 @@ class Training:
         if self.group.rank != 0:
             return
         try:
+            self._beside.settle()  # who asked finds the newest version published
             self._save(int(hero_steps), flop)
         except Exception as error:
             for waiting in asked:
@@ -266,16 +276,15 @@ class Training:
         pacer = self.intake.pacer
         hero_steps, consumed_hero_steps, received, consumed, flop = self.group.total(
             [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed, self.flop])
+        writes: list[Callable[[], None]] = []
         if self.group.rank == 0:
-            try:
-                if self.version % self.checkpoint_every == 0:
-                    self._save(int(hero_steps), flop)
-                self._publish()
-            except FencedOut as error:
-                self._leave_behind(error)
+            if self.version % self.checkpoint_every == 0:
+                writes.append(self._checkpoint(int(hero_steps), flop))
+            writes.append(self._publication())
+            self._watch(self._beside.settle)  # at most one version is on its way
         self.intake.version = self.version
         now = time.monotonic()
-        record = self.window.close(self.version, hyper, publish_seconds=now - began)
+        record = self.window.close(self.version, hyper, stall_seconds=now - began)
         statistics = self.intake.buffer.statistics()
         record |= {
             "reuse": consumed / max(received, 1), "reuse_recent": self.reuse.value(now), "hero_steps": int(hero_steps),
@@ -285,12 +294,20 @@ class Training:
             "dropped": {str(k): v for k, v in statistics.dropped.items()},
         }
         self._hero_steps = hero_steps
-        page.PUBLISH_SECONDS.observe(now - began)
+        page.STALL_SECONDS.observe(now - began)
         page.WAIT_SECONDS.inc(self.window.waited)
         page.show_version(record)
-        if self.group.rank == 0:
-            self.client.record(record)
         self.window = Window()
+        if self.group.rank == 0 and not self.left_behind:
+            self._beside.begin(lambda: self._write(writes, record, began))
+
+    def _write(self, writes: list[Callable[[], None]], record: WindowRecord, began: float) -> None:
+        """Writes a version, beside learning: its checkpoint where one is due, then the version, then its record."""
+        for write in writes:
+            write()
+        seconds = time.monotonic() - began
+        page.PUBLISH_SECONDS.observe(seconds)
+        self.client.record(record | {"publish_seconds": seconds})
 
     def _compare(self) -> None:
         """Raises RuntimeError when the ranks' parameters are not the same to the bit: averaged gradients would no
@@ -304,19 +321,32 @@ class Training:
                                f"{first:x} on optimizer 0); the group starts again from the last checkpoint")
 
     def _save(self, hero_steps: int, flop: float) -> None:
+        self._checkpoint(hero_steps, flop)()
+
+    def _checkpoint(self, hero_steps: int, flop: float) -> Callable[[], None]:
+        """What writes the present state as a checkpoint, from copies of it."""
+        version, tensors = self.version, self.learner.state_dict()
         extra = {
             "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(),
             "buffer": self.intake.buffer.state_dict(), "hero_steps": hero_steps,
             "flop": flop, "schedules": dump_schedules(self.client.schedules()),
             "schema": self.meta["schema"], "warm_up_until": self.warm_up_until,
         }
-        self.checkpoints.save(self.version, self.learner.state_dict(), extra)
-        page.show_checkpoint()
+
+        def write() -> None:
+            self.checkpoints.save(version, tensors, extra)
+            page.show_checkpoint()
+
+        return write
 
     def _publish(self) -> None:
-        hyper = hyperparameters_at(self.client.schedules(), self.version)
-        tensors = {n: t.detach().cpu().numpy() for n, t in self.learner.policy.state_dict().items()}
-        self.publisher.publish(self.version, tensors, {
-            **self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),
-            "gradient_steps": self.learner.gradient_steps,
-            **({"warming": True} if self.version <= self.warm_up_until else {})})
+        self._publication()()
+
+    def _publication(self) -> Callable[[], None]:
+        """What publishes the present parameters as the present version, from copies of them."""
+        version, hyper = self.version, hyperparameters_at(self.client.schedules(), self.version)
+        tensors = {n: t.detach().to("cpu", copy=True).numpy() for n, t in self.learner.policy.state_dict().items()}
+        meta = {**self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),
+                "gradient_steps": self.learner.gradient_steps,
+                **({"warming": True} if version <= self.warm_up_until else {})}
+        return lambda: self.publisher.publish(version, tensors, meta)

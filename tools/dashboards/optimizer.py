@@ -5,6 +5,7 @@ from tools.dashboards.panels import Query, chart, heat, number
 from tools.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
 
 STEP, PUBLISH = "five_optimizer_step_seconds", "five_optimizer_publish_seconds"
+STALL = "five_optimizer_stall_seconds"
 
 BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publishing and checkpoints.", [
     Row("Time", [
@@ -16,7 +17,7 @@ BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publish
         number("Waiting", "Mean share of the optimizers' time without a batch. High: too few rollouts, which is cheap "
                "to mend, with optimizers being what costs most.",
                Query(average(rate("five_optimizer_waited_seconds_total", "5m"))), "percentunit"),
-        number("Publish, 95%", "Time to checkpoint and publish a version.", Query(quantile(0.95, PUBLISH, window="1h")),
+        number("Publish, 95%", "From a version's last gradient step until it is served.", Query(quantile(0.95, PUBLISH, window="1h")),
                "s"),
         number("Checkpoints", "Written in the last hour.",
                Query(total(increase("five_optimizer_written_checkpoints_total")))),
@@ -37,9 +38,11 @@ BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publish
         chart("Buffer memory", "Bytes of the samples at rest, by optimizer.",
               Query(total(series("five_optimizer_buffer_bytes"), "instance"), "{{instance}}"), unit="bytes", least=0)]),
     Row("Versions", [
-        chart("Publish", "Time to checkpoint and publish a version; learning waits for it.",
-              Query(mean(PUBLISH, window="1h"), "mean"), Query(quantile(0.95, PUBLISH, window="1h"), "95%"), unit="s",
-              least=0),
+        chart("Publish", "Time to checkpoint and publish a version, and how long learning stood still for it: it waits "
+              "only for a copy of the parameters, unless the version before is not served yet.",
+              Query(mean(PUBLISH, window="1h"), "mean"), Query(quantile(0.95, PUBLISH, window="1h"), "95%"),
+              Query(mean(STALL, window="1h"), "stall, mean"), Query(quantile(0.95, STALL, window="1h"), "stall, 95%"),
+              unit="s", least=0),
         chart("Checkpoints and skipped steps", "In the last hour.",
               Query(total(increase("five_optimizer_written_checkpoints_total")), "checkpoints"),
               Query(total(increase("five_optimizer_skipped_steps_total")), "skipped steps"), least=0)]),

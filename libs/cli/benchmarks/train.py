@@ -40,8 +40,9 @@ class Size:
     from_seconds: float = 120.0
 
 
-def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float]]:
-    """(hero-steps a second that were played and learned from, share of its time that each stage was at work)."""
+def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float], float]:
+    """(hero-steps a second that were played and learned from, share of its time that each stage was at work, mean
+    seconds that learning stood still for a version)."""
     shares: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder(Path(place) / config.name)
@@ -61,8 +62,9 @@ def run(config: RunConfig, seconds: float) -> tuple[float, dict[str, float]]:
                     shares.setdefault(name, []).append(share)
                 at, last = _hero_steps(cluster)
             rate = (last - first) / (at - began)
+            stalls = [float(r.values["stall_seconds"]) for r in cluster.series.read("versions")]
             cluster.stop("the benchmark is over")
-    return rate, {name: statistics.fmean(values) for name, values in shares.items()}
+    return rate, {name: statistics.fmean(values) for name, values in shares.items()}, statistics.fmean(stalls)
 
 
 def _version(cluster: LocalCluster) -> int:
@@ -145,14 +147,15 @@ def possible(config: RunConfig, alone: Mapping[str, float], cores: int) -> float
 def measure(size: Size | None = None) -> list[Row]:
     """Row ``train.hero_steps``: hero-steps/s that went the whole way from game to gradient, those that left the buffer
     unused not among them; the reference is the slowest stage alone. ``train.efficiency``: the same over what the cores
-    could reach (`possible`). ``train.alone.*``: each stage alone; ``train.share.*``: share of its time a stage
+    could reach (`possible`). ``optimizer.stall_seconds``: how long learning stood still for a version.
+    ``train.alone.*``: each stage alone; ``train.share.*``: share of its time a stage
     worked."""
     size = size or Size()
     prepare()
     config = load(size.preset, [*size.overrides, "name=bench-train"])
     alone = stages(config, size)
     slowest = min(alone, key=lambda name: alone[name])
-    rate, shares = run(config, size.seconds)
+    rate, shares, stall = run(config, size.seconds)
     conditions = machine(preset=size.preset, torch=torch.__version__, seconds=size.seconds, slowest_stage=slowest,
                          model=recorded.description(config), games=config.services.rollout.games,
                          threads=config.services.optimizer.threads)
@@ -160,6 +163,7 @@ def measure(size: Size | None = None) -> list[Row]:
     return [
         row("train.hero_steps", rate, "hero-steps/s", alone[slowest], conditions),
         *([row("train.efficiency", rate / most, "of what the cores could reach", 1.0, conditions)] if most else []),
+        row("optimizer.stall_seconds", stall, "s a version", None, conditions),
         *(row(f"train.alone.{name}", value, "hero-steps/s", None, conditions) for name, value in alone.items()),
         *(row(f"train.share.{name}", value, "of its time", None, conditions) for name, value in shares.items()),
     ]
