@@ -47,8 +47,8 @@ WAIT_SECONDS = counter("optimizer", "waited_seconds", "Seconds without a batch t
 VERSION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120)
 PUBLISH_SECONDS = histogram("optimizer", "publish", "seconds", "Time from a version's last gradient step until it is "
                             "served, its checkpoint written before it where one is due.", buckets=VERSION_BUCKETS)
-STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time that learning stands still for a version: for a copy of "
-                          "the parameters, and for the version before if that is not served yet.",
+STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time that learning stands still for a version: a copy "
+                          "of the parameters, and for the version before if that is not served yet.",
                           buckets=VERSION_BUCKETS)
 CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written.")
 CHECKPOINT_TIME = unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "

@@ -17,8 +17,8 @@ BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publish
         number("Waiting", "Mean share of the optimizers' time without a batch. High: too few rollouts, which is cheap "
                "to mend, with optimizers being what costs most.",
                Query(average(rate("five_optimizer_waited_seconds_total", "5m"))), "percentunit"),
-        number("Publish, 95%", "From a version's last gradient step until it is served.", Query(quantile(0.95, PUBLISH, window="1h")),
-               "s"),
+        number("Publish, 95%", "From a version's last gradient step until it is served.",
+               Query(quantile(0.95, PUBLISH, window="1h")), "s"),
         number("Checkpoints", "Written in the last hour.",
                Query(total(increase("five_optimizer_written_checkpoints_total")))),
         chart("Gradient step", "Time of one step.", Query(mean(STEP), "mean"),
