@@ -19,6 +19,7 @@ from services.controller.api import (
     schedules,
     series,
     services,
+    session,
     stream,
     surgery,
     versions,
@@ -34,7 +35,7 @@ from services.controller.limits import Limits
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
     ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router, anneal.router,
-    revert.router,
+    revert.router, session.router,
 )
 
 
@@ -48,7 +49,7 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> F
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     describe(app)
-    app.add_middleware(Boundary, gate=context.gate, limits=Limits(context.limits),
+    app.add_middleware(Boundary, gate=context.gate, sessions=context.sessions, limits=Limits(context.limits),
                        replays=Replays(context.state.redis, context.run), changed=context.overview.forget)
 
     @app.get("/healthz", include_in_schema=False)

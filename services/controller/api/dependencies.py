@@ -18,6 +18,7 @@ from run.effective import Difference, drift
 from services.controller.auth import Caller, Gate
 from services.controller.config import LimitsConfig
 from services.controller.console.pages import Site
+from services.controller.console.sessions import Sessions
 from services.controller.shared import Shared
 
 
@@ -45,6 +46,7 @@ class Context:
         self.configured = configured
         self.blobs = blobs
         self.site = Site()
+        self.sessions = Sessions(state.redis, run, gate)
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:

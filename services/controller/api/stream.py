@@ -82,7 +82,7 @@ class Reader:
 async def follow(here: Context, request: Request, cursor: Cursor | None) -> AsyncIterator[str]:
     """The stream's text, until the token holds no more. Gives its place back at the end."""
     reader = Reader(here, cursor)
-    authorization = request.headers.get("authorization", "")
+    still = request.state.still
     here.streams += 1
     try:
         yield "retry: 2000\n\n"
@@ -97,7 +97,10 @@ async def follow(here: Context, request: Request, cursor: Cursor | None) -> Asyn
             if text:
                 heard = time.monotonic()
                 yield text
-            here.gate.caller(authorization)  # one that was revoked ends its streams
+            try:
+                await asyncio.to_thread(still)  # one that was revoked ends its streams
+            except redis.RedisError:
+                pass  # nobody knows: it is asked again
             await asyncio.sleep(LOOK_SECONDS)
     except Problem:
         return
