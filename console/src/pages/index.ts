@@ -12,4 +12,7 @@ export interface PageDefinition {
 
 export const PAGES: readonly PageDefinition[] = [
   { path: "/", title: "Run", load: async () => (await import("./run")).RunPage },
+  { path: "/steering", title: "Steering", load: async () => (await import("./steering")).SteeringPage },
+  { path: "/league", title: "League", load: async () => (await import("./league")).LeaguePage },
+  { path: "/events", title: "Events", load: async () => (await import("./events")).EventsPage },
 ];

@@ -9,6 +9,7 @@ from services.controller import problems
 from services.controller.api import (
     anneal,
     config,
+    console,
     events,
     matches,
     operations,
@@ -35,7 +36,7 @@ from services.controller.limits import Limits
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
     ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router, anneal.router,
-    revert.router, session.router,
+    revert.router, session.router, console.router,
 )
 
 

@@ -68,7 +68,8 @@ class Columns:
                 if len(self._of) >= MAX_COLUMNS:
                     continue
                 # Versions are counted beyond what single precision tells apart.
-                column = self._of[name] = np.full(len(self._at), np.nan, np.float64 if name == "version" else np.float32)
+                kind = np.float64 if name == "version" else np.float32
+                column = self._of[name] = np.full(len(self._at), np.nan, kind)
             column[self.length] = value
         self.length += 1
 
@@ -130,18 +131,19 @@ def drawn(columns: Columns, fields: Sequence[str], points: int, start: float | N
                            "names": columns.names(), "gaps": gaps(at)}
     if len(at) <= points:
         out["at"] = [round(t, 3) for t in at.tolist()]
-        out["fields"] = {name: {"mean": _said(columns.column(name)[first:last])} for name in fields if name in known}
+        out["fields"] = {name: {"mean": _said(columns.column(name)[first:last], name)}
+                         for name in fields if name in known}
         return out
     edges = np.linspace(at[0], at[-1], points + 1)
     cuts = np.unique(np.searchsorted(at, edges[:-1]))
     counts = np.diff(np.append(cuts, len(at)))
     out["at"] = [round(t, 3) for t in (np.add.reduceat(at - at[0], cuts) / counts + at[0]).tolist()]
-    out["fields"] = {name: _stretches(columns.column(name)[first:last].astype(np.float64), cuts)
+    out["fields"] = {name: _stretches(columns.column(name)[first:last].astype(np.float64), cuts, name)
                      for name in fields if name in known}
     return out
 
 
-def _stretches(values: Floats, cuts: npt.NDArray[np.int64]) -> dict[str, Any]:
+def _stretches(values: Floats, cuts: npt.NDArray[np.int64], name: str) -> dict[str, Any]:
     there = np.isfinite(values)
     count = np.add.reduceat(there.astype(np.float64), cuts)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -149,11 +151,12 @@ def _stretches(values: Floats, cuts: npt.NDArray[np.int64]) -> dict[str, Any]:
     none = count == 0
     low = np.where(none, np.nan, np.minimum.reduceat(np.where(there, values, np.inf), cuts))
     high = np.where(none, np.nan, np.maximum.reduceat(np.where(there, values, -np.inf), cuts))
-    return {"mean": _said(mean), "low": _said(low), "high": _said(high)}
+    return {"mean": _said(mean, name), "low": _said(low, name), "high": _said(high, name)}
 
 
-def _said(values: npt.NDArray[Any]) -> list[float | None]:
-    return [float(f"{v:.{DIGITS}g}") if np.isfinite(v) else None for v in values.tolist()]
+def _said(values: npt.NDArray[Any], name: str) -> list[float | None]:
+    digits = 16 if name == "version" else DIGITS
+    return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in values.tolist()]
 
 
 def gaps(at: Floats) -> list[tuple[float, float]]:
