@@ -137,7 +137,7 @@ function options(picture: Picture, width: number, gaps: () => readonly [number, 
     scales: { x: { time: true }, y: picture.log ? { distr: 3 } : picture.band ? {
       range: (_, min, max) => uPlot.rangeNum(Math.min(min ?? 0, picture.band?.from ?? 0),
                                              Math.max(max ?? 1, picture.band?.to ?? 1), 0.1, true) } : {} },
-    axes: [axis, { ...axis, size: 52 }],
+    axes: [axis, { ...axis, size: 52, values: (_, splits) => splits.map((v) => (v === null ? "" : number(v, 3))) }],
     plugins: [underlay(picture, gaps)],
     hooks: { setSelect: [(plot) => {
       if (plot.select.width < 6) return;

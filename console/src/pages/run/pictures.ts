@@ -38,6 +38,7 @@ const RATING: Picture = { title: "TrueSkill", unit: "points", note: "Around it: 
 /** The pictures of the ratings, by the opponents that there are. */
 export function ratingPictures(names: readonly string[]): readonly Picture[] {
   const against = names.filter((n) => n.startsWith("win_rates/")).map((n) => n.slice("win_rates/".length)).slice(0, 6);
+  if (!against.length) return [RATING];  // nothing has been rated yet
   return [RATING, { title: "Score of each rated version", unit: "share of games, a draw half", note: "Around it: 95 % intervals.",
     curves: against.map((name) => ({ field: `win_rates/${name}`, label: `against ${name}`,
       low: `win_intervals/${name}/0`, high: `win_intervals/${name}/1` })) }];
