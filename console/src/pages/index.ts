@@ -15,4 +15,5 @@ export const PAGES: readonly PageDefinition[] = [
   { path: "/steering", title: "Steering", load: async () => (await import("./steering")).SteeringPage },
   { path: "/league", title: "League", load: async () => (await import("./league")).LeaguePage },
   { path: "/events", title: "Events", load: async () => (await import("./events")).EventsPage },
+  { path: "/docs", title: "API", load: async () => (await import("./docs")).DocsPage },
 ];

@@ -43,7 +43,8 @@ ROUTERS: tuple[APIRouter, ...] = (
 def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> FastAPI:
     """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
     '' when it can."""
-    app = FastAPI(title="Five", version="1", description="Control of a training run.",
+    # FastAPI's own pages load scripts from elsewhere: the console has a page of the API.
+    app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,
                   generate_unique_id_function=lambda route: route.name)
     app.state.context = context
     problems.install(app)
