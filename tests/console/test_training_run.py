@@ -85,7 +85,8 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         expect(page.locator("details", has_text="surgery").first).to_contain_text("done", timeout=180_000)
         expect(status).to_contain_text("running")
         page.goto(address + "/")
-        expect(page.get_by_role("region", name="Time line").get_by_role("button", name=re.compile("wider"))).to_be_visible()
+        lane = page.get_by_role("region", name="Time line")
+        expect(lane.get_by_role("button", name=re.compile("wider"))).to_be_visible()
         watched.close()
 
         viewer = Watched(browser, address)

@@ -74,8 +74,8 @@ class Columns:
         self.length += 1
 
     def _grow(self) -> None:
-        keep = self.length if self.length < MAX_RECORDS else self.length * 4 // 5
-        size = max(2 * keep, 1024)
+        keep = self.length if self.length < MAX_RECORDS else MAX_RECORDS * 4 // 5
+        size = max(min(2 * keep, MAX_RECORDS + 1), 1024)
 
         def grown(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
             out = np.full(size, np.nan, column.dtype)
