@@ -177,6 +177,12 @@ def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: 
 
 def to_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16], portable: bool = False) -> None: ...
 
+SEEN_TABLES: list[tuple[str, int, list[str]]] = ...
+
+SEEN_BITS: list[tuple[str, int]] = ...
+
+UNIT_KINDS: list[str] = ...
+
 SIGNAL_COUNT: int = 21
 
 STAT_COUNT: int = 9
@@ -214,6 +220,14 @@ class VecGame:
     def seed(self, game: int) -> int: ...
 
     def spectate(self, game: int) -> dict[str, Any]: ...
+
+    def write_seen(self, game: int, out: dict[str, NDArray[Any]]) -> None:
+        """Writes a game into the arrays that SEEN_TABLES and SEEN_BITS describe."""
+
+    def slot_units(self, game: int, team: int) -> bytes:
+        """
+        Which unit stands in each unit slot of a team's observation, int16 as bytes; -1: none.
+        """
 
     def place(self, game: int, slot: int, x: float, y: float) -> None:
         """Moves a unit there at once: for tests."""

@@ -263,6 +263,17 @@ class VecGame:
         ``projectiles`` (x, y, team), ``areas`` (x, y, radius, team)."""
         return dict(self._core.spectate(index))
 
+    def write_seen(self, index: int, out: dict[str, npt.NDArray[Any]]) -> None:
+        """As ``spectate``, as the numbers of ``dota.spectator.schema``: writes them into the arrays of a frame.
+
+        Raises ValueError for a frame that lacks a part or has one of another size.
+        """
+        self._core.write_seen(index, out)
+
+    def slot_units(self, index: int, team: int) -> npt.NDArray[np.int16]:
+        """Which unit of the game stands in each unit slot of a team's observation, int16 [units]; -1: none."""
+        return np.frombuffer(self._core.slot_units(index, team), np.int16)
+
 
 def _check(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):

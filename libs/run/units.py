@@ -49,6 +49,7 @@ KEY_UNITS: Mapping[str, str] = {
     "services.evaluator.share_guard": "share", "services.evaluator.cpu_share": "cores",
     "services.evaluator.keep_replays": "files", "services.controller.limits.concurrent_requests": "requests",
     "services.controller.limits.connections": "connections", "services.controller.limits.streams": "clients",
+    "services.controller.limits.viewers": "viewers",
     "services.controller.operations.attempts": "tries",
     "services.controller.autoscaler.rollout.min": "pods", "services.controller.autoscaler.rollout.max": "pods",
     "services.controller.autoscaler.inference.min": "pods", "services.controller.autoscaler.inference.max": "pods",

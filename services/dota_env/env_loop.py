@@ -4,13 +4,14 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.spectator.schema import game_schema, pack_frame
 from dota.vec_game import STATS, Controller, VecGame
 
 Array = npt.NDArray[Any]
@@ -26,6 +27,7 @@ class Shown:
     game_time: npt.NDArray[np.float32]
     statistics: npt.NDArray[np.float32]
     step_us: int
+    seen: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)  # by place: frame, slots int16 [2, units]
 
 
 class GameBatch:
@@ -40,11 +42,17 @@ class GameBatch:
         self._games = games
         self._thread = ThreadPoolExecutor(1, "games")
         self._heroes = games.layout.heroes
+        self._schema = game_schema(thoughts=False)
 
     @classmethod
     async def create(cls, config: GameConfig, games: int, seed: int, threads: int) -> "GameBatch":
         """Makes the games. Raises ValueError as VecGame does."""
         return cls(await asyncio.to_thread(VecGame, config, games, seed, threads))
+
+    @property
+    def seen_schema(self) -> bytes:
+        """Hash of the schema of frames that spectators are shown."""
+        return self._schema.hash
 
     @property
     def games(self) -> int:
@@ -78,9 +86,14 @@ class GameBatch:
 
         return await self._run(work)
 
-    async def step(self, which: npt.NDArray[np.int32], actions: npt.NDArray[np.int16]) -> Shown:
-        """One timestep of the games ``which`` by actions int16 [k, 2, H, 6]."""
+    async def step(self, which: npt.NDArray[np.int32], actions: npt.NDArray[np.int16],
+                   watched: npt.NDArray[np.int32] | None = None) -> Shown:
+        """One timestep of the games ``which`` by actions int16 [k, 2, H, 6]; ``watched`` int32 [m] are shown as a
+        spectator sees them after it."""
         self._check(which)
+        watched = np.zeros(0, np.int32) if watched is None else watched
+        if watched.size:
+            self._check(watched)
 
         def work() -> Shown:
             began = time.perf_counter()
@@ -91,7 +104,8 @@ class GameBatch:
                 full = np.zeros((self.games, *actions.shape[1:]), np.int16)
                 full[which] = actions
                 self._games.step(full, which)
-            return self._shown(which, began)
+            shown = self._shown(which, began)
+            return replace(shown, seen={int(place): self._seen(int(place)) for place in watched})
 
         return await self._run(work)
 
@@ -112,6 +126,12 @@ class GameBatch:
         took = int((time.perf_counter() - began) * 1e6) if began else 0
         return Shown({name: array[which] for name, array in g.obs.items()}, g.signals[which], g.winner[which],
                      g.game_time[which], g.stats[which], took)
+
+    def _seen(self, place: int) -> tuple[bytes, bytes]:
+        frame = self._schema.empty()
+        self._games.write_seen(place, frame)
+        return pack_frame(self._schema, frame), np.stack([
+            self._games.slot_units(place, side) for side in range(2)]).tobytes()
 
     async def _run(self, work: Any) -> Shown:
         shown: Shown = await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -20,6 +20,7 @@ from services.dota_env.env_loop import GameBatch, Shown
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")
 MAX_CONFIGS = 8  # named in one reset
+MAX_WATCHED = 64  # games shown to spectators with one step
 Create = Callable[[GameConfig, int, int, int], Awaitable[GameBatch]]  # game, games, seed, threads
 
 
@@ -82,13 +83,16 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
                     games = _games(request.step.games)
                     actions = wire.decode_bytes("actions", request.step.actions, np.int16,
                                                 (games.size, 2, layout.heroes, len(ActionPart)))
-                    shown = await batch.step(games, actions)
+                    watched = _games(request.step.watched)
+                    if watched.size > MAX_WATCHED:
+                        raise ValueError(f"watched: {watched.size} games; one request shows at most {MAX_WATCHED}")
+                    shown = await batch.step(games, actions, watched)
                     metrics.count_steps(games.size, 2 * layout.heroes, shown.step_us / 1e6)
                 elif kind == "reset":
                     shown = await self._reset(batch, request.reset)
                 else:
                     raise ValueError("a request creates, steps or resets games; this one says nothing")
-                yield _response(shown, layout.hash, epoch)
+                yield _response(shown, layout.hash, epoch, batch.seen_schema)
         finally:
             self._streams -= 1
             self._release(reserved)
@@ -150,9 +154,10 @@ def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
     return wire.decode_bytes("games", data, np.int32, (len(data) // 4,))
 
 
-def _response(shown: Shown, layout_hash: str, epoch: int) -> env_pb2.PlayResponse:
+def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) -> env_pb2.PlayResponse:
     return env_pb2.PlayResponse(
         observations=wire.encode_set(shown.observations, layout_hash, SPARSE), signals=shown.signals.tobytes(),
         winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
         statistic_names=GameBatch.statistic_names, step_us=shown.step_us,
-        epoch=epoch)
+        epoch=epoch, seen=[env_pb2.SeenGame(place=place, schema=seen_schema, frame=frame, slots=slots)
+                           for place, (frame, slots) in shown.seen.items()])

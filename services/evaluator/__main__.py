@@ -3,9 +3,11 @@
 import asyncio
 import logging
 import os
+import secrets
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from protos.five.v1 import evaluator_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import InferencePools, inference_client
+from rapid.live import LiveSource
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import port_of, serve
@@ -24,19 +27,22 @@ from rapid.store.anneal import AnnealStore
 from rapid.store.lineage import on_present_line
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
+from rapid.store.watching import Watching
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
 from services.evaluator import metrics as page
+from services.evaluator.cameras import Cameras
 from services.evaluator.guard_loop import GuardLoop
 from services.evaluator.matches import Inference, Matches, Pairing, Result
 from services.evaluator.pace import Pace
 from services.evaluator.rating_loop import RatingLoop
-from services.evaluator.recording import Recorder
+from services.evaluator.recording import Films, Recorder
 from services.evaluator.service import BOTS, EvaluatorService
 
 log = logging.getLogger("services.evaluator")
 SPARSE = ("shared", "private")
+Listing = Callable[[], list[dict[str, Any]]]  # games in progress
 SEED_OFFSET = 7_919_000  # apart from the seeds of training games
 
 
@@ -60,15 +66,19 @@ def replay_folder(configured: str, run: Path) -> Path:
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: Inference, game: GameConfig,
-               playing: set[Matches], folder: Path) -> None:
+               playing: set[Matches], folder: Path, source: LiveSource, playing_now: list[Listing]) -> None:
     """Rates versions, and plays the pairs of an anneal's guard, until the service drains; its games are among those
-    ``playing`` meanwhile, and ``folder`` gets a recording of each rated version."""
+    ``playing`` meanwhile, and ``folder`` gets a recording of each rated version. ``source`` shows games live;
+    ``playing_now`` gets what lists them."""
     settings = service.config.services.evaluator
     games = VecGame(game, settings.games, service.config.seed + SEED_OFFSET, settings.threads)
     lifecycle = service.lifecycle
 
     pace = Pace(settings.cpu_share)
-    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays)
+    cameras = Cameras(games, service.config.name, service.config.rewards, source)
+    playing_now.append(cameras.games)
+    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays,
+                        Films(cameras, service.blobs, folder))
     rng = np.random.default_rng(service.config.seed)
 
     def show() -> None:
@@ -84,9 +94,11 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
 
     def on_result(result: Result) -> None:
         if guard.on_result(result):
+            cameras.ended(result.place)
             page.count_guard_game("old" if result.pairing.rules is None else "new", result.score, guard.played)
             return
         recorder.ended(result.place)
+        cameras.ended(result.place)
         if loop.on_result(result):
             page.count_game(result.pairing, result.score)
         show()
@@ -98,11 +110,13 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
     while not lifecycle.draining:
         if not await lifecycle.until_active():
             break
-        matches = Matches(games, client, games.layout.heroes)
+        matches = Matches(games, client, games.layout.heroes, cameras)
         playing.add(matches)
 
         def on_start(place: int, matches: Matches = matches) -> None:
             pairing = matches.pairing(place)
+            if pairing is not None:
+                cameras.began(place, pairing, secrets.token_hex(16))
             if pairing is not None and pairing.game and not pairing.agent.controller:
                 recorder.began(place, pairing.agent.name)
 
@@ -114,6 +128,7 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
             page.DROPPED.labels("epoch" if is_stale(error) else "lost").inc(matches.under_way)
             page.ABORTED.inc(loop.drop())
             recorder.drop()
+            cameras.drop()
             guard.drop()
             log.warning("a round of games was lost: %s", error)
         finally:
@@ -156,7 +171,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
                                 folder, service.epoch,
-                                lambda: not service.lifecycle.active, playing)
+                                lambda: not service.lifecycle.active, playing, service.blobs, config.rewards)
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
                          service.token)
@@ -166,11 +181,16 @@ async def evaluate(service: Service[RunConfig]) -> None:
     service.stats = lambda: {"rating version": loop.version,
                              "games": loop.games,
                              "guard pairs": guard.played}
-    rating = asyncio.create_task(rate(service, loop, guard, client(), game, playing, folder))
+    playing_now: list[Listing] = []
+    source = LiveSource(Watching(service.state.redis, config.name), f"evaluator/{service.id}",
+                        lambda: [entry for games in playing_now for entry in games()])
+    rating = asyncio.create_task(rate(service, loop, guard, client(), game, playing, folder, source, playing_now))
+    showing = asyncio.create_task(source.run())
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)
     rating.cancel()
+    showing.cancel()
     for task in done:
         task.result()
 

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
-from rapid.clients.inference import CLOSE, RESET, ActResult
+from rapid.clients.inference import CLOSE, RESET, WANT_THOUGHTS, ActResult
 
 Array = npt.NDArray[Any]
 PAUSE_SECONDS = 0.2  # between two looks whether a pause is over
@@ -36,6 +36,22 @@ class Games(Protocol):
 
     def step(self, actions: Array, which: Array) -> None:
         """One timestep of the games ``which``; ``actions`` int16 [G, 2, H, 6] of all."""
+        ...
+
+
+class Watcher(Protocol):
+    """Who looks at games while they are played (services.evaluator.cameras)."""
+
+    def wants(self, place: int) -> bool:
+        """Whether it looks at the game at a place now, and wants to know what its policies think."""
+        ...
+
+    def think(self, places: Array, sides: Array, asked: npt.NDArray[np.bool_], answer: ActResult) -> None:
+        """What the policies made of the step; ``asked`` bool [rows] were wanted."""
+        ...
+
+    def look(self, places: Collection[int]) -> None:
+        """These places have been stepped."""
         ...
 
 
@@ -86,8 +102,9 @@ class Result:
 class Matches:
     """Keeps a vector of games busy with pairings."""
 
-    def __init__(self, games: Games, inference: Inference, heroes: int) -> None:
+    def __init__(self, games: Games, inference: Inference, heroes: int, watcher: Watcher | None = None) -> None:
         self._games = games
+        self._watcher = watcher
         self._inference = inference
         self._count = len(games.winner)
         self._heroes = heroes
@@ -128,6 +145,8 @@ class Matches:
                 continue
             live = np.flatnonzero([p is not None for p in self._pairings]).astype(np.int32)
             await asyncio.to_thread(self._games.step, self._actions, live)
+            if self._watcher is not None:
+                self._watcher.look(live.tolist())
             ended = [int(i) for i in live if self._games.winner[i] != RUNNING]
             for i in ended:
                 on_result(self._result(i))
@@ -183,12 +202,19 @@ class Matches:
         if not len(rows[0]):
             return True
         flags = np.where(self._fresh[rows], RESET, 0).astype(np.uint8)
+        watched = np.zeros(len(flags), np.bool_)
+        if self._watcher is not None:
+            wanted = {place for place in set(rows[0].tolist()) if self._watcher.wants(place)}
+            watched = np.isin(rows[0], list(wanted))
+            flags[watched] |= WANT_THOUGHTS
         answer = await self._inference.act(self._sessions[rows], self._policies[rows], flags,
                                            {name: array[rows] for name, array in self._games.obs.items()})
         if answer.unknown_sessions.size:
             return False
         self._fresh[rows] = False
         self._actions[rows] = answer.actions
+        if self._watcher is not None and watched.any():
+            self._watcher.think(rows[0], rows[1], watched, answer)
         return True
 
     async def _close(self, ended: list[int]) -> None:

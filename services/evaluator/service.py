@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from dota.config import GameConfig
+from dota.config import GameConfig, RewardConfig
 from dota.replay import Replay
 from dota.vec_game import STATS, Controller, VecGame
 from five.standings import player_name, version_of
 from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
+from rapid.blobs import BlobStore
 from rapid.rpc.epochs import is_stale, require_epoch
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
+from services.evaluator.cameras import Cameras
 from services.evaluator.matches import Inference, Matches, Pairing, Player, Result
 from services.evaluator.metrics import DROPPED
 from services.evaluator.rating_loop import RatingLoop
+from services.evaluator.recording import Films
 
 MAX_GAMES = 10_000
 CONCURRENT = 16
@@ -52,6 +55,8 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     epoch: int
     paused: Callable[[], bool] = lambda: False
     playing: set[Matches] = field(default_factory=set)
+    blobs: BlobStore | None = None
+    rewards: RewardConfig = field(default_factory=RewardConfig)
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -75,10 +80,16 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         recorded: list[tuple[int, Replay]] = []
         target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
         path = ""
+        cameras = Cameras(games, self.run, self.rewards)
+        films = None if self.blobs is None else Films(cameras, self.blobs, self.replays)
 
         def on_start(game: int) -> None:
             if request.replay and not recorded:
                 recorded.append((game, games.record(game)))
+                pairing = matches.pairing(game)
+                if films is not None and pairing is not None:
+                    cameras.began(game, pairing, "")
+                    films.begin(game)
 
         def on_result(result: Result) -> None:
             nonlocal path
@@ -86,9 +97,11 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
                 self.replays.mkdir(parents=True, exist_ok=True)
                 recorded[0][1].save(target, games.hash(result.place))
                 path = str(target)
+                if films is not None:
+                    films.keep(result.place, target.stem)
             results.append(result)
 
-        matches = Matches(games, self.inference(), games.layout.heroes)
+        matches = Matches(games, self.inference(), games.layout.heroes, cameras)
         self.playing.add(matches)
         try:
             await matches.play(lambda: next(pairings, None), on_result, self.paused, on_start=on_start)
@@ -100,6 +113,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
                            f"epoch began meanwhile ({failure.details}); ask for it again") from failure
         finally:
             self.playing.discard(matches)
+            cameras.drop()
         scores = [r.score for r in results]
         return evaluator_pb2.PlayMatchResponse(
             won=scores.count(1.0), lost=scores.count(0.0), drawn=scores.count(0.5), version=version,

@@ -24,6 +24,7 @@ from services.inference.requests import (
     RESET,
     RESTORE,
     WANT_STATE,
+    WANT_THOUGHTS,
     Array,
     Arrays,
     Reply,
@@ -223,7 +224,7 @@ class Batcher:
         policies = joined([p.request.policies for p in live])
         versions = np.where(policies == NEWEST, newest.version, policies)
         greedy = flags & GREEDY != 0
-        want = flags & WANT_STATE != 0
+        want, thinks = flags & WANT_STATE != 0, flags & WANT_THOUGHTS != 0
         observations = {name: joined([p.request.observations[name] for p in live])
                         for name in live[0].request.observations}
         replayed = self._replayed(live, flags)
@@ -235,8 +236,8 @@ class Batcher:
         outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]] = []
         for (version, is_greedy), rows in rows_of:
             outputs.append((rows, self._forward(
-                served[version].policy, slots, observations, replayed, want, is_greedy, rows)))
-        merged = merge(outputs, len(slots), want)
+                served[version].policy, slots, observations, replayed, want, thinks, is_greedy, rows)))
+        merged = merge(outputs, len(slots), {"state": want, "aux": want, "thought": thinks})
         forward = time.perf_counter() - began
         self._observer.batch(len(slots), forward)
 
@@ -244,15 +245,15 @@ class Batcher:
         if closing.any():
             sessions = [s for p in live for s in p.request.sessions]
             self._table.close([s for s, c in zip(sessions, closing, strict=True) if c])
-        return self._split(live, merged, versions, want, now, forward, newest.reward_std)
+        return self._split(live, merged, versions, want, thinks, now, forward, newest.reward_std)
 
     def _forward(self, policy: Any, slots: npt.NDArray[np.int64], observations: Arrays,
-                 replayed: npt.NDArray[np.int16] | None, want: npt.NDArray[np.bool_], greedy: bool,
-                 rows: npt.NDArray[np.int64] | None) -> dict[str, Array]:
+                 replayed: npt.NDArray[np.int16] | None, want: npt.NDArray[np.bool_],
+                 thinks: npt.NDArray[np.bool_], greedy: bool, rows: npt.NDArray[np.int64] | None) -> dict[str, Array]:
         """One version's rows (None: all of them), states moved on. Arrays lead with the rows; ``state/`` and ``aux/``
-        with those among them that want their state."""
+        with those among them that want their state, ``thought/`` with those that are watched."""
         if rows is not None:
-            slots, want = slots[rows], want[rows]
+            slots, want, thinks = slots[rows], want[rows], thinks[rows]
             observations = {name: array[rows] for name, array in observations.items()}
             replayed = None if replayed is None else replayed[rows]
         with torch.inference_mode():
@@ -269,6 +270,9 @@ class Batcher:
                     out[f"state/{name}"] = to_numpy(state[wanted], np.float32)
                 for name, head in acted.aux.items():
                     out[f"aux/{name}"] = to_numpy(head[wanted], np.float32)
+            if thinks.any():
+                out |= {f"thought/{name}": array for name, array in _thoughts(
+                    acted, torch.from_numpy(np.flatnonzero(thinks)).to(self._device)).items()}
         return out
 
     def _tensor(self, array: Array) -> torch.Tensor:
@@ -290,19 +294,22 @@ class Batcher:
         return out
 
     def _split(self, live: list[Pending], merged: dict[str, Array], versions: npt.NDArray[np.int64],
-               want: npt.NDArray[np.bool_], now: float, forward: float, reward_std: float) -> list[Reply]:
+               want: npt.NDArray[np.bool_], thinks: npt.NDArray[np.bool_], now: float, forward: float,
+               reward_std: float) -> list[Reply]:
         replies = []
-        start, wanted = 0, 0
+        start, wanted, thought = 0, 0, 0
         for pending in live:
             rows = slice(start, start + pending.rows)
             kept = slice(wanted, wanted + int(want[rows].sum()))
-            start, wanted = rows.stop, kept.stop
-            some = kept.stop > kept.start
+            watched = slice(thought, thought + int(thinks[rows].sum()))
+            start, wanted, thought = rows.stop, kept.stop, watched.stop
+            some, seen = kept.stop > kept.start, watched.stop > watched.start
             replies.append(Reply(
                 [], merged["actions"][rows], merged["logp"][rows], merged["values"][rows], versions[rows],
                 {n[6:]: a[kept] for n, a in merged.items() if some and n.startswith("state/")},
                 {n[4:]: a[kept] for n, a in merged.items() if some and n.startswith("aux/")},
-                int((now - pending.enqueued) * 1e6), int(forward * 1e6), reward_std))
+                int((now - pending.enqueued) * 1e6), int(forward * 1e6), reward_std,
+                {n[8:]: a[watched] for n, a in merged.items() if seen and n.startswith("thought/")}))
         return replies
 
     def _fail(self, pending: Pending, error: BaseException) -> None:
@@ -313,6 +320,15 @@ class Batcher:
         for served in pending.served.values():
             self._models.release(served)
         pending.served.clear()
+
+
+def _thoughts(acted: Any, rows: torch.Tensor) -> dict[str, Array]:
+    """What is shown of a policy's rows to who watches them."""
+    out = {name: to_numpy(head[rows], np.float16) for name, head in acted.aux.items()}
+    for name, logp in (("choice", acted.primary), ("aim", acted.unit)):
+        if logp is not None:
+            out[name] = to_numpy(logp[rows].exp(), np.float16)
+    return out
 
 
 def _set_result(future: "Future[Reply]", reply: Reply) -> None:

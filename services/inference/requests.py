@@ -1,6 +1,6 @@
 """A client's message and its answer, as arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
 GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
 CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
 REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
+WANT_THOUGHTS = int(inference_pb2.SESSION_FLAG_WANT_THOUGHTS)
 NEWEST = -1
 
 Array = npt.NDArray[Any]
@@ -41,7 +42,8 @@ class Request:
 class Reply:
     """The answer: rows in the request's order. With ``unknown`` sessions nothing was evaluated and the rest is empty.
 
-    ``states`` and ``auxiliary`` lead with the number of WANT_STATE rows, in their order.
+    ``states`` and ``auxiliary`` lead with the number of WANT_STATE rows, in their order, ``thoughts`` with that of
+    WANT_THOUGHTS rows.
     """
 
     unknown: list[int]
@@ -54,6 +56,7 @@ class Reply:
     queue_us: int
     forward_us: int
     reward_std: float
+    thoughts: Arrays = field(default_factory=dict)
 
 
 def unknown_reply(sessions: list[int]) -> Reply:

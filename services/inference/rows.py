@@ -1,6 +1,6 @@
 """Rows of a batch: which of them one forward pass takes, and how its results come back in order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,20 @@ def groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
 
 
 def merge(outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]], rows: int,
-           want: npt.NDArray[np.bool_]) -> dict[str, Array]:
-    """Puts the groups' rows back in order."""
+           chosen: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Array]:
+    """Puts the groups' rows back in order. Arrays lead with the rows; those named ``prefix/...`` with the rows among
+    them that ``chosen`` bool [rows] has for the prefix."""
     if len(outputs) == 1:
         return outputs[0][1]
-    place = np.cumsum(want) - 1  # row -> its place among those that want their state
+    places = {prefix: np.cumsum(of) - 1 for prefix, of in chosen.items()}  # row -> its place among those chosen
     merged: dict[str, Array] = {}
     for group, arrays in outputs:
         assert group is not None
-        kept = place[group[want[group]]]
         for name, array in arrays.items():
-            of_wanted = "/" in name
+            of = chosen.get(name.partition("/")[0])
             if name not in merged:
-                merged[name] = np.empty((int(want.sum()) if of_wanted else rows, *array.shape[1:]), array.dtype)
-            merged[name][kept if of_wanted else group] = array
+                merged[name] = np.empty((rows if of is None else int(of.sum()), *array.shape[1:]), array.dtype)
+            merged[name][group if of is None else places[name.partition("/")[0]][group[of[group]]]] = array
     return merged
 
 

@@ -20,7 +20,7 @@ from services.inference.sessions import StateSpecs
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 
 ACTION_PARTS = 6
-KNOWN_FLAGS = 0x3F
+KNOWN_FLAGS = 0x7F
 MAX_REQUESTS_OF_A_STREAM = 64  # read ahead; beyond it the transport holds the client back
 
 
@@ -130,4 +130,6 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
             response.states.CopyFrom(wire.encode_set(reply.states, self._layout))
         if reply.auxiliary:
             response.auxiliary.CopyFrom(wire.encode_set(reply.auxiliary, self._layout))
+        if reply.thoughts:
+            response.thoughts.CopyFrom(wire.encode_set(reply.thoughts, self._layout))
         return response

@@ -12,7 +12,7 @@ import redis
 from dota import packing
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
-from dota.vec_game import VecGame
+from dota.vec_game import STATS, VecGame
 from five.model.states import state_specs
 from five.schedules import hyperparameters_at, load_schedules
 from rapid import wire
@@ -21,14 +21,17 @@ from rapid.clients.experience import ExperienceClient
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import inference_client
 from rapid.clients.opponents import OpponentsClient
+from rapid.live import LiveSource
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
 from rapid.store.series import Series
+from rapid.store.watching import Watching
 from run.config import RunConfig
 from run.effective import overlay
 from run.load import load
 from services.rollout.anneal import Annealing
+from services.rollout.broadcast import Broadcast
 from services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
 from services.rollout.games import Matchmaker
 from services.rollout.metrics import Meter
@@ -148,6 +151,7 @@ class Rollout:
             inference(pools.addresses, i), inference(pools.past_addresses, i) if pools.past_addresses else None)
             for i in range(settings.groups)]
         self.groups: list[Group] = []
+        self.live = LiveSource(Watching(service.state.redis, config.name), f"rollout/{service.id}", self._live_games)
 
     async def run(self) -> None:
         """Plays until the service drains, then sends what is whole. Raises what ended a group."""
@@ -157,7 +161,8 @@ class Rollout:
         service.quiet = self.quiet
         self.sender.start()
         self.matchmaker.start()
-        helpers = [asyncio.create_task(task) for task in (self.control.follow(), self.games.write(), self._show())]
+        helpers = [asyncio.create_task(task) for task in (self.control.follow(), self.games.write(), self._show(),
+                                                            self.live.run())]
         drained = asyncio.create_task(service.lifecycle.drained())
         playing = asyncio.create_task(self._play())
         await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)
@@ -209,8 +214,12 @@ class Rollout:
         streams = Streams(games, unroll, samples, specs, np.random.default_rng())
         segments = Segments(layout, learning, config.rewards, ring)
         wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
-                        self.control, self.control.rates, self._ended, self.control.annealing.draw)
+                        self.control, self.control.rates, self._ended, self.control.annealing.draw,
+                        Broadcast(self.live, config.name, config.game, config.rewards, STATS))
         return Group(wiring, ring, streams, segments, unroll, samples)
+
+    def _live_games(self) -> list[dict[str, Any]]:
+        return [game for group in self.groups if group.wiring.broadcast for game in group.wiring.broadcast.games()]
 
     def _ended(self, record: dict[str, Any]) -> None:
         self.games.put(record)

@@ -1,7 +1,7 @@
 """Where a group's games run: in this process, or in the environment service. Both look the same from here."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.spectator.camera import Camera
+from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
-from rapid.clients.environment import EnvironmentClient
+from rapid.clients.environment import EnvironmentClient, SeenGame
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
-from services.rollout.ring import Arrays
+from services.rollout.ring import Array, Arrays
 
 Ints = npt.NDArray[np.int32]
 
@@ -56,6 +58,18 @@ class Environment(Protocol):
         """
         ...
 
+    def watch(self, places: Collection[int]) -> None:
+        """From the next step on these places are looked at, and no others."""
+        ...
+
+    def seen(self, place: int, camera: Camera) -> bool:
+        """Lets the camera look at a place that is watched. False when nothing of it is here yet."""
+        ...
+
+    def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:
+        """Which unit of the game stands in each unit slot of a side's observation [units], -1: none; None: unknown."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -80,6 +94,16 @@ class LocalEnvironment:
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, actions, out)
+
+    def watch(self, places: Collection[int]) -> None:
+        pass  # whatever is played here can be looked at
+
+    def seen(self, place: int, camera: Camera) -> bool:
+        camera.look(self._games, place)
+        return True
+
+    def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:
+        return self._games.slot_units(place, side)
 
     async def close(self) -> None:
         self._thread.shutdown()
@@ -111,6 +135,9 @@ class RemoteEnvironment:
         self._threads = threads
         self._client: EnvironmentClient | None = None
         self._all = np.arange(games, dtype=np.int32)
+        self._watched: tuple[int, ...] = ()
+        self._seen: dict[int, SeenGame] = {}
+        self._schema = game_schema(thoughts=False)
 
     @property
     def statistic_names(self) -> tuple[str, ...]:
@@ -146,12 +173,33 @@ class RemoteEnvironment:
         if self._client is None:
             raise ConnectionError("there are no games: reset them first")
         try:
-            step = await self._client.step(self._all, actions)
+            step = await self._client.step(self._all, actions, self._watched)
         except CallFailed as failure:
             await self._lose(failure)
+        self._seen = step.seen
         for name, array in step.observations.items():
             out[name][...] = array
         return Outcome(step.signals, step.winners, step.game_time, step.statistics)
+
+    def watch(self, places: Collection[int]) -> None:
+        self._watched = tuple(places)
+
+    def seen(self, place: int, camera: Camera) -> bool:
+        seen = self._seen.get(place)
+        if seen is None or seen.schema != self._schema.hash:
+            return False
+        frame = unpack_frame(self._schema, seen.frame)
+
+        def write(out: dict[str, Array]) -> None:
+            for name, array in frame.items():
+                out[name][...] = array
+
+        camera.look_at(write)
+        return True
+
+    def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:
+        seen = self._seen.get(place)
+        return None if seen is None else seen.slots[side]
 
     async def close(self) -> None:
         client, self._client = self._client, None

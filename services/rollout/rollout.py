@@ -20,6 +20,7 @@ from five.learning.segments import Following
 from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
 from services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
 from services.rollout.anneal import NOT_ANNEALED, Draw
+from services.rollout.broadcast import Broadcast
 from services.rollout.environment import Environment, Outcome
 from services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
 from services.rollout.ring import SIDES, StepRing
@@ -93,6 +94,7 @@ class Wiring:
     rates: Callable[[int, float], Rates]
     on_game: Callable[[dict[str, Any]], None] = lambda record: None
     draw: Callable[[str, int], Draw] = lambda game, version: NOT_ANNEALED
+    broadcast: Broadcast | None = None
 
 
 @dataclass
@@ -126,12 +128,16 @@ class Group:
         while not wiring.gate.stopping:
             with timed("wait"):
                 await wiring.sender.room()
+            if wiring.broadcast is not None:
+                wiring.broadcast.attend(self._records, self.streams, wiring.environment)
             with timed("act"):
                 answer = await self._act(step)
             if answer is None:
                 break
             with timed("cut"):
                 self._take_in(step, answer)
+                if wiring.broadcast is not None:
+                    wiring.broadcast.think(step, self.ring, self.streams, answer, wiring.environment)
             # Here, and not before asking: of a game that stands at a sample's border everything up to it is known.
             with timed("wait"):
                 await self._rest()
@@ -147,6 +153,8 @@ class Group:
                 await self._abandon(step, self._everything)
                 continue
             with timed("cut"):
+                if wiring.broadcast is not None:
+                    wiring.broadcast.look(outcome, wiring.environment)
                 await self._after(step, outcome)
             step += 1
         self._end_segments()

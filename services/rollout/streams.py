@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rapid.clients.inference import NEWEST, RESET, WANT_STATE
+from rapid.clients.inference import NEWEST, RESET, WANT_STATE, WANT_THOUGHTS
 from services.rollout.ring import SIDES, Array, Arrays
 
 Bools = npt.NDArray[np.bool_]
@@ -28,7 +28,8 @@ class Seats:
 class Streams:
     """Vectors over a group's places, [G] for games and [G, 2] for sides.
 
-    Attributes: ``sessions``, ``policies`` int64 [G, 2]; ``acting``, ``trains`` bool [G, 2]; ``born`` int64 [G], the
+    Attributes: ``sessions``, ``policies`` int64 [G, 2]; ``acting``, ``trains`` bool [G, 2]; ``watched`` bool [G],
+    whether somebody watches; ``born`` int64 [G], the
     group's step at which the game began; ``start`` int64 [G], at which its present segment began; ``target`` int64 [G],
     the steps of that segment when it is full; ``sample_states`` [samples, G, 2, ...], states at the starts of its
     samples. ``boundary`` int64 [G, 2]: the last sample border that each side's state is known of, with the state and
@@ -46,6 +47,7 @@ class Streams:
         self.policies: Ints = np.full((games, SIDES), NEWEST, np.int64)
         self.acting: Bools = np.zeros((games, SIDES), np.bool_)
         self.trains: Bools = np.zeros((games, SIDES), np.bool_)
+        self.watched: Bools = np.zeros(games, np.bool_)
         self.born: Ints = np.zeros(games, np.int64)
         self.start: Ints = np.zeros(games, np.int64)
         self.target: Ints = np.full(games, unroll * samples, np.int64)
@@ -86,9 +88,11 @@ class Streams:
         return self._rows
 
     def flags(self, step: int) -> npt.NDArray[np.uint8]:
-        """What to ask for each side at a step, uint8 [G, 2]: a new game's reset, a sample's state."""
+        """What to ask for each side at a step, uint8 [G, 2]: a new game's reset, a sample's state, a watched one's
+        thoughts."""
         age = step - self.born
         flags = np.where(age % self._unroll == 0, WANT_STATE, 0) | np.where(age == 0, RESET, 0)
+        flags = flags | np.where(self.watched, WANT_THOUGHTS, 0)
         return np.broadcast_to(flags.astype(np.uint8)[:, None], (len(age), SIDES)).copy()
 
     def full(self, step: int) -> Ints:

@@ -355,8 +355,8 @@ def test_openapi_describes_every_answer(rest: LiveController) -> None:
                     media = answer["content"]
                     kind, content = next(iter(media.items()))
                     schema = content["schema"]
-                    assert kind == "text/event-stream" or schema.get("$ref") or "items" in schema or (
-                        "example" in content), where
+                    assert kind in ("text/event-stream", "application/octet-stream") or schema.get("$ref") or (
+                        "items" in schema or "example" in content), where
                 elif status != "304":
                     assert list(answer["content"]) == ["application/problem+json"], (where, status)
             assert {"400", "401", "422", "429", "500", "503"} <= operation["responses"].keys(), where

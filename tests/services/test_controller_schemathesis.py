@@ -65,8 +65,8 @@ def annealed(rest: LiveController) -> None:
 
 def operations(rest: LiveController) -> list[Any]:
     schema = schemathesis.openapi.from_url(f"{rest.url}/openapi.json")
-    # It answers without end; tests of its own read it.
-    return [found.ok() for found in schema.exclude(path="/v1/stream").get_all_operations()]
+    # They answer without end; tests of their own read them.
+    return [found.ok() for found in schema.exclude(path=["/v1/stream", "/v1/games/{game}/live"]).get_all_operations()]
 
 
 def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, check: Callable[[Any, Any], None]) -> None:
@@ -96,7 +96,9 @@ def ask_all(rest: LiveController, examples: int, checks: list[Callable[..., Any]
     def check(case: Any, answer: Any) -> None:
         label = case.operation.label
         seen.setdefault(label, set()).add(answer.status_code)
-        assert expected is None or answer.status_code in expected, (label, answer.status_code, answer.text)
+        # Recordings lie in the blob store, which is there whatever the state's store does.
+        refused = expected is None or "/v1/replays" in label or answer.status_code in expected
+        assert refused, (label, answer.status_code, answer.text)
         case.validate_response(answer, checks=checks)
 
     for operation in operations(rest):
@@ -205,4 +207,5 @@ def test_the_api_is_what_it_says_with_its_store_away(store: Any) -> None:
         # 503 is what is asked for here; all else is refused before the store matters.
         checks = [check for check in CHECKS if check is not not_a_server_error]
         seen = ask_all(rest, AWAY_EXAMPLES, checks, {400, 401, 404, 405, 422, 428, 503})
-        assert len(seen) >= 20 and all(503 in statuses for label, statuses in seen.items() if label.startswith("GET"))
+        assert len(seen) >= 20 and all(503 in statuses for label, statuses in seen.items()
+                                      if label.startswith("GET") and "/replays" not in label)

@@ -10,6 +10,7 @@ import pytest
 
 from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout
+from dota.spectator.camera import Camera
 from dota.vec_game import STATS, VecGame
 from protos.five.v1 import env_pb2, env_pb2_grpc
 from rapid.clients.environment import EnvironmentClient
@@ -245,3 +246,40 @@ async def test_a_silent_stream_ends_and_its_games_with_it() -> None:
         assert server.servicer.games == 0
         with pytest.raises(CallFailed, match="silent"):
             await there.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
+
+
+async def test_a_watched_game_looks_the_same_in_and_out_of_the_process(server: Server) -> None:
+    remote = RemoteEnvironment(server.client, 3, SEED, GAME.model_dump_json(), 1)
+    local = LocalEnvironment(VecGame(GAME, 3, SEED))
+    everyone, controllers = np.arange(3, dtype=np.int32), np.zeros((3, 2), np.uint8)
+    there, here = LAYOUT.allocate(3, 2), LAYOUT.allocate(3, 2)
+    made: dict[str, list[bytes]] = {"remote": [], "local": []}
+    cameras = {name: Camera(GAME, {}, lambda chunk, facts, to=to: to.append(chunk))  # type: ignore[misc]
+               for name, to in made.items()}
+    rng = np.random.default_rng(3)
+    await remote.reset(everyone, controllers, there)
+    await local.reset(everyone, controllers, here)
+    assert not remote.seen(1, cameras["remote"]) and remote.slot_units(1, 0) is None
+    remote.watch([1])
+    local.watch([1])
+    for _ in range(12):
+        actions = random_actions(rng, 3)
+        await asyncio.gather(remote.step(actions, there), local.step(actions, here))
+        assert remote.seen(1, cameras["remote"]) and local.seen(1, cameras["local"])
+        assert not remote.seen(2, cameras["remote"])
+        for side in (0, 1):
+            units = local.slot_units(1, side)
+            assert units is not None and units.max() >= 0
+            np.testing.assert_array_equal(units, remote.slot_units(1, side))
+    for camera in cameras.values():
+        camera.end()
+    assert made["remote"] == made["local"] != []
+    await remote.close()
+    await local.close()
+
+
+async def test_more_watched_games_than_may_be_are_refused(server: Server) -> None:
+    async with server.client() as there:
+        await there.open(2, SEED)
+        with pytest.raises(CallFailed, match="places 0 to 1 exist"):
+            await there.step(np.arange(2, dtype=np.int32), np.zeros((2, 2, 1, 6), np.int16), [5])

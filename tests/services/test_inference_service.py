@@ -8,7 +8,7 @@ import pytest
 
 from protos.five.v1 import inference_pb2, inference_pb2_grpc
 from rapid import wire
-from rapid.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, InferenceClient
+from rapid.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_THOUGHTS, InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from tests.services.counting import LAYOUT, STATE_SPECS, Versions, observations
@@ -43,6 +43,20 @@ async def test_steps_through_the_wire(server: InferenceServer) -> None:
         assert second.versions.tolist() == [0] and second.forward_us > 0
         info = await c.model()
         assert (info.newest_version, info.layout_hash, info.resident_versions) == (0, LAYOUT.hash, (0,))
+
+
+async def test_thoughts_go_with_the_sessions_that_are_watched(server: InferenceServer) -> None:
+    async with client(server) as c:
+        await one(c, 2, 3.0, RESET)
+        flags = np.array([RESET | WANT_STATE, WANT_THOUGHTS, RESET | WANT_THOUGHTS], np.uint8)
+        seen = {name: np.concatenate([array] * 3) for name, array in observations(1.0).items()}
+        answer = await c.act(ids(1, 2, 3), ids(NEWEST, NEWEST, NEWEST), flags, seen)
+        assert answer.states["count"].shape[0] == 1 and answer.auxiliary["win_probability"].shape == (1, 1)
+        assert answer.thoughts["choice"].shape == (2, 1, 30) and answer.thoughts["win_probability"].shape == (2, 1)
+        # Of the second session's second step, and of the third's first.
+        np.testing.assert_allclose(answer.thoughts["choice"][:, 0, 0], [1 / 3, 1 / 2], rtol=1e-3)
+        assert "aim" not in answer.thoughts
+        assert not (await one(c, 2, 3.0)).thoughts
 
 
 async def test_a_stream_is_answered_in_order_while_requests_overlap(server: InferenceServer) -> None:
@@ -99,7 +113,7 @@ def _cut_tensor() -> inference_pb2.ActRequest:
 @pytest.mark.parametrize(("make", "says"), [
     (lambda: _request(sessions=b"1234567"), "sessions"),
     (lambda: _request(policies=b""), "policies"),
-    (lambda: _request(flags=bytes([64])), "flags"),
+    (lambda: _request(flags=bytes([128])), "flags"),
     (lambda: _request(flags=bytes([RESTORE])), "missing|layout"),
     (lambda: _request(flags=bytes([32])), "replayed_actions"),
     (lambda: _request(policies=ids(-5).tobytes()), "-1 is the newest"),

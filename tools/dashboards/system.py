@@ -77,6 +77,21 @@ BOARD = Board("system", "Five / System", "State of the run, processes, Redis, ca
         chart("Calls that failed", "In the last hour, by method and code.",
               Query(total(increase("five_rpc_answered_calls_total", code="~[^O].*"), "method", "code"),
                     "{{method}} {{code}}"), least=0)]),
+    Row("Live games", [
+        chart("Viewers", "Who watches live games, and the games that are kept for them.",
+              Query(largest(series("five_controller_live_viewers_instances")), "viewers"),
+              Query(largest(series("five_controller_live_games")), "games"), least=0),
+        chart("Bytes", "A second: published by who plays, taken in by the controller, and given to viewers. Each game "
+              "is sent to the controller once, however many watch it.",
+              Query(total(rate("five_live_sent_bytes_total")), "published"),
+              Query(total(rate("five_controller_live_received_bytes_total")), "taken in"),
+              Query(total(rate("five_controller_live_delivered_bytes_total")), "given to viewers"), unit="Bps",
+              least=0),
+        chart("Given up", "In the last hour: messages that the store did not take in time, chunks that a viewer who "
+              "had fallen behind was not given, and messages that could not be read.",
+              Query(total(increase("five_live_dropped_total")), "not sent"),
+              Query(total(increase("five_controller_live_skipped_total")), "skipped"),
+              Query(total(increase("five_controller_live_refused_total")), "unreadable"), least=0)]),
     Row("Autoscaling", [
         chart("Pods", "That the autoscaler asks for, and that exist, by component.",
               Query(largest(series("five_controller_autoscaler_desired_instances"), "component"),

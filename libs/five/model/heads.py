@@ -19,12 +19,15 @@ POLICY_SCALE = 0.1  # of the usual initial weights: the first policy is close to
 class Chosen(NamedTuple):
     """``actions`` int64 [N, H, 6]; ``logp`` float32 [N, H]; ``entropies`` by head, [N, H], 0 where the action does not
     read it (none at all where actions were not given but chosen); ``target`` int64 [N, H], the row of the targeted unit
-    in the trunk's packed units (-1: no target)."""
+    in the trunk's packed units (-1: no target). Where it was chosen: ``primary`` [N, H, 30] and ``unit`` [N, H, U],
+    float32 log-probabilities of what was available, and of the units that the action chosen could aim at."""
 
     actions: Tensor
     logp: Tensor
     entropies: dict[str, Tensor]
     target: Tensor
+    primary: Tensor | None = None
+    unit: Tensor | None = None
 
 
 class ActionHeads(nn.Module):
@@ -104,7 +107,9 @@ class ActionHeads(nn.Module):
         chosen = torch.stack((slot, small[..., 0], torch.where(teleports, 0, unit), torch.where(teleports, unit, 0),
                               small[..., 1], small[..., 2]), -1)
         target = torch.where(counted, trunk.rows.gather(1, unit), -1)
-        return Chosen(chosen, logp, entropies, target)
+        if given is not None:
+            return Chosen(chosen, logp, entropies, target)
+        return Chosen(chosen, logp, entropies, target, primary_logp, unit_logp.masked_fill(~mask, -torch.inf))
 
     def target_rows(self, actions: Tensor, obs: dict[str, Tensor], trunk: TrunkOutput) -> Tensor:
         """int64 [N, H]: the rows in ``trunk.units`` that given actions [N, H, 6] target; -1 where there is none."""

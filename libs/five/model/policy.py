@@ -23,13 +23,16 @@ State = dict[str, Tensor]
 @dataclass(frozen=True)
 class Acted:
     """What ``act`` returns: ``actions`` int16 [B, H, 6], ``logp`` and ``values`` float32 [B, H], ``aux``
-    probabilities, ``state`` to hand in at the next step."""
+    probabilities, ``state`` to hand in at the next step; ``primary`` [B, H, 30] and ``unit`` [B, H, U] as of
+    `Chosen`."""
 
     actions: Tensor
     logp: Tensor
     values: Tensor
     aux: dict[str, Tensor]
     state: State
+    primary: Tensor | None = None
+    unit: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class Policy(nn.Module):
             joined = self._join(inputs, trunk, floats, state["target_embedding"])
             h, c = self.core.step(joined, state["h"], state["c"])
             chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), None, generator, greedy)
+            primary, unit = chosen.primary, chosen.unit
             if replay is not None:
                 taken = torch.where(replay[..., :1] >= 0, replay.long(), chosen.actions)
                 chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), taken)
@@ -106,7 +110,7 @@ class Policy(nn.Module):
         probabilities = {"win_probability": aux["win_probability"].sigmoid(),
                          "net_worth_rank": aux["net_worth_rank"].softmax(-1),
                          "building_events": aux["building_events"].sigmoid()}
-        return Acted(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new)
+        return Acted(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary, unit)
 
     def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: State,
                resets: Tensor | None = None) -> Unrolled:

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
@@ -25,12 +25,23 @@ METHOD = "five.v1.EnvService/Play"
 
 
 @dataclass(frozen=True)
+class SeenGame:
+    """What a spectator sees of a game: ``frame`` as packed by its ``schema``, and by side which unit stands in each
+    slot of the observation, int16 [2, units]."""
+
+    schema: bytes
+    frame: bytes
+    slots: npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True)
 class Step:
     """What k games show after a step or a reset.
 
     ``observations`` by name with leading [k, 2]; ``signals`` float32 [k, 2, H, signals]; ``winners`` uint8 [k]
     (0 running, 1 radiant, 2 dire, 3 draw); ``game_time`` float32 [k] in seconds; ``statistics`` float32
-    [k, 2, H, len(statistic_names)]; ``step_us`` microseconds in the core.
+    [k, 2, H, len(statistic_names)]; ``step_us`` microseconds in the core; ``seen`` by place, of those that were asked
+    for.
     """
 
     observations: dict[str, Array]
@@ -40,6 +51,7 @@ class Step:
     statistics: npt.NDArray[np.float32]
     statistic_names: tuple[str, ...]
     step_us: int
+    seen: dict[int, SeenGame] = field(default_factory=dict)
 
 
 class EnvironmentClient:
@@ -90,13 +102,16 @@ class EnvironmentClient:
         self.games = games
         return self._step(answer)
 
-    async def step(self, games: npt.NDArray[np.int32], actions: npt.NDArray[np.int16]) -> Step:
-        """Steps the games int32 [k] by actions int16 [k, 2, H, 6] for one timestep. Raises CallFailed, ValueError."""
+    async def step(self, games: npt.NDArray[np.int32], actions: npt.NDArray[np.int16],
+                   watched: Sequence[int] = ()) -> Step:
+        """Steps the games int32 [k] by actions int16 [k, 2, H, 6] for one timestep, and asks for what a spectator sees
+        of the places ``watched`` after it. Raises CallFailed, ValueError."""
         expected = (games.size, 2, self._heroes, 6)
         if actions.shape != expected:
             raise ValueError(f"actions have shape {list(actions.shape)}, expected {list(expected)}")
         return self._step(await self._ask(env_pb2.PlayRequest(step=env_pb2.StepGames(
-            games=np.asarray(games, np.int32).tobytes(), actions=np.asarray(actions, np.int16).tobytes()))))
+            games=np.asarray(games, np.int32).tobytes(), actions=np.asarray(actions, np.int16).tobytes(),
+            watched=np.array(watched, np.int32).tobytes()))))
 
     async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
                     game_configs: Sequence[str] = (), variants: npt.NDArray[np.uint8] | None = None) -> Step:
@@ -186,4 +201,8 @@ class EnvironmentClient:
             dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
             wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
             wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,
-            answer.step_us)
+            answer.step_us, {seen.place: SeenGame(seen.schema, seen.frame, _slots(seen.slots)) for seen in answer.seen})
+
+
+def _slots(data: bytes) -> npt.NDArray[np.int16]:
+    return wire.decode_bytes("slots", data, np.int16, (2, len(data) // 4))

@@ -33,6 +33,7 @@ WANT_STATE = int(inference_pb2.SESSION_FLAG_WANT_STATE)
 GREEDY = int(inference_pb2.SESSION_FLAG_GREEDY)
 CLOSE = int(inference_pb2.SESSION_FLAG_CLOSE)
 REPLAY = int(inference_pb2.SESSION_FLAG_REPLAY)
+WANT_THOUGHTS = int(inference_pb2.SESSION_FLAG_WANT_THOUGHTS)
 
 _EMPTY = np.zeros(0, np.int64)
 
@@ -43,7 +44,8 @@ class ActResult:
 
     When ``unknown_sessions`` int64[] is not empty nothing was evaluated, and all arrays are empty: send the request
     again with RESTORE for these. Otherwise ``actions`` int16 [n, H, 6], ``log_probabilities`` and ``values`` float32
-    [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name, for the sessions that wanted them.
+    [n, H], ``versions`` int64 [n]; ``states`` and ``auxiliary`` by name, for the sessions that wanted them, and
+    ``thoughts`` for those that wanted these.
     """
 
     unknown_sessions: npt.NDArray[np.int64]
@@ -57,6 +59,7 @@ class ActResult:
     forward_us: int = 0
     reward_std: float = 0.0
     seconds: float = 0.0  # from asking to the answer
+    thoughts: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -264,7 +267,7 @@ class InferenceClient:
             wire.decode_bytes("values", answer.values, np.float32, shape),
             wire.decode_bytes("versions", answer.versions, np.int64, (n,)),
             wire.decode_set(answer.states, None), wire.decode_set(answer.auxiliary, None),
-            answer.queue_us, answer.forward_us, answer.reward_std, seconds)
+            answer.queue_us, answer.forward_us, answer.reward_std, seconds, wire.decode_set(answer.thoughts, None))
 
     async def model(self) -> ModelInfo:
         """What the servers serve. Raises CallFailed."""

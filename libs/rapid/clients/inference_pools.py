@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rapid.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, ActResult, InferenceClient, ModelInfo
+from rapid.clients.inference import (
+    NEWEST,
+    REPLAY,
+    RESET,
+    RESTORE,
+    WANT_STATE,
+    WANT_THOUGHTS,
+    ActResult,
+    InferenceClient,
+    ModelInfo,
+)
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
@@ -54,7 +64,7 @@ class InferencePools:
                 answer.unknown_sessions if answer.unknown_sessions.size
                 else sessions[rows][flags[rows] & (RESET | RESTORE) == 0]
                 for answer, rows in zip(answers, parts, strict=True)]))
-        return _joined(answers, parts, np.flatnonzero(flags & WANT_STATE))
+        return _joined(answers, parts, np.flatnonzero(flags & WANT_STATE), np.flatnonzero(flags & WANT_THOUGHTS))
 
     async def model(self) -> ModelInfo:
         """What the servers of the newest version serve. Raises CallFailed."""
@@ -71,8 +81,10 @@ class InferencePools:
         await self.close()
 
 
-def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: npt.NDArray[np.intp]) -> ActResult:
-    """Both answers in the order of the request; ``wanted`` are the rows that states were asked of."""
+def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: npt.NDArray[np.intp],
+            watched: npt.NDArray[np.intp]) -> ActResult:
+    """Both answers in the order of the request; ``wanted`` are the rows that states were asked of, ``watched`` those
+    whose thoughts were."""
     n = sum(len(rows) for rows in parts)
 
     def rows_of(arrays: list[Array], places: list[npt.NDArray[np.intp]], count: int) -> Array:
@@ -81,19 +93,20 @@ def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted:
             joined[place] = array
         return joined
 
-    def named_rows(named: list[dict[str, Array]]) -> dict[str, Array]:
-        # A part of which no state was wanted has none.
-        places = [np.flatnonzero(np.isin(wanted, rows)) for rows in parts]
+    def named_rows(named: list[dict[str, Array]], chosen: npt.NDArray[np.intp]) -> dict[str, Array]:
+        # A part of which nothing was wanted has nothing.
+        places = [np.flatnonzero(np.isin(chosen, rows)) for rows in parts]
         some = [i for i, place in enumerate(places) if len(place)]
-        return {name: rows_of([named[i][name] for i in some], [places[i] for i in some], len(wanted))
+        return {name: rows_of([named[i][name] for i in some], [places[i] for i in some], len(chosen))
                 for name in (named[some[0]] if some else ())}
 
     return ActResult(
         np.zeros(0, np.int64), rows_of([a.actions for a in answers], parts, n),
         rows_of([a.log_probabilities for a in answers], parts, n), rows_of([a.values for a in answers], parts, n),
-        rows_of([a.versions for a in answers], parts, n), named_rows([a.states for a in answers]),
-        named_rows([a.auxiliary for a in answers]), max(a.queue_us for a in answers),
-        max(a.forward_us for a in answers), answers[0].reward_std, max(a.seconds for a in answers))
+        rows_of([a.versions for a in answers], parts, n), named_rows([a.states for a in answers], wanted),
+        named_rows([a.auxiliary for a in answers], wanted), max(a.queue_us for a in answers),
+        max(a.forward_us for a in answers), answers[0].reward_std, max(a.seconds for a in answers),
+        named_rows([a.thoughts for a in answers], watched))
 
 
 def inference_client(newest: InferenceClient, past: InferenceClient | None) -> InferenceClient | InferencePools:

@@ -32,6 +32,8 @@ class Keys:
         self.publisher = self.prefix + "publisher"
         self.pause = self.prefix + "pause"
         self.checkpoints = self.prefix + "checkpoints"
+        self.watched = self.prefix + "watched"
+        self.live_channel = self.prefix + "live"
         # Parameters.
         self.stored_versions = self.prefix + "params:versions"
 
@@ -62,14 +64,6 @@ class Keys:
     def idempotency(self, digest: str) -> str:
         """What a change through REST was answered, by the digest of its key and caller."""
         return f"{self.prefix}idempotency:{digest}"
-
-    def login(self, digest: str) -> str:
-        """A link that opens the console once, by the digest of its code."""
-        return f"{self.prefix}login:{digest}"
-
-    def session(self, digest: str) -> str:
-        """A browser's session, by the digest of its cookie."""
-        return f"{self.prefix}session:{digest}"
 
     def lease(self, kind: str, identity: str) -> str:
         """A service's heartbeat."""

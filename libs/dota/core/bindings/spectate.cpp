@@ -11,14 +11,11 @@ namespace nb = nanobind;
 
 namespace dota {
 
-namespace {
-
 const char* kind_name(UnitKind k) {
   static constexpr const char* kNames[] = {"none", "hero",   "creep",  "neutral",  "roshan",  "tower", "barracks",
                                            "fort", "filler", "shrine", "fountain", "courier", "ward",  "summon"};
   return kNames[static_cast<std::size_t>(k)];
 }
-}  // namespace
 
 nb::dict spectator_frame(const GameState& state, const Tables& t) {
   const World& w = state.world;

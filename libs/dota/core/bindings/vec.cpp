@@ -181,6 +181,7 @@ Unit& unit_at(PyVecGame& self, int game, int slot) {
 
 void bind_vec(nb::module_& m) {
   bind_layout(m);
+  bind_tables_seen(m);
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;
   nb::class_<PyVecGame>(m, "VecGame", "Many games on a pool of threads; wrapped by dota.VecGame.")
@@ -349,6 +350,25 @@ void bind_vec(nb::module_& m) {
             return spectator_frame(game.state(), *game.setup().tables);
           },
           nb::arg("game"))
+      .def(
+          "write_seen",
+          [](PyVecGame& self, int i, const nb::dict& out) {
+            write_tables_seen(self.vec.game(self.check(i)).context(), out);
+          },
+          nb::arg("game"), nb::arg("out"),
+          "Writes a game into the arrays that SEEN_TABLES and SEEN_BITS describe.")
+      .def(
+          "slot_units",
+          [](PyVecGame& self, int i, int team) {
+            if (team < 0 || team >= kTeams) throw nb::index_error("a team is 0 or 1");
+            const SlotTable& slots = self.vec.game(self.check(i)).state().slots[static_cast<std::size_t>(team)];
+            std::vector<std::int16_t> out;
+            for (int k = 0; k < slots.count; ++k)
+              out.push_back(slots.handle[static_cast<std::size_t>(k)].index);
+            return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
+          },
+          nb::arg("game"), nb::arg("team"),
+          "Which unit stands in each unit slot of a team's observation, int16 as bytes; -1: none.")
       .def(
           "place",
           [](PyVecGame& self, int i, int slot, float x, float y) {

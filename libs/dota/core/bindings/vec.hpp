@@ -18,6 +18,10 @@ inline int integer(const Node& n, const char* key) { return static_cast<int>(n.n
 LayoutTable layout_table(nanobind::handle described);
 // Everything of a game, without fog.
 nanobind::dict spectator_frame(const GameState& state, const Tables& tables);
-void bind_layout(nanobind::module_& m);  // Layout and packing
+const char* kind_name(UnitKind kind);
+// The same as numbers, for encoding: into the arrays of `out`, which SEEN_TABLES and SEEN_BITS describe.
+void write_tables_seen(const Context& c, const nanobind::dict& out);
+void bind_tables_seen(nanobind::module_& m);  // SEEN_TABLES, SEEN_BITS, UNIT_KINDS
+void bind_layout(nanobind::module_& m);       // Layout and packing
 
 }  // namespace dota

@@ -1,0 +1,266 @@
+// A game as numbers for spectators: tables of 16-bit columns and bitmaps, the frames that dota.spectator encodes.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/vec.hpp"
+#include "world/systems.hpp"
+
+namespace nb = nanobind;
+
+namespace dota {
+
+namespace {
+
+struct Columns {
+  const char* name;
+  int rows;
+  std::vector<const char*> fields;
+};
+
+// What a frame's tables hold. Ids are one more than the core's (0: none), so that an empty row is all zeros.
+// A change here makes another schema: recordings carry theirs, and go on being readable.
+const std::vector<Columns>& columns() {
+  static const std::vector<Columns> kColumns = {
+      {"clock",
+       1,
+       {"frame", "frame_high", "time", "time_high", "winner", "day", "radiant_kills", "dire_kills", "roshan",
+        "radiant_glyph", "dire_glyph"}},
+      {"unit",
+       kMaxUnits,
+       {"generation", "type", "look", "x", "y", "facing", "hp", "max_hp", "mana", "max_mana", "act", "status",
+        "target"}},
+      {"hero",
+       kMaxHeroes,
+       {"unit", "level", "gold", "net_worth", "xp", "kills", "deaths", "assists", "last_hits", "denies", "damage",
+        "respawn", "buyback", "talents", "talents_high"}},
+      {"ability", kMaxHeroes * kAbilitySlots, {"id", "level", "charges", "ready"}},
+      {"item", kMaxHeroes * kItemSlots, {"id", "charges", "ready"}},
+      {"projectile", kMaxProjectiles, {"generation", "look", "ability", "x", "y", "target"}},
+      {"area", kMaxAreas, {"generation", "look", "ability", "x", "y", "radius"}},
+      {"rune", kMaxPickups, {"kind", "x", "y"}},
+      {"ground_item", kMaxGroundItems, {"id", "x", "y"}},
+  };
+  return kColumns;
+}
+constexpr int kFogBits = kFogCells * kFogCells;
+
+constexpr float kLowest = -8320,
+                kExtent = 16640;                 // world units: the map's side, which coordinates are quantised in
+constexpr float kBeforeHorn = 100, kTicks = 15;  // moments: ticks of 1/15 s since 100 s before the horn
+
+std::uint16_t small(float v) { return static_cast<std::uint16_t>(std::clamp(std::round(v), 0.0f, 65535.0f)); }
+std::uint16_t coordinate(float v) { return small((v - kLowest) / kExtent * 65535.0f); }
+std::uint16_t moment(float game_time) {
+  return game_time <= -kBeforeHorn ? 0 : small((game_time + kBeforeHorn) * kTicks);
+}
+std::uint16_t id(int index) { return static_cast<std::uint16_t>(index + 1); }
+// Points of a living thing: never 0 while any is left.
+std::uint16_t points(float v) { return v <= 0 ? 0 : std::max<std::uint16_t>(small(v), 1); }
+std::uint16_t target(const World& w, Handle h) { return w.get(h) ? id(h.index) : 0; }
+
+struct Row {
+  std::uint16_t* at;
+  void put(int v) { *at++ = static_cast<std::uint16_t>(v); }
+};
+
+class Writer {
+ public:
+  explicit Writer(const nb::dict& out) : out_(out) {}
+  Row rows(const char* name) {
+    for (const Columns& c : columns())
+      if (std::string(c.name) == name) {
+        const auto a = array<std::uint16_t>(name, static_cast<std::size_t>(c.rows) * c.fields.size());
+        std::fill_n(a.data(), a.size(), std::uint16_t{0});
+        return {a.data()};
+      }
+    throw std::logic_error(std::string("there is no table ") + name);
+  }
+  // Bits, lowest first, `count` of them in whole bytes.
+  std::uint8_t* bits(const char* name, int count) {
+    const auto a = array<std::uint8_t>(name, static_cast<std::size_t>((count + 7) / 8));
+    std::fill_n(a.data(), a.size(), std::uint8_t{0});
+    return a.data();
+  }
+
+ private:
+  template <class T>
+  Array<T> array(const char* name, std::size_t size) {
+    if (!out_.contains(name)) throw nb::value_error((std::string("array '") + name + "' is missing").c_str());
+    const auto a = nb::cast<Array<T>>(out_[name]);
+    if (a.size() != size)
+      throw nb::value_error((std::string("array '") + name + "' holds " + std::to_string(a.size()) + " values, " +
+                             std::to_string(size) + " are needed")
+                                .c_str());
+    return a;
+  }
+  const nb::dict& out_;
+};
+
+void put_clock(const World& w, Row r) {
+  const auto frame = static_cast<std::uint32_t>(w.frame);
+  const auto hundredths = static_cast<std::uint32_t>(static_cast<std::int32_t>(std::lround(w.time * 100)));
+  r.put(static_cast<int>(frame & 0xFFFF));
+  r.put(static_cast<int>(frame >> 16));
+  r.put(static_cast<int>(hundredths & 0xFFFF));
+  r.put(static_cast<int>(hundredths >> 16));
+  r.put(static_cast<int>(w.winner));
+  r.put(w.is_day ? 1 : 0);
+  r.put(w.teams[kRadiant].kills);
+  r.put(w.teams[kDire].kills);
+  r.put(moment(w.roshan_respawn));
+  r.put(moment(w.teams[kRadiant].glyph_until));
+  r.put(moment(w.teams[kDire].glyph_until));
+}
+
+// look: kind, then from bit 4 the team, 6 alive, 7 and 8 seen by Radiant and Dire, from 11 the hero plus one.
+void put_units(const World& w, Row r) {
+  const std::size_t width = columns()[1].fields.size();
+  for (int k = 0; k < w.units_end; ++k) {
+    const Unit& u = w.units[static_cast<std::size_t>(k)];
+    if (u.kind == UnitKind::None) continue;
+    Row row{r.at + static_cast<std::size_t>(k) * width};
+    const bool radiant = u.team == kRadiant || unit_visible(w, kRadiant, u);
+    const bool dire = u.team == kDire || unit_visible(w, kDire, u);
+    row.put(u.generation);
+    row.put(id(u.type));
+    row.put(static_cast<int>(u.kind) | u.team << 4 | (u.alive ? 1 : 0) << 6 | (radiant ? 1 : 0) << 7 |
+            (dire ? 1 : 0) << 8 | (u.hero + 1) << 11);
+    row.put(coordinate(u.pos.x));
+    row.put(coordinate(u.pos.y));
+    row.put(static_cast<int>(std::lround(u.facing / 6.2831853f * 256.0f)) & 255);
+    row.put(points(u.hp));
+    row.put(points(u.max_hp));
+    row.put(points(u.mana));
+    row.put(points(u.max_mana));
+    row.put(static_cast<int>(u.act) | static_cast<int>(u.order.type) << 8);
+    row.put(static_cast<int>(u.status & 0xFFFF));
+    row.put(target(w, u.order.type == OrderType::AttackUnit || u.order.type == OrderType::CastUnit
+                          ? u.order.target
+                          : u.attack_target));
+  }
+}
+
+void put_heroes(const Context& c, Row heroes, Row abilities, Row items) {
+  const World& w = c.world;
+  for (std::size_t i = 0; i < kMaxHeroes; ++i) {
+    const HeroState& h = w.heroes[i];
+    if (!h.in_game) continue;
+    Row r{heroes.at + i * columns()[2].fields.size()};
+    r.put(target(w, h.unit));
+    r.put(h.level);
+    r.put(small(h.gold + h.reliable));
+    r.put(small(net_worth(c, h)));
+    r.put(small(h.xp));
+    r.put(h.kills);
+    r.put(h.deaths);
+    r.put(h.assists);
+    r.put(h.last_hits);
+    r.put(h.denies);
+    r.put(small(h.damage_dealt / 10));
+    r.put(h.respawn_at > w.time ? moment(h.respawn_at) : 0);
+    r.put(h.buyback_ready > w.time ? moment(h.buyback_ready) : 0);
+    r.put(static_cast<int>(h.talents & 0xFFFF));
+    r.put(static_cast<int>(h.talents >> 16));
+    Row a{abilities.at + i * kAbilitySlots * columns()[3].fields.size()};
+    for (const AbilityState& s : h.abilities) {
+      a.put(id(s.id));
+      a.put(s.id < 0 ? 0 : s.level);
+      a.put(s.id < 0 ? 0 : static_cast<std::uint8_t>(s.charges));
+      a.put(s.id >= 0 && s.ready > w.time ? moment(s.ready) : 0);
+    }
+    Row t{items.at + i * kItemSlots * columns()[4].fields.size()};
+    for (const ItemState& s : h.items) {
+      t.put(id(s.id));
+      t.put(s.id < 0 ? 0 : static_cast<std::uint8_t>(s.charges));
+      t.put(s.id >= 0 && s.ready > w.time ? moment(s.ready) : 0);
+    }
+  }
+}
+
+// look: the projectile's kind, from bit 4 the team, 6 a critical hit. An area's: bit 0 active, from 4 the team.
+void put_effects(const World& w, Row projectiles, Row areas) {
+  for (int k = 0; k < w.projectiles_end; ++k) {
+    const Projectile& p = w.projectiles[static_cast<std::size_t>(k)];
+    if (p.kind == Projectile::Kind::None || p.waits > 0) continue;
+    Row r{projectiles.at + static_cast<std::size_t>(k) * columns()[5].fields.size()};
+    r.put(p.generation);
+    r.put(static_cast<int>(p.kind) | p.team << 4 | (p.crit ? 1 : 0) << 6);
+    r.put(id(p.ability));
+    r.put(coordinate(p.pos.x));
+    r.put(coordinate(p.pos.y));
+    r.put(target(w, p.target));
+  }
+  for (std::size_t k = 0; k < w.areas.size(); ++k) {
+    const Area& a = w.areas[k];
+    if (!a.active) continue;
+    Row r{areas.at + k * columns()[6].fields.size()};
+    r.put(a.generation);
+    r.put(1 | a.team << 4);
+    r.put(id(a.ability));
+    r.put(coordinate(a.pos.x));
+    r.put(coordinate(a.pos.y));
+    r.put(small(a.radius));
+  }
+}
+
+void put_ground(const World& w, Row runes, Row items) {
+  for (const Pickup& p : w.pickups) {
+    runes.put(p.present ? p.kind + 1 : 0);
+    runes.put(p.present ? coordinate(p.pos.x) : 0);
+    runes.put(p.present ? coordinate(p.pos.y) : 0);
+  }
+  for (const GroundItem& g : w.ground) {
+    items.put(id(g.id));
+    items.put(g.id < 0 ? 0 : coordinate(g.pos.x));
+    items.put(g.id < 0 ? 0 : coordinate(g.pos.y));
+  }
+}
+
+}  // namespace
+
+void write_tables_seen(const Context& c, const nb::dict& out) {
+  const World& w = c.world;
+  Writer to(out);
+  put_clock(w, to.rows("clock"));
+  put_units(w, to.rows("unit"));
+  put_heroes(c, to.rows("hero"), to.rows("ability"), to.rows("item"));
+  put_effects(w, to.rows("projectile"), to.rows("area"));
+  put_ground(w, to.rows("rune"), to.rows("ground_item"));
+  const char* fogs[] = {"radiant_fog", "dire_fog"};
+  for (std::size_t team = 0; team < kTeams; ++team)
+    std::memcpy(to.bits(fogs[team], kFogBits), w.fog[team].visible.data(), (kFogBits + 7) / 8);
+  std::uint8_t* felled = to.bits("felled", kMaxTrees);
+  for (std::size_t k = 0; k < kMaxTrees; ++k)
+    if (w.tree_regrow[k] != 0) felled[k / 8] |= static_cast<std::uint8_t>(1u << (k % 8));
+}
+
+void bind_tables_seen(nb::module_& m) {
+  nb::list tables;
+  for (const Columns& c : columns()) {
+    nb::list fields;
+    for (const char* field : c.fields)
+      fields.append(field);
+    tables.append(nb::make_tuple(c.name, c.rows, fields));
+  }
+  m.attr("SEEN_TABLES") = tables;
+  nb::list bits;
+  bits.append(nb::make_tuple("radiant_fog", kFogBits));
+  bits.append(nb::make_tuple("dire_fog", kFogBits));
+  bits.append(nb::make_tuple("felled", kMaxTrees));
+  m.attr("SEEN_BITS") = bits;
+  nb::list kinds;
+  for (int k = 0; k < kUnitKinds; ++k)
+    kinds.append(kind_name(static_cast<UnitKind>(k)));
+  m.attr("UNIT_KINDS") = kinds;
+}
+
+}  // namespace dota

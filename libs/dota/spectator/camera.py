@@ -1,0 +1,191 @@
+"""Looks at a game after each timestep and makes chunks of what it saw, and of what the policy thought of it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+from dota.spectator.chunks import CHUNK_STEPS, ChunkWriter
+from dota.spectator.happenings import happenings
+from dota.spectator.header import make_header, pack_header
+from dota.spectator.schema import Frame, game_schema
+
+BORN, BLINKED = 1 << 9, 1 << 10  # bits of a unit's look
+TEAM_HEROES = 5
+UNIT_PER_STEP = 400.0  # what moves further in a timestep was not walking: no charge of the game is half as fast
+WORLD_UNIT = 65535 / 16640  # of a quantised coordinate
+
+Array = npt.NDArray[Any]
+
+
+class Seen(Protocol):
+    """The part of a game's core that is looked at."""
+
+    def write_seen(self, game: int, out: dict[str, Array]) -> None: ...
+
+
+class Camera:
+    """One game's. ``look`` after its reset and after every step, ``think`` of what the policy says of that frame, if
+    it does; ``on_chunk`` gets (chunk, game time in seconds of its first step, what happened in it).
+
+    A frame is encoded when the next one comes, so that what is thought of it can be added first. The first chunk is
+    short: whoever has just begun to watch waits for it.
+    """
+
+    def __init__(self, config: GameConfig, about: Mapping[str, Any],
+                 on_chunk: Callable[[bytes, "ChunkFacts"], None], first_steps: int = CHUNK_STEPS) -> None:
+        self.schema = game_schema(thoughts=True)
+        self.header = make_header(config, self.schema, about)
+        self._on_chunk = on_chunk
+        self._writer = ChunkWriter(self.schema)
+        self._steps = first_steps
+        self._frame: Frame = self.schema.empty()
+        self._before: Frame = self.schema.empty()
+        self._earned = np.zeros((len(self._frame["reward"]), self._frame["reward"].shape[1]))
+        self._waiting = False
+        self._facts: ChunkFacts | None = None
+        unit = self.schema.table("unit")
+        self._columns = [unit.column(name) for name in ("generation", "type", "look", "x", "y")]
+
+    def packed_header(self) -> bytes:
+        """What a file or a stream begins with."""
+        return pack_header(self.header)
+
+    def look(self, core: Seen, place: int) -> None:
+        """The game as it is now."""
+        self.look_at(lambda out: core.write_seen(place, out))
+
+    def look_at(self, write: Callable[[dict[str, Array]], None]) -> None:
+        """As ``look``, of what ``write`` fills in."""
+        self._commit()
+        self._frame, self._before = self._before, self._frame
+        for name in ("thought", "choice", "aim"):
+            self._frame[name][...] = 0
+        write(self._frame)
+        self._frame["reward"][...] = self._before["reward"]
+        self._mark()
+        self._waiting = True
+
+    def think(self, team: int, values: Array, win: float | None, version: int, actions: Array) -> None:
+        """What a team's policy makes of the frame: ``values`` float [H], its probability to win or None, the version
+        that plays, and the ``actions`` int16 [H, 6] that it chose, of which the first two columns are kept: the
+        action's id, and the unit slot as ``aim`` resolved it."""
+        thought = self._frame["thought"]
+        rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(values))
+        thought[rows, 0] = 1 if win is None else 3
+        thought[rows, 1] = fixed(values, 1000.0)
+        thought[rows, 2] = 0 if win is None else round(min(max(win, 0.0), 1.0) * 65535)
+        thought[rows, 3] = min(max(version + 1, 0), 65535)
+        thought[rows, 4] = actions[:, 0].astype(np.uint16)
+
+    def choose(self, hero: int, offered: Array, probabilities: Array) -> None:
+        """The probabilities of the actions a hero (0-9) was offered: ids and float [n]."""
+        first = hero * (len(self._frame["choice"]) // 10)
+        n = min(len(offered), len(self._frame["choice"]) // 10)
+        self._frame["choice"][first:first + n, 0] = offered[:n]
+        self._frame["choice"][first:first + n, 1] = in_255ths(probabilities[:n])
+
+    def aim(self, hero: int, units: Array, probabilities: Array) -> None:
+        """The units (slots of the world) that a hero would most probably aim at: int and float [n]."""
+        most = len(self._frame["aim"]) // 10
+        order = np.argsort(-probabilities)[:most]
+        order = order[(probabilities[order] > 0.004) & (units[order] >= 0)]
+        first = hero * most
+        self._frame["aim"][first:first + len(order), 0] = units[order] + 1
+        self._frame["aim"][first:first + len(order), 1] = in_255ths(probabilities[order])
+
+    def earn(self, team: int, rewards: Array) -> None:
+        """Rewards by term that the last step brought a team's heroes: float [H, signals], weighted."""
+        rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(rewards))
+        self._earned[rows] += rewards
+        self._frame["reward"][rows] = fixed(self._earned[rows], 100.0)
+
+    def end(self) -> None:
+        """The game is over, or nobody watches any more: what is left becomes a chunk."""
+        self._commit()
+        self._send()
+
+    def _mark(self) -> None:
+        generation, kind, look, x, y = self._columns
+        now, before = self._frame["unit"], self._before["unit"]
+        there = now[:, kind] > 0
+        born = there & ((now[:, generation] != before[:, generation]) | (before[:, kind] == 0))
+        step = now[:, [x, y]].astype(np.int32) - before[:, [x, y]]
+        far = there & ~born & ((step * step).sum(1) > (UNIT_PER_STEP * WORLD_UNIT) ** 2)
+        now[born, look] |= BORN
+        now[far, look] |= BLINKED
+
+    def _commit(self) -> None:
+        if not self._waiting:
+            return
+        self._waiting = False
+        clock = self._frame["clock"][0]
+        frame = int(clock[0]) | int(clock[1]) << 16
+        known = self._facts is not None or self._before["clock"].any()
+        events = happenings(self.schema, self.header["names"], self._before, self._frame) if known else []
+        if self._writer.steps == 0:
+            self._facts = ChunkFacts(frame, game_time(clock))
+        assert self._facts is not None
+        self._writer.add(self._frame, frame, events)
+        self._facts.add(self._frame, events)
+        if self._writer.steps >= self._steps:
+            self._send()
+
+    def _send(self) -> None:
+        if self._writer.steps and self._facts is not None:
+            facts = self._facts
+            self._steps = CHUNK_STEPS
+            self._on_chunk(self._writer.take(), facts)
+
+
+class ChunkFacts:
+    """What an index says of a chunk: where it begins, what happened in it, and tracks that are drawn of whole games."""
+
+    def __init__(self, frame: int, time: float) -> None:
+        self.frame = frame
+        self.time = time
+        self.steps = 0
+        self.events: list[dict[str, Any]] = []
+        self.track: list[list[float | None]] = []  # time, win probability of Radiant, net worth of each team
+
+    def add(self, frame: Frame, events: list[dict[str, Any]]) -> None:
+        """One step more."""
+        now = game_time(frame["clock"][0])
+        self.events += [{**event, "time": round(now, 2)} for event in events]
+        if self.steps % TRACK_STEPS == 0:
+            worth = frame["hero"][:, 3].astype(np.int64)
+            self.track.append([round(now, 2), radiant_wins(frame["thought"]), int(worth[:5].sum()),
+                               int(worth[5:].sum())])
+        self.steps += 1
+
+
+TRACK_STEPS = 10  # between two points of a track
+
+
+def radiant_wins(thought: Array) -> float | None:
+    """Radiant's win probability as both teams see it; None where neither says."""
+    seen = []
+    for team, sign in ((0, 1), (1, -1)):
+        if int(thought[team * TEAM_HEROES, 0]) & 2:
+            p = float(thought[team * TEAM_HEROES, 2]) / 65535
+            seen.append(p if sign > 0 else 1 - p)
+    return round(sum(seen) / len(seen), 4) if seen else None
+
+
+def game_time(clock: Array) -> float:
+    """Seconds since the horn from a clock row."""
+    hundredths = int(clock[2]) | int(clock[3]) << 16
+    return (hundredths - (1 << 32) if hundredths >= 1 << 31 else hundredths) / 100
+
+
+def fixed(values: Array, scale: float) -> npt.NDArray[np.uint16]:
+    """Signed fixed-point numbers, two's complement in 16 bits."""
+    return np.clip(np.round(np.asarray(values, np.float64) * scale), -32768, 32767).astype(np.int16).view(np.uint16)
+
+
+def in_255ths(probabilities: Array) -> npt.NDArray[np.uint16]:
+    """Probabilities in 255ths: as fine as a bar shows them, and coarse enough to stay the same for a while."""
+    return np.round(np.clip(np.asarray(probabilities, np.float64), 0, 1) * 255).astype(np.uint16)
+

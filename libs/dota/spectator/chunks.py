@@ -1,0 +1,222 @@
+"""Chunks: about four seconds of a game, whole in themselves. The same bytes stand in files and go to browsers.
+
+A chunk, all numbers little-endian::
+
+    "FVCH"  uint16 format  uint16 steps  8 bytes schema hash  uint32 frame of its first step
+    uint32 size unpacked  uint32 size packed  uint32 CRC-32 of the packed bytes  packed: zlib of
+
+    for every step
+      for every table  uint16 n, uint16[n] rows that changed, uint16[n, masks] which of their fields,
+                       uint16[..] by how much, modulo 65536: all fields of the first row, then of the next
+      for every bitmap uint16 n, uint16[n] lengths of runs that alternate: bits that stay, bits that flip
+      uint32 size, JSON of the step's events
+
+The first step is the change from a frame of zeros: a keyframe. Values that follow each other are small, and mostly the
+same, which zlib packs well; their low bytes stand before their high ones for the same reason.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.spectator.schema import Frame, Schema
+
+MAGIC = b"FVCH"
+FORMAT = 1
+HEAD = struct.Struct("<4sHH8sIIII")
+CHUNK_STEPS = 30  # 4 s
+MAX_STEPS = 1024
+MAX_SIZE = 16 << 20  # unpacked
+LEVEL = 6
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A decoded step: a frame of its own, and what happened since the one before."""
+
+    frame: Frame
+    events: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a chunk; ``size`` bytes of body follow it."""
+
+    steps: int
+    schema: bytes
+    frame: int
+    unpacked: int
+    size: int
+    checksum: int
+
+
+class ChunkWriter:
+    """Gathers steps and packs them."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._before = schema.empty()
+        self._parts: list[bytes] = []
+        self._first = 0
+        self.steps = 0
+
+    def add(self, frame: Mapping[str, npt.NDArray[Any]], engine_frame: int, events: Sequence[Event] = ()) -> None:
+        """One step more. The arrays are copied."""
+        if self.steps == 0:
+            self._first = engine_frame
+        parts = self._parts
+        for table in self._schema.tables:
+            now, before = frame[table.name], self._before[table.name]
+            changed = now != before
+            rows = np.flatnonzero(changed.any(1))
+            parts.append(struct.pack("<H", len(rows)))
+            if len(rows):
+                which = changed[rows]
+                parts.append(rows.astype("<u2").tobytes())
+                masks = np.zeros((len(rows), table.masks * 2), np.uint8)
+                packed = np.packbits(which, axis=1, bitorder="little")
+                masks[:, :packed.shape[1]] = packed
+                parts.append(masks.tobytes())
+                parts.append(_planes((now[rows] - before[rows])[which]))
+                before[rows] = now[rows]
+        for bits in self._schema.bits:
+            lit: npt.NDArray[np.uint8] = frame[bits.name]
+            flipped = lit ^ self._before[bits.name]
+            runs = np.zeros(0, np.int64)
+            if flipped.any():
+                edges = np.flatnonzero(np.diff(np.unpackbits(flipped, bitorder="little", count=bits.count), prepend=0))
+                runs = np.diff(edges, prepend=0)
+            parts.append(struct.pack("<H", len(runs)))
+            parts.append(_planes(runs.astype(np.uint16)))
+            self._before[bits.name][...] = lit
+        text = json.dumps(list(events), separators=(",", ":")).encode() if events else b""
+        parts.append(struct.pack("<I", len(text)) + text)
+        self.steps += 1
+
+    def take(self) -> bytes:
+        """The chunk of what was added; what comes next begins another. Raises ValueError when nothing was."""
+        if not self.steps:
+            raise ValueError("a chunk has at least one step")
+        raw = b"".join(self._parts)
+        packed = zlib.compress(raw, LEVEL)
+        head = HEAD.pack(MAGIC, FORMAT, self.steps, self._schema.hash, self._first, len(raw), len(packed),
+                         zlib.crc32(packed))
+        self._before = self._schema.empty()
+        self._parts, self.steps = [], 0
+        return head + packed
+
+
+def _planes(values: npt.NDArray[np.uint16]) -> bytes:
+    """All low bytes, then all high ones."""
+    return values.astype("<u2").view(np.uint8).reshape(-1, 2).T.tobytes()
+
+
+def read_head(data: bytes) -> Head:
+    """The head of a chunk. Raises ValueError for what is none, or claims more than a chunk may hold."""
+    if len(data) < HEAD.size:
+        raise ValueError("a chunk ends within its head")
+    magic, form, steps, schema, frame, unpacked, size, checksum = HEAD.unpack_from(data)
+    if magic != MAGIC or form != FORMAT:
+        raise ValueError("no chunk begins here, or one of another format")
+    if not 0 < steps <= MAX_STEPS or unpacked > MAX_SIZE or size > MAX_SIZE:
+        raise ValueError(f"a chunk claims {steps} steps in {unpacked} bytes, packed {size}")
+    return Head(steps, schema, frame, unpacked, size, checksum)
+
+
+def read_chunk(data: bytes, schema: Schema) -> Iterator[Step]:
+    """The steps of a whole chunk. Raises ValueError when it is damaged, or of another schema."""
+    head = read_head(data)
+    if head.schema != schema.hash:
+        raise ValueError(f"a chunk has schema {head.schema.hex()}, its recording {schema.hash.hex()}")
+    packed = data[HEAD.size:]
+    if len(packed) != head.size or zlib.crc32(packed) != head.checksum:
+        raise ValueError("a chunk is cut short or damaged")
+    unpacker = zlib.decompressobj()
+    try:
+        raw = unpacker.decompress(packed, head.unpacked + 1)
+    except zlib.error as error:
+        raise ValueError(f"a chunk cannot be unpacked: {error}") from error
+    if len(raw) != head.unpacked or not unpacker.eof:
+        raise ValueError("a chunk does not unpack to what its head claims")
+    reader = _Reader(raw)
+    frame = schema.empty()
+    for _ in range(head.steps):
+        events = _read_step(reader, schema, frame)
+        yield Step({name: array.copy() for name, array in frame.items()}, events)
+    if reader.left:
+        raise ValueError("a chunk goes on behind its last step")
+
+
+def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str, Any]]:
+    for table in schema.tables:
+        n = reader.number()
+        if not n:
+            continue
+        rows = reader.words(n)
+        if int(rows.max()) >= table.rows or bool((np.diff(rows.astype(np.int32)) <= 0).any()):
+            raise ValueError(f"a chunk changes rows that table {table.name!r} does not have, or one twice")
+        masks = reader.bytes(n * table.masks * 2).reshape(n, -1)
+        which = np.unpackbits(masks, axis=1, bitorder="little").astype(np.bool_)
+        if which[:, len(table.fields):].any():
+            raise ValueError(f"a chunk changes fields that table {table.name!r} does not have")
+        which = which[:, :len(table.fields)]
+        change = np.zeros(which.shape, np.uint16)
+        change[which] = reader.planes(int(which.sum()))
+        frame[table.name][rows] += change
+    for bits in schema.bits:
+        n = reader.number()
+        if not n:
+            continue
+        runs = reader.planes(n).astype(np.int64)
+        edges = np.cumsum(runs)
+        if edges[-1] >= bits.count or bool((runs[1:] == 0).any()):
+            raise ValueError(f"a chunk flips bits that {bits.name!r} does not have")
+        turns = np.zeros(bits.count, np.uint32)
+        turns[edges] = 1
+        frame[bits.name] ^= np.packbits((np.cumsum(turns) & 1).astype(np.uint8), bitorder="little")
+    text = bytes(reader.bytes(int.from_bytes(bytes(reader.bytes(4)), "little")))
+    if not text:
+        return []
+    try:
+        events = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"a chunk's events cannot be read: {error}") from error
+    if not isinstance(events, list) or not all(isinstance(e, dict) for e in events):
+        raise ValueError("a chunk's events are no list of objects")
+    return events
+
+
+class _Reader:
+    """What is left of a chunk's bytes; every read is checked against it."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = np.frombuffer(data, np.uint8)
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        return len(self._data) - self._at
+
+    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+        if count > self.left:
+            raise ValueError("a chunk ends within a step")
+        self._at += count
+        return self._data[self._at - count:self._at]
+
+    def number(self) -> int:
+        low, high = self.bytes(2).tolist()
+        return int(low | high << 8)
+
+    def words(self, count: int) -> npt.NDArray[np.uint16]:
+        return np.frombuffer(self.bytes(2 * count).tobytes(), "<u2")
+
+    def planes(self, count: int) -> npt.NDArray[np.uint16]:
+        return np.frombuffer(self.bytes(2 * count).reshape(2, -1).T.tobytes(), "<u2")

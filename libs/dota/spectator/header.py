@@ -1,0 +1,79 @@
+"""The header of a recording: everything that its numbers stand for. Nothing else is needed to show it."""
+
+import functools
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from dota import _core
+from dota.config import GameConfig
+from dota.spaces import DATA, Layout
+from dota.spectator.schema import Schema, described_schema
+from dota.tables import load_tables
+
+MAGIC = b"FIVEVIEW"
+FORMAT = 1
+MAX_SIZE = 8 << 20
+STEPS_PER_SECOND = 7.5
+_SIZES = struct.Struct("<II")  # unpacked, packed
+
+Header = dict[str, Any]
+
+
+@functools.cache
+def _map(patch: str) -> dict[str, Any]:
+    data = json.loads((DATA / f"dota-{patch}" / "map.json").read_text())
+    world = data["world"]
+    return {"x": world["min_x"], "y": world["min_y"], "extent": world["cell"] * world["w"], "cells": world["w"],
+            "elevation": data["grids"]["elevation"], "trees": [[x, y] for x, y, _ in data["trees"]],
+            "fog_cells": 130}
+
+
+@functools.cache
+def data_digest(patch: str) -> str:
+    """16 hex digits over the game data of a patch: what a game was played by."""
+    digest = hashlib.sha256()
+    for path in sorted((DATA / f"dota-{patch}").glob("*.json")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) -> Header:
+    """The header of a game. ``about``: who plays, its seed, which run it is of; JSON values, shown as they are."""
+    tables = load_tables(config.patch)
+    return {
+        "format": FORMAT, "schema": schema.described(), "steps_per_second": STEPS_PER_SECOND, "patch": config.patch,
+        "mode": config.mode, "core": {"interface": _core.INTERFACE, "data": data_digest(config.patch)},
+        "names": {"unit": tables.units, "ability": tables.abilities, "item": tables.items,
+                  "kind": _core.UNIT_KINDS, "rune": _core.PICKUPS,
+                  "action": [a.name for a in Layout(config).actions]},
+        "map": _map(config.patch), "about": dict(about)}
+
+
+def pack_header(header: Header) -> bytes:
+    """The bytes that a file and a stream begin with."""
+    raw = json.dumps(header, separators=(",", ":")).encode()
+    packed = zlib.compress(raw, 9)
+    return MAGIC + _SIZES.pack(len(raw), len(packed)) + packed
+
+
+def read_header(data: bytes) -> tuple[Header, Schema, int]:
+    """Header, its schema, and where the chunks begin. Raises ValueError for what is no recording."""
+    start = len(MAGIC) + _SIZES.size
+    if len(data) < start or data[:len(MAGIC)] != MAGIC:
+        raise ValueError("it does not begin as a recording does")
+    unpacked, packed = _SIZES.unpack_from(data, len(MAGIC))
+    if unpacked > MAX_SIZE or packed > MAX_SIZE or len(data) < start + packed:
+        raise ValueError("its header is cut short, or larger than any may be")
+    unpacker = zlib.decompressobj()
+    try:
+        raw = unpacker.decompress(data[start:start + packed], unpacked + 1)
+        header = json.loads(raw) if len(raw) == unpacked and unpacker.eof else None
+    except (zlib.error, ValueError) as error:
+        raise ValueError(f"its header cannot be read: {error}") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError(f"its header is none of format {FORMAT}")
+    return header, described_schema(header.get("schema")), start + packed

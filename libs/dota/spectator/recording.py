@@ -1,0 +1,123 @@
+"""Recordings: a header, chunks, and at the end an index. Cut anywhere, what is there can still be watched.
+
+The index is JSON: ``chunks`` [offset, frame, time, steps] of each, ``events`` with their times, and ``track``: every
+second and a third [time, Radiant's win probability or null, net worth of Radiant, of Dire]. It is packed by zlib
+between "FVIX" with its sizes and, as the last 8 bytes, its offset.
+"""
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dota.config import GameConfig
+from dota.spectator.camera import Camera, ChunkFacts
+from dota.spectator.chunks import HEAD, Step, read_chunk, read_head
+from dota.spectator.header import Header, read_header
+from dota.spectator.schema import Schema
+
+SUFFIX = ".view"
+INDEX = b"FVIX"
+_SIZES = struct.Struct("<II")
+_END = struct.Struct("<Q")
+MAX_INDEX = 16 << 20
+MAX_FILE = 256 << 20
+
+
+class RecordingWriter:
+    """Writes a game's recording while it is played, beside its place; ``close`` moves it there.
+
+    A full disk or a folder that cannot be written ends the recording: OSError.
+    """
+
+    def __init__(self, path: Path, config: GameConfig, about: Mapping[str, Any]) -> None:
+        self._path = path
+        self._beside = path.with_name(path.name + ".part")
+        self.camera = Camera(config, about, self._chunk)
+        self._file = self._beside.open("wb")
+        self._file.write(self.camera.packed_header())
+        self._index: dict[str, list[Any]] = {"chunks": [], "events": [], "track": []}
+
+    def _chunk(self, chunk: bytes, facts: ChunkFacts) -> None:
+        self._index["chunks"].append([self._file.tell(), facts.frame, round(facts.time, 2), facts.steps])
+        self._index["events"] += facts.events
+        self._index["track"] += facts.track
+        self._file.write(chunk)
+
+    def close(self) -> None:
+        """The game is over: ends the last chunk, writes the index, and puts the file in its place."""
+        self.camera.end()
+        at = self._file.tell()
+        raw = json.dumps(self._index, separators=(",", ":")).encode()
+        packed = zlib.compress(raw, 9)
+        self._file.write(INDEX + _SIZES.pack(len(raw), len(packed)) + packed + _END.pack(at))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._beside.replace(self._path)
+
+    def drop(self) -> None:
+        """The game is lost, and what was recorded of it with it."""
+        self._file.close()
+        self._beside.unlink(missing_ok=True)
+
+
+class Recording:
+    """A recording in memory: ``header``, ``schema``, and its chunks as (offset, end)."""
+
+    def __init__(self, data: bytes) -> None:
+        self.header: Header
+        self.schema: Schema
+        self.header, self.schema, at = read_header(data)
+        self._data = data
+        self.spans: list[tuple[int, int]] = []
+        while at < len(data) and data[at:at + 4] != INDEX:
+            end = at + HEAD.size + read_head(data[at:at + HEAD.size]).size
+            if end > len(data):
+                break  # it was still being written
+            self.spans.append((at, end))
+            at = end
+        self._index_at = at
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Recording":
+        """Reads a file. Raises ValueError saying what is wrong with it when it is no recording or is damaged."""
+        path = Path(path)
+        try:
+            if path.stat().st_size > MAX_FILE:
+                raise ValueError(f"it is larger than {MAX_FILE >> 20} MiB")
+            return cls(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path} is no readable recording: {error}") from error
+
+    def chunk(self, number: int) -> bytes:
+        """The bytes of a chunk."""
+        start, end = self.spans[number]
+        return self._data[start:end]
+
+    def steps(self) -> Iterator[Step]:
+        """All of it. Raises ValueError where it is damaged."""
+        for number in range(len(self.spans)):
+            yield from read_chunk(self.chunk(number), self.schema)
+
+    def index(self) -> dict[str, Any]:
+        """The index. Raises ValueError where there is none: the recording was cut off."""
+        data, at = self._data, self._index_at
+        if len(data) < at + len(INDEX) + _SIZES.size + _END.size or data[at:at + 4] != INDEX:
+            raise ValueError("there is no index: the recording was cut off")
+        unpacked, packed = _SIZES.unpack_from(data, at + 4)
+        if unpacked > MAX_INDEX:
+            raise ValueError("its index is larger than any may be")
+        start = at + 4 + _SIZES.size
+        unpacker = zlib.decompressobj()
+        try:
+            raw = unpacker.decompress(data[start:start + packed], unpacked + 1)
+            index = json.loads(raw) if len(raw) == unpacked else None
+        except (zlib.error, ValueError) as error:
+            raise ValueError(f"its index cannot be read: {error}") from error
+        if not isinstance(index, dict):
+            raise ValueError("its index cannot be read")
+        return index

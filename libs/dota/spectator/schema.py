@@ -1,0 +1,149 @@
+"""What a spectator's frame is made of: tables of 16-bit columns, and bitmaps.
+
+A recording carries its schema, so that it can be read after the game's has changed; a chunk names it by its hash.
+"""
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota import _core
+from dota.rewards import SIGNALS
+
+HEROES = 10
+CHOICES = 30  # actions that a hero is offered at most
+AIMS = 8  # targets that are kept of a hero's choice, the most probable ones
+MAX_ROWS, MAX_FIELDS, MAX_BITS, MAX_PARTS = 4096, 64, 1 << 16, 32
+
+Frame = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Table:
+    """uint16 [rows, len(fields)]; a row of zeros is empty."""
+
+    name: str
+    rows: int
+    fields: tuple[str, ...]
+
+    @property
+    def masks(self) -> int:
+        """16-bit words of a row's mask of changed fields."""
+        return (len(self.fields) + 15) // 16
+
+    def column(self, field: str) -> int:
+        """Where a field stands. Raises ValueError for one that it does not have."""
+        return self.fields.index(field)
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A bitmap of ``count`` bits, lowest first, in whole bytes."""
+
+    name: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The parts of a frame, in the order in which they are encoded."""
+
+    tables: tuple[Table, ...]
+    bits: tuple[Bits, ...]
+
+    @cached_property
+    def hash(self) -> bytes:
+        """8 bytes that name it."""
+        return hashlib.sha256(json.dumps(self.described(), separators=(",", ":")).encode()).digest()[:8]
+
+    def described(self) -> dict[str, Any]:
+        """As JSON values; ``described_schema`` reads them."""
+        return {"tables": [[t.name, t.rows, list(t.fields)] for t in self.tables],
+                "bits": [[b.name, b.count] for b in self.bits]}
+
+    @property
+    def parts(self) -> tuple[Table | Bits, ...]:
+        """Tables, then bitmaps."""
+        return (*self.tables, *self.bits)
+
+    def table(self, name: str) -> Table:
+        """A table by its name. Raises KeyError."""
+        return next((t for t in self.tables if t.name == name), None) or _missing(name)
+
+    def empty(self) -> Frame:
+        """A frame of zeros."""
+        frame: Frame = {t.name: np.zeros((t.rows, len(t.fields)), np.uint16) for t in self.tables}
+        frame.update({b.name: np.zeros((b.count + 7) // 8, np.uint8) for b in self.bits})
+        return frame
+
+
+def _missing(name: str) -> Table:
+    raise KeyError(f"there is no table {name!r}")
+
+
+def described_schema(described: Any) -> Schema:
+    """The schema that a recording carries. Raises ValueError for one that is none, or larger than any may be."""
+    try:
+        tables = tuple(Table(str(name), int(rows), tuple(str(f) for f in fields))
+                       for name, rows, fields in described["tables"])
+        bits = tuple(Bits(str(name), int(count)) for name, count in described["bits"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"its schema cannot be read: {error}") from error
+    names = [p.name for p in Schema(tables, bits).parts]
+    if len(set(names)) != len(names) or len(names) > MAX_PARTS:
+        raise ValueError("its schema names a part twice, or has too many")
+    if any(not 0 < t.rows <= MAX_ROWS or not 0 < len(t.fields) <= MAX_FIELDS for t in tables):
+        raise ValueError("its schema has a table that is larger than any may be")
+    if any(not 0 < b.count <= MAX_BITS for b in bits):
+        raise ValueError("its schema has a bitmap that is larger than any may be")
+    return Schema(tables, bits)
+
+
+def _thought() -> Iterable[Table]:
+    """What the policy thought at a frame: per hero its value and the win probability of its team, the probabilities of
+    the actions that it was offered, and of the units that it aims at if it aims; and what it has earned so far."""
+    yield Table("thought", HEROES, ("known", "value", "win", "version", "action", "aim"))
+    yield Table("choice", HEROES * CHOICES, ("action", "probability"))
+    yield Table("aim", HEROES * AIMS, ("unit", "probability"))
+    yield Table("reward", HEROES, tuple(SIGNALS))
+
+
+def game_schema(thoughts: bool) -> Schema:
+    """What a game is recorded in now, with or without what a policy thinks."""
+    tables = tuple(Table(name, rows, tuple(fields)) for name, rows, fields in _core.SEEN_TABLES)
+    return Schema(tables + (tuple(_thought()) if thoughts else ()), tuple(Bits(*b) for b in _core.SEEN_BITS))
+
+
+def pack_frame(schema: Schema, frame: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """One frame alone, for who encodes it elsewhere."""
+    return zlib.compress(b"".join(frame[p.name].tobytes() for p in schema.parts), 1)
+
+
+def unpack_frame(schema: Schema, data: bytes) -> Frame:
+    """What ``pack_frame`` packed. Raises ValueError for bytes that are no frame of this schema."""
+    frame = schema.empty()
+    size = sum(array.nbytes for array in frame.values())
+    unpacker = zlib.decompressobj()
+    try:
+        raw = unpacker.decompress(data, size + 1)
+    except zlib.error as error:
+        raise ValueError(f"a frame cannot be unpacked: {error}") from error
+    if len(raw) != size or not unpacker.eof:
+        raise ValueError(f"a frame has {len(raw)} bytes, its schema {size}")
+    at = 0
+    for array in frame.values():
+        array[...] = np.frombuffer(raw, array.dtype, array.size, at).reshape(array.shape)
+        at += array.nbytes
+    return frame
+
+
+def same(a: Mapping[str, npt.NDArray[Any]], b: Mapping[str, npt.NDArray[Any]]) -> bool:
+    """Whether two frames hold the same."""
+    return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)

@@ -1,0 +1,85 @@
+"""A source of live games: it knows what somebody watches, and sends what is made of it without being waited for."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import redis
+
+from rapid.store.watching import MAX_BODY, NOTHING, READ_SECONDS, Message, Watched, Watching
+from rapid.telemetry.metrics import counter
+
+log = logging.getLogger(__name__)
+WAITING = 64  # messages; beyond it the oldest are dropped: each chunk stands alone
+LIST_SECONDS = 2.0
+SENT = counter("live", "sent_bytes", "Bytes of live games that were published for viewers, headers included.")
+DROPPED = counter("live", "dropped", "Messages of live games that were given up: the store did not take them in time, "
+                  "or they were larger than one may be.")
+
+
+class LiveSource:
+    """``name``: the service and its instance, as "rollout/0". ``games`` says what is being played, for the list of
+    games; it is asked only while somebody looks at that list.
+
+    `wants` is cheap: what plays asks it for every game and step.
+    """
+
+    def __init__(self, watching: Watching, name: str, games: Callable[[], list[dict[str, Any]]]) -> None:
+        self._watching = watching
+        self._games = games
+        self.name = name
+        self.watched: Watched = NOTHING
+        self._headers: dict[str, bytes] = {}  # of the games that are shown now
+        self._waiting: deque[Message] = deque(maxlen=WAITING)
+        self._some = asyncio.Event()
+
+    def wants(self, game: str) -> bool:
+        """Whether somebody watches the game."""
+        return game in self.watched.games
+
+    def put(self, kind: str, game: str, body: bytes = b"", facts: Mapping[str, Any] | None = None) -> None:
+        """Has a message sent; never blocks. Of the event loop's thread."""
+        if kind == "header":
+            self._headers[game] = body
+        elif kind == "end":
+            self._headers.pop(game, None)
+        if len(self._waiting) == WAITING or len(body) > MAX_BODY // 2:
+            DROPPED.inc()
+        if len(body) <= MAX_BODY // 2:
+            self._waiting.append(Message(kind, self.name, game, body, facts or {}))
+            self._some.set()
+
+    async def run(self) -> None:
+        """Follows what is watched, and sends, until it is cancelled."""
+        await asyncio.gather(self._follow(), self._send())
+
+    async def _follow(self) -> None:
+        loop = asyncio.get_running_loop()
+        listed = -LIST_SECONDS
+        while True:
+            try:
+                self.watched = await asyncio.to_thread(self._watching.watched)
+            except (redis.RedisError, ValueError, KeyError, TypeError):
+                self.watched = NOTHING  # nobody watches through a store that is away
+            self._headers = {game: header for game, header in self._headers.items() if self.wants(game)}
+            for game in self.watched.headers & self._headers.keys():
+                # Published before anybody listened, or lost with who did.
+                self.put("header", game, self._headers[game])
+            if self.name in self.watched.sources and loop.time() - listed >= LIST_SECONDS:
+                listed = loop.time()
+                self.put("games", "", facts={"games": self._games()})
+            await asyncio.sleep(READ_SECONDS)
+
+    async def _send(self) -> None:
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            while self._waiting:
+                message = self._waiting.popleft()
+                try:
+                    await asyncio.to_thread(self._watching.publish, message)
+                    SENT.inc(len(message.body))
+                except redis.RedisError:
+                    DROPPED.inc()

@@ -1,0 +1,70 @@
+"""Recordings of games, as the evaluator leaves them in the blob store."""
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from rapid.blobs import BlobMissing, BlobStore
+from rapid.store.errors import Corrupt
+
+log = logging.getLogger(__name__)
+FOLDER = "replays/"
+SUFFIX = ".view"
+FACTS = ".json"
+MAX_FACTS = 16 << 10
+MAX_RECORDING = 256 << 20
+
+
+class Recordings:
+    """Of one run. Blocking."""
+
+    def __init__(self, blobs: Callable[[], BlobStore | None]) -> None:
+        self._of = blobs
+        self._facts: dict[str, dict[str, Any]] = {}  # by digest
+
+    @property
+    def _blobs(self) -> BlobStore | None:
+        return self._of()
+
+    def all(self) -> list[dict[str, Any]]:
+        """``name``, ``bytes`` and ``facts`` of each, the newest first."""
+        if self._blobs is None:
+            return []
+        found = []
+        for name in self._blobs.refs(FOLDER):
+            if not name.endswith(SUFFIX):
+                continue
+            try:
+                size = self._blobs.ref(name).size
+                facts = self._read_facts(name.removesuffix(SUFFIX) + FACTS)
+            except BlobMissing:
+                continue  # it is being removed
+            found.append({"name": name.removeprefix(FOLDER).removesuffix(SUFFIX), "bytes": size, "facts": facts})
+        return sorted(found, key=lambda entry: -_number(entry["facts"].get("at")))
+
+    def read(self, name: str) -> bytes:
+        """A recording's bytes. Raises BlobMissing."""
+        if self._blobs is None:
+            raise BlobMissing("this controller has no blob store")
+        ref = self._blobs.ref(f"{FOLDER}{name}{SUFFIX}")
+        if ref.size > MAX_RECORDING:
+            raise BlobMissing(f"{name} is larger than a recording may be")
+        return self._blobs.get(ref)
+
+    def _read_facts(self, name: str) -> dict[str, Any]:
+        assert self._blobs is not None
+        try:
+            ref = self._blobs.ref(name)
+            if ref.digest not in self._facts:
+                facts = json.loads(self._blobs.get_start(ref, MAX_FACTS))
+                if len(self._facts) > 2000:
+                    self._facts.clear()
+                self._facts[ref.digest] = facts if isinstance(facts, dict) else {}
+            return self._facts[ref.digest]
+        except (BlobMissing, Corrupt, ValueError):
+            return {}
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,174 @@
+"""Cameras on the evaluator's games: for recordings, and for whoever watches one live."""
+
+import logging
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig, RewardConfig
+from dota.rewards import signal_weights, time_weights
+from dota.spectator.camera import Camera
+from dota.spectator.recording import RecordingWriter
+from dota.vec_game import VecGame
+from rapid.clients.inference import ActResult
+from rapid.live import LiveSource
+from services.evaluator.matches import Pairing
+
+log = logging.getLogger(__name__)
+Array = npt.NDArray[Any]
+FIRST_STEPS = 6  # of the first chunk of a live game
+
+
+class Cameras:
+    """Of one vector of games. ``rewards`` says what is shown as earned; ``source`` None: nothing is shown live."""
+
+    def __init__(self, games: VecGame, run: str, rewards: RewardConfig, source: LiveSource | None = None) -> None:
+        self._games = games
+        self._run = run
+        self._rewards = rewards
+        self._weights = signal_weights(rewards)
+        self._source = source
+        self._pairings: dict[int, tuple[str, Pairing, float]] = {}  # by place: id, who, since when
+        self._films: dict[int, RecordingWriter] = {}
+        self._live: dict[int, Camera] = {}
+
+    def began(self, place: int, pairing: Pairing, game: str) -> None:
+        """A game begins at a place, or begins again."""
+        self.drop([place])
+        self._pairings[place] = game, pairing, time.monotonic()
+
+    def film(self, place: int, path: Path) -> None:
+        """Records the game at a place, which has just begun, to a file. One that cannot be written costs the
+        recording, not the game."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            film = self._films[place] = RecordingWriter(path, self._config(place), self._about(place))
+            film.camera.look(self._games, place)
+        except OSError as error:
+            self._lose(place, error)
+
+    def wants(self, place: int) -> bool:
+        """Whether somebody looks at a place; begins to show a game live that somebody has begun to watch."""
+        known = self._pairings.get(place)
+        if self._source is not None and known is not None:
+            wanted = self._source.wants(known[0])
+            if wanted and place not in self._live:
+                self._show(place, known[0])
+            elif not wanted and place in self._live:
+                self._live.pop(place).end()
+        return place in self._films or place in self._live
+
+    def think(self, places: Array, sides: Array, asked: npt.NDArray[np.bool_], answer: ActResult) -> None:
+        """What the policies made of what was last looked at. Rows of the answer are ``places`` and ``sides``; thoughts
+        were ``asked`` of some."""
+        for thought, row in enumerate(np.flatnonzero(asked).tolist()):
+            if not answer.thoughts:
+                return
+            place, side = int(places[row]), int(sides[row])
+            thoughts = {name: array[thought] for name, array in answer.thoughts.items()}
+            for camera in self._cameras(place):
+                self._think(camera, place, side, row, answer, thoughts)
+
+    def look(self, places: Collection[int]) -> None:
+        """After a step of these places."""
+        for place in places:
+            for camera in self._cameras(place):
+                weights = self._weights * time_weights(self._games.game_time[place], self._rewards)
+                try:
+                    camera.look(self._games, place)
+                except OSError as error:
+                    self._lose(place, error)
+                    continue
+                for side in range(2):
+                    camera.earn(side, self._games.signals[place, side] * weights)
+
+    def ended(self, place: int) -> bool:
+        """The game at a place is over. Whether its recording is whole, in its place."""
+        if place in self._live:
+            self._live.pop(place).end()
+            assert self._source is not None
+            self._source.put("end", self._pairings[place][0], facts={"winner": int(self._games.winner[place])})
+        film = self._films.pop(place, None)
+        if film is None:
+            return False
+        try:
+            film.close()
+            return True
+        except OSError as error:
+            log.warning("a game is not kept for watching: %s", error)
+            return False
+
+    def drop(self, places: Collection[int] | None = None) -> None:
+        """The games at these places (all of them) are lost."""
+        for place in list(self._pairings if places is None else places):
+            if (film := self._films.pop(place, None)) is not None:
+                film.drop()
+            if (camera := self._live.pop(place, None)) is not None and self._source is not None:
+                camera.end()
+                self._source.put("end", self._pairings[place][0])
+            self._pairings.pop(place, None)
+
+    def facts(self, place: int) -> dict[str, Any]:
+        """What a list of recordings says of the game at a place, once it is over."""
+        kills = self._games.stats[place, :, :, 2].sum(axis=1)
+        return {**self._about(place), "seconds": round(float(self._games.game_time[place]), 1), "at": time.time(),
+                "winner": int(self._games.winner[place]) - 1, "kills": [int(k) for k in kills],
+                "mode": self._config(place).mode, "patch": self._config(place).patch}
+
+    def games(self) -> list[dict[str, Any]]:
+        """Games in progress, for a list of them."""
+        found = []
+        for place, (game, _, since) in self._pairings.items():
+            stats = self._games.stats[place]
+            found.append({"game": game, **self._about(place), "time": round(float(self._games.game_time[place]), 1),
+                          "kills": [int(k) for k in stats[:, :, 2].sum(axis=1)],
+                          "net_worth": [int(k) for k in stats[:, :, 5].sum(axis=1)],
+                          "wall_seconds": round(time.monotonic() - since, 1)})
+        return found
+
+    def _config(self, place: int) -> GameConfig:
+        return self._games.variants[self._games.variant(place)]
+
+    def _about(self, place: int) -> dict[str, Any]:
+        _, pairing, _ = self._pairings[place]
+        players = [pairing.agent.name, pairing.opponent.name]
+        return {"run": self._run, "kind": "rated" if pairing.game else "match",
+                "players": players if pairing.side == 0 else players[::-1], "seed": str(self._games.seed(place))}
+
+    def _cameras(self, place: int) -> list[Camera]:
+        found = [self._films[place].camera] if place in self._films else []
+        return [*found, self._live[place]] if place in self._live else found
+
+    def _show(self, place: int, game: str) -> None:
+        source = self._source
+        assert source is not None
+        camera = Camera(self._config(place), self._about(place), lambda chunk, facts: source.put(
+            "chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps}), FIRST_STEPS)
+        self._live[place] = camera
+        source.put("header", game, camera.packed_header())
+        camera.look(self._games, place)
+
+    def _lose(self, place: int, error: OSError) -> None:
+        log.warning("a game is not recorded for watching: %s", error)
+        film = self._films.pop(place, None)
+        if film is not None:
+            film.drop()
+
+    def _think(self, camera: Camera, place: int, side: int, row: int, answer: ActResult, thoughts: Mapping[str, Array]
+               ) -> None:
+        available = self._games.obs["available"][place, side]
+        actions = answer.actions[row]
+        win = thoughts.get("win_probability")
+        camera.think(side, answer.values[row], None if win is None else float(win.mean()), int(answer.versions[row]),
+                     np.take_along_axis(available, actions[:, :1].astype(np.int64), 1))
+        units = self._games.slot_units(place, side)
+        for hero in range(len(actions)):
+            if "choice" in thoughts:
+                offered = np.flatnonzero(available[hero])
+                camera.choose(side * 5 + hero, available[hero, offered], thoughts["choice"][hero, offered])
+            if "aim" in thoughts:
+                camera.aim(side * 5 + hero, units, thoughts["aim"][hero, :len(units)].astype(np.float32))

@@ -1,0 +1,140 @@
+"""A group's live games: while somebody watches one, what happens in it and what its policies think goes to him."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig, RewardConfig
+from dota.rewards import signal_weights, time_weights
+from dota.spectator.camera import Camera, ChunkFacts
+from rapid.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
+from rapid.live import LiveSource
+from services.rollout.environment import Environment, Outcome
+from services.rollout.games import GameRecord
+from services.rollout.ring import SIDES, StepRing
+from services.rollout.streams import Streams
+
+FIRST_STEPS = 6  # of the first chunk: who has just begun to watch sees something soon
+LISTED = 12  # games that a group lists
+
+Array = npt.NDArray[Any]
+
+
+class Broadcast:
+    """One group's. Called by the group between steps; what nobody watches costs one look at an empty set.
+
+    ``rules`` and ``rewards``: what is played, and what is shown as earned; ``run`` stands in the header.
+    """
+
+    def __init__(self, source: LiveSource, run: str, rules: GameConfig, rewards: RewardConfig,
+                 statistic_names: Sequence[str]) -> None:
+        self._source = source
+        self._run = run
+        self._rules = rules
+        self._rewards = rewards
+        self._weights = signal_weights(rewards)
+        self._cameras: dict[int, tuple[str, Camera]] = {}  # by place
+        self._outcome: Outcome | None = None
+        self._records: Sequence[GameRecord] = ()
+        self._columns = {name: list(statistic_names).index(name) for name in ("kills", "net_worth", "level")}
+
+    def attend(self, records: Sequence[GameRecord], streams: Streams, environment: Environment) -> None:
+        """Before a step is asked for: begins with games that somebody watches now, and lets the others go."""
+        self._records = records
+        if not self._cameras and not self._source.watched.games:
+            return
+        for place, record in enumerate(records):
+            game = record.match.game_id
+            had = self._cameras.get(place)
+            wanted = self._source.wants(game)
+            if had is not None and (had[0] != game or not wanted):
+                self._cameras.pop(place)[1].end()
+                if had[0] != game:  # it was given up
+                    self._source.put("end", had[0])
+                had = None
+            if wanted and had is None:
+                camera = Camera(record.draw.rules or self._rules, self._about(record),
+                                lambda chunk, facts, game=game: self._send(game, chunk, facts),  # type: ignore[misc]
+                                FIRST_STEPS)
+                self._cameras[place] = game, camera
+                self._source.put("header", game, camera.packed_header())
+        # It is seen from the next step on: a game that is played elsewhere is seen with the answer of who plays it.
+        environment.watch(self._cameras)
+        streams.watched[:] = False
+        streams.watched[list(self._cameras)] = True
+
+    def think(self, step: int, ring: StepRing, streams: Streams, answer: ActResult, environment: Environment) -> None:
+        """What the policies made of the step that was last looked at."""
+        if not self._cameras:
+            return
+        row, rows = ring.row(step), streams.rows
+        asked = rows[streams.flags(step).reshape(-1)[rows] & WANT_THOUGHTS != 0]
+        at = {int(r): i for i, r in enumerate(asked)}
+        for place, (_, camera) in self._cameras.items():
+            for side in range(SIDES):
+                index = at.get(place * SIDES + side)
+                if index is None or not answer.thoughts:
+                    continue
+                thoughts = {name: array[index] for name, array in answer.thoughts.items()}
+                self._show(camera, side, thoughts, ring, row, place, environment)
+
+    def look(self, outcome: Outcome, environment: Environment) -> None:
+        """After a step."""
+        self._outcome = outcome
+        if not self._cameras:
+            return
+        for place, (game, camera) in list(self._cameras.items()):
+            weights = self._weights * time_weights(outcome.game_time[place], self._rewards)
+            if environment.seen(place, camera):
+                for side in range(SIDES):
+                    camera.earn(side, outcome.signals[place, side] * weights)
+            if outcome.winners[place]:
+                camera.end()
+                del self._cameras[place]
+                self._source.put("end", game, facts={"winner": int(outcome.winners[place])})
+
+    def games(self) -> list[dict[str, Any]]:
+        """The group's games, for a list of those in progress."""
+        outcome = self._outcome
+        found = []
+        for place, record in enumerate(self._records[:LISTED]):
+            entry: dict[str, Any] = {"game": record.match.game_id, **self._about(record)}
+            if outcome is not None:
+                sums = {name: np.rint(outcome.statistics[place, :, :, k].sum(axis=1)).astype(int).tolist()
+                        for name, k in self._columns.items()}
+                seconds = float(outcome.game_time[place])
+                entry |= {**sums, "time": round(seconds, 1)}
+            entry["wall_seconds"] = round(time.monotonic() - record.began, 1)
+            found.append(entry)
+        return found
+
+    def _about(self, record: GameRecord) -> dict[str, Any]:
+        match = record.match
+        names = []
+        for side, policy in enumerate(match.seats.policies):
+            bot = match.bot if match.bot is not None and side == match.side else None
+            names.append(bot or ("newest" if policy == NEWEST else f"version-{policy}"))
+        return {"run": self._run, "source": self._source.name, "players": names, "kind": "training",
+                "arm": record.draw.arm}
+
+    def _send(self, game: str, chunk: bytes, facts: ChunkFacts) -> None:
+        self._source.put("chunk", game, chunk, {"time": round(facts.time, 2), "steps": facts.steps})
+
+    def _show(self, camera: Camera, side: int, thoughts: Mapping[str, Array], ring: StepRing, row: int, place: int,
+              environment: Environment) -> None:
+        actions = ring.actions[row, place, side]
+        available = ring.observations["available"][row, place, side]
+        win = thoughts.get("win_probability")
+        chosen = np.take_along_axis(available, actions[:, :1].astype(np.int64), 1)
+        camera.think(side, ring.values[row, place, side], None if win is None else float(win.mean()),
+                     int(ring.versions[row, place, side]), chosen)
+        units = environment.slot_units(place, side)
+        for hero in range(len(actions)):
+            if "choice" in thoughts:
+                offered = np.flatnonzero(available[hero])
+                camera.choose(side * 5 + hero, available[hero, offered], thoughts["choice"][hero, offered])
+            if "aim" in thoughts and units is not None:
+                camera.aim(side * 5 + hero, units, thoughts["aim"][hero, :len(units)].astype(np.float32))

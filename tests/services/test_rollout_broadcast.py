@@ -1,0 +1,129 @@
+"""A group's games as they are shown while somebody watches, and what that takes while nobody does."""
+
+from typing import Any
+
+import numpy as np
+
+from dota.config import RewardConfig
+from dota.rewards import SIGNALS
+from dota.spectator.chunks import read_chunk
+from dota.spectator.header import read_header
+from dota.vec_game import STATS, VecGame
+from rapid.clients.inference import WANT_THOUGHTS, ActResult
+from rapid.store.watching import NOTHING, Watched
+from services.rollout.broadcast import FIRST_STEPS, Broadcast
+from services.rollout.environment import LocalEnvironment
+from services.rollout.games import GameRecord, Match
+from services.rollout.ring import StepRing
+from services.rollout.streams import Streams
+from tests.services.test_dota_env import GAME, LAYOUT
+
+UNITS = LAYOUT.units
+
+
+class Source:
+    """Takes what is sent."""
+
+    name = "rollout/0"
+
+    def __init__(self) -> None:
+        self.watched = NOTHING
+        self.sent: list[tuple[str, str, bytes]] = []
+
+    def wants(self, game: str) -> bool:
+        return game in self.watched.games
+
+    def put(self, kind: str, game: str, body: bytes = b"", facts: Any = None) -> None:
+        self.sent.append((kind, game, body))
+
+
+class Played:
+    """Two games of a group, stepped by hand as the group does it."""
+
+    def __init__(self) -> None:
+        self.source = Source()
+        self.environment = LocalEnvironment(VecGame(GAME, 2, 3))
+        self.ring = StepRing(LAYOUT.array_specs(), 20, 2, 1, len(SIGNALS))
+        self.streams = Streams(2, 4, 2, {}, np.random.default_rng(0))
+        self.records = [GameRecord(Match("aa" * 8), np.zeros((2, 1, len(SIGNALS)))),
+                        GameRecord(Match("bb" * 8, bot="scripted", side=1), np.zeros((2, 1, len(SIGNALS))))]
+        self.broadcast = Broadcast(self.source, "trial", GAME, RewardConfig(), STATS)  # type: ignore[arg-type]
+        self.steps = 0
+
+    async def begin(self) -> None:
+        for place, record in enumerate(self.records):
+            self.streams.begin(place, 0, record.match.seats)
+        await self.environment.reset(np.arange(2, dtype=np.int32), np.array([[0, 0], [0, 3]], np.uint8),
+                                     self.ring.observation(0))
+
+    async def step(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.broadcast.attend(self.records, self.streams, self.environment)
+            rows = self.streams.rows
+            row = self.ring.row(self.steps)
+            asked = self.streams.flags(self.steps).reshape(-1)[rows] & WANT_THOUGHTS != 0
+            n = int(asked.sum())
+            self.ring.actions[row, :, :, :, 0] = 1  # the second of those that are available
+            self.ring.values[row] = 0.5
+            self.ring.versions[row] = 9
+            aim = np.zeros((n, 1, UNITS), np.float16)
+            aim[..., 0] = 0.75  # itself: the first slot is the hero's own
+            thoughts = {"choice": np.full((n, 1, 30), 0.25, np.float16), "aim": aim,
+                        "win_probability": np.full((n, 1), 0.625, np.float16)} if n else {}
+            answer = ActResult(np.zeros(0, np.int64), thoughts=thoughts)
+            self.broadcast.think(self.steps, self.ring, self.streams, answer, self.environment)
+            outcome = await self.environment.step(self.ring.actions[row], self.ring.observation(self.steps + 1))
+            self.broadcast.look(outcome, self.environment)
+            self.steps += 1
+
+
+async def test_what_nobody_watches_is_not_looked_at() -> None:
+    played = Played()
+    await played.begin()
+    looked = []
+    played.environment.seen = lambda place, camera: looked.append(place)  # type: ignore[assignment, func-returns-value, return-value]
+    await played.step(3)
+    assert not played.source.sent and not looked
+    assert not (played.streams.flags(3) & WANT_THOUGHTS).any()
+    played.source.watched = Watched(games=frozenset({"cc" * 8}))  # somebody else's
+    await played.step(3)
+    assert not played.source.sent and not looked
+
+
+async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
+    played = Played()
+    await played.begin()
+    await played.step(2)
+    played.source.watched = Watched(games=frozenset({"bb" * 8}))
+    await played.step(FIRST_STEPS + 4)
+    assert [(kind, game) for kind, game, _ in played.source.sent] == [("header", "bb" * 8), ("chunk", "bb" * 8)]
+    header, schema, _ = read_header(played.source.sent[0][2])
+    assert header["about"]["players"] == ["newest", "scripted"]
+    steps = list(read_chunk(played.source.sent[1][2], schema))
+    assert len(steps) == FIRST_STEPS
+    frame = steps[2].frame
+    thought = dict(zip(schema.table("thought").fields, frame["thought"][0].tolist(), strict=True))
+    available = played.ring.observations["available"][4, 1, 0, 0]
+    assert (thought["known"], thought["value"], thought["version"]) == (3, 500, 10)
+    assert abs(thought["win"] / 65535 - 0.625) < 1e-3 and thought["action"] == available[1]
+    assert frame["choice"][0].tolist() == [available[0], 64]
+    hero = int(frame["hero"][0, schema.table("hero").column("unit")])
+    assert frame["aim"][0].tolist() == [hero, 191] and not frame["aim"][1].any()
+    assert not frame["thought"][5].any()  # a script's
+    played.source.watched = NOTHING
+    await played.step(3)
+    assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # what was left, and no more
+    assert not (played.streams.flags(played.steps) & WANT_THOUGHTS).any()
+
+
+async def test_the_games_are_listed_and_one_that_is_given_up_ends() -> None:
+    played = Played()
+    await played.begin()
+    played.source.watched = Watched(games=frozenset({"aa" * 8}))
+    await played.step(3)
+    first, second = played.broadcast.games()
+    assert (first["game"], first["players"], first["kind"]) == ("aa" * 8, ["newest", "newest"], "training")
+    assert second["players"] == ["newest", "scripted"] and second["kills"] == [0, 0] and second["time"] > 0
+    played.records[0] = GameRecord(Match("dd" * 8), played.records[0].earned)
+    await played.step(1)
+    assert played.source.sent[-1][:2] == ("end", "aa" * 8)
