@@ -1,0 +1,52 @@
+// Where in a game one is: a position in steps that goes on with the time, at a speed, or stays at the live edge.
+import { signal } from "@preact/signals";
+import type { Film } from "./film.ts";
+
+export const SPEEDS = [0.25, 0.5, 1, 2, 4, 8] as const;
+
+export class Playback {
+  readonly position = signal(0);
+  readonly playing = signal(true);
+  readonly speed = signal<number>(1);
+  /** At the newest of a live game: where one is follows what comes. */
+  readonly atEdge = signal(false);
+  /** Milliseconds of script a frame took, a running mean. */
+  readonly frameMs = signal(0);
+  private readonly film: Film;
+  private readonly live: boolean;
+  constructor(film: Film, live: boolean) {
+    this.film = film;
+    this.live = live;
+    this.atEdge.value = live;
+  }
+
+  private get last(): number { return Math.max(this.film.steps.peek() - 1, 0); }
+
+  /** Goes on by some milliseconds. */
+  pass(ms: number): void {
+    if (!this.playing.peek()) return;
+    const rate = this.film.header.peek()?.steps_per_second ?? 7.5;
+    let next = this.position.peek() + ms / 1000 * rate * this.speed.peek();
+    if (this.live && this.atEdge.peek()) {
+      // A chunk behind what came, so that the next is there when this one ends; further behind, faster.
+      const behind = this.last - next, wanted = 4 * rate;
+      if (behind > 6 * wanted) next = this.last - wanted;
+      else if (behind > wanted) next += ms / 1000 * rate * Math.min((behind - wanted) / wanted, 6);
+    }
+    this.position.value = Math.min(next, this.last);
+  }
+
+  /** Goes to a step; a live game is no longer followed. */
+  seek(step: number): void {
+    this.atEdge.value = false;
+    this.position.value = Math.min(Math.max(step, 0), this.last);
+  }
+
+  /** Goes to the newest, and stays there. */
+  toEdge(): void {
+    this.atEdge.value = this.live;
+    this.playing.value = true;
+    this.speed.value = 1;
+    this.position.value = Math.max(this.last - 30, 0);
+  }
+}

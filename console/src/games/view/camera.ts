@@ -1,0 +1,54 @@
+// Which part of the map is shown, and where a place of it lies on the canvas.
+export class Camera {
+  width = 1;
+  height = 1;
+  /** Counts changes: layers that stand still are drawn again when it moves. */
+  moves = 0;
+  private x = 0;
+  private y = 0;
+  private zoom = 1;
+  private readonly extent: number;
+  constructor(middle: readonly [number, number], extent: number) {
+    [this.x, this.y] = middle;
+    this.extent = extent;
+  }
+
+  resize(width: number, height: number): void {
+    if (width === this.width && height === this.height) return;
+    this.width = width;
+    this.height = height;
+    this.moves++;
+  }
+
+  private get scale(): number { return Math.min(this.width, this.height) / this.extent * this.zoom; }
+
+  /** Pixels of a place; north is up. */
+  at(x: number, y: number): [number, number] {
+    return [this.width / 2 + (x - this.x) * this.scale, this.height / 2 - (y - this.y) * this.scale];
+  }
+
+  /** The place under a pixel. */
+  place(px: number, py: number): [number, number] {
+    return [this.x + (px - this.width / 2) / this.scale, this.y - (py - this.height / 2) / this.scale];
+  }
+
+  length(units: number): number { return units * this.scale; }
+
+  /** Nearer or further, with what is under a pixel staying there. */
+  zoomAt(px: number, py: number, factor: number): void {
+    const [x, y] = this.place(px, py);
+    this.zoom = Math.min(Math.max(this.zoom * factor, 1), 12);
+    const [nx, ny] = this.place(px, py);
+    this.go(this.x + x - nx, this.y + y - ny);
+  }
+
+  /** Moves by pixels. */
+  drag(dx: number, dy: number): void { this.go(this.x - dx / this.scale, this.y + dy / this.scale); }
+
+  private go(x: number, y: number): void {
+    const half = this.extent / 2;
+    this.x = Math.min(Math.max(x, -half), half);
+    this.y = Math.min(Math.max(y, -half), half);
+    this.moves++;
+  }
+}

@@ -1,0 +1,53 @@
+import type { Header } from "../decode/stream.ts";
+import type { Frame } from "../decode/schema.ts";
+import { plain, signed, tableOf, value } from "../reading.ts";
+import { heroName } from "./scoreboard.tsx";
+
+const CHOICES = 8, TERMS = 8;
+
+function Bars({ rows, empty }: { rows: readonly { name: string; share: number; text: string; mark?: boolean }[]; empty: string }) {
+  if (!rows.length) return <p class="quiet">{empty}</p>;
+  return <ul class="bars">{rows.map((row, k) => <li key={k} class={row.mark ? "mark" : ""}>
+    <span class="label">{row.name}{row.mark ? " (chosen)" : ""}</span>
+    <meter min={0} max={1} value={row.share} aria-label={row.name} /><span class="number">{row.text}</span></li>)}</ul>;
+}
+
+const percent = (p: number): string => `${(100 * p).toFixed(p < 0.1 ? 1 : 0)}%`;
+
+/** What the policy of the chosen hero thinks of the step that is shown, and what it earned of late. */
+export function Thoughts({ header, frame, earlier, hero }: { header: Header; frame: Frame; earlier: Frame | undefined; hero: number }) {
+  const { schema, names } = header;
+  const of = (field: string): number => value(schema, frame, "thought", hero, field);
+  const per = (name: string): number => Math.floor((tableOf(schema, name)?.rows ?? 0) / 10);
+  const name = heroName(header, frame, hero) || "this hero";
+  if (!of("known")) return <p class="quiet">{name}: nothing is known of what it thinks; a script plays it, or nobody asked.</p>;
+  const action = of("action");
+  const choices = Array.from({ length: per("choice") }, (_, k) => hero * per("choice") + k).map((row) => ({
+    id: value(schema, frame, "choice", row, "action"), p: value(schema, frame, "choice", row, "probability") / 255 }))
+    .filter((c) => c.id).sort((a, b) => b.p - a.p).slice(0, CHOICES);
+  const aims = Array.from({ length: per("aim") }, (_, k) => hero * per("aim") + k).map((row) => {
+    const unit = value(schema, frame, "aim", row, "unit"), p = value(schema, frame, "aim", row, "probability") / 255;
+    const team = value(schema, frame, "unit", unit - 1, "look") >> 4 & 3;
+    const what = unit ? plain(names.unit?.[value(schema, frame, "unit", unit - 1, "type") - 1] ?? "") : "";
+    return { what: what && `${what} (${["Radiant", "Dire", "neutral"][team] ?? ""})`, p };
+  }).filter((a) => a.what && a.p > 0);
+  const rewards = tableOf(schema, "reward");
+  const terms = (rewards?.fields ?? []).map((term) => ({ term,
+    gained: signed(value(schema, frame, "reward", hero, term) - (earlier ? value(schema, earlier, "reward", hero, term) : 0)) / 100 }))
+    .filter((t) => t.gained !== 0).sort((a, b) => Math.abs(b.gained) - Math.abs(a.gained)).slice(0, TERMS);
+  return <div class="thoughts">
+    <dl class="facts">
+      <div><dt>value</dt><dd>{(signed(of("value")) / 1000).toFixed(3)}</dd></div>
+      {(of("known") & 2) > 0 && <div><dt>its team wins</dt><dd>{percent(of("win") / 65535)}</dd></div>}
+      {of("version") > 0 && <div><dt>version</dt><dd>{of("version") - 1}</dd></div>}
+    </dl>
+    <h3>Action of {name}</h3>
+    <Bars empty="It had no choice." rows={choices.map((c) => ({ name: plain(names.action?.[c.id] ?? `action ${c.id}`), share: c.p, text: percent(c.p), mark: c.id === action }))} />
+    <h3>Its target, if the action takes one</h3>
+    <Bars empty="The action takes no unit." rows={aims.map((a) => ({ name: a.what, share: a.p, text: percent(a.p) }))} />
+    <h3>Rewards of the last ten seconds</h3>
+    {terms.length ? <table class="terms"><tbody>{terms.map((t) => <tr key={t.term}><th scope="row">{t.term.replaceAll("_", " ")}</th>
+      <td class={t.gained < 0 ? "loss" : "gain"}>{t.gained > 0 ? "+" : ""}{t.gained.toFixed(2)}</td></tr>)}</tbody></table>
+      : <p class="quiet">None.</p>}
+  </div>;
+}

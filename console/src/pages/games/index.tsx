@@ -1,0 +1,76 @@
+import { useEffect } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { Problem, get } from "../../api/client";
+import { Link } from "../../shell/link";
+import { path } from "../../shell/route";
+import { clock } from "../../games/reading.ts";
+import { Viewer } from "../../games/view/viewer.tsx";
+import "../../games/games.css";
+
+interface Listed {
+  game: string; source: string; players?: unknown; kills?: unknown; net_worth?: unknown; time?: unknown; wall_seconds?: unknown;
+  kind?: unknown; watched?: number; arm?: unknown;
+}
+interface Replay { name: string; bytes: number; facts: Record<string, unknown> }
+
+const LOOK_MS = 2000, LOOK_REPLAYS = 15; // every so many looks
+const games = signal<readonly Listed[] | null>(null);
+const replays = signal<readonly Replay[] | null>(null);
+const problem = signal("");
+
+const pair = (v: unknown): readonly [string, string] => Array.isArray(v) ? [String(v[0] ?? ""), String(v[1] ?? "")] : ["", ""];
+
+function useLists(): void {
+  useEffect(() => {
+    let looks = 0, ended = false, timer = 0;
+    const look = async (): Promise<void> => {
+      try {
+        games.value = (await get<{ games: Listed[] }>("games")).games;
+        if (looks++ % LOOK_REPLAYS === 0) replays.value = (await get<{ replays: Replay[] }>("replays")).replays;
+        problem.value = "";
+      } catch (error) {
+        problem.value = error instanceof Problem ? error.message : String(error);
+      }
+      // Sources list their games while somebody looks: a page in the background does not.
+      if (!ended) timer = window.setTimeout(() => void (document.hidden ? wait() : look()), LOOK_MS);
+    };
+    const wait = (): void => { if (!ended) timer = window.setTimeout(() => void (document.hidden ? wait() : look()), LOOK_MS); };
+    void look();
+    return () => { ended = true; clearTimeout(timer); };
+  }, []);
+}
+
+function Wall() {
+  useLists();
+  const found = games.value, recorded = replays.value;
+  return <>
+    <h1>Games in progress</h1>
+    {problem.value && <p role="alert" class="problem">{problem.value}</p>}
+    {!found ? <p class="quiet">Asking who plays…</p> : !found.length ? <p class="quiet">None is listed yet. Sources answer within some seconds, while the run plays.</p> :
+      <ul class="wall">{found.map((g) => {
+        const [radiant, dire] = pair(g.players), kills = pair(g.kills), worth = pair(g.net_worth), pace = Number(g.time) > 0 ? Number(g.time) / Number(g.wall_seconds) : 0;
+        return <li key={g.game}><Link to={`/games/live/${g.game}`}>
+          <span class="side radiant">{radiant}</span><span class="score">{kills[0]} : {kills[1]}</span><span class="side dire">{dire}</span>
+          <span class="quiet">{typeof g.time === "number" ? clock(g.time) : "begins"} · net worth {worth[0]} : {worth[1]}{pace > 0 && ` · ${pace.toFixed(1)}× real time`}</span>
+          <span class="quiet">{String(g.kind ?? "")} · {g.source}{g.watched ? ` · ${g.watched} watch` : ""}</span></Link></li>;
+      })}</ul>}
+    <h1>Recordings</h1>
+    {!recorded ? <p class="quiet">Looking…</p> : !recorded.length ? <p class="quiet">There is none yet; each rated version leaves one.</p> :
+      <table class="replays"><thead><tr><th scope="col">Recording</th><th scope="col">Radiant</th><th scope="col">Dire</th><th scope="col">Kills</th><th scope="col">Length</th><th scope="col">Won</th><th scope="col">Recorded</th></tr></thead>
+        <tbody>{recorded.map((r) => {
+          const [radiant, dire] = pair(r.facts.players), kills = pair(r.facts.kills), seconds = Number(r.facts.seconds), at = Number(r.facts.at);
+          return <tr key={r.name}><th scope="row"><Link to={`/games/replay/${r.name}`}>{r.name}</Link></th><td>{radiant}</td><td>{dire}</td><td>{kills[0]} : {kills[1]}</td>
+            <td>{seconds > 0 ? clock(seconds) : ""}</td><td>{["Radiant", "Dire", "nobody"][Number(r.facts.winner)] ?? ""}</td><td>{at > 0 ? new Date(at * 1000).toLocaleString() : ""}</td></tr>;
+        })}</tbody></table>}
+  </>;
+}
+
+/** The wall of games in progress, recordings, and below their own addresses each of them. */
+export function GamesPage() {
+  const [, , kind, name] = path.value.split("/");
+  if ((kind === "live" || kind === "replay") && name) {
+    const address = kind === "live" ? `/v1/games/${encodeURIComponent(name)}/live` : `/v1/replays/${encodeURIComponent(name)}`;
+    return <><p class="back"><Link to="/games">All games</Link></p><h1 class="hidden">Game {name}</h1><Viewer key={address} address={address} live={kind === "live"} title={name} /></>;
+  }
+  return <Wall />;
+}

@@ -1,0 +1,63 @@
+"""The viewer in a real browser: a live game is watched, a recording scrubbed, a hostile one refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+
+from dota.config import GameConfig
+from dota.spectator.recording import RecordingWriter
+from dota.vec_game import Controller, VecGame
+from rapid.blobs import BlobStore
+from services.controller.console.pages import Site
+from tests.console import console
+from tests.services.conftest import redis_client, redis_url
+from tests.services.live_controller import VIEWER, live
+from tests.services.test_live_games import GAME, playing
+
+__all__ = ["redis_client", "redis_url"]
+pytestmark = [pytest.mark.console, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
+NAME = '<b class="x">x</b><script>alert(1)</script>'
+
+
+def recorded(folder: Path) -> BlobStore:
+    config = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=600)
+    vec = VecGame(config, 1, seed=5, observations=False)
+    vec.controllers[:] = [[Controller.HARD, Controller.RANDOM]]
+    path = folder / "a.view"
+    writer = RecordingWriter(path, config, {"players": ["version-3", NAME]})
+    writer.camera.look(vec, 0)
+    while not vec.winner[0]:
+        vec.step()
+        writer.camera.think(1, np.array([0.25]), 0.75, 3, np.array([[2, 0, 0, 0, 0, 0]], np.int16))
+        writer.camera.choose(5, np.array([1, 2]), np.array([0.3, 0.7]))
+        writer.camera.look(vec, 0)
+    writer.close()
+    blobs = BlobStore(str(folder / "blobs"))
+    blobs.put(path, "replays/version-3.view")
+    blobs.put(json.dumps({"players": ["version-3", NAME], "at": 1.0}).encode(), "replays/version-3.json")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 3] ^= 0xFF
+    blobs.put(bytes(data[:40]) + b"\xff" * 400, "replays/hostile.view")
+    return blobs
+
+
+@pytest.mark.skipif(not Site().build, reason="the console is not built: make console")
+def test_a_game_is_watched_and_a_recording_scrubbed(redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
+    script = console.program(console.CONSOLE / "tests" / "games.ts")
+    with live(redis_url, blobs=recorded(tmp_path)) as rest, playing(redis_url):
+        (seen,) = console.run(script, rest.url, VIEWER, console.CHROMIUM, "version-3")
+    found: dict[str, Any] = seen
+    assert found["address"] == f"/games/live/{GAME}"
+    assert found["players"] == ["Radiant newest", "Dire <b>x</b>"] and found["injected"] == 0
+    assert found["colours"] > 20
+    assert found["wentOn"] and found["paused"] and found["rewound"] < 8 and found["backAtTheEdge"]
+    assert any("killed nevermore" in line for line in found["feed"]) and any("Radiant won" in line for line in
+                                                                             found["feed"])
+    assert found["clockAfterTheJump"] != found["clockAtTheEnd"]
+    assert "its team wins" in found["thinks"] and "75%" in found["thinks"] and "(chosen)" in found["thinks"]
+    assert "header" in found["hostile"] or "recording" in found["hostile"]
+    assert found["wrong"] == [], found["wrong"]
