@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from cli import bench
-from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, rest, table, train
+from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, rest, table, train, watching
 from cli.main import parser
 from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
@@ -27,6 +27,7 @@ FIXED = {
     "optimizer": ("optimizer.flops", "optimizer.samples"),
     "publish": ("publish.seconds",),
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
+    "watching": ("watch.timestep",),
     "train": ("train.hero_steps", "train.efficiency"),
 }
 
@@ -59,6 +60,12 @@ def check(rows, what):
 def test_rest():
     rows = rest.measure(rest.Size(versions=20, clients=2, seconds=0.2, repeats=1))
     check(rows, "rest")
+
+
+def test_watching():
+    rows = watching.measure(watching.Size(STRETCH.game, from_seconds=-25.0, steps=40, chunks=3, repeats=1))
+    check(rows, "watching")
+    assert {r.name for r in rows} == {"watch.timestep", "watch.bytes", "watch.relay.viewers1", "watch.relay.viewers50"}
 
 
 def test_game():
