@@ -10,7 +10,8 @@ from five.config import BufferConfig, LearnerConfig
 from five.learning.buffer import SampleBuffer
 from five.learning.labels import Outcome
 from five.learning.learner import Learner
-from five.learning.samples import split_segment
+from five.learning.ppo import ppo_loss
+from five.learning.samples import split_batch, split_segment
 from five.model.policy import Policy
 from five.schedules import Hyperparameters
 from tests.five.model_cases import SMALL, layout, random_arrays
@@ -129,3 +130,28 @@ def test_resuming_gives_the_bit_equal_next_step():
         assert learner.step(drawn.arrays, HYPER) == resumed.step(drawn.arrays, HYPER)
     ours, theirs = learner.state_dict(), resumed.state_dict()
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-8])
+def test_reduced_precision_keeps_the_gradient(scale):
+    """The whole loss in bfloat16 beside float32, as it is and weighted as low as a paper-sized batch weighs a step: no
+    gradient is lost below the smallest number, and each parameter moves in nearly the same direction."""
+    of = layout(1)
+    torch.manual_seed(0)
+    exact = Policy(of, SMALL)
+    reduced = Policy(of, SMALL.model_copy(update={"precision": "bfloat16"}))
+    reduced.load_state_dict(exact.state_dict())
+    samples = play(exact, of, teams=6)
+    arrays = {name: torch.from_numpy(np.array(array)) for name, array in batch(samples).arrays.items()}
+    observation, state, learning = split_batch(arrays)
+    found = []
+    for policy in (exact, reduced):
+        unrolled = policy.unroll(observation, learning["actions"], state, learning["resets"])
+        (ppo_loss(unrolled, learning, CONFIG, 0.01).total * scale).backward()
+        found.append({name: p.grad / scale for name, p in policy.named_parameters() if p.grad is not None})
+    exactly, nearly = found
+    assert exactly.keys() == nearly.keys()
+    whole = [torch.cat([g.flatten() for g in gradients.values()]) for gradients in found]
+    assert torch.nn.functional.cosine_similarity(*whole, dim=0) > 0.99
+    for name, gradient in exactly.items():
+        assert (nearly[name] != 0).any() == (gradient != 0).any(), name
