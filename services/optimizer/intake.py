@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.learning.buffer import DropReason, SampleBuffer
+from five.learning.buffer import Drawn, DropReason, SampleBuffer
 from five.learning.pacing import Pacer
 from five.learning.samples import split_segment
 from rapid import wire
@@ -128,8 +128,8 @@ class Intake:
         self.take_rewards()
         return self.buffer.clear(DropReason.EPOCH)
 
-    def draw(self, batch_samples: int) -> Any:
-        """A batch when pacing allows one, else None (five.learning.buffer.Drawn)."""
+    def draw(self, batch_samples: int) -> Drawn | None:
+        """A batch when pacing allows one, else None."""
         if not self.pacer.may_step(len(self.buffer)):
             return None
         drawn = self.buffer.draw(batch_samples, self.version)

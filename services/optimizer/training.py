@@ -22,6 +22,7 @@ from services.optimizer import faults
 from services.optimizer import metrics as page
 from services.optimizer.beside import Beside
 from services.optimizer.checkpoints import Checkpoints
+from services.optimizer.drawing import BatchesAhead
 from services.optimizer.group import ALONE, Group
 from services.optimizer.intake import Intake
 from services.optimizer.records import Window, WindowRecord
@@ -87,9 +88,13 @@ class Training:
     warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
     _asked: deque[Future[int]] = field(default_factory=deque)  # who waits for a checkpoint
     _beside: Beside = field(default_factory=Beside)
+    _batches: BatchesAhead = field(init=False)
     _flop_a_step: int = 0
     _received: int = 0
     _hero_steps: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._batches = BatchesAhead(self.intake, self.config.batch_samples)
 
     def start(self) -> None:
         """Resumes from the newest checkpoint, or publishes version 0. All ranks go on from rank 0's checkpoint, with
@@ -152,7 +157,7 @@ class Training:
             # A batch that was drawn is kept until the others have one too.
             active = self._active()
             if drawn is None and active:
-                drawn = self.intake.draw(self.config.batch_samples)
+                drawn = self._batches.take()
             self._count_intake()
             go_on, ready, unasked = self.group.everywhere(not (stopping() or self.left_behind), drawn is not None,
                                                           not self._asked)
@@ -174,6 +179,8 @@ class Training:
                 self.learner.add_rewards(rewards.count, rewards.total, rewards.squares)
             assert drawn is not None
             self._flop_a_step = self._flop_a_step or self.learner.flops(drawn.arrays)
+            if active:
+                self._batches.begin()
             metrics = self.learner.step(drawn.arrays, hyper)
             idle_since = time.monotonic()
             self._show(metrics, drawn.staleness, idle_since - began)
@@ -217,6 +224,7 @@ class Training:
     def end_epoch(self) -> None:
         """This process is about to be renewed under the run's next record: what is left in its buffer is not learned
         from. To be called after `run`."""
+        self._batches.drop()
         dropped = self.intake.end_epoch()
         log.info("%d samples of the epoch that is over are dropped", dropped)
         if self.group.rank == 0:

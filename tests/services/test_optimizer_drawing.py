@@ -1,0 +1,53 @@
+"""A batch drawn ahead is the one that would have been drawn, and as old as it is when it is learned from."""
+
+import numpy as np
+
+from five.learning.buffer import DropReason
+from services.optimizer.drawing import BatchesAhead
+from tests.services.optimizer_cases import LEARNING, intake, offer
+
+SAMPLES = LEARNING.batch_samples
+
+
+def test_the_batches_are_those_of_drawing_in_place() -> None:
+    ahead, in_place = intake(), intake()
+    for i in range(6):
+        ahead.take(offer(str(i)))
+        in_place.take(offer(str(i)))
+    batches, taken = BatchesAhead(ahead, SAMPLES), 0
+    while (drawn := batches.take()) is not None:
+        batches.begin()
+        expected = in_place.draw(SAMPLES)
+        assert expected is not None and (drawn.uses == expected.uses).all()
+        for name, array in expected.arrays.items():
+            assert np.array_equal(drawn.arrays[name], array), name
+        taken += 1
+    assert in_place.draw(SAMPLES) is None
+    assert taken >= 2 and ahead.pacer.consumed == in_place.pacer.consumed == taken * SAMPLES
+
+
+def test_staleness_is_that_of_the_moment_it_is_taken() -> None:
+    source = intake()
+    for i in range(4):
+        source.take(offer(str(i)))
+    batches = BatchesAhead(source, SAMPLES)
+    batches.begin()
+    batches.drop()
+    batches.begin()
+    while source.pacer.consumed < 2 * SAMPLES:
+        pass
+    source.version = 2
+    drawn = batches.take()
+    assert drawn is not None and set(drawn.staleness.flat) == {2}
+
+
+def test_what_was_drawn_ahead_is_forgotten_with_its_epoch() -> None:
+    source = intake()
+    for i in range(4):
+        source.take(offer(str(i)))
+    batches = BatchesAhead(source, SAMPLES)
+    batches.begin()
+    batches.drop()
+    source.end_epoch()
+    assert batches.take() is None
+    assert source.buffer.statistics().dropped[DropReason.EPOCH] == 8
