@@ -1,7 +1,6 @@
 """The system as containers: it learns, loses a container of each kind, grows, shrinks, and goes on after a stop."""
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -10,19 +9,8 @@ import pytest
 from tests.containers.engine import SERVICES, STORES, Project, docker, eventually, inspect
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1200)]
+PROJECT = "five-test"
 EVERYTHING = (*SERVICES, *STORES, "prometheus")
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A running project; the tests of this module go on with each other's."""
-    project = Project("five-test", tmp_path_factory.mktemp("secrets") / "env")
-    project.down()
-    try:
-        project.up()
-        yield project
-    finally:
-        project.down()
 
 
 def healthy(container: str) -> bool:

@@ -4,7 +4,6 @@ import json
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,21 +13,10 @@ from tests.containers.engine import SERVICES, STORES, Project, eventually, inspe
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 # The LSTM of deploy/compose/smoke.yml doubles, pickups are seen for the first time, the glyph becomes the policy's.
 WISH = ["model.lstm=32", "game.observation.pickups=2", "game.scripted_actions=[shrine]"]
-SCRIPTED = {"game": {"scripted_actions": ["glyph", "shrine"]}}
+PROJECT = "five-surgery"
+# The script keeps the glyph, so that surgery has an action to hand over.
+CHANGES = {"game": {"scripted_actions": ["glyph", "shrine"]}}
 WARM_UP = 2
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """A running project whose script keeps the glyph, so that surgery has an action to hand over."""
-    folder = tmp_path_factory.mktemp("secrets")
-    project = Project("five-surgery", folder / "env", SCRIPTED)
-    project.down()
-    try:
-        project.up()
-        yield project
-    finally:
-        project.down()
 
 
 def curl(project: Project, method: str, path: str, body: dict[str, Any] | None = None, token: str = "",

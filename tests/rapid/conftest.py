@@ -12,9 +12,10 @@ import redis
 
 from rapid.blobs import BlobStore
 from rapid.config import RpcConfig, StoreConfig
-from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis, server_binary
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.parameters import ParameterStore
+from tests.rapid.acl_servers import Servers, server_of_series_7
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
 
@@ -116,3 +117,13 @@ async def start_server(rpc_config: RpcConfig) -> AsyncIterator[Callable[..., Any
     yield start
     for server in started:
         await server.stop(0)
+
+
+@pytest.fixture(scope="module", params=["6.2", "7"])
+def servers(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    binary = server_binary() if request.param == "6.2" else server_of_series_7()
+    if not binary:
+        pytest.skip("no redis-server of series 7 here (FIVE_REDIS_SERVER names one)")
+    found = Servers(tmp_path_factory.mktemp("redis"), binary, request.param == "7")
+    yield found
+    found.stop()

@@ -2,12 +2,8 @@
 
 import fnmatch
 import inspect
-import os
 import re
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +11,6 @@ import numpy as np
 import pytest
 import redis
 
-from rapid.blobs import BlobStore
-from rapid.config import StoreConfig
-from rapid.embedded_redis import EmbeddedRedis, RunningRedis, server_binary
 from rapid.store import acl
 from rapid.store.authority import PublisherLease
 from rapid.store.connection import Login, connect, require_reachable
@@ -25,73 +18,13 @@ from rapid.store.errors import StoreRefused, VersionMissing
 from rapid.store.followed import FollowedTable
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
-from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
-from rapid.store.state import RunState, Status
+from rapid.store.state import Status
+from tests.rapid.acl_servers import CONFIG, Servers
 
 ROOT = Path(__file__).parents[2]
 KEYS = Keys("r")
-CONFIG = StoreConfig(timeout_seconds=5, reconnect_seconds=0, chunk_mebibytes=0.0625, keep_versions=1, grace_seconds=30,
-                     archive_every=2, keep_archived=1)
 SAMPLES: dict[str, Any] = {"str": "x", "int": 1}
-
-
-def server_of_series_7() -> str:
-    """A server of Redis 7 or newer on this machine; '' where there is none."""
-    path = os.environ.get("FIVE_REDIS_SERVER") or shutil.which("redis-server") or ""
-    if path:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-        found = re.search(r"v=(\d+)", said)
-        path = path if found and int(found[1]) >= 7 else ""
-    return path
-
-
-class Servers:
-    """The state's and the parameters' Redis with the users of run ``r``; the password of a user is its name."""
-
-    def __init__(self, folder: Path, binary: str, reads_apart: bool) -> None:
-        self.reads_apart = reads_apart
-        self.servers: dict[str, EmbeddedRedis] = {}
-        self.running: list[RunningRedis] = []
-        self.blobs = BlobStore(str(folder / "blobs"))
-        for role in acl.ROLES:
-            path = folder / f"{role}.acl"
-            path.write_text(acl.acl_file(role, {user: [user] for user in acl.users(role)}, "r", reads_apart))
-            server = EmbeddedRedis(folder / role, False, path, Login(acl.PROBE, acl.PROBE), binary)
-            self.running.append(server.start())
-            self.servers[role] = server
-
-    def client(self, user: str, role: str = "state") -> redis.Redis:
-        return connect(self.servers[role].url, CONFIG, "state", Login(user, user))
-
-    def state(self, user: str) -> RunState:
-        return RunState(self.client(user), "r")
-
-    def store(self, user: str) -> ParameterStore:
-        return ParameterStore(self.client(user, "params"), self.client(user), "r", CONFIG, self.blobs)
-
-    def refusals(self) -> list[Any]:
-        """What was refused since last asked, as (user, of what kind, what)."""
-        found = []
-        for role in acl.ROLES:
-            admin: Any = self.client(acl.ADMIN, role)
-            found += [(row["username"], row["reason"], row["object"]) for row in admin.acl_log()]
-            admin.acl_log_reset()
-        return found
-
-    def stop(self) -> None:
-        for running in self.running:
-            running.stop()
-
-
-@pytest.fixture(scope="module", params=["6.2", "7"])
-def servers(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    binary = server_binary() if request.param == "6.2" else server_of_series_7()
-    if not binary:
-        pytest.skip("no redis-server of series 7 here (FIVE_REDIS_SERVER names one)")
-    found = Servers(tmp_path_factory.mktemp("redis"), binary, request.param == "7")
-    yield found
-    found.stop()
 
 
 @pytest.fixture
@@ -386,40 +319,3 @@ def test_nobody_gets_in_without_a_user_of_that_server(run: Servers) -> None:
     assert "no-such-word" not in str(caught.value) and "no-such-word" not in repr(Login("rollout", "no-such-word"))
     with pytest.raises(redis.AuthenticationError):
         connect(run.servers["params"].url, CONFIG, "params", Login("rollout", "rollout"), retries=0).ping()
-
-
-def test_a_server_that_was_killed_comes_back_with_everything(servers: Servers, tmp_path: Path) -> None:
-    """Transactions too: a server reads its file back as the user ``default``, whom nobody else may be."""
-    server = replace(servers.servers["state"], folder=tmp_path / "kept", append_only=True)
-
-    def client() -> Any:
-        return connect(server.url, CONFIG, "state", Login("controller", "controller"))
-
-    running = server.start()
-    RunState(client(), "r").create({"name": "r"}, "controller")
-    before = connect(server.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN)).dbsize()
-    running.kill()
-    with server.start():
-        assert connect(server.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN)).dbsize() == before > 0
-        assert RunState(client(), "r").exists()
-        for login in (None, Login("default", "default")):
-            with pytest.raises(redis.AuthenticationError):
-                connect(server.url, CONFIG, "state", login, retries=0).ping()
-
-
-def test_two_passwords_hold_while_one_is_changed(servers: Servers, tmp_path: Path) -> None:
-    """A user's second password is added, and the first taken away, under connections that go on."""
-    server = replace(servers.servers["state"], folder=tmp_path / "another")
-    with server.start() as running:
-        admin = connect(running.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN))
-        login = Login("rollout", "rollout")
-        client = connect(running.url, CONFIG, "state", login)
-        assert client.ping()
-        admin.execute_command("ACL", "SETUSER", "rollout", acl.hashed("another-one"))
-        assert client.ping() and connect(running.url, CONFIG, "state", Login("rollout", "another-one")).ping()
-        login.password = "another-one"  # noqa: S105
-        admin.execute_command("ACL", "SETUSER", "rollout", "!" + acl.hashed("rollout")[1:])
-        admin.execute_command("CLIENT", "KILL", "USER", "rollout")
-        assert client.ping()  # connects again, by the new one
-        with pytest.raises(redis.AuthenticationError):
-            connect(running.url, CONFIG, "state", Login("rollout", "rollout")).ping()

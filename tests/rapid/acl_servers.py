@@ -1,0 +1,69 @@
+"""The state's and the parameters' Redis with the users of a run, of either series of Redis."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from rapid.blobs import BlobStore
+from rapid.config import StoreConfig
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis
+from rapid.store import acl
+from rapid.store.connection import Login, connect
+from rapid.store.parameters import ParameterStore
+from rapid.store.state import RunState
+
+CONFIG = StoreConfig(timeout_seconds=5, reconnect_seconds=0, chunk_mebibytes=0.0625, keep_versions=1, grace_seconds=30,
+                     archive_every=2, keep_archived=1)
+
+
+def server_of_series_7() -> str:
+    """A server of Redis 7 or newer on this machine; '' where there is none."""
+    path = os.environ.get("FIVE_REDIS_SERVER") or shutil.which("redis-server") or ""
+    if path:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+        found = re.search(r"v=(\d+)", said)
+        path = path if found and int(found[1]) >= 7 else ""
+    return path
+
+
+class Servers:
+    """The state's and the parameters' Redis with the users of run ``r``; the password of a user is its name."""
+
+    def __init__(self, folder: Path, binary: str, reads_apart: bool) -> None:
+        self.reads_apart = reads_apart
+        self.servers: dict[str, EmbeddedRedis] = {}
+        self.running: list[RunningRedis] = []
+        self.blobs = BlobStore(str(folder / "blobs"))
+        for role in acl.ROLES:
+            path = folder / f"{role}.acl"
+            path.write_text(acl.acl_file(role, {user: [user] for user in acl.users(role)}, "r", reads_apart))
+            server = EmbeddedRedis(folder / role, False, path, Login(acl.PROBE, acl.PROBE), binary)
+            self.running.append(server.start())
+            self.servers[role] = server
+
+    def client(self, user: str, role: str = "state") -> redis.Redis:
+        return connect(self.servers[role].url, CONFIG, "state", Login(user, user))
+
+    def state(self, user: str) -> RunState:
+        return RunState(self.client(user), "r")
+
+    def store(self, user: str) -> ParameterStore:
+        return ParameterStore(self.client(user, "params"), self.client(user), "r", CONFIG, self.blobs)
+
+    def refusals(self) -> list[Any]:
+        """What was refused since last asked, as (user, of what kind, what)."""
+        found = []
+        for role in acl.ROLES:
+            admin: Any = self.client(acl.ADMIN, role)
+            found += [(row["username"], row["reason"], row["object"]) for row in admin.acl_log()]
+            admin.acl_log_reset()
+        return found
+
+    def stop(self) -> None:
+        for running in self.running:
+            running.stop()

@@ -1,0 +1,50 @@
+"""Users of Redis while a server comes back after a kill, and while a password is changed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from rapid.store import acl
+from rapid.store.connection import Login, connect
+from rapid.store.state import RunState
+from tests.rapid.acl_servers import CONFIG, Servers
+
+
+def test_a_server_that_was_killed_comes_back_with_everything(servers: Servers, tmp_path: Path) -> None:
+    """Transactions too: a server reads its file back as the user ``default``, whom nobody else may be."""
+    server = replace(servers.servers["state"], folder=tmp_path / "kept", append_only=True)
+
+    def client() -> Any:
+        return connect(server.url, CONFIG, "state", Login("controller", "controller"))
+
+    running = server.start()
+    RunState(client(), "r").create({"name": "r"}, "controller")
+    before = connect(server.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN)).dbsize()
+    running.kill()
+    with server.start():
+        assert connect(server.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN)).dbsize() == before > 0
+        assert RunState(client(), "r").exists()
+        for login in (None, Login("default", "default")):
+            with pytest.raises(redis.AuthenticationError):
+                connect(server.url, CONFIG, "state", login, retries=0).ping()
+
+
+def test_two_passwords_hold_while_one_is_changed(servers: Servers, tmp_path: Path) -> None:
+    """A user's second password is added, and the first taken away, under connections that go on."""
+    server = replace(servers.servers["state"], folder=tmp_path / "another")
+    with server.start() as running:
+        admin = connect(running.url, CONFIG, "state", Login(acl.ADMIN, acl.ADMIN))
+        login = Login("rollout", "rollout")
+        client = connect(running.url, CONFIG, "state", login)
+        assert client.ping()
+        admin.execute_command("ACL", "SETUSER", "rollout", acl.hashed("another-one"))
+        assert client.ping() and connect(running.url, CONFIG, "state", Login("rollout", "another-one")).ping()
+        login.password = "another-one"  # noqa: S105
+        admin.execute_command("ACL", "SETUSER", "rollout", "!" + acl.hashed("rollout")[1:])
+        admin.execute_command("CLIENT", "KILL", "USER", "rollout")
+        assert client.ping()  # connects again, by the new one
+        with pytest.raises(redis.AuthenticationError):
+            connect(running.url, CONFIG, "state", Login("rollout", "rollout")).ping()
