@@ -200,28 +200,3 @@ class BlobStore:
     def get(self, what: "str | Ref") -> bytes:
         """Contents of a name or ref. Raises BlobMissing, Corrupt."""
         return self.get_array(what).tobytes()
-
-    def fetch_to(self, what: "str | Ref", path: Path) -> None:
-        """Contents of a name or ref into a local file, whole or not at all. Raises BlobMissing, Corrupt."""
-        data = self.get_array(what)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            beside.write_bytes(data.data)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-
-    def sweep(self) -> int:
-        """Deletes contents that no name stands for (those put without one, or left by a crash). Returns how many.
-
-        Contents written by another process a moment ago, and not yet named, would go too: call it when nobody writes.
-        """
-        kept = {self.ref(name).digest for name in self.refs()}
-        base = f"{self._root}/objects"
-        removed = 0
-        for path in self._fs.find(base) if self._fs.exists(base) else []:
-            if PurePosixPath(path).name not in kept:
-                self._fs.rm_file(path)
-                removed += 1
-        return removed

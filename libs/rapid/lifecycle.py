@@ -169,15 +169,8 @@ class Lifecycle:
             if status in ENDED and self._ends_with_run:
                 self.drain(f"the run is {status}")
 
-    def wait_active(self, timeout: float | None = None) -> bool:
-        """Blocks while the run is paused, starting or operated on. Returns whether it is active; False also when
-        draining begins."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.draining or self.active, timeout)
-        return self.active and not self.draining
-
     async def until_active(self, poll_seconds: float = 0.2) -> bool:
-        """The same for asyncio. Returns False once the service drains."""
+        """Waits while the run is paused, starting or operated on. Returns False once the service drains."""
         while not self.draining:
             if self.active:
                 return True

@@ -135,7 +135,7 @@ def controls(run: Servers) -> None:
     state, store = run.state("controller"), run.store("controller")
     series = Series(state.redis, "r")
     state.set_config({"name": "r"}, "controller")
-    state.set_schedules({}, "a-person")
+    state.set_document("schedules", {}, "a-person")
     assert state.config() and state.schedules() == {} and state.exists()
     state.transition("pausing", "a-person")
     assert state.quiet().pause == 1

@@ -20,7 +20,7 @@ def state(database: redis.Redis) -> RunState:
     state = RunState(database, "r")
     state.create({"name": "r", "seed": 1}, "the test")
     state.transition(Status.RUNNING, "the test")
-    state.set_schedules({"learning_rate": {"initial": 1e-4}}, "the test")
+    state.set_document("schedules", {"learning_rate": {"initial": 1e-4}}, "the test")
     state.add(games=3, hours=0.5)
     state.table("ratings").update(lambda rows: {"version:10": [25.0, 8.3]}, once="game-1")
     database.set(state.keys.head, 12)

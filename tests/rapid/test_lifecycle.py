@@ -31,7 +31,7 @@ def test_sigterm_drains() -> None:
         assert life.draining and life.drain_reason == "SIGTERM"
         life.on_drain(lambda: calls.append("late"))
         assert calls == ["called", "late"]
-        assert not life.wait_active(1.0)
+        assert not asyncio.run(life.until_active())
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
@@ -89,7 +89,7 @@ async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> No
     life = Lifecycle(5.0, exit_process=lambda code: None)
     life.watch(state, 0.02)
     eventually(lambda: life.status is Status.STARTING)
-    assert not life.active and not life.wait_active(0.05)
+    assert not life.active
     working = asyncio.create_task(life.until_active(0.01))
     await asyncio.sleep(0.1)
     assert not working.done()
@@ -102,7 +102,7 @@ async def test_a_paused_run_idles_and_a_resumed_one_works(state: RunState) -> No
     assert not life.active
     resumed = threading.Timer(0.1, state.transition, ("running", "t"))
     resumed.start()
-    assert await asyncio.to_thread(life.wait_active, 5)
+    assert await asyncio.wait_for(life.until_active(0.01), 5)
     state.transition("stopping", "t")
     assert life.wait_drain(5) and life.drain_reason == "the run is stopping"
     life.close()

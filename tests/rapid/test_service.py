@@ -61,7 +61,7 @@ SERVICE = """
         s.announce(9)
         s.not_ready = lambda: os.environ.get("NOT_READY", "")
         print("folder", s.folder, flush=True)
-        while s.lifecycle.wait_active(0.05) or not s.lifecycle.draining:
+        while not s.lifecycle.wait_drain(1.0):
             pass
         print("drained:", s.lifecycle.drain_reason, flush=True)
 """

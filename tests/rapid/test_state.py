@@ -75,7 +75,7 @@ def test_nonsense_is_refused(state: RunState, database: redis.Redis) -> None:
 
 def test_documents_and_their_events(state: RunState) -> None:
     assert state.schedules() is None
-    state.set_schedules({"learning_rate": [[0, 5e-5]]}, "operator")
+    state.set_document("schedules", {"learning_rate": [[0, 5e-5]]}, "operator")
     assert state.schedules() == {"learning_rate": [[0, 5e-5]]}
     event = state.events.last(1)[0]
     assert (event.who, event.what) == ("operator", "schedules.set")
@@ -111,9 +111,9 @@ def test_tables(state: RunState) -> None:
     table = state.table("pool")
     assert table.all() == {} and table.get("3") is None
     table.set("3", {"quality": 0.5})
-    assert table.compare_and_set("3", {"quality": 0.5}, {"quality": 0.4})
-    assert not table.compare_and_set("3", {"quality": 0.5}, {"quality": 0.3})
-    assert table.compare_and_set("4", None, 1) and not table.compare_and_set("4", None, 2)
+    assert table.update(lambda rows: {"3": {"quality": 0.4}} if rows["3"] == {"quality": 0.5} else None)
+    assert not table.update(lambda rows: {"3": {"quality": 0.3}} if rows["3"] == {"quality": 0.5} else None)
+    table.set("4", 1)
     assert table.all() == {"3": {"quality": 0.4}, "4": 1}
     table.set("4", None)
     assert table.update(lambda rows: {"3": None, "5": len(rows)}, event=("t", "pool.changed", {"x": 1}))

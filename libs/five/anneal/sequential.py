@@ -11,7 +11,6 @@ The wealth here is a mixture over fixed λ and over the pair with which the bett
 comes late: an agent that first improved would otherwise have to lose all of that again before the loss is seen.
 """
 
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -48,14 +47,6 @@ class Bettor:
         """What the bets that began are worth, and those that are still to begin."""
         waiting = 1.0 / (self.pairs + 1.0) if self._late else 0.0
         return float(self._running.mean()) + waiting
-
-
-def wealth_of(scores: Iterable[float], late_starts: bool = True) -> Bettor:
-    """A bettor that has seen these scores, oldest first."""
-    bettor = Bettor(late_starts)
-    for score in scores:
-        bettor.add(score)
-    return bettor
 
 
 def wealth_paths(scores: npt.NDArray[np.float64], late_starts: bool = True) -> npt.NDArray[np.float64]:

@@ -168,12 +168,6 @@ class Policy(nn.Module):
         """What rewards are divided by; 1.0 before any was seen."""
         return self.rewards.std()
 
-    def parameter_counts(self) -> dict[str, int]:
-        """Parameters by part, and their ``total``."""
-        counts = {name: sum(p.numel() for p in part.parameters()) for name, part in self.named_children()}
-        counts = {name: count for name, count in counts.items() if count}
-        return {**counts, "total": sum(counts.values())}
-
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 

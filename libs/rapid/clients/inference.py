@@ -189,11 +189,6 @@ class InferenceClient:
         self.connections = 0
 
     @property
-    def reconnections(self) -> int:
-        """How often a stream was made again, whether a request or a silence showed that the last one had ended."""
-        return max(self.connections - 1, 0)
-
-    @property
     def target(self) -> str:
         """The address dialled last."""
         return self._dialled

@@ -1,7 +1,5 @@
 """Health of a server, as gRPC's standard health service tells it: what probes and the local supervisor ask."""
 
-import time
-
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
@@ -21,15 +19,3 @@ def is_serving(target: str, config: RpcConfig, service: str = "", timeout: float
         except grpc.RpcError:
             return False
     return bool(answer.status == SERVING)
-
-
-def wait_serving(target: str, config: RpcConfig, timeout: float, service: str = "") -> bool:
-    """Whether the server becomes ready within ``timeout`` seconds. Blocks."""
-    end = time.monotonic() + timeout
-    while True:
-        left = end - time.monotonic()
-        if left <= 0:
-            return False
-        if is_serving(target, config, service, min(left, 2.0)):
-            return True
-        time.sleep(min(0.1, max(end - time.monotonic(), 0.0)))

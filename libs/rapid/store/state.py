@@ -317,10 +317,6 @@ class RunState:
         """Schedules that were set while the run went on; None: the configuration's hold."""
         return self.document("schedules")
 
-    def set_schedules(self, schedules: Mapping[str, Json], who: str, authority: Authority | None = None) -> None:
-        """Replaces the schedules."""
-        self.set_document("schedules", schedules, who, authority)
-
     # Counters.
 
     def add(self, **amounts: float) -> None:

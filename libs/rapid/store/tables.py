@@ -57,13 +57,6 @@ class Table:
         else:
             self._redis.hset(self._key, field, json.dumps(value, allow_nan=False))
 
-    def compare_and_set(self, field: str, expected: Json, value: Json) -> bool:
-        """Sets a field if it still has the expected value (None: is not set). Returns whether it did."""
-        def change(rows: dict[str, Json]) -> dict[str, Json] | None:
-            return {field: value} if rows.get(field) == expected else None
-
-        return self.update(change)
-
     def seen(self, identity: str) -> bool:
         """Whether an update with ``once=identity`` was applied (in the last week)."""
         return bool(self._redis.exists(self._keys.once(self._name, identity)))

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from five.anneal.sequential import BETS, Bettor, wealth_of, wealth_paths
+from five.anneal.sequential import BETS, Bettor, wealth_paths
+
+
+def wealth_of(scores: list[float], late_starts: bool) -> Bettor:
+    """A bettor that has seen these scores, oldest first."""
+    bettor = Bettor(late_starts)
+    for score in scores:
+        bettor.add(score)
+    return bettor
 
 
 @pytest.mark.parametrize("late", [True, False])
