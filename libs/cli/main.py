@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli import anneal, backup, rest, surgery, tokens
+from cli import anneal, backup, console, rest, surgery, tokens
 from cli.remote import Refused, controller_of
 from cli.rundir import NoRun, find
 from rapid.rpc.errors import CallFailed
@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     tokens.add_arguments(commands.add_parser("token", help="named tokens of the REST API: new, list, revoke"))
 
     anneal.add_arguments(commands)
+    console.add_arguments(commands.add_parser("console", help="print a one-time link to the run's pages"))
     surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
@@ -128,6 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
             return rest.run(arguments)
         case "token":
             return tokens.run(arguments)
+        case "console":
+            return console.run(arguments)
         case "surgery" if arguments.verb == "rehearse":
             from cli.rehearsal import rehearse
 

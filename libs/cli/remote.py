@@ -36,7 +36,7 @@ class Controller:
     """
 
     def __init__(self, url: str, token: str, timeout: float = 35.0) -> None:
-        self._url = url.rstrip("/")
+        self.url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
 
@@ -64,7 +64,7 @@ class Controller:
         while True:
             try:
                 headers = {**self._headers, **({"Last-Event-ID": last} if last else {})}
-                with httpx.stream("GET", f"{self._url}/v1/stream", headers=headers,
+                with httpx.stream("GET", f"{self.url}/v1/stream", headers=headers,
                                   timeout=httpx.Timeout(self._timeout)) as answer:
                     if answer.is_error:
                         answer.read()
@@ -88,7 +88,7 @@ class Controller:
         given = {name: value for name, value in parameters.items() if value is not None}
         for left in reversed(range(TRIES)):
             try:
-                answer = httpx.request(method, f"{self._url}/v1/{path}", params=given, json=body, headers=headers,
+                answer = httpx.request(method, f"{self.url}/v1/{path}", params=given, json=body, headers=headers,
                                        timeout=self._timeout)
             except httpx.HTTPError as error:
                 if not left:
@@ -103,7 +103,7 @@ class Controller:
         return answer
 
     def _silent(self, error: httpx.HTTPError) -> Refused:
-        return Refused(f"the controller at {self._url} does not answer: {error}")
+        return Refused(f"the controller at {self.url} does not answer: {error}")
 
     @staticmethod
     def _refusal(answer: httpx.Response) -> Refused:

@@ -13,9 +13,11 @@ from rich.live import Live
 
 from cli import report
 from cli.cluster import LocalCluster
+from cli.console import link
 from cli.live import View, plain
 from cli.offline.record import keep_ladder, keep_record
-from cli.rundir import ROOT, RunFolder, find, free_name
+from cli.remote import Controller, Refused
+from cli.rundir import ROOT, NoRun, RunFolder, find, free_name
 from cli.tensorboard import Events
 from rapid.store.state import Status
 from run.config import RunConfig
@@ -76,6 +78,7 @@ def train(preset: str, minutes: float | None, overrides: Sequence[str], name: st
     with LocalCluster.start(folder, config, lambda text: console.print(text, style="dim")) as cluster:
         reporter = Reporter(cluster)
         cluster.wait_running()
+        _show_link(folder, console)
         until = time.time() + 60 * minutes if minutes else None
         reason = _watch(cluster, reporter, console, ending, until)
         console.print(f"ending: {reason}", style="dim")
@@ -84,6 +87,18 @@ def train(preset: str, minutes: float | None, overrides: Sequence[str], name: st
         reporter.close()
     console.print(f"report: [bold]{folder.report}[/bold]    resume: five train --resume {folder.name}")
     return 0
+
+
+def _show_link(folder: RunFolder, console: Console) -> None:
+    """Says where the run can be looked at; a run that cannot be is none the worse."""
+    try:
+        address = link(Controller(folder.cluster().rest, folder.operator_token()))
+    except (Refused, NoRun) as error:
+        console.print(f"console: {error}", style="yellow", markup=False)
+        return
+    # Whole in one line, so that a terminal makes a link of it.
+    console.print(f"console: {address}", markup=False, highlight=False, soft_wrap=True)
+    console.print("         (works once, within ten minutes; `five console` prints another)", style="dim", markup=False)
 
 
 def _watch(cluster: LocalCluster, reporter: Reporter, console: Console, ending: threading.Event,

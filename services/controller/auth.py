@@ -1,8 +1,9 @@
 """Who may do what: named bearer tokens and the two roles."""
 
 import os
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -21,10 +22,11 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: the token's name, which events carry, and its role."""
+    """Who asks: the token's name, which events carry, and its role. ``token`` is the token's hash."""
 
     name: str
     role: Role
+    token: str = field(default="", repr=False)
 
 
 ANYBODY = Caller("anonymous", Role.OPERATOR)  # where services.controller.auth is off
@@ -67,10 +69,26 @@ class Gate:
         if scheme.lower() == "bearer" and token:
             entry = find(self._tokens.entries(), token)
             if entry is not None and entry.sha256 != self._refused:
-                return Caller(entry.name, entry.level)
+                return Caller(entry.name, entry.level, entry.sha256)
         raise Problem(401, "give a named token that is listed and has not expired: Authorization: Bearer <token>. The "
                       "token that services use among themselves (FIVE_TOKEN) is none", headers={
                           "WWW-Authenticate": 'Bearer realm="five"'})
+
+    @property
+    def open(self) -> bool:
+        """Whether everybody is an operator."""
+        return self._tokens is None
+
+    def holder(self, sha256: str, role: Role) -> Caller:
+        """Who holds the token of that hash now, with ``role`` at most. Raises Problem 401 when it is no longer listed
+        or has expired."""
+        if self._tokens is None:
+            return Caller(ANYBODY.name, min(ANYBODY.role, role))
+        for entry in self._tokens.entries():
+            if entry.sha256 == sha256 != self._refused and not entry.expired(time.time()):
+                return Caller(entry.name, min(entry.level, role), sha256)
+        raise Problem(401, "the token that this session was opened with is no longer listed, or has expired",
+                      headers={"WWW-Authenticate": 'Bearer realm="five"'})
 
     @staticmethod
     def require_operator(caller: Caller) -> None:

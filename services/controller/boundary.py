@@ -12,6 +12,7 @@ from typing import Any
 import redis
 
 from services.controller.auth import Caller, Gate
+from services.controller.console.sessions import Sessions, cookie_of, require_mark, require_own_page
 from services.controller.idempotency import HEADER, METHODS, Answer, Replays, Taken, fingerprint
 from services.controller.limits import Limits
 from services.controller.problems import Problem, store_away
@@ -25,6 +26,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PROTECTED = "/v1"
+LOG_IN = ("POST", "/v1/session")  # what is asked by nobody yet
 PROBES = frozenset({"/healthz", "/readyz"})  # a kubelet is never told to slow down
 CONNECTION_HEADERS = frozenset({b"date", b"server", b"connection", b"content-length"})
 
@@ -71,18 +73,24 @@ class _Answered:
 
 
 class Boundary:
-    """The middleware. ``scope["state"]["caller"]`` is who asks, for paths below /v1. ``changed`` is called before the
-    answer to a request that may have changed something."""
+    """The middleware. ``scope["state"]`` gets ``caller``, who asks, for paths below /v1, and ``still``, which raises
+    Problem 401 once that holds no more (it blocks); with a cookie also ``session``, its secret. ``changed`` is called
+    before the answer to a request that may have changed something. A web socket is let in as a request is, and has to
+    name the console's origin where it comes with a cookie."""
 
-    def __init__(self, app: Application, gate: Gate, limits: Limits, replays: Replays,
+    def __init__(self, app: Application, gate: Gate, sessions: Sessions, limits: Limits, replays: Replays,
                  changed: Callable[[], None] = lambda: None) -> None:
         self._app = app
         self._gate = gate
+        self._sessions = sessions
         self._limits = limits
         self._replays = replays
         self._changed = changed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+            return
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self._app(scope, receive, send)
             return
@@ -94,7 +102,7 @@ class Boundary:
             client = (scope.get("client") or ("unknown",))[0]
             self._limits.admit(client)
             self._limits.check_length(scope["headers"])
-            caller = self._caller(scope, client) if scope["path"].startswith(PROTECTED) else None
+            caller = await self._caller(scope, client) if scope["path"].startswith(PROTECTED) else None
             self._limits.enter()
             refused = False
             try:
@@ -117,20 +125,56 @@ class Boundary:
 
         return told
 
-    def _caller(self, scope: Scope, client: str) -> Caller:
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = (scope.get("client") or ("unknown",))[0]
         try:
-            caller = self._gate.caller(header(scope, b"authorization") or "")
-        except Problem:
-            self._limits.login_failed(client)
+            self._limits.admit(client)
+            await self._caller(scope, client)
+        except Problem as problem:
+            log.debug("a web socket is refused: %s", problem)
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})  # before it is accepted: HTTP 403
+            return
+        await self._app(scope, receive, send)
+
+    async def _caller(self, scope: Scope, client: str) -> Caller | None:
+        """Who asks, by token or else by cookie; None for who logs in. Raises Problem."""
+        headers = dict(scope["headers"])
+        authorization = (headers.get(b"authorization") or b"").decode("latin-1")
+        secret = "" if authorization or self._gate.open else cookie_of(scope["headers"], self._sessions.cookie)
+        method = scope.get("method", "GET")
+        logs_in = (method, scope["path"]) == LOG_IN
+        changes = method in METHODS
+        if secret or logs_in:
+            require_own_page(headers, changes or scope["type"] == "websocket")
+            if changes:
+                require_mark(headers)
+        elif self._gate.open and b"origin" in headers:  # a browser's, and nothing but its origin tells pages apart
+            require_own_page(headers, changes)
+        if logs_in:
+            return None
+
+        def caller() -> Caller:
+            return self._sessions.caller(secret) if secret else self._gate.caller(authorization)
+
+        try:
+            found = await asyncio.to_thread(caller) if secret else caller()
+        except Problem as problem:
+            if problem.status == 401:
+                self._limits.login_failed(client)
             raise
-        scope.setdefault("state", {})["caller"] = caller
-        return caller
+        except redis.RedisError as error:
+            raise store_away(error) from None
+        scope.setdefault("state", {}).update(caller=found, still=caller, session=secret)
+        return found
 
     async def _admitted(self, scope: Scope, receive: Receive, answered: _Answered, caller: Caller | None) -> None:
         body = await self._limits.read_body(receive)
         if body is None:
             return
-        key = header(scope, HEADER) if caller is not None and scope["method"] in METHODS else None
+        # What is answered to who logs in is a secret: it is not kept.
+        kept = caller is not None and scope["method"] in METHODS and not scope["path"].startswith(LOG_IN[1])
+        key = header(scope, HEADER) if kept else None
         if caller is None or key is None:
             await self._in_time(scope, _replay(body, receive), answered)
             return

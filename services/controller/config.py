@@ -64,7 +64,7 @@ class LimitsConfig(BaseModel):
                                  "with 503.")
     concurrent_requests: int = Field(256, ge=1, description="Requests that are worked on at once.")
     connections: int = Field(1024, ge=1, description="Connections that are open at once.")
-    streams: int = Field(16, ge=1, description="Clients of /v1/stream at once.")
+    streams: int = Field(64, ge=1, description="Clients of /v1/stream, and consoles that are open, at once.")
     viewers: int = Field(64, ge=1, description="Who watches live games at once.")
     requests_per_second: float = Field(1000.0, gt=0, description="Requests of all clients together.")
     burst: float = Field(2000.0, ge=1, description="Requests of all clients at once.")

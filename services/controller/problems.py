@@ -25,6 +25,7 @@ TITLES = {
     "bad-request": "The request cannot be read",
     "unauthenticated": "A valid bearer token is needed",
     "forbidden": "This token may not do that",
+    "cross-origin": "A session is for the console's own pages",
     "not-found": "There is nothing at this address",
     "method-not-allowed": "This address does not take that method",
     "timeout": "The request took too long",

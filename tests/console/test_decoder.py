@@ -14,7 +14,7 @@ from dota.spectator.recording import Recording, RecordingWriter
 from dota.vec_game import Controller, VecGame
 from tests.console import console
 
-pytestmark = [pytest.mark.console, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tests.services.live_controller import VIEWER, live
 from tests.services.test_live_games import GAME, playing
 
 __all__ = ["redis_client", "redis_url"]
-pytestmark = [pytest.mark.console, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]
 NAME = '<b class="x">x</b><script>alert(1)</script>'
 
 

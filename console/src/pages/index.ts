@@ -12,5 +12,9 @@ export interface PageDefinition {
 
 export const PAGES: readonly PageDefinition[] = [
   { path: "/", title: "Run", load: async () => (await import("./run")).RunPage },
+  { path: "/steering", title: "Steering", load: async () => (await import("./steering")).SteeringPage },
+  { path: "/league", title: "League", load: async () => (await import("./league")).LeaguePage },
+  { path: "/events", title: "Events", load: async () => (await import("./events")).EventsPage },
   { path: "/games", title: "Games", deep: true, load: async () => (await import("./games")).GamesPage },
+  { path: "/docs", title: "API", load: async () => (await import("./docs")).DocsPage },
 ];

@@ -1,13 +1,32 @@
 import { useEffect } from "preact/hooks";
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { ComponentType } from "preact";
+import { loggedOut } from "../api/client";
+import { connect, disconnect, link, served } from "../api/live";
 import { overview } from "../api/run";
+import { begin, logOut, takeCode, who } from "../api/session";
+import { ActDialog } from "../components/act";
 import type { PageDefinition } from "../pages";
 import { PAGES } from "../pages";
 import { Link } from "./link";
+import { Login } from "./login";
 import { path } from "./route";
+import { theme, turn } from "./theme";
 
 const loaded = signal<ReadonlyMap<string, ComponentType>>(new Map());
+const STATUS_MARKS: Record<string, string> = { running: "▶", warming: "▶", paused: "‖", pausing: "‖", stopped: "■", stopping: "■", failed: "!" };
+
+void begin(takeCode());
+effect(() => {
+  if (who.value && !loggedOut.value) connect();
+  else disconnect();
+});
+
+// A page that is open for months takes a new build by itself, unless somebody is in the middle of something.
+effect(() => {
+  if (served.value && served.value !== __BUILD__ && !document.querySelector("dialog[open], textarea:focus, input:focus"))
+    setTimeout(() => location.reload(), 1000);
+});
 
 function current(): PageDefinition | undefined {
   return PAGES.find((p) => p.path === path.value || (p.deep && path.value.startsWith(`${p.path}/`)));
@@ -16,23 +35,33 @@ function current(): PageDefinition | undefined {
 function Page() {
   const page = current();
   useEffect(() => {
+    document.title = [page?.title, overview.value?.run, "Five"].filter(Boolean).join(" · ");
     if (!page || loaded.peek().has(page.path)) return;
     void page.load().then((made) => { loaded.value = new Map(loaded.peek()).set(page.path, made); });
-  }, [page]);
+  }, [page, overview.value?.run]);
   if (!page) return <p>There is no such page. <Link to="/">The run</Link></p>;
   const Made = loaded.value.get(page.path);
   return Made ? <Made /> : <p class="quiet">Loading…</p>;
 }
 
 export function App() {
+  if (loggedOut.value) return <Login />;
+  if (!who.value) return <main id="content"><p class="quiet">Asking the controller…</p></main>;
   const now = overview.value;
   return <>
     <a class="skip" href="#content">Skip to content</a>
     <header class="bar">
-      <span class="brand">Five</span><span class="run-name">{now?.run ?? ""}</span>
-      <nav aria-label="Pages">{PAGES.map((p) =>
-        <Link key={p.path} to={p.path} current={current() === p}>{p.title}</Link>)}</nav>
+      <span class="brand">Five</span><span class="run-name">{now?.run ?? who.value.run}</span>
+      {now && <span class={`status status-${now.status}`} role="status"><i aria-hidden="true">{STATUS_MARKS[now.status] ?? "…"}</i> {now.status}</span>}
+      <nav aria-label="Pages">{PAGES.map((p) => <Link key={p.path} to={p.path} current={current() === p}>{p.title}</Link>)}</nav>
+      <span class="spring" />
+      {link.value === "lost" && <span class="bad" role="alert">connection lost, trying again</span>}
+      {served.value !== __BUILD__ && <button type="button" onClick={() => location.reload()}>A new console is there: reload</button>}
+      <button type="button" onClick={turn} aria-label={theme.value === "dark" ? "Light colours" : "Dark colours"}>{theme.value === "dark" ? "☀" : "☾"}</button>
+      <span class="quiet">{who.value.name}, {who.value.role}</span>
+      <button type="button" onClick={() => void logOut()}>Log out</button>
     </header>
     <main id="content" tabIndex={-1}><Page /></main>
+    <ActDialog />
   </>;
 }

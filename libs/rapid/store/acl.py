@@ -145,6 +145,8 @@ ENTRIES: Sequence[Entry] = (
     Entry("events", "events", Kind.STREAM, _who(CONTROLLER)),
     Entry("idempotency", "idempotency:*", Kind.PASSING, _who(CONTROLLER)),
     Entry("idempotency_index", "idempotency-index", Kind.SORTED, _who(CONTROLLER)),
+    Entry("login", "login:*", Kind.PASSING, _who(CONTROLLER)),
+    Entry("session", "session:*", Kind.PASSING, _who(CONTROLLER)),
     *_tables(),
     *(Entry("lease", f"lease:{service}:*", Kind.PASSING, _who(service), _who(CONTROLLER)) for service in SERVICES),
     Entry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),

@@ -65,6 +65,14 @@ class Keys:
         """What a change through REST was answered, by the digest of its key and caller."""
         return f"{self.prefix}idempotency:{digest}"
 
+    def login(self, digest: str) -> str:
+        """A link that opens the console once, by the digest of its code."""
+        return f"{self.prefix}login:{digest}"
+
+    def session(self, digest: str) -> str:
+        """A browser's session, by the digest of its cookie."""
+        return f"{self.prefix}session:{digest}"
+
     def lease(self, kind: str, identity: str) -> str:
         """A service's heartbeat."""
         return f"{self.prefix}lease:{kind}:{identity}"

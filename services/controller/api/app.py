@@ -9,6 +9,7 @@ from services.controller import problems
 from services.controller.api import (
     anneal,
     config,
+    console,
     events,
     games,
     matches,
@@ -20,6 +21,7 @@ from services.controller.api import (
     schedules,
     series,
     services,
+    session,
     stream,
     surgery,
     versions,
@@ -35,21 +37,22 @@ from services.controller.limits import Limits
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
     ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router, anneal.router,
-    revert.router, games.router,
+    revert.router, session.router, console.router, games.router,
 )
 
 
 def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> FastAPI:
     """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
     '' when it can."""
-    app = FastAPI(title="Five", version="1", description="Control of a training run.",
+    # FastAPI's own pages load scripts from elsewhere: the console has a page of the API.
+    app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,
                   generate_unique_id_function=lambda route: route.name)
     app.state.context = context
     problems.install(app)
     for router in ROUTERS:
         app.include_router(router, prefix="/v1")
     describe(app)
-    app.add_middleware(Boundary, gate=context.gate, limits=Limits(context.limits),
+    app.add_middleware(Boundary, gate=context.gate, sessions=context.sessions, limits=Limits(context.limits),
                        replays=Replays(context.state.redis, context.run), changed=context.overview.forget)
 
     @app.get("/healthz", include_in_schema=False)

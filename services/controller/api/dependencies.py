@@ -18,10 +18,16 @@ from run.config import RunConfig
 from run.effective import Difference, drift
 from services.controller.auth import Caller, Gate
 from services.controller.config import LimitsConfig
+from services.controller.console.curves import Curves
+from services.controller.console.marks import Marks
 from services.controller.console.pages import Site
+from services.controller.console.sessions import Sessions
 from services.controller.recordings import Recordings
 from services.controller.relay import Relay
 from services.controller.shared import Shared
+
+# How old what the console shows may be: it is looked up once, however many look.
+QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0
 
 
 class Context:
@@ -48,6 +54,11 @@ class Context:
         self.configured = configured
         self.blobs = blobs
         self.site = Site()
+        self.sessions = Sessions(state.redis, run, gate)
+        self.curves = Curves(self.series)
+        self.marks = Marks(state.events, self.series)
+        self.quick: Shared[dict[str, str]] = Shared(QUICK_SECONDS)
+        self.slow: Shared[dict[str, str]] = Shared(SLOW_SECONDS)
         self.relay = Relay(Watching(state.redis, run), self.leases, self.limits.viewers)
         self.recordings = Recordings(lambda: self.blobs)
         self._file_config = file_config

@@ -62,8 +62,7 @@ async def games(caller: Viewer, here: Here) -> GamesInProgress:
 
 async def _follow(here: Context, request: Request, view: View, after: int) -> AsyncIterator[bytes]:
     """The game's bytes, until it ends or the caller's right does."""
-    authorization = request.headers.get("authorization", "")
-    still = getattr(request.state, "still", lambda: here.gate.caller(authorization))
+    still = request.state.still
     try:
         async for piece in here.relay.chunks(view, after, heartbeat=5.0):
             if piece:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 import redis
@@ -79,17 +79,19 @@ class Reader:
             yield message("status", None if now is None else now._asdict())
 
 
-async def follow(here: Context, request: Request, cursor: Cursor | None) -> AsyncIterator[str]:
-    """The stream's text, until the token holds no more. Gives its place back at the end."""
+async def follow(here: Context, request: Request, cursor: Cursor | None, also: Callable[[], Iterable[str]] = tuple
+                 ) -> AsyncIterator[str]:
+    """The stream's text, until the token holds no more, with the messages that each call of ``also`` has besides.
+    Gives its place back at the end."""
     reader = Reader(here, cursor)
-    authorization = request.headers.get("authorization", "")
+    still = request.state.still
     here.streams += 1
     try:
         yield "retry: 2000\n\n"
         heard = time.monotonic()
         while True:
             try:
-                text = "".join(await asyncio.to_thread(lambda: list(reader.look())))
+                text = "".join(await asyncio.to_thread(lambda: [*reader.look(), *also()]))
             except redis.RedisError:
                 text = ": the run's store does not answer\n\n" if time.monotonic() - heard > LOOK_SECONDS * 4 else ""
             if not text and time.monotonic() - heard >= HEARTBEAT_SECONDS:
@@ -97,7 +99,10 @@ async def follow(here: Context, request: Request, cursor: Cursor | None) -> Asyn
             if text:
                 heard = time.monotonic()
                 yield text
-            here.gate.caller(authorization)  # one that was revoked ends its streams
+            try:
+                await asyncio.to_thread(still)  # one that was revoked ends its streams
+            except redis.RedisError:
+                pass  # nobody knows: it is asked again
             await asyncio.sleep(LOOK_SECONDS)
     except Problem:
         return
@@ -114,6 +119,13 @@ async def stream(caller: Viewer, here: Here, request: Request, last: Annotated[s
         alias="Last-Event-ID", max_length=100, description="Id of the last message that was seen: what has come since "
         "then is sent first. Without it the stream begins now.")] = None) -> StreamingResponse:
     """Events, status changes and new versions as they come (server-sent events)."""
+    return begin(here, request, last)
+
+
+def begin(here: Context, request: Request, last: str | None, also: Callable[[], Iterable[str]] = tuple
+          ) -> StreamingResponse:
+    """The answer that follows the run from ``last`` on. Raises Problem 422 for a cursor that is none, 429 when too many
+    read streams."""
     cursor = None
     if last:
         match = _CURSOR.fullmatch(last)
@@ -124,5 +136,5 @@ async def stream(caller: Viewer, here: Here, request: Request, last: Annotated[s
     if here.streams >= here.limits.streams:
         raise Problem(429, f"{here.streams} clients read the stream, that is all there may be; GET /v1/events gives "
                       "the same by asking", headers={"Retry-After": "10"})
-    return StreamingResponse(follow(here, request, cursor), media_type="text/event-stream",
+    return StreamingResponse(follow(here, request, cursor, also), media_type="text/event-stream",
                              headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})

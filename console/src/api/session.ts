@@ -1,0 +1,61 @@
+// Who looks at the console: one-time links, and what this session may do.
+import { computed, signal } from "@preact/signals";
+import { Problem, ask, get, loggedOut, post } from "./client";
+
+export interface Who {
+  name: string;
+  role: "viewer" | "operator";
+  run: string;
+  build: string;
+}
+
+export const who = signal<Who | null>(null);
+export const trouble = signal("");
+export const isOperator = computed(() => who.value?.role === "operator");
+
+function took(found: Who): void {
+  who.value = found;
+  loggedOut.value = false;
+  trouble.value = "";
+}
+
+/** Takes a link's code out of the address before anything else happens, and returns it; "" without one. */
+export function takeCode(): string {
+  const code = /^#login=([\w-]+)$/.exec(location.hash)?.[1] ?? "";
+  if (code) history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
+/** Logs in by a code, or finds out who is logged in already. */
+export async function begin(code: string): Promise<void> {
+  try {
+    if (code) {
+      try {
+        took(await post<Who>("session", { code }));
+        return;
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        trouble.value = error.message;  // an old link in a browser that is logged in does no harm
+      }
+    }
+    took(await get<Who>("session"));
+  } catch (error) {
+    if (error instanceof Problem && error.status !== 401) trouble.value = error.message;
+    loggedOut.value = true;
+  }
+}
+
+export async function logIn(token: string): Promise<void> {
+  try {
+    took(await post<Who>("session", { token }));
+  } catch (error) {
+    trouble.value = error instanceof Problem && error.status === 401
+      ? "This token is not listed, or has expired." : String((error as Error).message);
+  }
+}
+
+export async function logOut(): Promise<void> {
+  await ask("DELETE", "session");
+  who.value = null;
+  loggedOut.value = true;
+}

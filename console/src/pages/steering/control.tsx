@@ -1,0 +1,33 @@
+import { post } from "../../api/client";
+import { overview } from "../../api/run";
+import { ActButton } from "../../components/act";
+import { ago } from "../../text";
+
+interface StatusNow { status: string }
+
+const SAYS = {
+  pause: "Games end their segments, send them and rest; learning stops. Nothing is lost, and a resume goes on in the same games.",
+  resume: "The run goes on.",
+  stop: "Services drain and the optimizer writes a checkpoint. On a laptop `five train` ends; it can be started again.",
+};
+
+function act(verb: "pause" | "resume" | "stop") {
+  return {
+    verb: verb[0]?.toUpperCase() + verb.slice(1), says: <p>{SAYS[verb]}</p>, danger: verb === "stop", reasoned: true,
+    rehearse: async () => {
+      const then = await post<StatusNow>(verb, {}, { dry_run: true });
+      return <p>The run would be <b>{then.status}</b>; it is {overview.value?.status ?? "…"} now.</p>;
+    },
+    carryOut: (reason: string) => post(verb, { reason }),
+  };
+}
+
+/** The run as a whole: what it is doing, and the three words for it. */
+export function Control() {
+  const now = overview.value;
+  return <section class="card"><h2>The run</h2>
+    {now && <p>It is <b>{now.status}</b>, since {ago(now.since)}, by {now.by}{now.reason ? `: ${now.reason}` : "."}</p>}
+    {now && now.waiting_for.length > 0 && <p class="warn">Not at rest yet: {now.waiting_for.join(", ")}.</p>}
+    <p class="buttons"><ActButton act={act("pause")} /><ActButton act={act("resume")} /><ActButton act={act("stop")} /></p>
+  </section>;
+}

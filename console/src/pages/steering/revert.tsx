@@ -1,0 +1,53 @@
+import { useEffect, useState } from "preact/hooks";
+import { get, post } from "../../api/client";
+import { operations } from "../../api/live";
+import { overview } from "../../api/run";
+import type { Operation, Preview, Slice, Target } from "../../api/types";
+import { ActButton } from "../../components/act";
+
+const SHOWN = 300;
+
+function Undone({ preview }: { preview: Preview }) {
+  const rows: [string, string][] = [
+    ["versions", preview.versions.map((v) => `${v.first} to ${v.last}`).join(", ")],
+    ["surgeries", preview.surgeries.map((s) => `${s.name} (version ${s.version})`).join(", ")],
+    ["record", preview.record.join("; ")],
+    ["schedules", preview.schedules.map((s) => `${s.name} (${s.who})`).join(", ")],
+    ["opponents that leave the pool", preview.opponents.join(", ")],
+    ["references of the rating", preview.references.join(", ")],
+    ["anneal that ends", preview.anneal],
+  ];
+  return <>
+    <p>{preview.complete ? "A checkpoint is kept: Adam's moments and the schedules come back." : "Only the version is kept: the moments begin at zero, the schedules stay."}</p>
+    <dl class="undone">{rows.filter(([, v]) => v).map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>
+    <p class="quiet">Nothing is deleted: the branch that is left is kept and can be gone back to.</p></>;
+}
+
+/** Back to an older version, with what that undoes listed first. */
+export function Revert() {
+  const [targets, setTargets] = useState<Target[]>([]);
+  const [to, setTo] = useState("");
+  const [trouble, setTrouble] = useState("");
+  const done = operations.value.filter((o) => o.ended_at !== null).length;
+  const epoch = overview.value?.epoch;
+  const read = () => { get<Slice<Target>>("revert/targets", { limit: SHOWN }).then((s) => { setTargets(s.items); setTrouble(""); })
+    .catch((error: Error) => setTrouble(error.message)); };
+  useEffect(read, [done, epoch]);
+  return <section class="card"><h2>Revert</h2>
+    {trouble && <p class="bad">{trouble}</p>}
+    <div class="row">
+      <label>Back to version <select value={to} onFocus={read} onChange={(e) => setTo(e.currentTarget.value)}>
+        <option value="">choose</option>
+        {targets.map((t) => <option key={t.version} value={t.version}>{t.version}{t.complete ? "" : ", without moments"}{t.line ? "" : ", of a branch"}</option>)}
+      </select></label>
+      <ActButton disabled={to ? "" : "choose a version"} act={{ verb: "Revert run", danger: true, reasoned: true,
+        says: <p>The run goes back to version {to} and on from there, under a new number, in the next epoch. What would be undone:</p>,
+        rehearse: async () => {
+          const [preview] = await Promise.all([get<Preview>(`revert/${to}`),
+            post<Operation>("revert", { to: Number(to), epoch: overview.value?.epoch }, { dry_run: true })]);
+          return <Undone preview={preview} />;
+        },
+        carryOut: (reason) => post("revert", { to: Number(to), epoch: overview.value?.epoch, reason }) }} />
+    </div>
+  </section>;
+}

@@ -1,0 +1,24 @@
+import { useState } from "preact/hooks";
+import { logIn, trouble } from "../api/session";
+
+/** What somebody sees who has followed no link: the token goes to the controller once, and is kept nowhere. */
+export function Login() {
+  const [token, setToken] = useState("");
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const given = token.trim();
+    setToken("");
+    if (given) void logIn(given);
+  };
+  return <main id="content" class="login">
+    <h1>Five</h1>
+    <p><code>five console</code> prints a link that logs this browser in. Or give a token of this run:</p>
+    <form onSubmit={submit}>
+      <label for="token">Token</label>
+      <input id="token" type="password" autocomplete="off" spellcheck={false} value={token}
+             onInput={(event) => setToken(event.currentTarget.value)} />
+      <button type="submit" class="primary">Log in</button>
+    </form>
+    <p role="alert" class="bad">{trouble.value}</p>
+  </main>;
+}

@@ -1,0 +1,53 @@
+// The one time line that all charts share: which stretch is shown, where the pointer is, what is marked.
+import { computed, signal } from "@preact/signals";
+import { get } from "./api/client";
+import type { Mark } from "./api/types";
+import { note, query } from "./shell/route";
+
+export interface Stretch { from: number; to: number }
+
+const asked = (name: string): number | null => {
+  const text = query.value.get(name);
+  const found = text === null ? NaN : Number(text);
+  return Number.isFinite(found) ? found : null;
+};
+
+/** The stretch that is shown, in seconds since the epoch; null: all of the run, up to now. */
+export const stretch = computed<Stretch | null>(() => {
+  const from = asked("from"), to = asked("to");
+  return from !== null && to !== null && to > from ? { from, to } : null;
+});
+
+/** A moment that somebody has pointed out by a link. */
+export const moment = computed(() => asked("at"));
+
+/** Shows a stretch; the address says it, so that it can be sent. */
+export function show(next: Stretch | null): void {
+  note(next ? { from: next.from.toFixed(0), to: next.to.toFixed(0) } : { from: null, to: null });
+}
+
+export function point(at: number | null): void {
+  note({ at: at === null ? null : at.toFixed(0) });
+}
+
+/** First and last moment of which something is known. */
+export const known = signal<Stretch | null>(null);
+
+export const marks = signal<readonly Mark[]>([]);
+
+export async function readMarks(): Promise<void> {
+  marks.value = await get<Mark[]>("console/marks");
+}
+
+/** What each kind of mark looks like; the letter tells them apart without their colours. */
+export const MARKS: Record<string, { letter: string; name: string }> = {
+  surgery: { letter: "S", name: "surgery" },
+  revert: { letter: "R", name: "revert" },
+  ramp: { letter: "~", name: "schedule" },
+  anneal: { letter: "A", name: "anneal" },
+  pause: { letter: "‖", name: "pause" },
+  start: { letter: "▸", name: "start" },
+  stop: { letter: "■", name: "stop" },
+  restart: { letter: "↻", name: "restart" },
+  failure: { letter: "!", name: "failure" },
+};

@@ -1,0 +1,168 @@
+"""Time series as curves of so many points at most: what the console's charts are drawn from, however long the run is.
+
+Numbers of a series are held as columns and read on from where they were. Where there are more records than points, a
+point stands for a stretch of time: its mean, and the smallest and largest value in it, so that no spike is lost.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rapid.store.series import Record, Series
+
+Floats = npt.NDArray[np.float64]
+KINDS = ("versions", "games", "ratings")
+MAX_COLUMNS = 200  # of a kind: what else a record holds is not drawn
+MAX_RECORDS = 250_000  # of a kind; a series itself is capped below it
+GAP_FACTOR = 6.0  # of the usual interval: nothing came although something was due
+GAP_SECONDS = 15.0
+DIGITS = 6  # significant ones that are sent
+
+
+def numbers(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of a record, by its path: ``win_rates/scripted``. Ends of an interval are ``/0`` and ``/1``."""
+    for key, value in values.items():
+        if isinstance(value, bool):
+            continue
+        if isinstance(value, int | float):
+            yield prefix + key, float(value)
+        elif isinstance(value, dict):
+            yield from numbers(value, f"{prefix}{key}/")
+        elif isinstance(value, list) and len(value) == 2 and all(isinstance(v, int | float) for v in value):
+            yield from ((f"{prefix}{key}/{i}", float(v)) for i, v in enumerate(value))
+
+
+class Columns:
+    """The numbers of one series, oldest first; NaN where a record has none."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._at: Floats = np.empty(1024)
+        self._of: dict[str, npt.NDArray[Any]] = {}
+
+    @property
+    def at(self) -> Floats:
+        """When each record was appended, seconds since the epoch."""
+        return self._at[:self.length]
+
+    def names(self) -> list[str]:
+        """Columns there are."""
+        return sorted(self._of)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """One column; all NaN for one that no record has."""
+        found = self._of.get(name)
+        return np.full(self.length, np.nan, np.float32) if found is None else found[:self.length]
+
+    def append(self, record: Record) -> None:
+        """Takes one record in."""
+        if self.length == len(self._at):
+            self._grow()
+        self._at[self.length] = record.at
+        for name, value in numbers(record.values):
+            column = self._of.get(name)
+            if column is None:
+                if len(self._of) >= MAX_COLUMNS:
+                    continue
+                # Versions are counted beyond what single precision tells apart.
+                kind = np.float64 if name == "version" else np.float32
+                column = self._of[name] = np.full(len(self._at), np.nan, kind)
+            column[self.length] = value
+        self.length += 1
+
+    def _grow(self) -> None:
+        keep = self.length if self.length < MAX_RECORDS else MAX_RECORDS * 4 // 5
+        size = max(min(2 * keep, MAX_RECORDS + 1), 1024)
+
+        def grown(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            out = np.full(size, np.nan, column.dtype)
+            out[:keep] = column[self.length - keep:self.length]
+            return out
+
+        self._at = grown(self._at)
+        self._of = {name: grown(column) for name, column in self._of.items()}
+        self.length = keep
+
+
+class Curves:
+    """The curves of a run. Blocking; safe to share between threads."""
+
+    def __init__(self, series: Series) -> None:
+        self._series = series
+        self._locks = {kind: threading.Lock() for kind in KINDS}
+        self._columns = {kind: Columns() for kind in KINDS}
+        self._read = {kind: "-" for kind in KINDS}
+        self._made: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def curves(self, kind: str, fields: Sequence[str], points: int, start: float | None = None,
+               end: float | None = None) -> dict[str, Any]:
+        """The curves of some fields over a stretch of time (seconds since the epoch; None: as far as there is
+        something). ``at`` are the points' times, each field has ``mean`` and, where a point stands for several records,
+        ``low`` and ``high``; None where nothing was. Raises redis.RedisError."""
+        with self._locks[kind]:
+            columns = self._columns[kind]
+            for record in self._series.read(kind, self._read[kind]):
+                columns.append(record)
+                self._read[kind] = record.id
+            # Whoever asks for the same, and nothing has come since, gets the same.
+            key = (kind, tuple(fields), points, start, end, self._read[kind])
+            if key not in self._made:
+                for old in [k for k in self._made if k[0] == kind and k[-1] != self._read[kind]]:
+                    del self._made[old]
+                self._made[key] = drawn(columns, fields, points, start, end)
+            return self._made[key]
+
+
+def drawn(columns: Columns, fields: Sequence[str], points: int, start: float | None, end: float | None
+          ) -> dict[str, Any]:
+    """The curves of a stretch, as `Curves.curves` gives them."""
+    at = columns.at
+    first = 0 if start is None else int(np.searchsorted(at, start))
+    last = len(at) if end is None else int(np.searchsorted(at, end, "right"))
+    # A point beyond either end, so that lines go on to the edge.
+    first, last = max(first - 1, 0), min(last + 1, len(at))
+    at = at[first:last]
+    known = set(columns.names())
+    out: dict[str, Any] = {"total": len(at), "first": float(columns.at[0]) if columns.length else None,
+                           "last": float(columns.at[-1]) if columns.length else None,
+                           "names": columns.names(), "gaps": gaps(at)}
+    if len(at) <= points:
+        out["at"] = [round(t, 3) for t in at.tolist()]
+        out["fields"] = {name: {"mean": _said(columns.column(name)[first:last], name)}
+                         for name in fields if name in known}
+        return out
+    edges = np.linspace(at[0], at[-1], points + 1)
+    cuts = np.unique(np.searchsorted(at, edges[:-1]))
+    counts = np.diff(np.append(cuts, len(at)))
+    out["at"] = [round(t, 3) for t in (np.add.reduceat(at - at[0], cuts) / counts + at[0]).tolist()]
+    out["fields"] = {name: _stretches(columns.column(name)[first:last].astype(np.float64), cuts, name)
+                     for name in fields if name in known}
+    return out
+
+
+def _stretches(values: Floats, cuts: npt.NDArray[np.int64], name: str) -> dict[str, Any]:
+    there = np.isfinite(values)
+    count = np.add.reduceat(there.astype(np.float64), cuts)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.add.reduceat(np.where(there, values, 0.0), cuts) / count
+    none = count == 0
+    low = np.where(none, np.nan, np.minimum.reduceat(np.where(there, values, np.inf), cuts))
+    high = np.where(none, np.nan, np.maximum.reduceat(np.where(there, values, -np.inf), cuts))
+    return {"mean": _said(mean, name), "low": _said(low, name), "high": _said(high, name)}
+
+
+def _said(values: npt.NDArray[Any], name: str) -> list[float | None]:
+    digits = 16 if name == "version" else DIGITS
+    return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in values.tolist()]
+
+
+def gaps(at: Floats) -> list[tuple[float, float]]:
+    """Stretches in which nothing came although something was due."""
+    if len(at) < 4:
+        return []
+    between = np.diff(at)
+    limit = max(GAP_FACTOR * float(np.median(between)), GAP_SECONDS)
+    return [(float(at[i]), float(at[i + 1])) for i in np.flatnonzero(between > limit)][-200:]

@@ -1,0 +1,43 @@
+"""``python -m tests.console.screenshots [FOLDER]``: pictures of every page, light and dark, 1280 and 1920 wide, of a
+run that was left on for days (tests/console/seeded.py). `make console-pictures` runs it."""
+
+import sys
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+from tests.console.browser import Watched, chromium
+from tests.console.seeded import seeded
+from tests.services.live_controller import OPERATOR
+
+FOLDER = Path(__file__).parents[2] / "docs/images/console"
+PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events"}
+COLOURS = 48  # of a picture's palette: small files, and text stays sharp
+
+
+def save(picture: bytes, path: Path) -> None:
+    """Writes a picture with a small palette."""
+    with Image.open(BytesIO(picture)) as image:
+        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    with seeded() as rest, chromium() as browser:
+        for scheme in ("light", "dark"):
+            for width in (1280, 1920):
+                watched = Watched(
+                    browser, rest.url, color_scheme=scheme, viewport={"width": width, "height": width * 5 // 8}
+                )
+                page = watched.log_in(rest, OPERATOR)
+                for name, address in PAGES.items():
+                    watched.visit(address)
+                    page.wait_for_timeout(2500)
+                    save(page.screenshot(), folder / f"{name}-{scheme}-{width}.png")
+                watched.close()
+
+
+if __name__ == "__main__":
+    main()

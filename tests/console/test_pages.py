@@ -1,0 +1,281 @@
+"""The console's pages in a real browser, on a run that was left on for days."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from rapid.store.state import Status
+from services.controller.console.pages import PAGES, Site
+from tests.console.browser import Watched, chromium
+from tests.console.seeded import seeded
+from tests.services.live_controller import OPERATOR, VIEWER, LiveController
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+ADDRESSES = ("/", *(f"/{page}" for page in PAGES if page in ("steering", "league", "events", "docs")))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def rest() -> Iterator[LiveController]:
+    with seeded() as found:
+        assert found.context.site.build, "make console"
+        yield found
+
+
+@pytest.fixture
+def watched(browser: Browser, rest: LiveController) -> Iterator[Watched]:
+    found = Watched(browser, rest.url)
+    yield found
+    found.close()
+
+
+def test_a_link_logs_in_and_leaves_the_address(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    assert page.url == rest.url + "/"
+    (cookie,) = watched.context.cookies()
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Strict" and cookie["name"] == "five-trial"
+    assert "five-trial" not in page.evaluate("document.cookie")
+    expect(page.get_by_text("ada, operator")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text("ada, operator")).to_be_visible()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
+def test_who_has_no_link_gives_a_token(watched: Watched, rest: LiveController) -> None:
+    page = watched.page
+    page.goto(rest.url + "/events")
+    page.get_by_label("Token").fill("nobody's")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("not listed")
+    page.get_by_label("Token").fill(VIEWER)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("vera, viewer")).to_be_visible()
+    assert VIEWER not in page.content() + page.url + str(
+        page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+    )
+
+
+def lines_drawn(page: Page) -> int:
+    """Charts whose canvas holds more than grid and axes."""
+    return int(
+        page.evaluate("""() => [...document.querySelectorAll('.chart canvas')].filter((canvas) => {
+        const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        const colours = new Set();
+        for (let i = 0; i < data.length; i += 4)
+            if (data[i + 3] > 200) colours.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+        return colours.size > 12;
+    }).length""")
+    )
+
+
+def test_the_run_is_drawn_with_its_marks(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    expect(page.locator(".facts")).to_contain_text("110,469,120")
+    page.wait_for_function("document.querySelectorAll('.chart canvas').length >= 13")
+    page.wait_for_timeout(500)
+    assert lines_drawn(page) >= 13
+    lane = page.get_by_role("region", name="Time line")
+    for words in ("wider", "optimizer went on", "learning rate", "patch-7.21d", "revert"):
+        assert lane.get_by_role("button", name=re.compile(words)).count() or words == "learning rate", words
+    expect(lane).to_contain_text("versions 610 to 660, back to 609 by ada")
+    expect(page.get_by_role("region", name="Services")).to_contain_text("rollout/1")
+
+
+def test_a_stretch_and_a_moment_stand_in_the_address_and_are_shown_on_all_charts(
+    watched: Watched, rest: LiveController
+) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_selector(".chart canvas")
+    page.get_by_role("button", name="1 d", exact=True).click()
+    page.wait_for_url(re.compile(r"from=\d+&to=\d+"))
+    page.wait_for_timeout(500)
+    kinds = {
+        kind for kind in ("versions", "games", "ratings") for url in asked if f"curves/{kind}" in url and "from=" in url
+    }
+    assert kinds == {"versions", "games", "ratings"}
+    chart = page.locator(".u-over").first
+    box = chart.bounding_box()
+    assert box is not None
+    before = page.url
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 140, box["y"] + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_function("(was) => location.href !== was", arg=before)
+    page.get_by_role("button", name=re.compile("wider")).click()
+    page.wait_for_url(re.compile(r"at=\d+"))
+    again = page.url
+    page.goto(again)
+    expect(page.locator(".timebar .moment")).to_be_attached()
+    assert page.url == again
+
+
+def test_what_is_hostile_is_text(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/events")
+    expect(page.get_by_text("<img src=x onerror=").first).to_be_visible()
+    assert page.locator("main img, main script").count() == 0 and "hacked" not in page.title()
+    page.get_by_label("Who").select_option("ada")
+    page.get_by_label("Words").fill("120500")
+    expect(page.get_by_role("region", name="Events").locator("tbody tr")).to_have_count(1)
+    assert "who=ada" in page.url and "words=120500" in page.url
+
+
+def test_a_version_and_an_event_arrive_by_themselves(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/events")
+    rest.state.events.append("grace", "test.noted", {"n": 41})
+    expect(page.get_by_role("cell", name="test.noted")).to_be_visible()
+
+
+def test_the_league_shows_how_often_each_version_is_drawn(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/league")
+    cells = page.get_by_role("region", name="Opponent pool").locator("tbody tr td:nth-child(2)")
+    expect(cells).to_have_count(45)
+    assert sum(float(text.removesuffix(" %")) for text in cells.all_inner_texts()) == pytest.approx(100, abs=2.5)
+
+
+def act(page: Page, button: str, **dialog: str) -> None:
+    """Asks for an act, and confirms it once it says what it would do."""
+    page.get_by_role("button", name=button, exact=True).click()
+    shown = page.get_by_role("dialog")
+    for label, text in dialog.items():
+        shown.get_by_label(label).fill(text)
+    confirm = shown.get_by_role("button", name=button, exact=True)
+    expect(confirm).to_be_enabled()
+    confirm.click()
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_pausing_is_asked_once_after_what_it_would_do(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("The run would be pausing; it is running now")
+    page.get_by_role("button", name="Not now").click()
+    now = rest.state.status()
+    assert now is not None and now.status is Status.RUNNING
+    act(page, "Pause", Reason="a look")
+    expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("pausing")
+    now = rest.state.status()
+    assert now is not None and (now.who, now.reason) == ("ada", "a look")
+    act(page, "Resume")
+    expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("running")
+
+
+def test_a_schedule_is_edited_as_a_curve(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    page.get_by_role("button", name="entropy coefficient").click()
+    page.get_by_label("to", exact=True).fill("0.004")
+    page.get_by_label("over versions").first.fill("50")
+    act(page, "Change schedule", Reason="less noise")
+    expect(page.get_by_role("region", name="Changes of schedules")).to_contain_text("0.004 by version 951")
+    schedules = rest.state.schedules()
+    assert isinstance(schedules, dict) and schedules["entropy_coefficient"]["ramps"][-1]["to"] == 0.004
+
+
+def test_as_viewer_every_act_is_refused(browser: Browser, rest: LiveController) -> None:
+    watched = Watched(browser, rest.url)
+    page = watched.log_in(rest, VIEWER)
+    watched.visit("/steering")
+    for name in ("Pause", "Resume", "Stop", "Change schedule", "Check plan", "Apply plan", "Revert run"):
+        button = page.get_by_role("button", name=name, exact=True)
+        expect(button).to_have_attribute("aria-disabled", "true")
+        button.click()
+        expect(page.get_by_role("dialog")).to_be_hidden()
+    # Past the buttons, the controller refuses as well.
+    status = page.evaluate("""async () => (await fetch('/v1/pause', {method: 'POST',
+        headers: {'X-Five-Console': 'x'}})).status""")
+    assert status == 403
+    watched.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Browser, rest: LiveController, scheme: str) -> None:
+    watched = Watched(browser, rest.url, color_scheme=scheme)
+    page = watched.log_in(rest, OPERATOR)
+    found = {}
+    for address in ADDRESSES:
+        watched.visit(address)
+        page.wait_for_timeout(1200)
+        found[address] = watched.faults()
+    page.goto(rest.url + "/steering")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    page.get_by_text("The run would be").wait_for()
+    found["dialog"] = watched.faults()
+    watched.close()
+    assert not any(found.values()), found
+
+
+def test_the_keyboard_reaches_everything(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    for address in ADDRESSES:
+        watched.visit(address)
+        page.wait_for_timeout(1000)
+        reachable = page.evaluate("""() => { window.reached = new Set();
+            document.addEventListener('focusin', (e) => reached.add(e.target));
+            const wanted = [...document.querySelectorAll(
+                'button, a[href], input, select, textarea, summary, [tabindex="0"]')];
+            return wanted.filter((e) => e.offsetParent !== null && !e.disabled).length; }""")
+        for _ in range(int(reachable) + 25):
+            page.keyboard.press("Tab")
+        missed = page.evaluate("""() => [...document.querySelectorAll(
+            'button, a[href], input, select, textarea, summary')]
+            .filter((e) => e.offsetParent !== null && !e.disabled && !reached.has(e))
+            .map((e) => e.outerHTML.slice(0, 120))""")
+        assert not missed, (address, missed)
+    watched.visit("/steering")
+    pause = page.get_by_role("button", name="Pause", exact=True)
+    pause.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def simulated(colour: tuple[int, int, int], kind: str) -> tuple[float, float, float]:
+    """A colour as somebody without one kind of cone sees it (Viénot, Brettel, Mollon 1999), linear RGB."""
+    rgb = [((c / 255 + 0.055) / 1.055) ** 2.4 if c > 10 else c / 255 / 12.92 for c in colour]
+    matrix = {
+        "protan": ((0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)),
+        "deutan": ((0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)),
+    }.get(kind, ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
+    a, b, c = (sum(m * v for m, v in zip(row, rgb, strict=True)) for row in matrix)
+    return a, b, c
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_team_colours_are_told_apart_without_red_or_green(browser: Browser, rest: LiveController, scheme: str) -> None:
+    watched = Watched(browser, rest.url, color_scheme=scheme)
+    page = watched.log_in(rest, OPERATOR)
+    values = page.evaluate("""() => ['--radiant', '--dire'].map((name) =>
+        getComputedStyle(document.documentElement).getPropertyValue(name).trim())""")
+    watched.close()
+    teams = [tuple(int(v[i : i + 2], 16) for i in (1, 3, 5)) for v in values]
+    for kind in ("all", "protan", "deutan"):
+        radiant, dire = (simulated(team, kind) for team in teams)
+        assert sum((a - b) ** 2 for a, b in zip(radiant, dire, strict=True)) ** 0.5 > 0.25, kind
+
+
+def test_a_new_build_is_taken_by_a_page_that_is_open(browser: Browser) -> None:
+    with seeded() as rest:
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        page.evaluate("window.old = true")
+        newer = Site()
+        newer.build = "another"
+        rest.context.site.build = "another"
+        page.wait_for_function("window.old === undefined")
+        watched.close()

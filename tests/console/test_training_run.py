@@ -1,0 +1,103 @@
+"""The console of a real `five train`: by the link that it prints, from the first version to a surgery."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.browser import Watched, chromium
+from tests.console.test_pages import act
+from tests.e2e.running import Run, eventually
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+# What a policy of a minute passes: it is close to uniform, and so are its values.
+LOOSE = "bounds:\n  mean_kl: 0.5\n  mean_value_change: 5.0\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    run = Run(tmp_path)
+    yield run
+    run.destroy()
+
+
+def printed_link(run: Run) -> str:
+    """The link in what `five train` has printed."""
+    found = re.search(r"http://\S+/#login=\S+", (run.place / "train.log").read_text())
+    return found[0] if found else ""
+
+
+def test_a_run_is_watched_and_steered(run: Run) -> None:
+    run.start_new()
+    link = eventually(lambda: printed_link(run), 180, "five train prints a link")
+    token = run.folder.operator_token()
+    assert token not in (run.place / "train.log").read_text()
+    address = link.partition("/#")[0]
+    with chromium() as browser:
+        watched = Watched(browser, address)
+        page = watched.page
+        page.goto(link)
+        expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("running", timeout=60_000)
+        assert page.url == address + "/"
+
+        # A version arrives by itself.
+        version = page.locator(".facts div", has_text=re.compile("^version")).locator("dd")
+        before = run.head()
+        page.wait_for_function(
+            "(was) => Number([...document.querySelectorAll('.facts div')].find((d) => "
+            "d.querySelector('dt').textContent === 'version').querySelector('dd').textContent) > was",
+            arg=before, timeout=120_000)
+        assert int(version.inner_text()) > before
+
+        watched.visit("/steering")
+        status = page.get_by_role("banner").get_by_role("status")
+        act(page, "Pause", Reason="a look")
+        expect(status).to_contain_text("paused", timeout=120_000)
+        act(page, "Resume")
+        expect(status).to_contain_text("running", timeout=60_000)
+
+        # A plan is derived, edited, measured, tried dry and applied.
+        run.wait_version(4)
+        page.get_by_label("What the agent is to become").fill("model.lstm=32")
+        page.get_by_role("button", name="Derive plan").click()
+        expect(page.get_by_role("region", name="Changes", exact=True)).to_contain_text("grow_lstm")
+        plan = page.get_by_label("Plan", exact=True)
+        text = re.sub(r"warm_up_versions: \d+\n", "", plan.input_value())
+        plan.fill(f"{text}warm_up_versions: 2\n{LOOSE}")
+        act(page, "Check plan")
+        expect(page.get_by_text("Within its bounds")).to_be_visible(timeout=120_000)
+        page.get_by_role("button", name="Apply plan").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("Steps: pause, check, checkpoint, transform, hold, publish")
+        assert run.rest("GET", "status").json()["epoch"] == 1
+        dialog.get_by_label("Hold before publishing").uncheck()
+        dialog.get_by_role("button", name="Apply plan").click()
+        expect(dialog).to_be_hidden()
+
+        # The controller renews itself meanwhile; the page comes back, and shows the operation's end.
+        def over() -> bool:
+            run.check()
+            return bool(run.rest("GET", "status").json()["epoch"] == 2)
+
+        eventually(over, 180, "the run is cut over")
+        expect(page.locator("details", has_text="surgery").first).to_contain_text("done", timeout=180_000)
+        expect(status).to_contain_text("running")
+        page.goto(address + "/")
+        lane = page.get_by_role("region", name="Time line")
+        expect(lane.get_by_role("button", name=re.compile("wider"))).to_be_visible()
+        watched.close()
+
+        viewer = Watched(browser, address)
+        printed = run.command("console", "--run", run.folder.name, "--role", "viewer")
+        assert printed.returncode == 0, printed.stderr
+        viewer.page.goto(printed.stdout.strip())
+        expect(viewer.page.get_by_text("viewer")).to_be_visible()
+        viewer.visit("/steering")
+        stop = viewer.page.get_by_role("button", name="Stop", exact=True)
+        expect(stop).to_have_attribute("aria-disabled", "true")
+        refused = viewer.page.evaluate(
+            "async () => (await fetch('/v1/stop', {method: 'POST', headers: {'X-Five-Console': 'x'}})).status")
+        assert refused == 403 and run.status() == "running"
+        viewer.close()
