@@ -252,7 +252,7 @@ void renew(Context& c, const Area& a, const EffectNode& n, int node) {
 }  // namespace
 
 Area* area_of(World& w, Handle owner, int ability, int node) {
-  for (Area& a : w.areas)
+  for (Area& a : w.areas_in_use())
     if (a.active && a.owner == owner && a.ability == ability && a.node == node) return &a;
   return nullptr;
 }
@@ -271,7 +271,9 @@ void end_area(Context& c, Area& a) {
 namespace {
 
 void delayed_frame(Context& c) {
-  for (Delayed& d : c.world.delayed) {
+  World& w = c.world;
+  for (int i = 0; i < w.delayed_end; ++i) {  // what runs may delay something else
+    Delayed& d = w.delayed[static_cast<std::size_t>(i)];
     if (!d.active || c.world.time + kTimeSlack < d.at) continue;
     const Delayed was = d;
     d.active = false;
@@ -287,6 +289,8 @@ void delayed_frame(Context& c) {
     inv.step = was.step;
     run_node(c, inv, was.node);
   }
+  while (w.delayed_end > 0 && !w.delayed[static_cast<std::size_t>(w.delayed_end - 1)].active)
+    --w.delayed_end;
 }
 
 }  // namespace
@@ -295,7 +299,8 @@ void areas_frame(Context& c) {
   World& w = c.world;
   const bool slow = w.frame % kFramesPerStep == 0;
   delayed_frame(c);
-  for (Area& a : w.areas) {
+  for (int i = 0; i < w.areas_end; ++i) {
+    Area& a = w.areas[static_cast<std::size_t>(i)];
     if (!a.active) continue;
     const EffectNode& n = node_of(c, a.ability, a.node);
     if (a.follow.index >= 0) {
@@ -320,11 +325,13 @@ void areas_frame(Context& c) {
     }
     if (slow) renew(c, a, n, a.node);
   }
+  while (w.areas_end > 0 && !w.areas[static_cast<std::size_t>(w.areas_end - 1)].active)
+    --w.areas_end;
 }
 
 void reveal_effects(Context& c) {
   World& w = c.world;
-  for (const Area& a : w.areas) {
+  for (const Area& a : w.areas_in_use()) {
     if (!a.active) continue;
     const EffectNode& n = node_of(c, a.ability, a.node);
     if (n.prim == Prim::Vision) reveal_area(w, *c.tables.map, a.team, a.pos, a.radius, true);

@@ -214,7 +214,7 @@ void channel_end(Context& c, Unit& caster, bool finished) {
   World& w = c.world;
   const Handle self = w.handle(caster);
   Area* destination = nullptr;
-  for (Area& a : w.areas) {
+  for (Area& a : w.areas_in_use()) {
     if (!a.active || !(a.owner == self)) continue;
     const EffectNode& n = node_of(c, a.ability, a.node);
     if (n.prim == Prim::Teleport) {

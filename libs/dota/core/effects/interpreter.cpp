@@ -326,6 +326,7 @@ Area* new_area(Context& c, const Invocation& inv, int node, Vec2 pos, float radi
     a = Area{};
     a.generation = generation;
     a.active = true;
+    c.world.areas_end = std::max(c.world.areas_end, static_cast<std::int16_t>(&a - c.world.areas.data() + 1));
     a.team = inv.team;
     a.level = static_cast<std::uint8_t>(inv.level);
     a.owner = inv.caster;
@@ -375,6 +376,8 @@ void delay(Context& c, const Invocation& inv, int node, float seconds) {
     if (d.active) continue;
     d = Delayed{};
     d.active = true;
+    c.world.delayed_end =
+        std::max(c.world.delayed_end, static_cast<std::int16_t>(&d - c.world.delayed.data() + 1));
     d.team = inv.team;
     d.level = static_cast<std::uint8_t>(inv.level);
     d.owner = inv.caster;

@@ -47,7 +47,7 @@ void cells_of_line(const Area& a, F&& f) {
 bool under_a_block(const World& w, int cell) {
   bool under = false;
   if (w.nav.blocks > 0)
-    for (const Area& a : w.areas)
+    for (const Area& a : w.areas_in_use())
       if (a.active && a.blocks) cells_of_line(a, [&](int covered) { under |= covered == cell; });
   return under;
 }

@@ -28,6 +28,12 @@ void unlist(Nav& nav, int unit) {
   nav.cell[u] = -1;
 }
 
+void hold(Nav& nav, int team, int cell) {
+  const int x = cell % kHashCells;
+  nav.held[static_cast<std::size_t>(team)][static_cast<std::size_t>(cell / kHashCells)]
+          [static_cast<std::size_t>(x >> 6)] |= 1ull << (x & 63);
+}
+
 void list_at(Nav& nav, int unit, int cell) {
   const auto u = static_cast<std::size_t>(unit);
   const auto c = static_cast<std::size_t>(cell);
@@ -45,14 +51,20 @@ void relist_unit(World& w, int unit) {
   const int cell = u.kind != UnitKind::None && u.alive ? hash_cell(u.pos) : -1;
   if (cell == w.nav.cell[static_cast<std::size_t>(unit)]) return;
   unlist(w.nav, unit);
-  if (cell >= 0) list_at(w.nav, unit, cell);
+  if (cell < 0) return;
+  list_at(w.nav, unit, cell);
+  hold(w.nav, u.team, cell);
 }
 
 void build_spatial(Context& c) {
   refresh_nav(c);
-  for (int i = 0; i < c.world.units_end; ++i) {
-    relist_unit(c.world, i);
-    c.world.units[static_cast<std::size_t>(i)].velocity = {};
+  World& w = c.world;
+  w.nav.held = {};
+  for (int i = 0; i < w.units_end; ++i) {
+    relist_unit(w, i);
+    Unit& u = w.units[static_cast<std::size_t>(i)];
+    u.velocity = {};
+    if (const int cell = w.nav.cell[static_cast<std::size_t>(i)]; cell >= 0) hold(w.nav, u.team, cell);
   }
 }
 
@@ -64,6 +76,23 @@ void place_unit(World& w, Unit& u, Vec2 p) {
 
 void unlist_unit(World& w, const Unit& u) {
   if (w.nav.ready) unlist(w.nav, w.handle(u).index);
+}
+
+bool team_near(const World& w, int team, Vec2 p, float radius) {
+  const float reach = radius + kSlack;
+  const int x0 = hash_coordinate(p.x - reach), x1 = hash_coordinate(p.x + reach);
+  const int y0 = hash_coordinate(p.y - reach), y1 = hash_coordinate(p.y + reach);
+  const auto bits = [&](int word) {
+    const int from = std::max(x0 - word * 64, 0), to = std::min(x1 - word * 64, 63);
+    return from > to ? 0 : ~0ull << from & ~0ull >> (63 - to);
+  };
+  const std::uint64_t low = bits(0), high = bits(1);
+  std::uint64_t any = 0;
+  for (int y = y0; y <= y1; ++y) {
+    const auto& row = w.nav.held[static_cast<std::size_t>(team)][static_cast<std::size_t>(y)];
+    any |= (row[0] & low) | (row[1] & high);
+  }
+  return any != 0;
 }
 
 void units_near(const Context& c, Vec2 p, float radius, UnitList& out) { bodies_near(c.world, p, radius, out); }

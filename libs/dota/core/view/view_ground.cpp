@@ -16,11 +16,14 @@ bool passable(const World& w, Cell cell) { return cell.inside() && !nav_blocked(
 __attribute__((target_clones("popcnt", "default")))
 #endif
 void count_seen(const std::uint64_t* words, int n, int* seen) {
+  std::array<int, kMaxMinimapSide + 1> column;  // first fog cell of each of the minimap's columns
+  for (int x = 0; x <= n; ++x)
+    column[static_cast<std::size_t>(x)] = (x * kFogCells + n - 1) / n;
   for (int r = 0; r < kFogCells; ++r) {
     int* row = seen + r * n / kFogCells * n;
     for (int x = 0; x < n; ++x) {
-      int from = r * kFogCells + (x * kFogCells + n - 1) / n;
-      const int to = r * kFogCells + ((x + 1) * kFogCells + n - 1) / n;
+      int from = r * kFogCells + column[static_cast<std::size_t>(x)];
+      const int to = r * kFogCells + column[static_cast<std::size_t>(x) + 1];
       while (from < to) {
         const int shift = from & 63, take = std::min(64 - shift, to - from);
         std::uint64_t word = words[from >> 6] >> shift;
@@ -47,11 +50,14 @@ void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
       for (int x = 0; x < pass; ++x)
         v.passable[at][static_cast<std::size_t>(y * pass + x)] =
             passable(w, {center.x + first + x, center.y + first + y}) ? 1 : 0;
+    std::array<Cell, kMaxGridSide> across;  // x of a column's cells, y of a row's
+    for (int x = 0; x < near; ++x) {
+      const float away = (static_cast<float>(x) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell;
+      across[static_cast<std::size_t>(x)] = cell_of({body->pos.x + away, body->pos.y + away});
+    }
     for (int y = 0; y < near; ++y)
       for (int x = 0; x < near; ++x) {
-        const Vec2 p{body->pos.x + (static_cast<float>(x) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell,
-                     body->pos.y + (static_cast<float>(y) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell};
-        const Cell cell = cell_of(p);
+        const Cell cell{across[static_cast<std::size_t>(x)].x, across[static_cast<std::size_t>(y)].y};
         const auto i = static_cast<std::size_t>(y * near + x);
         v.nearby_passable[at][i] = passable(w, cell) ? 1 : 0;
         v.nearby_level[at][i] =

@@ -135,7 +135,7 @@ void fill_projectiles(const Context& c, TeamView& v) {
 void fill_areas(const Context& c, TeamView& v) {
   const World& w = c.world;
   v.area_count = 0;
-  for (const Area& a : w.areas) {
+  for (const Area& a : w.areas_in_use()) {
     if (!a.active || v.area_count >= kViewAreas) continue;
     if (a.team != v.team && !cell_visible(w, v.team, a.pos)) continue;
     SeenArea& s = v.areas[static_cast<std::size_t>(v.area_count++)];

@@ -15,14 +15,25 @@ struct StatChange {
   float value = 0;
 };
 
+// The first line of memory is what is looked at of all modifiers in every frame.
 struct Modifier {
   std::int16_t next = -1;
-  std::int16_t name = -1;     // Tables::modifiers
-  std::int16_t ability = -1;  // Tables::abilities
-  std::int16_t node = -1;     // effect node in that ability's program
+  std::int16_t name = -1;        // Tables::modifiers
+  std::int16_t ability = -1;     // Tables::abilities
+  std::int16_t node = -1;        // effect node in that ability's program
+  std::int16_t owner = -1;       // unit slot it sits on; -1: this slot of the pool is free
+  std::uint16_t generation = 0;  // of its slot: another one whenever the slot is given out again
   Handle source;
   float until = 0, start = 0;  // game time; until = infinity for auras and passives
   float next_tick = 0, interval = 0;
+  std::uint32_t status = 0;
+  float ready = -999;  // game time a proc's own cooldown ends
+  Vec2 motion;         // forced motion, units per second
+  std::uint8_t damage_type = 0, level = 1, stacks = 0;
+  std::uint8_t flags = 0;    // kModDispellable etc., effects/modifiers.hpp
+  std::uint8_t counter = 0;  // tries in a row of a proc (pseudo_random)
+  std::uint8_t attacks_left = 0, charges = 0;
+  std::uint8_t phase = 0;   // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
   float per_tick = 0;       // damage a tick; of what flows: health lost, or given (< 0), a second
   float mana_per_tick = 0;  // mana given a second
   float shield = 0;         // absorption left
@@ -30,19 +41,9 @@ struct Modifier {
   float gathered = 0;       // damage taken that something waits for (Aeon, Kraken Shell, Orchid)
   float drawn = 0;          // of a stat, from one to the other
   float hp_before = 0;      // health when it began (Death Pact's bursts)
-  std::uint32_t status = 0;
-  std::uint8_t damage_type = 0, level = 1, stacks = 0;
-  std::uint8_t flags = 0;  // kModDispellable etc., effects/modifiers.hpp
   std::array<StatChange, 6> stats{};
-  std::int16_t owner = -1;       // unit slot it sits on; -1: this slot of the pool is free
-  std::uint16_t generation = 0;  // of its slot: another one whenever the slot is given out again
-  std::uint8_t counter = 0;      // tries in a row of a proc (pseudo_random)
-  std::uint8_t attacks_left = 0, charges = 0;
-  std::uint8_t phase = 0;  // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
-  float ready = -999;      // game time a proc's own cooldown ends
-  Vec2 anchor;             // what a leash is tied to
-  Vec2 motion;             // forced motion, units per second
-  Handle aim;              // the one target it is for (Hurricane Pike)
+  Vec2 anchor;  // what a leash is tied to
+  Handle aim;   // the one target it is for (Hurricane Pike)
 };
 
 struct Projectile {

@@ -56,6 +56,9 @@ struct Nav {
   std::array<std::uint64_t, kMaxTrees / 64> felled{};          // the trees that are down, from tree_regrow
   std::array<std::int16_t, kHashCells * kHashCells> head{};    // spatial hash: first unit of the cell, -1 none
   std::array<std::int16_t, kMaxUnits> next{}, prev{}, cell{};  // lists of a cell's units; cell -1: not listed
+  // Cells in which a team's units were listed in this frame, a bit each by rows: where none stands, no list is
+  // read. Follows from the lists, so that the checksum leaves it out.
+  std::array<std::array<std::array<std::uint64_t, 2>, kHashCells>, kTeams + 1> held{};
 };
 
 }  // namespace dota

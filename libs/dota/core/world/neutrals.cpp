@@ -49,6 +49,8 @@ Unit* intruder(Context& c, Unit& u) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   if (g.neutral_sleep && !w.is_day) return nullptr;
+  if (!team_near(w, kRadiant, u.pos, g.neutral_acquire) && !team_near(w, kDire, u.pos, g.neutral_acquire))
+    return nullptr;
   UnitList near;
   units_near(c, u.pos, g.neutral_acquire, near);
   Unit* best = nullptr;

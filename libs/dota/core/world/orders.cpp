@@ -77,6 +77,10 @@ void end_order(Context& c, Unit& u) {
 
 Unit* nearest_enemy(Context& c, Unit& u, float range) {
   World& w = c.world;
+  bool any = false;
+  for (int team = 0; team <= kNeutralTeam; ++team)
+    any = any || (team != u.team && team_near(w, team, u.pos, range + u.radius));
+  if (!any) return nullptr;
   UnitList near;
   units_near(c, u.pos, range + u.radius, near);
   Unit* best = nullptr;

@@ -100,11 +100,25 @@ void notice_runes(World& w) {
       if (p.kind >= 0 && cell_visible(w, team, p.pos)) p.known[static_cast<std::size_t>(team)] = p.present ? 1 : 2;
 }
 
+// When its turn comes again, the other games of the process have driven this one out of the near caches: all that
+// every frame looks at is asked for at once, which is faster than to wait for one line of memory after the other.
+void fetch_ahead(const World& w) {
+  const auto fetch = [](const void* p, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += 64)
+      __builtin_prefetch(static_cast<const char*>(p) + i, 0, 2);
+  };
+  for (int i = 0; i < w.units_end; ++i)
+    fetch(&w.units[static_cast<std::size_t>(i)], 3 * 64);
+  fetch(w.nav.cell.data(), sizeof w.nav.cell);
+  fetch(w.modifiers.data(), static_cast<std::size_t>(w.modifiers_end) * sizeof(Modifier));
+}
+
 }  // namespace
 
 void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
   World& w = c.world;
   if (w.winner != Winner::None) return;
+  fetch_ahead(w);
   for (int f = 0; f < kFramesPerStep && w.winner == Winner::None; ++f) {
     const bool back = backwards(w);
     for (int i = 0; i < kMaxHeroes; ++i) {

@@ -48,6 +48,8 @@ void build_spatial(Context& c);  // also brings Nav up to trees and buildings; s
 void place_unit(World& w, Unit& u, Vec2 p);  // sets pos and lists the unit there: every jump that is not a walk
 void unlist_unit(World& w, const Unit& u);   // takes a freed slot out of the hash
 void units_near(const Context& c, Vec2 p, float radius, UnitList& out);
+// False: units_near() finds none of the team's there. Much cheaper, for those who look around and see nobody.
+bool team_near(const World& w, int team, Vec2 p, float radius);
 
 // ---- world/units.cpp: births, deaths, derived stats
 // --------------------------------------------------------------

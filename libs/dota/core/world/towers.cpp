@@ -24,8 +24,10 @@ bool attacks_allied_hero(const Context& c, const Unit& tower, const Unit& u) {
 // rules.json tower_ai.priority; `avoid` is taken only when there is nothing else.
 Unit* choose(Context& c, Unit& tower, Handle avoid) {
   World& w = c.world;
+  const float reach = tower.attack_range + tower.radius;
+  if (!team_near(w, 1 - tower.team, tower.pos, reach)) return nullptr;
   UnitList near;
-  units_near(c, tower.pos, tower.attack_range + tower.radius, near);
+  units_near(c, tower.pos, reach, near);
   Unit* best = nullptr;
   int best_class = 9;
   float best_distance = 1e9f;

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "data/tables.hpp"
@@ -59,6 +60,7 @@ struct World {
   std::int16_t projectiles_end = 0;
   std::array<Area, kMaxAreas> areas{};
   std::array<Delayed, kMaxDelayed> delayed{};
+  std::int16_t areas_end = 0, delayed_end = 0;  // behind the last that is active; the checksum leaves them out
   std::array<HeroState, kMaxHeroes> heroes{};
   std::array<TeamState, kTeams> teams{};
   std::array<Camp, kMaxCamps> camps{};
@@ -83,6 +85,8 @@ struct World {
     return u.kind != UnitKind::None && u.generation == h.generation ? &u : nullptr;
   }
   const Unit* get(Handle h) const { return const_cast<World*>(this)->get(h); }
+  std::span<Area> areas_in_use() { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
+  std::span<const Area> areas_in_use() const { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
   Handle handle(const Unit& u) const { return {static_cast<std::int16_t>(&u - units.data()), u.generation}; }
 };
 static_assert(std::is_trivially_copyable_v<World>);
