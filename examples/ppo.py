@@ -34,7 +34,7 @@ def layer(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:
 class Agent(nn.Module):
     """Two hidden layers, a masked choice and a value."""
 
-    def __init__(self, observation: int, actions: int, width: int = 256) -> None:
+    def __init__(self, observation: int, actions: int, width: int = 128) -> None:
         super().__init__()
         self.body = nn.Sequential(layer(observation, width), nn.ReLU(), layer(width, width), nn.ReLU())
         self.actor, self.critic = layer(width, actions, 0.01), layer(width, 1, 1.0)
