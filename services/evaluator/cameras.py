@@ -71,7 +71,10 @@ class Cameras:
             place, side = int(places[row]), int(sides[row])
             thoughts = {name: array[thought] for name, array in answer.thoughts.items()}
             for camera in self._cameras(place):
-                self._think(camera, place, side, row, answer, thoughts)
+                try:
+                    self._think(camera, place, side, row, answer, thoughts)
+                except Exception as error:  # costs what is shown, not the rating
+                    self._lose(place, error)
 
     def look(self, places: Collection[int]) -> None:
         """After a step of these places."""
@@ -80,11 +83,10 @@ class Cameras:
                 weights = self._weights * time_weights(self._games.game_time[place], self._rewards)
                 try:
                     camera.look(self._games, place)
-                except OSError as error:
+                    for side in range(2):
+                        camera.earn(side, self._games.signals[place, side] * weights)
+                except Exception as error:
                     self._lose(place, error)
-                    continue
-                for side in range(2):
-                    camera.earn(side, self._games.signals[place, side] * weights)
 
     def ended(self, place: int) -> bool:
         """The game at a place is over. Whether its recording is whole, in its place."""
@@ -152,8 +154,11 @@ class Cameras:
         source.put("header", game, camera.packed_header())
         camera.look(self._games, place)
 
-    def _lose(self, place: int, error: OSError) -> None:
-        log.warning("a game is not recorded for watching: %s", error)
+    def _lose(self, place: int, error: Exception) -> None:
+        log.warning("a game is not recorded for watching: %s", error, exc_info=not isinstance(error, OSError))
+        if place in self._live and self._source is not None:
+            self._live.pop(place)
+            self._source.put("end", self._pairings[place][0])
         film = self._films.pop(place, None)
         if film is not None:
             film.drop()

@@ -1,7 +1,8 @@
 """A group's live games: while somebody watches one, what happens in it and what its policies think goes to him."""
 
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from services.rollout.games import GameRecord
 from services.rollout.ring import SIDES, StepRing
 from services.rollout.streams import Streams
 
+log = logging.getLogger(__name__)
 FIRST_STEPS = 6  # of the first chunk: who has just begun to watch sees something soon
 LISTED = 12  # games that a group lists
 
@@ -37,6 +39,7 @@ class Broadcast:
         self._rewards = rewards
         self._weights = signal_weights(rewards)
         self._cameras: dict[int, tuple[str, Camera]] = {}  # by place
+        self._refused: set[str] = set()  # games whose showing failed
         self._outcome: Outcome | None = None
         self._records: Sequence[GameRecord] = ()
         self._columns = {name: list(statistic_names).index(name) for name in ("kills", "net_worth", "level")}
@@ -44,12 +47,18 @@ class Broadcast:
     def attend(self, records: Sequence[GameRecord], streams: Streams, environment: Environment) -> None:
         """Before a step is asked for: begins with games that somebody watches now, and lets the others go."""
         self._records = records
-        if not self._cameras and not self._source.watched.games:
-            return
+        if self._cameras or self._source.watched.games:
+            self._without_harm(lambda: self._attend(records, streams, environment))
+            streams.watched[:] = False
+            streams.watched[list(self._cameras)] = True
+        elif streams.watched.any():
+            streams.watched[:] = False
+
+    def _attend(self, records: Sequence[GameRecord], streams: Streams, environment: Environment) -> None:
         for place, record in enumerate(records):
             game = record.match.game_id
             had = self._cameras.get(place)
-            wanted = self._source.wants(game)
+            wanted = self._source.wants(game) and game not in self._refused
             if had is not None and (had[0] != game or not wanted):
                 self._cameras.pop(place)[1].end()
                 if had[0] != game:  # it was given up
@@ -63,13 +72,13 @@ class Broadcast:
                 self._source.put("header", game, camera.packed_header())
         # It is seen from the next step on: a game that is played elsewhere is seen with the answer of who plays it.
         environment.watch(self._cameras)
-        streams.watched[:] = False
-        streams.watched[list(self._cameras)] = True
 
     def think(self, step: int, ring: StepRing, streams: Streams, answer: ActResult, environment: Environment) -> None:
         """What the policies made of the step that was last looked at."""
-        if not self._cameras:
-            return
+        if self._cameras:
+            self._without_harm(lambda: self._think(step, ring, streams, answer, environment))
+
+    def _think(self, step: int, ring: StepRing, streams: Streams, answer: ActResult, environment: Environment) -> None:
         row, rows = ring.row(step), streams.rows
         asked = rows[streams.flags(step).reshape(-1)[rows] & WANT_THOUGHTS != 0]
         at = {int(r): i for i, r in enumerate(asked)}
@@ -84,8 +93,10 @@ class Broadcast:
     def look(self, outcome: Outcome, environment: Environment) -> None:
         """After a step."""
         self._outcome = outcome
-        if not self._cameras:
-            return
+        if self._cameras:
+            self._without_harm(lambda: self._look(outcome, environment))
+
+    def _look(self, outcome: Outcome, environment: Environment) -> None:
         for place, (game, camera) in list(self._cameras.items()):
             weights = self._weights * time_weights(outcome.game_time[place], self._rewards)
             if environment.seen(place, camera):
@@ -95,6 +106,17 @@ class Broadcast:
                 camera.end()
                 del self._cameras[place]
                 self._source.put("end", game, facts={"winner": int(outcome.winners[place])})
+
+    def _without_harm(self, work: Callable[[], None]) -> None:
+        """Does something for who watches. A fault of it ends the showing of what is watched now, not the run."""
+        try:
+            work()
+        except Exception:
+            log.exception("games of this group can no longer be shown")
+            given_up, self._cameras = self._cameras, {}
+            self._refused |= {game for game, _ in given_up.values()}
+            for game, _ in given_up.values():
+                self._source.put("end", game)
 
     def games(self) -> list[dict[str, Any]]:
         """The group's games, for a list of those in progress."""

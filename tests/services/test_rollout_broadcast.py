@@ -116,6 +116,21 @@ async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
     assert not (played.streams.flags(played.steps) & WANT_THOUGHTS).any()
 
 
+async def test_a_fault_of_showing_ends_the_showing_and_not_the_games() -> None:
+    played = Played()
+    await played.begin()
+    played.source.watched = Watched(games=frozenset({"aa" * 8}))
+    await played.step(3)
+
+    def broken(place: int, side: int) -> Any:
+        raise RuntimeError("a fault")
+
+    played.environment.slot_units = broken  # type: ignore[method-assign]
+    await played.step(8)
+    assert [(kind, game) for kind, game, _ in played.source.sent] == [("header", "aa" * 8), ("end", "aa" * 8)]
+    assert not (played.streams.flags(played.steps) & WANT_THOUGHTS).any()
+
+
 async def test_the_games_are_listed_and_one_that_is_given_up_ends() -> None:
     played = Played()
     await played.begin()

@@ -69,7 +69,7 @@ export function Surgery() {
   return <section class="card"><h2>Surgery</h2>
     <p class="quiet">A plan changes the model, what it sees and does, or the game. It is measured on copies first; until it is published it can be cancelled.</p>
     <form class="row" onSubmit={derive}>
-      <label>Name <input value={name} pattern="[a-z0-9][a-z0-9-]*" onInput={(e) => setName(e.currentTarget.value)} /></label>
+      <label>Name <input value={name} pattern="[a-z0-9][a-z0-9\-]*" onInput={(e) => setName(e.currentTarget.value)} /></label>
       <label class="grow">What the agent is to become <input value={wishes} class="wide" spellcheck={false}
         onInput={(e) => setWishes(e.currentTarget.value)} /></label>
       <button type="submit" aria-disabled={!isOperator.value}>Derive plan</button>
