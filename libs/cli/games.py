@@ -3,11 +3,15 @@
 import json
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
-from cli.offline.bot_games import MARKS, TIMED_ITEMS, GameRecord, play, quick_game, whole_game
+from cli.offline.bot_games import MARKS, TIMED_ITEMS, GameRecord, TeamRecord, play, quick_game, whole_game
 from dota.vec_game import Winner
 from five.ratings import pairs_interval, wilson_interval
+
+BY_MINUTE = ("net_worth", "xp", "marked_last_hits")
 
 # Ranges of real games, with their sources. A row without one has none: none is invented.
 REAL = {
@@ -35,11 +39,25 @@ class Line:
     real: str = ""
 
 
-def games(first: str, second: str, count: int, seed: int, quick: bool, threads: int, as_json: bool) -> int:
-    """Plays ``count`` games of two bots and prints their table. Returns the exit status."""
+def games(first: str, second: str, count: int, seed: int, quick: bool, threads: int, as_json: bool,
+          log: Path | None = None) -> int:
+    """Plays ``count`` games of two bots and prints their table. Returns the exit status.
+
+    With a ``log`` each game is written there as it ends, one JSON object a line, and the table is of all that the file
+    holds: many games can be played in several sittings of different seeds. Raises RuntimeError for a line of the file
+    that is no game of these two bots.
+    """
     game = quick_game() if quick else whole_game()
-    records = play(game, first, second, (count + 1) // 2, seed, threads=threads, concurrent=16 if quick else 8,
-                   look=not quick)
+    records = read_log(log, first, second) if log is not None and log.exists() else []
+
+    def note(record: GameRecord) -> None:
+        if log is not None:
+            with log.open("a") as file:
+                file.write(json.dumps({"first": first, "second": second, **asdict(record)}) + "\n")
+
+    if count > 0:
+        records += play(game, first, second, (count + 1) // 2, seed, threads=threads, concurrent=16 if quick else 8,
+                        look=not quick, on_game=note)
     lines = table(first, second, records, quick)
     if as_json:
         print(json.dumps({line.what: line.value for line in lines}, indent=1))
@@ -48,6 +66,30 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
         if not quick:
             print("\n" + "\n".join(SOURCES))
     return 0
+
+
+def read_log(path: Path, first: str, second: str) -> list[GameRecord]:
+    """The games of a log. Pairs of several sittings stay apart."""
+    records: list[GameRecord] = []
+    sitting, seen = 0, set[tuple[int, int]]()
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        told: dict[str, Any] = json.loads(line)
+        if (told.pop("first", None), told.pop("second", None)) != (first, second):
+            raise RuntimeError(f"{path}, line {number}: no game of {first} against {second}")
+        key = told["pair"], told["first_side"]
+        if key in seen:
+            sitting, seen = sitting + 1, set()
+        seen.add(key)
+        teams = [_team(team) for team in told["teams"]]
+        records.append(GameRecord(told["pair"] + 1_000_000 * sitting, told["first_side"], Winner(told["winner"]),
+                                  told["seconds"], (teams[0], teams[1]), told["first_tower"]))
+    return records
+
+
+def _team(told: dict[str, Any]) -> TeamRecord:
+    marks: list[dict[int, float]] = [{int(m): float(v) for m, v in told.pop(name).items()} for name in BY_MINUTE]
+    net_worth, xp, last_hits = marks
+    return TeamRecord(net_worth=net_worth, xp=xp, marked_last_hits=last_hits, **told)
 
 
 def as_markdown(lines: Sequence[Line]) -> str:

@@ -57,6 +57,8 @@ def parser() -> argparse.ArgumentParser:
     playing.add_argument("--seed", type=int, default=0)
     playing.add_argument("--quick", action="store_true", help="the middle lane alone, one against one: minutes a game")
     playing.add_argument("--threads", type=int, default=0, help="by default as many as there are cores")
+    playing.add_argument("--log", type=Path, metavar="FILE", help="write each game there, and print the table of all "
+                         "that it holds; 0 --games plays none")
     playing.add_argument("--json", action="store_true", help="print the table as JSON")
 
     ladder = commands.add_parser("ladder", help="standings of a run's versions, also of one that has ended")
@@ -151,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
             from cli.games import games
 
             return games(arguments.first, arguments.second, arguments.games, arguments.seed, arguments.quick,
-                         arguments.threads or os.cpu_count() or 1, arguments.json)
+                         arguments.threads or os.cpu_count() or 1, arguments.json, arguments.log)
         case "ladder":
             from cli.ladder import ladder
 

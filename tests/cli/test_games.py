@@ -1,8 +1,10 @@
 """Games of bots against bots, and their table."""
 
+from pathlib import Path
+
 import pytest
 
-from cli.games import as_markdown, table
+from cli.games import as_markdown, read_log, table
 from cli.main import main
 from cli.offline.bot_games import MARKS, GameRecord, TeamRecord, play, quick_game
 from dota.vec_game import Winner
@@ -45,6 +47,19 @@ def test_table_counts_sides_and_bots_apart() -> None:
     assert rows["first tower, minute"].startswith("10.0")
     assert rows["Aegis taken, winners and losers"] == "1.25, 1.75"
     assert "| Radiant wins |" in as_markdown(table("scripted-hard", "scripted", games))
+
+
+def test_a_log_holds_the_games_of_several_sittings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "games.jsonl"
+    asked = ["games", "scripted", "random", "--games", "2", "--quick", "--threads", "1", "--log", str(log)]
+    assert main(asked) == 0 and main([*asked, "--seed", "1"]) == 0
+    played = read_log(log, "scripted", "random")
+    assert len(played) == 4 and len({(r.pair, r.first_side) for r in played}) == 4
+    assert "| games | 4, " in capsys.readouterr().out
+    assert main([*asked[:4], "0", *asked[5:]]) == 0
+    assert len(log.read_text().splitlines()) == 4
+    assert main(["games", "scripted", "scripted-easy", *asked[3:]]) == 2
+    assert "line 1: no game of scripted against scripted-easy" in capsys.readouterr().err
 
 
 def test_unknown_bots_are_named() -> None:
