@@ -126,7 +126,7 @@ $(PROMETHEUS):
 # The console in a real browser. Types are checked first.
 test-console: build chromium
 	@PY=$(abspath $(PY)) console/build.sh check
-	@$(PY) -m pytest tests/console -m browser -v
+	@$(PY) -m pytest tests/console -m "browser and not slow" -v
 
 console-pictures: build console chromium
 	@$(PY) -m tests.console.screenshots

@@ -22,10 +22,13 @@ effect(() => {
   else disconnect();
 });
 
-// A page that is open for months takes a new build by itself, unless somebody is in the middle of something.
+// A page that is open for months takes a new build by itself, once, unless somebody is in the middle of something.
 effect(() => {
-  if (served.value && served.value !== __BUILD__ && !document.querySelector("dialog[open], textarea:focus, input:focus"))
-    setTimeout(() => location.reload(), 1000);
+  const next = served.value;
+  if (!next || next === __BUILD__ || document.querySelector("dialog[open], textarea:focus, input:focus")) return;
+  if (sessionStorage.getItem("five-reloaded-for") === next) return;
+  sessionStorage.setItem("five-reloaded-for", next);
+  setTimeout(() => location.reload(), 1000);
 });
 
 function current(): PageDefinition | undefined {
