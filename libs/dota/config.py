@@ -85,6 +85,9 @@ class GameConfig(_Section):
     commit_windups: bool = Field(
         False, description="A policy that has chosen an attack or a cast is offered nothing else until it is out, so "
         "that a random one does not cancel almost all of its own attacks. Not in the paper; bots are not bound by it.")
+    hide_unseen: bool = Field(
+        False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
+        "observation holds the cooldowns of all ten heroes, and so does the default.")
     offset_cell: float = Field(100.0, gt=0, description="World units that one step of an offset is worth.")
     scripted_actions: list[Literal["buyback", "glyph", "shrine"]] = Field(
         [], description="Actions that stay with the script and are not offered to the policy.")

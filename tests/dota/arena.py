@@ -93,6 +93,17 @@ HEX = "lion_voodoo"
 FILES = ("heroes", "abilities", "items", "units", "rules", "map")
 
 
+def without_talents_on(heroes: dict[str, Any], ability: str) -> dict[str, Any]:
+    """heroes.json with talents that change this ability made plain ones: one that changes nothing is refused."""
+    heroes = copy.deepcopy(heroes)
+    for hero in heroes["heroes"].values():
+        for talent in hero["talents"]:
+            if any(name == ability for name, _ in talent.get("affects", [])):
+                del talent["affects"]
+                talent["effects"] = [{"p": "passive_stats", "stats": {"hp": 1}}]
+    return heroes
+
+
 def programmed(core: Any, data: dict[str, Any], *effects: dict[str, Any], behavior: tuple[str, ...] = ("unit_target",),
                enemy: str = "nevermore", **more: Any) -> Arena:
     """An arena in which Lion's Hex (rank 1, no cast point) runs the given effects; Sniper is at Lion's side."""
@@ -101,6 +112,7 @@ def programmed(core: Any, data: dict[str, Any], *effects: dict[str, Any], behavi
     changed["abilities"]["abilities"][HEX] |= {
         "behavior": list(behavior), "effects": list(effects), "target_team": ["both"], "cast_range": [2000],
         "specials": {}, "mana_cost": [0], "cooldown": [0.1]} | more
+    changed["heroes"] = without_talents_on(data["heroes"], HEX)
     tables = core.load_tables(*(changed[f] for f in FILES))
     quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False, False, False],
              "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
@@ -162,3 +174,24 @@ def wounded(arena: Arena, hp: float, hero: int = 0) -> int:
     unit = arena.unit(hero)
     arena.world.set_unit(unit, hp=hp)
     return unit
+
+
+def cast_by(arena: Arena, hero: int, slot: int, target: int, ability: str) -> float:
+    """Casts an ability as it is to be cast, at or on the target, and gives the cooldown that it starts, in seconds, up
+    to a timestep more than it is."""
+    unit, behavior = arena.unit(hero), arena.field(ability, "behavior")
+    if "unit_target" in behavior:
+        arena.world.order(unit, "cast_unit", target=target, slot=slot)
+    elif "point" in behavior:
+        at = arena.world.unit(target)
+        arena.world.order(unit, "cast_point", x=at["x"], y=at["y"], slot=slot)
+    else:
+        arena.world.order(unit, "cast", slot=slot)
+    before = arena.world.ability(hero, ability)["ready"]
+    for _ in range(60):
+        begun = arena.world.time
+        arena.world.step(1)
+        ready: float = arena.world.ability(hero, ability)["ready"]
+        if ready != before:
+            return ready - begun
+    raise AssertionError(f"{ability} was not cast")

@@ -216,10 +216,9 @@ def test_sadist_reaper_and_heartstopper(duel: Duel) -> None:
     assert (hp - arena.hp(b)) / (arena.world.time - start) == pytest.approx(pct / 100 * most, rel=0.08)
 
 
-def test_sonic_wave_and_shadow_strike(duel: Duel) -> None:
+def test_sonic_wave_is_pure(duel: Duel) -> None:
     arena = duel("queenofpain")
     a, b = arena.unit(0), arena.unit(5)
-    hp = arena.hp(b)
     arena.world.set_unit(b, extra_hp=2000)
     arena.seconds(0.2)
     arena.world.set_unit(b, hp=2000)
@@ -228,4 +227,34 @@ def test_sonic_wave_and_shadow_strike(duel: Duel) -> None:
     arena.seconds(1.5)
     wave = arena.special("queenofpain_sonic_wave", "damage")[0]
     assert 2000 - arena.hp(b) == pytest.approx(wave * arena.amp(a), rel=1e-3)
-    assert hp > 0
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_shadow_strike_strikes_and_poisons(duel: Duel, rank: int) -> None:
+    """At once, then every 3 s for 15 s; the slow is all there at first and fades to nothing."""
+    arena = duel("queenofpain")
+    a, b = arena.unit(0), arena.unit(5)
+    arena.world.set_unit(b, extra_hp=3000)
+    arena.seconds(0.2)
+    arena.world.set_unit(b, hp=3000)
+    speed = arena.world.unit(b)["move_speed"]
+    slot = arena.teach(0, "queenofpain_shadow_strike", rank)
+    arena.world.order(a, "cast_unit", target=b, slot=slot)
+    while not arena.modifiers(b, "queenofpain_shadow_strike"):
+        arena.seconds(0.1)
+    through = arena.magic(b) * arena.amp(a)
+    first = arena.special("queenofpain_shadow_strike", "strike_damage")[rank - 1]
+    tick = arena.special("queenofpain_shadow_strike", "duration_damage")[rank - 1]
+    slow = -arena.special("queenofpain_shadow_strike", "movement_slow")[rank - 1] / 100
+    assert 3000 - arena.hp(b) == pytest.approx(first * through, rel=1e-3)
+    lost = speed - arena.world.unit(b)["move_speed"]
+    assert lost == pytest.approx(slow * arena.base_speed("nevermore"), rel=0.05)
+    for ticks in range(1, 6):
+        arena.seconds(3)
+        assert 3000 - arena.hp(b) == pytest.approx((first + ticks * tick) * through, rel=1e-3)
+        now = speed - arena.world.unit(b)["move_speed"]
+        assert now < lost - 1
+        lost = now
+    arena.seconds(1)
+    assert not arena.modifiers(b, "queenofpain_shadow_strike")
+    assert arena.world.unit(b)["move_speed"] == pytest.approx(speed)

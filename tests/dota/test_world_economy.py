@@ -48,15 +48,18 @@ def test_components_become_the_item(new_world: Any) -> None:
     assert world.hero(0)["build_next"] == 1
 
 
-def test_a_rich_hero_completes_his_build(new_world: Any) -> None:
+def test_a_rich_hero_completes_his_build(new_world: Any, tables: Any) -> None:
     world = new_world(radiant=("sven",), keep_teleport=0)
     world.set_gold(0, 60_000)
-    world.step(400)
-    held = names(world)
-    for item in ("item_magic_wand", "item_power_treads"):
-        assert item in held or world.hero(0)["build_next"] > 2
-    inside = [i for i in world.hero(0)["items"][:6] if i is not None]
-    assert len(inside) == 6
+    world.step(900)
+    order = tables.hero("npc_dota_hero_sven")["item_order"]
+    assert world.hero(0)["build_next"] == len(order)
+    # All of it is his: in his hands as far as they reach, the rest in the stash; parts became what they are parts of.
+    held = [i[0] for i in world.hero(0)["items"][:15] if i is not None]
+    assert len([i for i in world.hero(0)["items"][:9] if i is not None]) == 9
+    assert set(order) - {"item_boots"} <= set(held) and "item_boots" not in held
+    assert set(held) <= set(order) | {"item_tango", "item_flask", "item_clarity", "item_quelling_blade",
+                                      "item_stout_shield"}
 
 
 def test_gold_spent_is_told_without_the_courier_only(new_world: Any) -> None:
@@ -75,17 +78,25 @@ def test_gold_spent_is_told_without_the_courier_only(new_world: Any) -> None:
 
 
 def test_the_courier_brings_what_was_bought(new_world: Any) -> None:
-    world = new_world(courier_scripted=True, keep_tango=4)
+    """What lies in the stash is on its way as soon as the courier flies, and then in his hands, all of it."""
+    world = new_world(courier_scripted=True, keep_teleport=0)
     hero = world.hero(0)["unit"]
+    world.clear_items(0)
     world.set_unit(hero, x=-4500, y=-4000)
-    world.set_gold(0, 1500)
+    world.order(hero, "hold")
+    world.set_gold(0, 310)
     world.step(6)
-    stash = [i for i in world.hero(0)["items"][9:15] if i is not None]
-    assert stash
-    world.step(int(40 * 7.5))
-    assert not [i for i in world.hero(0)["items"][9:15] if i is not None] or world.hero(0)["build_next"] > 0
-    carried = [i for i in world.hero(0)["items"][:9] if i is not None]
-    assert len(carried) >= 6
+    world.set_gold(0, -5000)
+    bought = sorted(i[0] for i in world.hero(0)["items"][9:15] if i is not None)
+    assert bought == ["item_circlet", "item_slippers"]
+    assert not [i for i in world.hero(0)["items"][:9] if i is not None]
+    for _ in range(int(40 * 7.5)):
+        world.step(1)
+        if not [i for i in world.hero(0)["items"][9:15] if i is not None]:
+            break
+    courier = world.unit(world.team(0)["courier"])
+    assert abs(courier["x"] + 4500) + abs(courier["y"] + 4000) < 600
+    assert sorted(i[0] for i in world.hero(0)["items"][:9] if i is not None) == bought
 
 
 def test_consumables_are_bought_again_until_ten_minutes(new_world: Any) -> None:

@@ -173,6 +173,8 @@ nb::dict item_fields(const Tables& t, const std::string& name) {
   d["consumable"] = i.consumable;
   d["purchasable"] = i.purchasable;
   d["excluded"] = i.excluded;
+  d["side_shop"] = i.side_shop;
+  d["secret_only"] = i.secret_shop;
   d["usable"] = i.ability >= 0 && !t.abilities[static_cast<std::size_t>(i.ability)].passive;
   return d;
 }

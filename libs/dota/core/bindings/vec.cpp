@@ -32,6 +32,7 @@ GameSettings game_settings(nb::handle described) {
   s.courier_scripted = flag("courier_scripted");
   s.buyback = flag("buyback");
   s.commit_windups = flag("commit_windups");
+  s.hide_unseen = flag("hide_unseen");
   s.max_game_s = n.num("max_game_seconds");
   s.start_s = n.num("start_seconds");
   s.offset_cell = n.num("offset_cell");

@@ -41,6 +41,8 @@ nb::dict hero_dict(PyWorld& p, const HeroState& h) {
   d["talents"] = h.talents;
   d["lanes_allowed"] = h.lanes_allowed;
   d["build_next"] = h.build_next;
+  d["recipe"] = h.recipe < 0 ? nb::object(nb::none())
+                             : nb::object(nb::str(t.items[static_cast<std::size_t>(h.recipe)].name.c_str()));
   d["build_skip"] = h.build_skip;
   d["buyback_cost"] = buyback_cost(c, h);
   nb::dict abilities;

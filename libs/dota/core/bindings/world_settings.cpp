@@ -30,6 +30,7 @@ const std::pair<const char*, Setter> kSettings[] = {
     {"max_game_s", set_field<&GameSettings::max_game_s>},
     {"start_s", set_field<&GameSettings::start_s>},
     {"offset_cell", set_field<&GameSettings::offset_cell>},
+    {"hide_unseen", set_field<&GameSettings::hide_unseen>},
     {"buyback", set_field<&GameSettings::buyback>},
     {"keep_tango", set_field<&GameSettings::keep_tango>},
     {"keep_salve", set_field<&GameSettings::keep_salve>},

@@ -9,6 +9,8 @@ namespace dota {
 
 namespace {
 
+constexpr int kDeepestRecipe = 16;  // steps from an item to its simplest parts
+
 bool has(const std::vector<std::string>& list, const char* word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
@@ -55,6 +57,49 @@ int cooldown_group(Tables& t, const std::string& name) {
   return static_cast<int>(t.cooldown_groups.size()) - 1;
 }
 
+constexpr std::pair<const char*, CastNumber> kCastNumbers[] = {{"cast_range", CastNumber::Range},
+                                                               {"cast_point", CastNumber::Point},
+                                                               {"channel_time", CastNumber::Channel},
+                                                               {"cooldown", CastNumber::Cooldown},
+                                                               {"mana_cost", CastNumber::Mana}};
+
+// Talents and Aghanim's Scepter that change the ability's own fields: `fields`, and specials like
+// cooldown_scepter.
+void read_changes(const Node& n, AbilityDef& a) {
+  const Node* fields = n.find("fields");
+  const Node* specials = n.find("specials");
+  for (const auto& [key, what] : kCastNumbers) {
+    if (const Node* s = specials ? specials->find(std::string(key) + "_scepter") : nullptr) {
+      CastChange change;
+      change.what = what;
+      change.instead = numbers(*s, "v");
+      a.changes.push_back(std::move(change));
+    }
+    const Node* field = fields ? fields->find(key) : nullptr;
+    if (!field) continue;
+    CastChange change;
+    change.what = what;
+    if (field->str("scepter") == "unlimited") {
+      change.unlimited = true;
+      a.changes.push_back(change);
+    }
+    change.talent = field->str("talent");
+    if (change.talent.empty()) continue;
+    const std::string op = field->str("talent_op", "add");
+    if (op != "add" && op != "subtract" && op != "unlimited")
+      throw std::runtime_error("fields: '" + std::string(key) + "': talent_op '" + op +
+                               "' is not add, subtract or unlimited");
+    change.unlimited = op == "unlimited";
+    change.add = op == "subtract" ? -1.0f : 1.0f;  // times the talent's value, which link_programs() knows
+    a.changes.push_back(std::move(change));
+  }
+  if (!fields) return;
+  for (const auto& [key, value] : fields->object)
+    if (std::none_of(std::begin(kCastNumbers), std::end(kCastNumbers),
+                     [&, &name = key](const auto& known) { return name == known.first; }))
+      throw std::runtime_error("fields: '" + key + "' is not a field that anything changes");
+}
+
 AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   AbilityDef a;
   a.name = name;
@@ -77,6 +122,7 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.channel_time = numbers(n, "channel_time");
   a.cooldown = numbers(n, "cooldown");
   a.mana_cost = numbers(n, "mana_cost");
+  read_changes(n, a);
   const Node* shared = n.find("shared_cooldown");
   if (shared && shared->is(Node::Type::String)) a.shared_cooldown = cooldown_group(t, shared->string);
   a.target = target_type(n, a, behavior);
@@ -128,15 +174,39 @@ void read_recipe(const Node& items, const Node& n, const std::string& name, Item
   }
 }
 
+// An item that is made of itself, by however many steps, could never be bought: the buyer would ask for ever.
+void check_recipes(const Tables& t) {
+  std::vector<int> way;
+  const std::function<void(int)> walk = [&](int item) {
+    const auto met = std::find(way.begin(), way.end(), item);
+    const std::string& name = t.items[static_cast<std::size_t>(item)].name;
+    if (met != way.end()) {
+      std::string told;
+      for (auto at = met; at != way.end(); ++at)
+        told += t.items[static_cast<std::size_t>(*at)].name + " needs ";
+      throw std::runtime_error(name + ": key 'recipe' goes in a circle: " + told + name);
+    }
+    way.push_back(item);
+    for (const auto& recipe : t.items[static_cast<std::size_t>(item)].recipes)
+      for (const int part : recipe)
+        walk(part);
+    way.pop_back();
+  };
+  for (std::size_t i = 0; i < t.items.size(); ++i)
+    walk(static_cast<int>(i));
+}
+
 // Boots, and what is built from them: their speed does not stack with another pair's.
-bool built_from_boots(const Node& items, const std::string& name) {
+bool built_from_boots(const Node& items, const std::string& name, int depth = 0) {
   if (name == "item_boots") return true;
+  if (depth > kDeepestRecipe) return false;  // a circle: check_recipes() tells of it
   const Node* n = items.at("items").find(name);
   const Node* recipe = n ? n->find("recipe") : nullptr;
   if (!recipe) return false;
   for (const Node& alternative : recipe->at("needs").list)
     for (const Node& part : alternative.list)
-      if (part.string != name && !is_recipe(part.string) && built_from_boots(items, part.string)) return true;
+      if (part.string != name && !is_recipe(part.string) && built_from_boots(items, part.string, depth + 1))
+        return true;
   return false;
 }
 
@@ -155,6 +225,7 @@ ItemDef read_item(const std::string& name, const Node& n, const Node& items) {
   d.droppable = n.num("droppable", 1) > 0;
   d.requires_charges = n.num("requires_charges", 0) > 0;
   d.secret_shop = n.num("secret_shop", 0) > 0 && n.num("global_shop", 0) == 0;
+  d.sold_secretly = n.num("secret_shop", 0) > 0;
   d.side_shop = n.num("side_shop", 0) > 0;
   d.excluded = n.find("excluded") != nullptr;
   d.base_level = whole(n, "base_level", 1);
@@ -197,7 +268,39 @@ void add_ability(Tables& t, AbilityDef&& a) {
   t.abilities.push_back(std::move(a));
 }
 
+// Whether a talent's id stands in the ability's effects (talent, unless_talent).
+bool effects_name(const Node& n, const std::string& talent) {
+  if (n.is(Node::Type::String)) return n.string == talent;
+  return std::any_of(n.list.begin(), n.list.end(), [&](const Node& x) { return effects_name(x, talent); }) ||
+         std::any_of(n.object.begin(), n.object.end(),
+                     [&](const auto& entry) { return effects_name(entry.second, talent); });
+}
+
+// Whether what heroes.json says of a talent is what abilities.json does with it.
+bool names_talent(const Node& ability, const std::string& what, const std::string& talent) {
+  const Node* effects = ability.find("effects");
+  if (what == "effects") return effects && effects_name(*effects, talent);
+  for (const char* where : {"specials", "fields"}) {
+    const Node* list = ability.find(where);
+    const Node* entry = list ? list->find(what) : nullptr;
+    if (entry && entry->str("talent") == talent) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+void check_affects(const Node& abilities, const Tables& t) {
+  for (const HeroDef& h : t.heroes)
+    for (const TalentDef& talent : h.talents)
+      for (const auto& [ability, what] : talent.affects) {
+        const std::string& name = t.abilities[static_cast<std::size_t>(ability)].name;
+        if (!names_talent(abilities.at("abilities").at(name), what, talent.name))
+          throw std::runtime_error("heroes.json, " + h.name + ": talents: '" + talent.name +
+                                   "': 'affects' says [" + name + ", " + what +
+                                   "], but abilities.json does not name the talent there");
+      }
+}
 
 void load_abilities(const Node& abilities, Tables& t) {
   const Node& all = abilities.at("abilities");
@@ -232,9 +335,12 @@ void load_items(const Node& items, Tables& t) {
       t.items.push_back(read_item(name, n, items));
     });
   for (const auto& [name, n] : all.object)
+    reading(name,
+            [&] { read_recipe(items, n, name, t.items[static_cast<std::size_t>(t.item_index.at(name))], t); });
+  check_recipes(t);
+  for (const auto& [name, n] : all.object)
     reading(name, [&] {
       ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
-      read_recipe(items, n, name, d, t);
       if (!n.find("effects")) return;
       AbilityDef a = read_ability(name, at_base_level(n, d.base_level), t);
       // An item with nothing but passive effects says nothing, or "passive"; whatever can be used says how.

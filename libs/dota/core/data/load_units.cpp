@@ -122,6 +122,7 @@ TalentDef read_talent(const Node& n, const Tables& t) {
   if (const Node* a = n.find("affects"))
     for (const Node& pair : a->list)
       d.affects.emplace_back(index_of(t.ability_index, pair.list.at(0).string, "ability"), pair.list.at(1).string);
+  if (const Node* e = n.find("effects")) d.effects = *e;
   return d;
 }
 

@@ -73,6 +73,7 @@ std::shared_ptr<const Tables> load_tables(const Node& heroes, const Node& abilit
   reading("abilities.json", [&] { load_abilities(abilities, t); });
   reading("items.json", [&] { load_items(items, t); });
   reading("heroes.json", [&] { load_heroes(heroes, t); });
+  check_affects(abilities, t);
   compile_programs(abilities, items, t);
   link_programs(t);
   reading("map.json", [&] { loaded->map = read_map(map, t); });

@@ -33,6 +33,8 @@ void load_hero_bodies(const Node& heroes, Tables& t);  // before abilities: they
 void load_abilities(const Node& abilities, Tables& t);
 void load_items(const Node& items, Tables& t);
 void load_heroes(const Node& heroes, Tables& t);  // after abilities and items: it names them
+// What heroes.json says of talents (affects) and what abilities.json does are the same; runtime_error when not.
+void check_affects(const Node& abilities, const Tables& t);
 void load_camp_sets(const Node& units, Tables& t);
 void load_rules(const Node& rules, Tables& t);
 // Compiles every ability's and item's effects, once all names are known.

@@ -67,7 +67,8 @@ struct TalentDef {
   std::string name;
   int ability = -1;  // its index in Tables::abilities, where the vocabulary of abilities holds it too
   std::vector<std::pair<std::string, float>> values;
-  std::vector<std::pair<int, std::string>> affects;  // (ability index, special)
+  std::vector<std::pair<int, std::string>> affects;  // (ability index, special or field)
+  Node effects;                                      // what it does by itself, until it is compiled; Null: nothing
 };
 
 struct HeroDef {
@@ -80,6 +81,18 @@ struct HeroDef {
   std::vector<int> skill_build;  // 25 entries: >= 0 ability index, <= -2 talent -(i+2), -1 no point
   std::vector<int> item_start, item_order;
   int role_position = 3;
+};
+
+// A number of a cast that stands in the ability's own fields, not in its program.
+enum class CastNumber : std::uint8_t { Range, Point, Channel, Cooldown, Mana };
+// What changes such a number: a talent adds to it, Aghanim's Scepter puts others in its place.
+struct CastChange {
+  CastNumber what = CastNumber::Range;
+  std::string talent;          // "": the scepter
+  int index = -1;              // into HeroDef::talents; -1: the hero of this patch does not have the talent
+  float add = 0;               // what the talent adds
+  std::vector<float> instead;  // what the scepter puts there, per rank
+  bool unlimited = false;      // or else: no limit at all
 };
 
 // An ability, or the active part of an item. Per-level lists hold one value per rank, or one for all.
@@ -102,7 +115,8 @@ struct AbilityDef {
   int owner_unit = -1;       // Tables::units of the unit or hero it belongs to; -1 items and talents
   TargetType target = TargetType::None;
   std::vector<float> cast_range, cast_point, channel_time, cooldown, mana_cost;
-  Program program;  // compiled effects
+  std::vector<CastChange> changes;  // cast_number() counts them
+  Program program;                  // compiled effects
   float at(const std::vector<float>& v, int level) const {
     return v.empty()
                ? 0.0f
@@ -115,7 +129,7 @@ struct ItemDef {
   int cost = 0, initial_charges = 0, stock_max = 0, stock_initial = 0;
   float stock_time = 0;
   bool stackable = false, consumable = false, purchasable = true, requires_charges = false, secret_shop = false,
-       side_shop = false, excluded = false;
+       side_shop = false, sold_secretly = false, excluded = false;  // secret_shop: sold nowhere else
   int recipe_cost = 0, base_level = 1;  // base_level: rank at which its active runs (Dagon)
   bool sellable = true, droppable = true, consumed_recharge = false;  // last: buying it again adds its charges
   std::vector<std::vector<int>> recipes;                              // alternatives of component item indices

@@ -156,6 +156,12 @@ void shoot(Context& c, const Area& a) {
   p->goal = best->pos;
   p->speed = c.tables.units[u->type].projectile_speed;
   p->damage = u->dmg_min + u->dmg_bonus;
+  const EffectNode& n = node_of(c, a.ability, a.node);
+  const Unit* caster = c.world.get(a.owner);
+  if (!n.given(Role::Bounces) || !caster || !(caster->status & kScepter)) return;
+  inv = invocation_of(a);
+  p->jumps_left = static_cast<std::uint8_t>(number(c, inv, n, Role::Bounces));
+  p->w0 = number(c, inv, n, Role::BounceR);
 }
 
 // Stats drawn along a link: each tick adds to what both bear, and gives it new time to last.
@@ -229,7 +235,8 @@ void tick(Context& c, Area& a, const EffectNode& n) {
       if (!draw(c, inv, n, a)) {
         a.active = false;
         Unit* caster = c.world.get(a.owner);
-        if (n.on == Trigger::Channel && caster && caster->act == Act::Channel) break_channel(c, *caster);
+        if (!a.extra && n.on == Trigger::Channel && caster && caster->act == Act::Channel)
+          break_channel(c, *caster);
       }
       break;
     default:

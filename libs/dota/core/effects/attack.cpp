@@ -17,7 +17,8 @@ float rolled(Context& c, const Unit& u) {
 void attack_modifier(Context& c, Invocation& inv, const EffectNode& n, int) {
   Unit* u = c.world.get(inv.caster);
   Unit* target = c.world.get(inv.target);
-  if (n.instant_attack && u && target && target->team != u->team) land_attack(c, u, *target, rolled(c, *u), false);
+  if (!n.instant_attack || !u || !target || target->team == u->team) return;
+  land_attack(c, u, *target, rolled(c, *u) * number(c, inv, n, Role::MultPct, nullptr, 100) / 100, false);
 }
 
 void attack_all(Context& c, Invocation& inv, const EffectNode& n, int) {
@@ -72,8 +73,8 @@ void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Ar
 
 std::span<const PrimitiveSpec> attack_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::AttackModifier, attack_modifier, kActs | kHeld, kLasts, 0, "autocast then what",
-       "mana: the ability's own cost, which casting it takes"},
+      {Prim::AttackModifier, attack_modifier, kActs | kHeld, kLasts, 0,
+       "autocast then what mult_pct hits_buildings", "mana: the ability's own cost, which casting it takes"},
       {Prim::AttackAllInRadius, attack_all, kActs, kLasts, 0, "bonus_damage", "once: one attack on each"},
       {Prim::Proc, attach,
        on(Trigger::AttackLanded, Trigger::Attacked, Trigger::DamagedByEnemy, Trigger::OwnAbilityCast,
@@ -81,7 +82,7 @@ std::span<const PrimitiveSpec> attack_primitives() {
        kLasts, 0, "chance_pct icd max_range then", ""},
       {Prim::Crit, carried, kHeld, kLasts, 0, "chance_pct mult_pct", ""},
       {Prim::Cleave, carried, kHeld, kLasts, 0, "pct w0 w1 len melee_only", ""},
-      {Prim::Splash, carried, kHeld, kLasts, 0, "r pct", ""},
+      {Prim::Splash, carried, kHeld, kLasts, 0, "r pct rings", ""},
       {Prim::Bash, carried, kHeld, kLasts, 0, "chance_pct chance_melee_pct chance_ranged_pct icd damage dur", ""},
       {Prim::Lifesteal, carried, kHeld, kLasts, 0, "pct", ""},
       {Prim::DoubleAttack, carried, kHeld, kLasts, 0, "icd then", ""},

@@ -5,6 +5,23 @@
 
 namespace dota {
 
+namespace {
+
+// What happens, once, to whoever has stood in the aura for so long.
+void after_a_while(Context& c, const Invocation& inv, const EffectNode& n, int node, const UnitList& near) {
+  for (int i = 0; i < near.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    Modifier* m = u.alive ? add_modifier(c, u, inv, n, node, kRenewed, true) : nullptr;
+    if (!m || m->phase > 0) continue;
+    m->gathered += kFramesPerStep * kDt;
+    if (m->gathered + kTimeSlack < number(c, inv, n, Role::After)) continue;
+    m->phase = 1;
+    run_on(c, inv, n.then_first, n.then_count, u);
+  }
+}
+
+}  // namespace
+
 void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
   World& w = c.world;
   Unit& u = w.units[static_cast<std::size_t>(carrier.owner)];
@@ -27,6 +44,7 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
                    std::max(linger, kRenewed), true);
   }
   if (n.then_count == 0) return;
+  if (n.given(Role::After)) return after_a_while(c, inv, n, node, near);
   const EffectNode& first = node_of(c, inv.ability, n.then_first);
   const float every =
       number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));

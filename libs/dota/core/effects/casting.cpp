@@ -119,13 +119,13 @@ bool castable(const Context& c, const Unit& u, int slot) {
   const float now = c.world.time + kTimeSlack;
   if (u.status & (kStunned | kHexed | kTaunted)) return false;
   if ((u.status & (kRooted | kLeashed)) && a->root_disables) return false;
-  if (u.mana + kTimeSlack < a->at(a->mana_cost, level) * (1 - u.mana_cost_red)) return false;
+  if (u.mana + kTimeSlack < cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red)) return false;
   const Program& p = a->program;
   if (slot < 16) {
     const AbilityState& s = *ability_state(c.world, u, slot);
     if (u.status & kSilenced) return false;
     if (s.ready > now) return false;
-    if (p.charges >= 0 && s.charges <= 0) return false;
+    if (p.charges >= 0 && s.charges <= 0 && charge_limit(c, u, *a, level) > 0) return false;
     // An attack ability that is armed already waits for its attack.
     if (a->attack_behavior && (s.toggled || (u.status & kDisarmed))) return false;
     return true;

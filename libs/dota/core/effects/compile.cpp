@@ -295,6 +295,23 @@ bool ProgramCompiler::word(EffectNode& n, const std::string& key, const Node& v)
     }
     return need(find_word(kConds, v.string, n.cond));
   }
+  if (key == "talent" || key == "unless_talent") {
+    n.talent = v.string;
+    n.unless_talent = key == "unless_talent";
+    return need(!v.string.empty());
+  }
+  if (key == "scepter") {
+    n.scepter = v.number > 0 ? 1 : 0;
+    return need(v.is(Node::Type::Number));
+  }
+  if (key == "deniable") {
+    n.status |= kDeniable;
+    return need(n.prim == Prim::Dot);
+  }
+  if (key == "ability") {
+    n.name = v.string;
+    return need(n.prim == Prim::CastAbility);
+  }
   if (key == "ends_on") return need(find_word(kEnds, v.string, n.ends_on));
   if (key == "decay") return need(find_word(kDecays, v.string, n.decay));
   if (key == "type") {
@@ -392,6 +409,18 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     if (!v.is(Node::Type::List) || v.list.size() != 2) fail("'damage' of spirits needs [min, max]");
     set(n, Role::DamageMin, value(key, v.list[0]));
     return set(n, Role::DamageMax, value(key, v.list[1]));
+  }
+  if (key == "rings") {  // of a splash: [radius, percent], the nearest first
+    constexpr std::pair<Role, Role> kRings[] = {
+        {Role::R, Role::Pct}, {Role::RMid, Role::PctMid}, {Role::RFar, Role::PctFar}};
+    if (!v.is(Node::Type::List) || v.list.size() != 3) fail("'rings' of a splash needs three [radius, percent]");
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (!v.list[i].is(Node::Type::List) || v.list[i].list.size() != 2)
+        fail("'rings' of a splash needs [radius, percent]");
+      set(n, kRings[i].first, value(key, v.list[i].list[0]));
+      set(n, kRings[i].second, value(key, v.list[i].list[1]));
+    }
+    return;
   }
   if (key == "hits") return only("first_enemy_hero");
   if (key == "prefer") return only("heroes");

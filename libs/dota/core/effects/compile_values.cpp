@@ -6,6 +6,18 @@
 
 namespace dota {
 
+namespace {
+
+// Whether a text stands anywhere within the node: what an effect asks for by name changes no other number.
+bool named(const Node* n, const std::string& text) {
+  if (!n) return false;
+  if (n->is(Node::Type::String)) return n->string == text;
+  return std::any_of(n->list.begin(), n->list.end(), [&](const Node& x) { return named(&x, text); }) ||
+         std::any_of(n->object.begin(), n->object.end(), [&](const auto& x) { return named(&x.second, text); });
+}
+
+}  // namespace
+
 Stat node_stat(const std::string& key, float* sign) {
   if (key == "ms_flat_or_pct") return parse_stat("ms_pct", sign);  // Mask of Madness: 25, of a percentage
   if (key == "evasion_minus") return parse_stat("evasion_pct_minus", sign);
@@ -59,6 +71,15 @@ void ProgramCompiler::add(Value& sum, const Value& term) const {
   total.n = static_cast<std::uint8_t>(n);
   for (int i = 1; i <= n; ++i)
     total.v[static_cast<std::size_t>(i - 1)] = sum.base.at(i) + term.base.at(i);
+  if (sum.scepter.given() || term.scepter.given()) {
+    const Num& left = sum.scepter.given() ? sum.scepter : sum.base;
+    const Num& right = term.scepter.given() ? term.scepter : term.base;
+    Num upgraded;
+    upgraded.n = static_cast<std::uint8_t>(std::max<int>(left.n, right.n));
+    for (int i = 1; i <= upgraded.n; ++i)
+      upgraded.v[static_cast<std::size_t>(i - 1)] = left.at(i) + right.at(i);
+    sum.scepter = upgraded;
+  }
   sum.base = total;
   sum.unlinked.insert(sum.unlinked.end(), term.unlinked.begin(), term.unlinked.end());
 }
@@ -118,11 +139,16 @@ Value ProgramCompiler::atom(const std::string& key, const std::string& text) {
   } else if (text[0] == '@') {
     list = ability_.find(text.substr(1));
     if (!list) fail("'" + key + "': field '" + text + "' is missing");
+    const Node* fields = ability_.find("fields");
+    const Node* change = fields ? fields->find(text.substr(1)) : nullptr;
+    if (change && change->find("talent") && change->str("talent_op") != "unlimited")
+      out.unlinked.emplace_back(change->str("talent"), change->str("talent_op") == "subtract" ? -1.0f : 1.0f);
   } else {
     fail("'" + key + "': '" + text + "' is neither $special nor @field");
   }
-  if (const Node* specials = ability_.find("specials"))  // "damage_scepter" beside "damage"
-    if (const Node* s = specials->find(text.substr(1) + "_scepter"))
+  const std::string upgraded = text.substr(1) + "_scepter";  // "damage_scepter" beside "damage"
+  if (const Node* specials = ability_.find("specials"))
+    if (const Node* s = specials->find(upgraded); s && !named(ability_.find("effects"), "$" + upgraded))
       if (const Node* v = s->find("v"); v && v->is(Node::Type::List))
         for (const Node& x : v->list)
           if (out.scepter.n < out.scepter.v.size()) out.scepter.v[out.scepter.n++] = static_cast<float>(x.number);

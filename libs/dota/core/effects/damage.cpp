@@ -113,7 +113,7 @@ void execute(Context& c, Invocation& inv, const EffectNode& n, int) {
   select_targets(c, inv, n, list);
   for (int i = 0; i < list.n; ++i) {
     Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    if (u.hp >= number(c, inv, n, Role::HpBelow)) {
+    if (n.given(Role::HpBelow) && u.hp >= number(c, inv, n, Role::HpBelow)) {
       ability_damage(c, inv, u, number(c, inv, n, Role::ElseDamage), n.type);
       continue;
     }

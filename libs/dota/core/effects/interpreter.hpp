@@ -41,6 +41,9 @@ float evaluate(const Context& c, const Invocation& inv, const Value& v, const Un
 float number(const Context& c, const Invocation& inv, const EffectNode& n, Role r, const Unit* target = nullptr,
              float otherwise = 0);
 
+// Whether the node is there for its caster: the talent or scepter that it needs (or replaces) is (or is not) his.
+bool upgraded(const Context& c, const Unit* caster, const EffectNode& n);
+
 bool is_ranged(const Context& c, const Unit& u);
 bool is_basic(const Unit& u);  // anything that is neither a hero, a building nor a ward
 bool is_structure(const Unit& u);

@@ -37,7 +37,7 @@ void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
   const Invocation inv = invocation_of(c, u, ability, level);
   for (const std::uint16_t root : p.roots) {
     const EffectNode& n = p.nodes[root];
-    if (!n.passive || n.modifier < 0) continue;
+    if (!n.passive || n.modifier < 0 || !upgraded(c, &u, n)) continue;
     Modifier* m = add_modifier(c, u, inv, n, root, kForever);
     if (!m) continue;
     if (n.prim == Prim::StackGain) m->flags |= kModKept;
@@ -46,15 +46,19 @@ void add_passives(Context& c, Unit& u, int ability, int level, int toggle) {
   }
 }
 
-}  // namespace
-
-void apply_learned(Context& c, Unit& u) {
+// What the unit carries no longer: forgotten, given away, or replaced by what a talent or the scepter puts there.
+void drop_passives(Context& c, Unit& u) {
   for (int i = u.modifiers; i >= 0;) {
     const Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];
     const int next = m.next;
-    if ((m.flags & kModPassive) && rank_of(c, u, m.ability) <= 0) remove_modifier(c, i);
+    if ((m.flags & kModPassive) &&
+        (rank_of(c, u, m.ability) <= 0 || (m.node >= 0 && !upgraded(c, &u, node_of(c, m.ability, m.node)))))
+      remove_modifier(c, i);
     i = next;
   }
+}
+
+void add_all_passives(Context& c, Unit& u) {
   const HeroState* h = hero_of(c.world, u);
   if (h)
     for (const AbilityState& s : h->abilities)
@@ -72,6 +76,20 @@ void apply_learned(Context& c, Unit& u) {
   const auto& talents = c.tables.heroes[static_cast<std::size_t>(h->def)].talents;
   for (std::size_t i = 0; i < talents.size(); ++i)
     if ((h->talents >> i) & 1u) add_passives(c, u, talents[i].ability, 1, 0);
+}
+
+}  // namespace
+
+void apply_learned(Context& c, Unit& u) {
+  refresh_status(c, u);  // one that has just risen has its passives, not yet what they put it under
+  const std::uint32_t before = u.status & kScepter;
+  drop_passives(c, u);
+  add_all_passives(c, u);
+  if ((u.status & kScepter) != before) {  // known only now that its items are on it
+    drop_passives(c, u);
+    add_all_passives(c, u);
+  }
+  if (u.hero < 0) return;
   // Talents change what other modifiers of the hero give.
   for (int i = u.modifiers; i >= 0; i = c.world.modifiers[static_cast<std::size_t>(i)].next) {
     Modifier& m = c.world.modifiers[static_cast<std::size_t>(i)];

@@ -1,6 +1,7 @@
 // The last step of loading: what programs name in other tables, talents, and runes as programs of their own.
 #include <stdexcept>
 
+#include "data/loading.hpp"
 #include "data/stat_names.hpp"
 #include "effects/compile.hpp"
 #include "world/systems.hpp"
@@ -20,17 +21,26 @@ const HeroDef* owner_of(const Tables& t, const Program& p) {
   return it == t.hero_index.end() ? nullptr : &t.heroes[static_cast<std::size_t>(it->second)];
 }
 
+// Index of the hero's talent of that name, which is thereby one that changes something; -1: he has it not.
+int used_talent(Tables& t, const HeroDef* hero, const std::string& name) {
+  if (!hero) return -1;
+  for (std::size_t i = 0; i < hero->talents.size(); ++i) {
+    if (hero->talents[i].name != name) continue;
+    if (const int ability = hero->talents[i].ability; ability >= 0)
+      t.abilities[static_cast<std::size_t>(ability)].program.inert = false;
+    return static_cast<int>(i);
+  }
+  return -1;
+}
+
 // A special may name a talent that its hero does not have in this patch; such a talent never counts.
 void link_value(Tables& t, const HeroDef* hero, Value& v) {
   for (const auto& [name, sign] : v.unlinked) {
-    if (!hero) continue;
-    for (std::size_t i = 0; i < hero->talents.size(); ++i) {
-      if (hero->talents[i].name != name) continue;
-      if (v.talents >= v.talent.size()) throw std::runtime_error("more than two talents change one number");
-      v.talent[v.talents++] = {static_cast<std::int8_t>(i), sign * talent_value(hero->talents[i])};
-      if (const int ability = hero->talents[i].ability; ability >= 0)
-        t.abilities[static_cast<std::size_t>(ability)].program.inert = false;
-    }
+    const int i = used_talent(t, hero, name);
+    if (i < 0) continue;
+    if (v.talents >= v.talent.size()) throw std::runtime_error("more than two talents change one number");
+    const TalentDef& talent = hero->talents[static_cast<std::size_t>(i)];
+    v.talent[v.talents++] = {static_cast<std::int8_t>(i), sign * talent_value(talent)};
   }
   v.unlinked.clear();
 }
@@ -42,6 +52,7 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
     link_value(t, hero, s.value);
     link_value(t, hero, s.far);
   }
+  if (!n.talent.empty()) n.talent_index = static_cast<std::int8_t>(used_talent(t, hero, n.talent));
   // The data name the missile by its row of units.json only.
   if (n.prim == Prim::MissileUnit && n.name.empty()) n.name = "npc_dota_gyrocopter_homing_missile";
   if (n.name.empty()) return;
@@ -52,6 +63,7 @@ void link_node(Tables& t, const AbilityDef& a, Program& p, const HeroDef* hero, 
     return static_cast<std::int16_t>(it->second);
   };
   if (n.prim == Prim::ItemTransferCharge) n.item = find(t.item_index);
+  if (n.prim == Prim::CastAbility) n.ability = find(t.ability_index);
   if (n.prim != Prim::PlaceWard && n.prim != Prim::Summon && n.prim != Prim::MissileUnit) return;
   // A summon of which the data has no row is a part that is not there; wards always have one.
   if (n.name == "either" || (n.prim == Prim::Summon && !t.unit_index.count(n.name)))
@@ -78,11 +90,25 @@ Node object_node(std::vector<std::pair<std::string, Node>> fields) {
   n.object = std::move(fields);
   return n;
 }
-Node program_node(std::vector<Node> effects) {
+Node list_node(std::vector<Node> elements) {
   Node list;
   list.type = Node::Type::List;
-  list.list = std::move(effects);
-  return object_node({{"dispellable", text_node("yes")}, {"effects", std::move(list)}});
+  list.list = std::move(elements);
+  return list;
+}
+Node program_node(std::vector<Node> effects) {
+  return object_node({{"dispellable", text_node("yes")}, {"effects", list_node(std::move(effects))}});
+}
+
+// A talent that brings effects of its own: a passive whose special values are the talent's.
+Node passive_node(const TalentDef& talent) {
+  std::vector<std::pair<std::string, Node>> specials;
+  for (const auto& [key, v] : talent.values)
+    specials.emplace_back(key, object_node({{"v", list_node({number_node(v)})}}));
+  return object_node({{"dispellable", text_node("yes")},
+                      {"behavior", list_node({text_node("passive")})},
+                      {"specials", object_node(std::move(specials))},
+                      {"effects", talent.effects}});
 }
 
 // Stats that plain talents give, by the stem of their name.
@@ -127,6 +153,7 @@ Program talent_program(const TalentDef& talent, Tables& t) {
       if (k == key) return number_node(v);
     throw std::runtime_error("talent '" + talent.name + "': value '" + key + "' is missing");
   };
+  if (talent.effects.is(Node::Type::List)) return compile_program(passive_node(talent), talent.name, t);
   if (what == "spell_block")
     return compile_program(
         program_node({object_node({{"p", text_node("spell_block")}, {"icd", value("block_cooldown")}})}),
@@ -193,20 +220,52 @@ void link_runes(Tables& t) {
 
 }  // namespace
 
+namespace {
+
+void link_changes(Tables& t, const HeroDef* hero, AbilityDef& a) {
+  for (CastChange& change : a.changes) {
+    if (change.talent.empty()) continue;
+    change.index = used_talent(t, hero, change.talent);
+    if (change.index >= 0) change.add *= talent_value(hero->talents[static_cast<std::size_t>(change.index)]);
+  }
+}
+
+// What a talent is said to affect does name it, and every talent changes something: one that did nothing would
+// look like the others to whoever takes it.
+void check_talents(const Tables& t, const HeroDef& h) {
+  for (const TalentDef& talent : h.talents) {
+    if (talent.ability < 0) continue;
+    if (t.abilities[static_cast<std::size_t>(talent.ability)].program.inert)
+      throw std::runtime_error("talents: '" + talent.name +
+                               "' changes nothing: no effect's number (specials[x].talent), field "
+                               "(fields[x].talent) or condition (talent) "
+                               "names it, and it has no 'effects' of its own");
+  }
+}
+
+}  // namespace
+
 void link_programs(Tables& t) {
   for (HeroDef& h : t.heroes)
-    for (TalentDef& talent : h.talents) {
-      if (talent.ability < 0) continue;
-      Program p = talent_program(talent, t);
-      p.owner = h.name;
-      t.abilities[static_cast<std::size_t>(talent.ability)].program = std::move(p);
-    }
+    reading("heroes.json, " + h.name, [&] {
+      for (TalentDef& talent : h.talents) {
+        if (talent.ability < 0) continue;
+        Program p = talent_program(talent, t);
+        p.owner = h.name;
+        t.abilities[static_cast<std::size_t>(talent.ability)].program = std::move(p);
+      }
+    });
   link_runes(t);
   for (AbilityDef& a : t.abilities) {
     const HeroDef* hero = owner_of(t, a.program);
-    for (EffectNode& n : a.program.nodes)
-      link_node(t, a, a.program, hero, n);
+    reading((a.is_item >= 0 ? "items.json, " : "abilities.json, ") + a.name, [&] {
+      link_changes(t, hero, a);
+      for (EffectNode& n : a.program.nodes)
+        link_node(t, a, a.program, hero, n);
+    });
   }
+  for (const HeroDef& h : t.heroes)
+    reading("heroes.json, " + h.name, [&] { check_talents(t, h); });
 }
 
 }  // namespace dota

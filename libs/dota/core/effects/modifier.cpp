@@ -125,7 +125,7 @@ std::span<const PrimitiveSpec> modifier_primitives() {
        "self_loses_own_bonus: the item's own stats are given to the target by its numbers"},
       {Prim::Aura, aura, kActs | kHeld | on(Trigger::ToggleIncludeCreeps), kLasts, 0,
        "r stats self_stats creep_stats ranged_stats low_hp_pct low_hp_stats linger dur interval "
-       "then mana_per_sec",
+       "then mana_per_sec after",
        ""},
       {Prim::StackGain, stack_gain, kActs | on(Trigger::KillUnit, Trigger::KillHeroWithin3s), kLasts, 0,
        "stack amount amount_hero amount_hero_extra max dur per_stack lost_on_death_frac", ""},

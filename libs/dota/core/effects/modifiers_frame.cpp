@@ -50,6 +50,7 @@ void expire(Context& c, int index, Modifier& m, const EffectNode& n) {
   const bool moved = (m.motion.x != 0 || m.motion.y != 0);
   remove_modifier(c, index);
   if (moved) settle(c, u);
+  if (n.prim == Prim::Fear && !(u.status & kTaunted)) take_order(c, u, Order{});
   if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken) && gathered > 0)
     ability_damage(c, inv, u, gathered * number(c, inv, n, Role::EndDamagePctOfTaken) / 100, n.type);
   if (n.prim == Prim::Cyclone && u.team != inv.team && c.world.get(h))
@@ -111,7 +112,7 @@ void reveal_aimed_at(Context& c, const Unit& u) {
   if (!a || !target) return;
   for (const std::uint16_t root : a->program.roots) {
     const EffectNode& n = a->program.nodes[root];
-    if (!n.given(Role::RevealsTargetWhileCasting)) continue;
+    if (!n.given(Role::RevealsTargetWhileCasting) || !upgraded(c, &u, n)) continue;
     const Invocation inv = invocation_of(c, u, a->id, level);
     add_modifier(c, *target, inv, n, root, kRenewed);
   }

@@ -82,7 +82,8 @@ void force_push(Context& c, Invocation& inv, const EffectNode& n, int node) {
 }
 
 // Where a teleport to the target or point arrives: beside the allied building (or unit) nearest to it.
-bool arrival(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& caster, Vec2& out) {
+bool arrival(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& caster, Vec2& out,
+             Handle& at) {
   const World& w = c.world;
   const Unit* anchor = nullptr;
   float best = 0;
@@ -105,6 +106,7 @@ bool arrival(const Context& c, const Invocation& inv, const EffectNode& n, const
     }
   }
   if (!anchor) return false;
+  at = w.handle(*anchor);
   Vec2 d = inv.point - anchor->pos;
   const float far = d.length();
   const float max = number(c, inv, n, Role::MaxDist), min = number(c, inv, n, Role::MinDist);
@@ -114,10 +116,20 @@ bool arrival(const Context& c, const Invocation& inv, const EffectNode& n, const
   return true;
 }
 
+// The oldest entry makes room.
+void note_arrival(World& w, const Unit& u, Handle anchor) {
+  if (u.team >= kTeams) return;
+  auto& list = w.teams[u.team].arrivals;
+  *std::min_element(list.begin(), list.end(), [](const Arrival& a, const Arrival& b) { return a.at < b.at; }) = {
+      anchor, w.time, u.hero};
+}
+
 void teleport(Context& c, Invocation& inv, const EffectNode& n, int node) {
   Unit* u = c.world.get(inv.caster);
   Vec2 goal;
-  if (!u || !arrival(c, inv, n, *u, goal)) return;
+  Handle anchor;
+  if (!u || !arrival(c, inv, n, *u, goal, anchor)) return;
+  note_arrival(c.world, *u, anchor);
   // The destination waits in an area that the end of the channel finds.
   new_area(c, inv, node, goal, 0, kForever);
 }

@@ -28,6 +28,7 @@ namespace dota {
   X(Stun, "stun") X(Silence, "silence") X(Root, "root") X(Disarm, "disarm") X(Leash, "leash") X(Hex, "hex")        \
   X(Taunt, "taunt") X(Mute, "mute") X(Break, "break") X(Invis, "invis") X(Banish, "banish")                        \
   X(Ethereal, "ethereal") X(SpellImmune, "spell_immune") X(Phase, "phase") X(EvadeVision, "evade_vision")          \
+  X(Fear, "fear")                                                                                                  \
   X(PullToCaster, "pull_to_caster") X(Cyclone, "cyclone")                                                          \
   X(Blink, "blink") X(Knockback, "knockback") X(ForcePush, "force_push") X(Leap, "leap")                           \
   X(Teleport, "teleport")                                                                                          \
@@ -48,7 +49,8 @@ namespace dota {
   X(ChargeOnNearbyDeath, "charge_on_nearby_death") X(ToggleStat, "toggle_stat") X(Smoke, "smoke")                  \
   X(PlaceWard, "place_ward") X(RuneStore, "rune_store") X(ConsumePermanent, "consume_permanent")                   \
   X(Transmute, "transmute") X(Deliver, "deliver") X(AncientScepter, "ancient_scepter")                             \
-  X(DropOnDeath, "drop_on_death") X(ItemTransferCharge, "item_transfer_charge")
+  X(DropOnDeath, "drop_on_death") X(ItemTransferCharge, "item_transfer_charge")                                    \
+  X(CastAbility, "cast_ability")
 
 // clang-format on
 enum class Prim : std::uint8_t {
@@ -104,7 +106,9 @@ constexpr int kPrims = static_cast<int>(Prim::Count);
   X(Chance, "chance") X(Consumes, "consumes") X(SpawnInterval, "spawn_interval") X(GiveUp, "give_up")              \
   X(ManaPctOfHp, "mana_pct_of_hp") X(HealPctOfDamageOnEnd, "heal_pct_of_damage_on_end")        \
   X(RequiresStandingStill, "requires_standing_still") X(DisabledByNeutralDamage, "disabled_by_neutral_damage")     \
-  X(DamageDealtAndTaken, "damage_dealt_and_taken") X(LostFracKept, "lose_on_death_frac_kept")
+  X(DamageDealtAndTaken, "damage_dealt_and_taken") X(LostFracKept, "lose_on_death_frac_kept")    \
+  X(After, "after") X(Bounces, "bounces") X(BounceR, "bounce_r") X(ReturnDamagePct, "return_damage_pct")           \
+  X(ReturnHealPct, "return_heal_pct") X(RMid, "r_mid") X(PctMid, "pct_mid") X(RFar, "r_far") X(PctFar, "pct_far")
 
 // clang-format on
 enum class Role : std::uint8_t {

@@ -73,12 +73,19 @@ struct EffectNode {
        dispels = false, unlimited_range = false;
   bool stacking = false, apart = false;  // mod: applied again it counts higher; or stands beside itself
   bool own_only = false, instant_attack = false;
-  bool reappears = false;      // invis: an attack or a cast shows its bearer until it has faded again
-  bool passive = false;        // there whenever the ability is learned or the item is held
+  bool reappears = false;  // invis: an attack or a cast shows its bearer until it has faded again
+  bool passive = false;    // there whenever the ability is learned or the item is held
+  // What its caster must have for the node to be there at all (upgraded()): a talent, or not that talent;
+  // Aghanim's Scepter (1), or not (0).
+  std::string talent;
+  std::int8_t talent_index = -1;  // into HeroDef::talents; -1: the hero of this patch does not have it
+  bool unless_talent = false;
+  std::int8_t scepter = -1;    // -1: either
   std::uint32_t status = 0;    // bits its modifier sets
   std::int16_t modifier = -1;  // Tables::modifiers
   std::int16_t unit = -1;      // Tables::units
   std::int16_t item = -1;      // Tables::items
+  std::int16_t ability = -1;   // Tables::abilities: another one that it casts
   std::int16_t stack = -1;     // modifier name of a named stack
   std::uint16_t then_first = 0, then_count = 0, alt_first = 0, alt_count = 0;
   std::string name;                        // unit or item named by the node, until link_programs()

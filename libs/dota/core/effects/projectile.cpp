@@ -27,7 +27,20 @@ Projectile* launch_homing(Context& c, const Invocation& inv, const EffectNode& n
   return p;
 }
 
-void homing(Context& c, Invocation& inv, const EffectNode& n, int node) { launch_homing(c, inv, n, node); }
+// At the target, or at each of those around it.
+void homing(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  if (n.shape == Shape::None) {
+    launch_homing(c, inv, n, node);
+    return;
+  }
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Invocation one = inv;
+    one.target = c.world.handle(c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])]);
+    launch_homing(c, one, n, node);
+  }
+}
 
 void to_point(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const Unit* caster = c.world.get(inv.caster);
@@ -226,13 +239,39 @@ bool spirit_turns(Context& c, Projectile& p) {
   return true;
 }
 
+// An attack that goes on to the nearest enemy hero within w0 that it has not struck (Death Ward with the scepter).
+void attack_jumps(Context& c, const Projectile& was, Vec2 from) {
+  if (was.jumps_left == 0) return;
+  World& w = c.world;
+  const Unit* next = nullptr;
+  for (const HeroState& h : w.heroes) {
+    const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    if (!u || !u->alive || u->team == was.team || (u->status & (kInvulnerable | kBanished | kUntargetable)))
+      continue;
+    const int id = h.unit.index;
+    if (h.unit == was.target || ((was.hit[id / 64] >> (id % 64)) & 1u) || distance(u->pos, from) > was.w0)
+      continue;
+    if (!next || distance(u->pos, from) < distance(next->pos, from)) next = u;
+  }
+  Projectile* p = next ? free_projectile(w) : nullptr;
+  if (!p) return;
+  const std::uint16_t generation = p->generation;
+  *p = was;
+  p->generation = generation;
+  p->target = w.handle(*next);
+  p->pos = p->origin = from;
+  p->goal = next->pos;
+  p->jumps_left = static_cast<std::uint8_t>(was.jumps_left - 1);
+  p->hit[was.target.index / 64] |= 1ull << (was.target.index % 64);
+}
+
 void arrive(Context& c, Projectile& p, Unit& target) {
   World& w = c.world;
   const Projectile was = p;
   p.kind = Projectile::Kind::None;
   if (was.kind == Projectile::Kind::Attack) {
     land_attack(c, w.get(was.source), target, was.damage, was.crit);
-    return;
+    return attack_jumps(c, was, target.pos);
   }
   const EffectNode& n = node_of(c, was.ability, was.node);
   Invocation inv = invocation_of(was);
@@ -294,10 +333,35 @@ void fly_to_point(Context& c, Projectile& p) {
   run_range(c, inv, n.then_first, n.then_count);
 }
 
+bool has_scepter(const Context& c, const Projectile& p) {
+  const Unit* caster = c.world.get(p.source);
+  return caster && (caster->status & kScepter);
+}
+
+// The same line flown back to where it came from.
+void turn_round(Projectile& p) {
+  p.returning = true;
+  p.origin = p.origin + p.direction * p.length;
+  p.direction = p.direction * -1.0f;
+  p.travelled = 0;
+  std::swap(p.w0, p.w1);
+  std::fill(std::begin(p.hit), std::end(p.hit), 0);
+}
+
+// Requiem's lines on their way home: a share of the first blow, which heals its caster by what it took.
+void strike_on_return(Context& c, Invocation& inv, const EffectNode& n, Unit& u) {
+  const EffectNode& blow = node_of(c, inv.ability, n.then_first);
+  const float amount = number(c, inv, blow, Role::Amount) * number(c, inv, n, Role::ReturnDamagePct) / 100;
+  const float taken = ability_damage(c, inv, u, amount, blow.type);
+  if (Unit* caster = c.world.get(inv.caster))
+    heal(c, *caster, taken * number(c, inv, n, Role::ReturnHealPct) / 100);
+}
+
 void fly_line(Context& c, Projectile& p) {
   const EffectNode& n = node_of(c, p.ability, p.node);
   const bool grows = n.prim == Prim::ExpandingRing;
-  const bool back = p.returning;
+  const bool home = p.returning && !grows;  // a line on its way back
+  const bool back = p.returning && grows;
   const float before = p.travelled;
   p.travelled = back ? std::max(0.0f, before - p.speed * kDt) : std::min(p.length, before + p.speed * kDt);
   const Vec2 last = p.pos;
@@ -322,11 +386,16 @@ void fly_line(Context& c, Projectile& p) {
     if (off > width || off < inner) continue;
     inv.share = std::min(1.0f, d.length() / length);
     word |= 1ull << (id % 64);
-    run_on(c, inv, n.then_first, n.then_count, u);
+    if (home)
+      strike_on_return(c, inv, n, u);
+    else
+      run_on(c, inv, n.then_first, n.then_count, u);
   }
   if (grows && !back && p.travelled >= p.length && n.given(Role::Returns)) {
     p.returning = true;
     std::fill(std::begin(p.hit), std::end(p.hit), 0);
+  } else if (!grows && !home && p.travelled >= p.length && n.given(Role::ReturnDamagePct) && has_scepter(c, p)) {
+    turn_round(p);
   } else if (back ? p.travelled <= 0 : p.travelled >= p.length) {
     p.kind = Projectile::Kind::None;
   }
@@ -393,7 +462,8 @@ std::span<const PrimitiveSpec> projectile_primitives() {
       {Prim::Projectile, homing, kActs, kOnce, 0, "speed then vision_r reveals_target_while_casting", ""},
       {Prim::ProjectilePoint, to_point, kActs, kOnce, 0, "speed then", ""},
       {Prim::LinearWave, linear_wave, kActs, kOnce, 0, "len w0 w1 speed then", ""},
-      {Prim::RadialLines, radial_lines, kActs, kOnce, 0, "count len w0 w1 speed then on_death_souls_frac", ""},
+      {Prim::RadialLines, radial_lines, kActs, kOnce, 0,
+       "count len w0 w1 speed then on_death_souls_frac return_damage_pct return_heal_pct", ""},
       {Prim::LineStrike, line_strike, kActs, kOnce, 0, "len w then", ""},
       {Prim::RingProjectiles, ring, kActs, kOnce, 0, "speed enemies allies", ""},
       {Prim::ExpandingRing, expanding_ring, kActs, kOnce, 0, "r speed then returns", ""},

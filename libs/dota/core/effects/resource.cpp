@@ -96,11 +96,25 @@ void hp_cost(Context& c, Invocation& inv, const EffectNode& n, int node) {
 void link(Context& c, Invocation& inv, const EffectNode& n, int node) {
   Unit* target = c.world.get(inv.target);
   if (!target || !affects(c, inv, n, *target)) return;
-  Area* a = new_area(c, inv, node, target->pos, 0, number(c, inv, n, Role::Dur));
-  if (!a) return;
-  a->follow = inv.target;
-  a->interval = number(c, inv, n, Role::Interval);
-  a->next_tick = c.world.time + a->interval;
+  const auto tie = [&](const Unit& to, bool extra) {
+    Area* a = new_area(c, inv, node, to.pos, 0, number(c, inv, n, Role::Dur));
+    if (!a) return;
+    a->follow = c.world.handle(to);
+    a->interval = number(c, inv, n, Role::Interval);
+    a->next_tick = c.world.time + a->interval;
+    a->extra = extra;
+  };
+  tie(*target, false);
+  int more = static_cast<int>(number(c, inv, n, Role::Count));
+  if (more <= 0) return;
+  UnitList near;
+  select_around(c, inv, n, Who::EnemyHeroes, target->pos, number(c, inv, n, Role::R), near);
+  for (int i = 0; i < near.n && more > 0; ++i) {
+    const Unit& u = c.world.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
+    if (&u == target) continue;
+    tie(u, true);
+    --more;
+  }
 }
 
 void xp_gain(Context& c, Invocation& inv, const EffectNode& n, int) {
@@ -155,7 +169,7 @@ std::span<const PrimitiveSpec> resource_primitives() {
       {Prim::ManaGain, mana_gain, kActs, kOnce, 0, "amount per_charge",
        "temporary: mana given for a time only, as by Soul Ring, is spent at once"},
       {Prim::HpCost, hp_cost, kActs, kLasts, 0, "amount per_sec nonlethal delay amount_frac_of_total", ""},
-      {Prim::ManaDrain, link, kActs, kLasts, 0, "per_sec interval dur break_dist", ""},
+      {Prim::ManaDrain, link, kActs, kLasts, 0, "per_sec interval dur break_dist count r", ""},
       {Prim::Drain, link, kActs, kLasts, 0, "dps dps_pct_max_hp interval dur heal_pct break_dist", ""},
       {Prim::XpGain, xp_gain, kActs, kOnce, 0, "amount plus_per_team_use", ""},
       {Prim::SacrificeAllyCreep, sacrifice, kActs, kOnce, 0, "mana_pct_of_hp", ""},

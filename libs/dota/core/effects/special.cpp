@@ -57,6 +57,17 @@ void deliver(Context& c, Invocation& inv, const EffectNode&, int) {
   if (!c.world.get(t.courier)) t.courier_respawn = c.world.time;
 }
 
+// Another ability of the caster, at the rank he has it, on the same target.
+void cast_ability(Context& c, Invocation& inv, const EffectNode& n, int) {
+  const Unit* caster = c.world.get(inv.caster);
+  const AbilityState* s = caster ? ability_state(c.world, *caster, slot_of(c, *caster, n.ability)) : nullptr;
+  if (!s || s->level <= 0) return;
+  Invocation other = invocation_of(c, *caster, n.ability, s->level);
+  other.target = inv.target;
+  other.point = inv.point;
+  run_trigger(c, other, Trigger::Cast);
+}
+
 // Read where they matter: by the triggers, by casting, or by the systems that know aegis and couriers.
 void carried(Context&, Invocation&, const EffectNode&, int) {}
 
@@ -82,6 +93,7 @@ std::span<const PrimitiveSpec> special_primitives() {
       {Prim::ConsumePermanent, consume, kActs, kLasts, 0, "stats", ""},
       {Prim::Deliver, deliver, kActs, kOnce, 0, "", ""},
       {Prim::AncientScepter, carried, kHeld, kLasts, kScepter, "", ""},
+      {Prim::CastAbility, cast_ability, kActs, kOnce, 0, "ability", ""},
       {Prim::DropOnDeath, carried, kHeld, kLasts, 0, "", ""},
   };
   return kSpecs;

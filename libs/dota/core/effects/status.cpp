@@ -1,9 +1,14 @@
 // Primitives of the group "status": bits a unit is under for a time.
+#include <algorithm>
+
 #include "effects/modifiers.hpp"
+#include "map/map_data.hpp"
 
 namespace dota {
 
 namespace {
+
+constexpr float kFlight = 1000;  // as far as a creature in fear runs from where it was
 
 void status(Context& c, Invocation& inv, const EffectNode& n, int node) { add_to_targets(c, inv, n, node); }
 
@@ -38,6 +43,25 @@ void taunt(Context& c, Invocation& inv, const EffectNode& n, int node) {
     u.order = Order{};
     u.order.type = OrderType::AttackUnit;
     u.order.target = inv.caster;
+    u.queued = Order{};
+    u.act = Act::Idle;
+  }
+}
+
+// Runs for its own fountain, a creature away from the caster, and does nothing else.
+void fear(Context& c, Invocation& inv, const EffectNode& n, int node) {
+  const Unit* caster = c.world.get(inv.caster);
+  UnitList list;
+  select_targets(c, inv, n, list);
+  for (int i = 0; i < list.n; ++i) {
+    Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
+    if (!add_modifier(c, u, inv, n, node, duration_on(c, inv, n, u))) continue;
+    if (u.act == Act::Channel) break_channel(c, u);
+    const Vec2 away = u.pos - (caster ? caster->pos : inv.centre);
+    u.order = Order{};
+    u.order.type = OrderType::MoveTo;
+    u.order.point = u.team < kTeams ? c.tables.map->hero_spawn[u.team]
+                                    : u.pos + away * (kFlight / std::max(away.length(), 1.0f));
     u.queued = Order{};
     u.act = Act::Idle;
   }
@@ -92,6 +116,7 @@ std::span<const PrimitiveSpec> status_primitives() {
       {Prim::Ethereal, status, kActs, kLasts, kEthereal | kAttackImmune | kDisarmed, "dur mr_pct", ""},
       {Prim::Phase, status, kActs, kLasts, kPhased, "dur", ""},
       {Prim::Taunt, taunt, kActs, kLasts, kTaunted, "dur pierces_immunity", ""},
+      {Prim::Fear, fear, kActs, kLasts, kTaunted | kSilenced | kMuted | kDisarmed, "dur", ""},
       {Prim::Invis, invis, kActs | kHeld, kLasts, kInvisible,
        "dur fade stats break_bonus_damage reappears_on requires_standing_still",
        "phase: a unit that cannot be seen is walked through"},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "world/game_rules.hpp"
 
 namespace dota {
 
@@ -52,22 +53,31 @@ void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv,
     hit.source = &source;
     hit.target = &u;
     hit.amount = damage * number(c, inv, n, Role::Pct) / 100;
+    if (c.tables.game->cleave_pierces_armor) hit.type = DamageType::Pure;
     deal_damage(c, hit);
   }
 }
 
+// Around what was struck: as much everywhere, or less from ring to ring.
 void splash(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n,
             float damage) {
+  const bool rings = n.given(Role::RFar);
+  const float inner = number(c, inv, n, Role::R), middle = number(c, inv, n, Role::RMid);
   UnitList near;
-  select_around(c, inv, n, Who::Enemies, target.pos, number(c, inv, n, Role::R), near);
+  select_around(c, inv, n, Who::Enemies, target.pos, rings ? number(c, inv, n, Role::RFar) : inner, near);
   const int struck = c.world.handle(target).index;
+  const Vec2 centre = target.pos;
   for (int i = 0; i < near.n; ++i) {
     const int id = near.ids[static_cast<std::size_t>(i)];
     if (id == struck) continue;
+    Unit& u = c.world.units[static_cast<std::size_t>(id)];
+    const float far = distance(u.pos, centre);
+    const Role share = far <= inner ? Role::Pct : far <= middle ? Role::PctMid : Role::PctFar;
     DamageInfo hit;
     hit.source = &source;
-    hit.target = &c.world.units[static_cast<std::size_t>(id)];
-    hit.amount = damage * number(c, inv, n, Role::Pct) / 100;
+    hit.target = &u;
+    hit.amount = damage * number(c, inv, n, share) / 100;
+    if (rings) hit.type = n.type;
     deal_damage(c, hit);
   }
 }
@@ -84,9 +94,21 @@ bool orb_ready(Context& c, Unit& source, const EffectNode& n, const Invocation& 
   }
   if (!s->autocast || !castable(c, source, slot)) return false;
   const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(inv.ability)];
-  give_mana(c, source, -a.at(a.mana_cost, inv.level) * (1 - source.mana_cost_red));
-  s->ready = c.world.time + a.at(a.cooldown, inv.level) * (1 - source.cooldown_red);
+  give_mana(c, source, -cast_number(c, source, a, CastNumber::Mana, inv.level) * (1 - source.mana_cost_red));
+  s->ready = c.world.time + cast_number(c, source, a, CastNumber::Cooldown, inv.level) * (1 - source.cooldown_red);
   return true;
+}
+
+// Buildings take no effects of attacks but of the orbs that say so (Poison Attack with its talent).
+void orbs_on_building(Context& c, Unit& source, Unit& target) {
+  each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
+    Invocation inv = invocation_of(c, m);
+    if (n.prim != Prim::AttackModifier || number(c, inv, n, Role::HitsBuildings) <= 0 || !target.alive) return;
+    inv.target = c.world.handle(target);
+    inv.point = inv.centre = target.pos;
+    inv.child = true;
+    if (orb_ready(c, source, n, inv)) run_range(c, inv, n.then_first, n.then_count);
+  });
 }
 
 void break_regeneration_boots(Context& c, Unit& u) {
@@ -257,6 +279,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
   World& w = c.world;
   if (target.kind == UnitKind::Hero) break_regeneration_boots(c, source);
   break_regeneration_boots(c, target);
+  if (source.team != target.team && is_structure(target)) orbs_on_building(c, source, target);
   if (!takes_attack_effects(source, target)) return;
   const float damage = rolled >= 0 ? rolled : damage_dealt;
   each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {

@@ -36,6 +36,7 @@ void summon(Context& c, Invocation& inv, const EffectNode& n, int node) {
     const float life = number(c, inv, n, Role::Dur);
     if (life > 0) u->expires = c.world.time + life;
     if (n.given(Role::AttackDamage)) u->extra_dmg = number(c, inv, n, Role::AttackDamage) - u->dmg_min;
+    if (!n.stats.empty() && n.on != Trigger::Channel) add_modifier(c, *u, inv, n, node, kForever);
     u->stats_dirty = true;
   }
 }
@@ -102,7 +103,7 @@ void fly_missile(Context& c, Area& a, const EffectNode& n) {
 
 std::span<const PrimitiveSpec> unit_primitives() {
   static constexpr PrimitiveSpec kSpecs[] = {
-      {Prim::Summon, summon, kActs, kLasts, 0, "unit dur count attack_damage targets", ""},
+      {Prim::Summon, summon, kActs, kLasts, 0, "unit dur count attack_damage targets stats bounces bounce_r", ""},
       {Prim::MissileUnit, missile, kActs, kLasts, 0,
        "windup speed accel hits_to_kill hits_to_kill_tower damage_min damage_max max_at_dist stun",
        "reveals_target: a missile's owner sees what it flies at by the missile's own eyes"},

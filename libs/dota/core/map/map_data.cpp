@@ -150,6 +150,11 @@ void read_spots(const Node& map, MapData& m) {
       if (tier == tiers.end()) throw std::runtime_error("tier '" + n.str("tier") + "' is not known");
       const std::vector<float> box = numbers(n, "box");
       if (box.size() != 4) throw std::runtime_error("key 'box' has not 4 numbers");
+      const Vec2 corners[] = {xy(n), {box[0], box[1]}, {box[2], box[3]}};
+      for (const Vec2& p : corners)
+        if (!cell_of(p).inside())
+          throw std::runtime_error("key '" + std::string(&p == corners ? "x, y" : "box") + "': (" +
+                                   std::to_string(p.x) + ", " + std::to_string(p.y) + ") is outside the map");
       m.camps.push_back({n.str("id"),
                          team_of(n.str("side")),
                          static_cast<int>(tier - tiers.begin()),

@@ -44,6 +44,11 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
          a.toggled,
          left(a.ready, w.time)};
     o.in_use = a.toggled || (s.using_ability && u.order.slot == i);
+    if (!own && c.settings.hide_unseen) {
+      o.castable = a.level > 0;
+      o.cooldown = 0;
+      o.charges = 0;
+    }
   }
   for (int i = 0; i < kItemSlots; ++i) {
     SeenItem& o = s.items[static_cast<std::size_t>(i)];
@@ -59,6 +64,11 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
          usable && u.alive && castable(c, u, 16 + i),
          left(it.ready, w.time),
          left(it.enabled_at, w.time)};
+    if (!own && c.settings.hide_unseen) {
+      o.castable = usable;
+      o.cooldown = o.enable_time = 0;
+      o.charges = 0;
+    }
   }
 }
 

@@ -19,8 +19,10 @@ bool can_deny(const Context& c, const Unit& target) {
       return share < r.deny_creep_frac;
     case UnitKind::Tower:
       return share < r.deny_tower_frac;
+    case UnitKind::Hero:
+      return (target.status & kDeniable) && share < r.deny_hero_frac;
     default:
-      return false;  // heroes: only under a few damage-over-time spells, none of which is built yet
+      return false;
   }
 }
 

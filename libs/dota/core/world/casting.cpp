@@ -15,12 +15,37 @@ bool can_cast_in(const Unit& u, int slot) {
   return slot < 16 ? !(u.status & kSilenced) : !(u.status & kMuted);
 }
 
+// Each teleport of a team to a place takes longer than the one before it, for a while.
+float teleport_channel(const Context& c, const Unit& u, float channel) {
+  const GameRules& g = *c.tables.game;
+  if (u.team >= kTeams || g.repeat_channel.empty()) return channel;
+  const auto& list = c.world.teams[u.team].arrivals;
+  const auto own = std::max_element(list.begin(), list.end(), [&](const Arrival& a, const Arrival& b) {
+    return (a.hero == u.hero ? a.at : -1e9f) < (b.hero == u.hero ? b.at : -1e9f);
+  });
+  if (own->hero != u.hero) return channel;
+  const auto before = std::count_if(list.begin(), list.end(), [&](const Arrival& a) {
+    return &a != &*own && a.anchor == own->anchor && a.at > c.world.time - g.repeat_window;
+  });
+  const auto at = std::min(static_cast<std::size_t>(before), g.repeat_channel.size() - 1);
+  return std::max(channel, g.repeat_channel[at]);
+}
+
+// Boots of Travel keep the scrolls waiting.
+void delay_scrolls(Context& c, const Unit& u) {
+  const GameRules& g = *c.tables.game;
+  if (g.boots_delay_scroll <= 0) return;
+  for (int i = 16; i < 16 + item_slots(u); ++i)
+    if (ItemState& s = *item_state(c.world, u, i); s.id >= 0 && s.id == g.tp_item)
+      s.ready = std::max(s.ready, c.world.time) + g.boots_delay_scroll;
+}
+
 void start_cooldown(Context& c, const Unit& u, int slot, const AbilityDef& a, int level) {
   World& w = c.world;
-  const float ready = w.time + a.at(a.cooldown, level) * (1 - u.cooldown_red);
+  const float ready = w.time + cast_number(c, u, a, CastNumber::Cooldown, level) * (1 - u.cooldown_red);
   if (slot < 16) {
     AbilityState& s = *ability_state(w, u, slot);
-    if (a.program.charges >= 0)
+    if (charge_limit(c, u, a, level) > 0)
       s.charges = static_cast<std::int8_t>(std::max(0, s.charges - 1));
     else
       s.ready = ready;
@@ -48,7 +73,7 @@ Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o) {
 }
 
 bool cast_in_range(const Context& c, const Unit& u, const AbilityDef& a, int level, const Order& o) {
-  const float range = a.at(a.cast_range, level);
+  const float range = cast_number(c, u, a, CastNumber::Range, level);
   if (range <= 0 || o.type == OrderType::CastNoTarget || a.target == TargetType::Teleport) return true;
   float reach = range + u.cast_range;
   if (o.type == OrderType::CastUnit && o.tree < 0)
@@ -72,10 +97,11 @@ void cast_now(Context& c, Unit& u, const Order& o) {
   if (!a) return;
   const ItemState* used = item_state(w, u, o.slot);
   const std::int16_t item = used ? used->id : std::int16_t{-1};
-  u.mana = std::max(0.0f, u.mana - a->at(a->mana_cost, level) * (1 - u.mana_cost_red));
+  u.mana = std::max(0.0f, u.mana - cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red));
   start_cooldown(c, u, o.slot, *a, level);
   if (a->target == TargetType::Teleport && u.hero >= 0)
     w.heroes[static_cast<std::size_t>(u.hero)].last_teleport = w.time;
+  if (a->target == TargetType::Teleport && item >= 0 && item != c.tables.game->tp_item) delay_scrolls(c, u);
   cast_effect(c, u, o.slot, o);
   on_ability_cast(c, u, *a);
   if (item < 0) return;
@@ -112,20 +138,22 @@ void run_cast(Context& c, Unit& u) {
       }
       u.act = Act::Walk;
       const float slack = target ? u.radius + target->radius : 0;
-      move_towards(c, u, aim, std::max(kArrive, a->at(a->cast_range, level) + u.cast_range + slack - 1));
+      move_towards(c, u, aim,
+                   std::max(kArrive, cast_number(c, u, *a, CastNumber::Range, level) + u.cast_range + slack - 1));
       return;
     }
     u.velocity = Vec2{};
     const bool aimed = o.type != OrderType::CastNoTarget && target != &u && distance(aim, u.pos) > 1;
     if (aimed && a->target != TargetType::Teleport && !turn_towards(c, u, aim)) return;
     u.act = Act::CastWindup;
-    u.act_until = w.time + a->at(a->cast_point, level);
+    u.act_until = w.time + cast_number(c, u, *a, CastNumber::Point, level);
   }
   if (w.time < u.act_until) return;
   const bool channelled = a->channelled;
-  const float channel = a->at(a->channel_time, level);
+  float channel = cast_number(c, u, *a, CastNumber::Channel, level);
   cast_now(c, u, o);
   if (!u.alive) return;
+  if (a->target == TargetType::Teleport) channel = teleport_channel(c, u, channel);
   if (channelled && channel > 0) {
     u.act = Act::Channel;
     u.act_until = w.time + channel;

@@ -6,7 +6,7 @@
 namespace dota {
 namespace {
 
-enum CourierState : std::uint8_t { kWaiting, kDelivering, kReturning };
+enum CourierState : std::uint8_t { kWaiting, kDelivering, kReturning, kShopping };
 
 // A delivery is made from this near.
 constexpr float kHandOver = 200;
@@ -16,20 +16,42 @@ constexpr float kDanger = 150;
 bool has_stash(const HeroState& h) {
   for (int slot = kStashFirst; slot < kTpSlot; ++slot)
     if (h.items[static_cast<std::size_t>(slot)].id >= 0) return true;
-  return false;
+  return h.recipe >= 0;
 }
 
 void put_back(HeroState& h) {
   for (ItemState& s : h.items)
     s.on_courier = false;
+  h.recipe_on_courier = false;
+}
+
+// All that lies in the stash goes with it.
+void load(HeroState& h) {
+  for (int slot = kStashFirst; slot < kTpSlot; ++slot)
+    if (h.items[static_cast<std::size_t>(slot)].id >= 0) h.items[static_cast<std::size_t>(slot)].on_courier = true;
+  h.recipe_on_courier = h.recipe >= 0;
+}
+
+// A scroll has its own slot, where it joins those that are there. False: it finds no room.
+bool hand_over_scroll(const Context& c, HeroState& h, const ItemState& held) {
+  ItemState& own = h.items[kTpSlot];
+  if (held.id != c.tables.game->tp_item) return false;
+  if (own.id >= 0 && own.id != held.id) return false;
+  if (own.id < 0)
+    own = held;
+  else
+    own.charges = static_cast<std::int8_t>(std::min(100, own.charges + held.charges));
+  return true;
 }
 
 void hand_over(Context& c, HeroState& h) {
+  const bool recipe = h.recipe_on_courier;
   put_back(h);
   for (int slot = kStashFirst; slot < kTpSlot; ++slot) {
     const ItemState held = h.items[static_cast<std::size_t>(slot)];
     if (held.id < 0) continue;
     h.items[static_cast<std::size_t>(slot)] = ItemState{};
+    if (hand_over_scroll(c, h, held)) continue;
     for (int to = 0; to < kItemSlots; ++to)  // the stash is last: it is where what finds no room stays
       if (to != kTpSlot && h.items[static_cast<std::size_t>(to)].id < 0) {
         h.items[static_cast<std::size_t>(to)] = held;
@@ -38,6 +60,7 @@ void hand_over(Context& c, HeroState& h) {
   }
   ++h.courier_trips;
   h.items_changed = true;
+  if (recipe) finish_recipe(c, h);
   if (Unit* u = c.world.get(h.unit)) {
     u->stats_dirty = true;
     apply_learned(c, *u);
@@ -54,7 +77,8 @@ int choose_customer(const Context& c, int team) {
     const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive || at_home(c, h) || !has_stash(h)) continue;
     float value = 0;
-    bool room = false;
+    bool room = h.recipe >= 0;  // it takes no slot
+    if (h.recipe >= 0) value = static_cast<float>(c.tables.items[static_cast<std::size_t>(h.recipe)].recipe_cost);
     for (int slot = 0; slot < kTpSlot; ++slot) {
       const ItemState& s = h.items[static_cast<std::size_t>(slot)];
       if (slot >= kStashFirst)
@@ -68,6 +92,32 @@ int choose_customer(const Context& c, int team) {
     }
   }
   return best;
+}
+
+// The next hero for whom it goes to the secret shop: with the gold, and room in the stash. -1: none.
+int choose_errand(const Context& c, int team) {
+  for (int i = team * 5; i < team * 5 + 5; ++i) {
+    const HeroState& h = c.world.heroes[static_cast<std::size_t>(i)];
+    if (!h.in_game || h.secret_wish < 0 ||
+        !can_afford(h, static_cast<float>(c.tables.items[static_cast<std::size_t>(h.secret_wish)].cost)))
+      continue;
+    for (int slot = kStashFirst; slot < kTpSlot; ++slot)
+      if (h.items[static_cast<std::size_t>(slot)].id < 0) return i;
+  }
+  return -1;
+}
+
+// At the secret shop: buys what is still wanted and can be paid. False: there is nothing more to do here.
+bool buy_secretly(Context& c, HeroState& h, const Unit& courier) {
+  const int item = h.secret_wish;
+  if (item < 0 || !within_shop(c, courier.pos, item) ||
+      !can_afford(h, static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost)))
+    return false;
+  int slot = -1;
+  if (!buy_at(c, h, item, true, true, &slot)) return false;
+  if (slot >= 0) h.items[static_cast<std::size_t>(slot)].on_courier = true;
+  h.secret_wish = -1;
+  return true;
 }
 
 // Its shield, when an enemy hero is near enough to strike it.
@@ -88,29 +138,39 @@ void guard(Context& c, Unit& courier) {
   }
 }
 
+void take_errand(Context& c, int team) {
+  World& w = c.world;
+  TeamState& t = w.teams[static_cast<std::size_t>(team)];
+  const int customer = choose_customer(c, team), errand = customer < 0 ? choose_errand(c, team) : -1;
+  if (customer < 0 && errand < 0) return;
+  HeroState& h = w.heroes[static_cast<std::size_t>(customer < 0 ? errand : customer)];
+  load(h);
+  t.courier_for = h.unit;
+  t.courier_state = customer < 0 ? kShopping : kDelivering;
+}
+
 void fly(Context& c, int team, Unit& courier) {
   World& w = c.world;
   TeamState& t = w.teams[static_cast<std::size_t>(team)];
-  const Vec2 home = courier.spawn;
+  const bool decides = w.frame % kPurchaseFrames == team;
   if (t.courier_state == kWaiting) {
     rest(c, courier);
-    if (w.frame % kPurchaseFrames != team) return;
-    const int customer = choose_customer(c, team);
-    if (customer < 0) return;
-    HeroState& h = w.heroes[static_cast<std::size_t>(customer)];
-    for (int slot = kStashFirst; slot < kTpSlot; ++slot)
-      if (h.items[static_cast<std::size_t>(slot)].id >= 0)
-        h.items[static_cast<std::size_t>(slot)].on_courier = true;
-    t.courier_for = h.unit;
-    t.courier_state = kDelivering;
+    if (decides) take_errand(c, team);
     return;
   }
-  if (t.courier_state == kDelivering) {
+  if (t.courier_state == kDelivering || t.courier_state == kShopping) {
     Unit* hero = w.get(t.courier_for);
     HeroState* h = hero && hero->hero >= 0 ? &w.heroes[static_cast<std::size_t>(hero->hero)] : nullptr;
-    if (!h || !hero->alive) {
-      if (h) put_back(*h);
-      t.courier_state = kReturning;
+    if (!h || (t.courier_state == kDelivering && !hero->alive)) {
+      t.courier_state = kReturning;  // what it carries is in the stash again when it is home
+      return;
+    }
+    if (t.courier_state == kShopping) {
+      const Vec2 shop = nearest_secret_shop(c, courier.pos);
+      if (distance(courier.pos, shop) > kHandOver) return keep_moving(c, courier, shop);
+      rest(c, courier);
+      // The buyer names what it wants next before the courier looks again.
+      if (decides && !buy_secretly(c, *h, courier)) t.courier_state = kDelivering;
       return;
     }
     if (distance(courier.pos, hero->pos) <= kHandOver) {
@@ -120,7 +180,9 @@ void fly(Context& c, int team, Unit& courier) {
     }
     return keep_moving(c, courier, hero->pos);
   }
-  if (distance(courier.pos, home) > kArrive) return keep_moving(c, courier, home);
+  if (distance(courier.pos, courier.spawn) > kArrive) return keep_moving(c, courier, courier.spawn);
+  if (Unit* hero = w.get(t.courier_for); hero && hero->hero >= 0)
+    put_back(w.heroes[static_cast<std::size_t>(hero->hero)]);
   t.courier_state = kWaiting;
   t.courier_for = Handle{};
   rest(c, courier);

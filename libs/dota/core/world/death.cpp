@@ -202,6 +202,8 @@ void creep_death(Context& c, Unit& victim, Unit* killer) {
     ++k->last_hits;
     signal(*k, Signal::LastHit, 1);
     give_gold(c, *k, bounty, false);
+    if (victim.stacker >= 0 && victim.stacker != index_of(w, *k) && victim.stacker / 5 == team_of(w, *k))
+      give_gold(c, w.heroes[static_cast<std::size_t>(victim.stacker)], bounty * g.stack_bonus, false);
   }
   if (team >= 0) share_xp(c, team, victim.pos, denied && k ? xp * c.tables.rules.deny_enemy_xp_frac : xp);
 }

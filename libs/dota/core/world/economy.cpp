@@ -11,18 +11,16 @@ namespace {
 // room.
 enum class Step { Have, Bought, Done, Wait };
 
-bool afford(const HeroState& h, float cost) { return h.gold + h.reliable >= cost; }
-
-// Where a purchase goes: into the stash only when it must be flown from there.
+// Where a recipe goes: into the stash only when it must be flown from there.
 bool goes_to_stash(const Context& c, const HeroState& h) { return c.settings.courier_scripted && !at_home(c, h); }
 
-// Unreliable gold goes first. What is bought away from home is carried by the courier and told as no GoldSpent.
-void spend(Context& c, HeroState& h, float cost) {
+// Unreliable gold goes first. What the courier carries is told as no GoldSpent.
+void spend(HeroState& h, float cost, bool by_courier) {
   const float loose = std::min(h.gold, cost);
   h.gold -= loose;
   h.reliable -= cost - loose;
   h.spent += cost;
-  if (!goes_to_stash(c, h)) signal(h, Signal::GoldSpent, cost);
+  if (!by_courier) signal(h, Signal::GoldSpent, cost);
 }
 
 int free_slots(const HeroState& h, bool stash) {
@@ -53,22 +51,25 @@ bool sell_cheapest(Context& c, HeroState& h) {
       worst = slot;
   }
   if (worst < 0) return false;
-  h.gold += item_value(c, h.items[static_cast<std::size_t>(worst)]) * c.tables.game->sell_fraction;
+  // What was bought a moment ago goes back for all of its price.
+  const ItemState& sold = h.items[static_cast<std::size_t>(worst)];
+  const bool fresh = c.world.time <= sold.bought_at + c.tables.game->full_refund;
+  h.gold += item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);
   take_item(c, h, worst);
   return true;
 }
 
 Step buy_basic(Context& c, HeroState& h, int item) {
   const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
-  if (!afford(h, static_cast<float>(def.cost))) return Step::Wait;
-  const bool stash = goes_to_stash(c, h);
-  if (item != c.tables.game->tp_item && free_slots(h, stash) == 0) {
+  const Counter counter = counter_of(c, h, item);
+  if (counter == Counter::Nowhere) h.secret_wish = static_cast<std::int16_t>(item);
+  if (counter == Counter::Nowhere || !can_afford(h, static_cast<float>(def.cost))) return Step::Wait;
+  const bool stash = counter == Counter::Stash;
+  if ((item != c.tables.game->tp_item || stash) && free_slots(h, stash) == 0) {
     const bool stacks = def.stackable && held_charges(h, item) > 0;
     if (!stacks && (stash || !sell_cheapest(c, h))) return Step::Wait;
   }
-  if (!place_item(c, h, item, def.initial_charges, stash)) return Step::Wait;
-  spend(c, h, static_cast<float>(def.cost));
-  return Step::Done;
+  return buy_at(c, h, item, stash, stash) ? Step::Done : Step::Wait;
 }
 
 // The recipe of an item of which the hero holds the most components; the first when none stands out.
@@ -113,15 +114,27 @@ Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh
     else
       parts |= 1u << slot;
   }
-  if (waiting || !afford(h, static_cast<float>(def.recipe_cost))) return Step::Wait;
+  const bool bought = h.recipe == item;
+  if (waiting || (!bought && !can_afford(h, static_cast<float>(def.recipe_cost)))) return Step::Wait;
   // Parts must lie together: all with the hero, or all in the stash; the courier brings the rest.
   const std::uint32_t stash_bits = ((1u << kTpSlot) - 1) & ~((1u << kStashFirst) - 1);
   const bool any_stash = parts & stash_bits, all_stash = !(parts & ~stash_bits);
-  const bool reach = !c.settings.courier_scripted || at_home(c, h);
+  const bool reach = !goes_to_stash(c, h);
   for (int slot = kStashFirst; slot < kTpSlot; ++slot)
     if ((parts >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].on_courier) return Step::Wait;
+  if (bought && (!reach || h.recipe_on_courier)) return Step::Wait;  // it is on its way
   if (any_stash && !all_stash && !reach) return Step::Wait;
-  spend(c, h, static_cast<float>(def.recipe_cost));
+  if (!bought && !reach && !all_stash && def.recipe_cost > 0) {
+    // Bought at home, to be flown to the parts that the hero has.
+    if (h.recipe >= 0) return Step::Wait;
+    spend(h, static_cast<float>(def.recipe_cost), true);
+    h.recipe = static_cast<std::int16_t>(item);
+    return Step::Bought;
+  }
+  if (bought)
+    h.recipe = -1;
+  else
+    spend(h, static_cast<float>(def.recipe_cost), !reach);
   int charges = 0;
   for (int slot = 0; slot < kItemSlots; ++slot) {
     if (!(parts >> slot & 1u)) continue;
@@ -165,6 +178,16 @@ bool keep_stocked(Context& c, HeroState& h, int item, int target) {
   return buy_upkeep(c, h, item);
 }
 
+// The next entry of the build, when it was this one.
+void advance_past(const Context& c, HeroState& h, int item) {
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  if (item == h.build_insert)
+    h.build_insert = -1;
+  else if (h.build_next < static_cast<int>(def.item_order.size()) &&
+           def.item_order[static_cast<std::size_t>(h.build_next)] == item)
+    ++h.build_next;
+}
+
 // One step of the build; false when it is complete or has to wait for gold or room.
 bool advance_build(Context& c, HeroState& h) {
   const int item = wanted_item(c, h);
@@ -172,12 +195,7 @@ bool advance_build(Context& c, HeroState& h) {
   std::uint32_t used = 0;
   int at = -1;
   const Step taken = acquire(c, h, item, used, true, &at);
-  if (taken == Step::Done) {
-    if (item == h.build_insert)
-      h.build_insert = -1;
-    else
-      ++h.build_next;
-  }
+  if (taken == Step::Done) advance_past(c, h, item);
   return taken == Step::Done || taken == Step::Bought;
 }
 
@@ -204,6 +222,45 @@ bool buy_wards(Context& c, HeroState& h) {
 
 }  // namespace
 
+bool can_afford(const HeroState& h, float cost) { return h.gold + h.reliable >= cost; }
+
+bool buy_at(Context& c, HeroState& h, int item, bool to_stash, bool by_courier, int* at) {
+  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  int slot = -1;
+  if (!place_item(c, h, item, def.initial_charges, to_stash, &slot)) return false;
+  if (slot >= 0) h.items[static_cast<std::size_t>(slot)].bought_at = c.world.time;
+  if (at) *at = slot;
+  spend(h, static_cast<float>(def.cost), by_courier);
+  return true;
+}
+
+void finish_recipe(Context& c, HeroState& h) {
+  const int item = h.recipe;
+  if (item < 0) return;
+  h.recipe = -1;
+  h.recipe_on_courier = false;
+  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
+  std::uint32_t parts = 0;
+  int charges = 0;
+  for (const int component : choose_recipe(h, def)) {
+    int found = -1;
+    for (int slot = 0; slot < kStashFirst && found < 0; ++slot)
+      if (!(parts >> slot & 1u) && h.items[static_cast<std::size_t>(slot)].id == component) found = slot;
+    if (found < 0) {
+      h.gold += static_cast<float>(def.recipe_cost);
+      h.spent -= static_cast<float>(def.recipe_cost);
+      return;
+    }
+    parts |= 1u << found;
+    if (c.tables.items[static_cast<std::size_t>(component)].requires_charges)
+      charges += h.items[static_cast<std::size_t>(found)].charges;
+  }
+  for (int slot = 0; slot < kStashFirst; ++slot)
+    if (parts >> slot & 1u) h.items[static_cast<std::size_t>(slot)] = ItemState{};
+  place_item(c, h, item, std::max(charges, def.initial_charges), false);
+  advance_past(c, h, item);
+}
+
 void give_gold(Context& c, HeroState& h, float gold, bool reliable) {
   (void)c;
   if (!h.in_game || gold <= 0) return;
@@ -215,6 +272,7 @@ void give_gold(Context& c, HeroState& h, float gold, bool reliable) {
 void purchase(Context& c, HeroState& h) {
   const GameRules& g = *c.tables.game;
   const GameSettings& s = c.settings;
+  h.secret_wish = -1;
   if (advance_build(c, h)) return;
   if (keep_stocked(c, h, g.tp_item, s.keep_teleport)) return;
   if (c.world.time < s.consumables_until_s) {

@@ -72,6 +72,7 @@ struct Area {
   std::uint8_t quadrant = 0;              // of the next explosion
   std::uint8_t at_home = 0, to_come = 0;  // spirits with their caster; spirits that are still to appear
   bool blocks = false;                    // nobody walks over its line
+  bool extra = false;                     // a link beside the one that its channel hangs on
   Vec2 along;                             // its line, from pos
   float gathered = 0;                     // damage its spirits did; the way a missile flew
   Handle owner, follow;                   // follow: moves with this unit

@@ -124,6 +124,8 @@ void read_heroes_part(GameRules& g, const Rules& r) {
   g.comeback_frac = comeback[0];
   g.comeback_base = comeback[1];
   g.sell_fraction = gold.num("sell_fraction");
+  g.full_refund = gold.num("full_refund_within_s");
+  g.stack_bonus = gold.num("stack_bonus_pct") / 100;
 
   const Node& respawn = block(r, "respawn");
   g.aegis_delay = respawn.num("aegis_delay_s");
@@ -276,6 +278,13 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.courier_unit = need(t.unit_index, "npc_dota_courier", "units.json");
   g.flying_courier_unit = need(t.unit_index, "npc_dota_flying_courier", "units.json");
   g.backpack_delay = block(r, "inventory").num("backpack_swap_delay_s");
+  g.shop_radius = formula(block(r, "inventory"), "shops", 1)[0];
+  const Node& teleport = block(r, "teleport");
+  for (std::size_t k = 0; k < teleport.at("repeat_channel_s").list.size(); ++k)
+    g.repeat_channel.push_back(item_num(teleport.at("repeat_channel_s"), k));
+  g.repeat_window = teleport.num("repeat_window_s");
+  g.boots_delay_scroll = teleport.num("boots_adds_to_scroll_cooldown_s");
+  g.cleave_pierces_armor = flag(block(r, "combat"), "cleave_pierces_armor");
   g.free_scrolls = static_cast<int>(block(r, "teleport").num("free_scrolls_at_start"));
   g.tp_item = find(t.item_index, "item_tpscroll");
   g.observer_item = find(t.item_index, "item_ward_observer");

@@ -53,7 +53,8 @@ struct GameRules {
   float death_base = 0, death_divisor = 1, kill_base = 0, kill_per_level = 0, first_blood = 0, area_radius = 0;
   std::array<float, 11> streak_gold{};
   std::array<std::array<float, 2>, 5> area{};  // by number of heroes: base, per level
-  float comeback_frac = 0, comeback_base = 0, sell_fraction = 0.5f;
+  float comeback_frac = 0, comeback_base = 0, sell_fraction = 0.5f, full_refund = 0;  // seconds after a purchase
+  float stack_bonus = 0;  // share of a stacked creep's bounty that its stacker gets besides
   std::array<float, 5> victim_rank{};
   std::array<std::array<float, 5>, 5> killer_rank{};  // by number of heroes, then rank
 
@@ -97,7 +98,10 @@ struct GameRules {
   float ward_gold = 0, ward_gold_min = 0, ward_xp = 0, ward_xp_min = 0;
   float courier_flying_at = 0, courier_respawn = 0, courier_gold = 0, courier_gold_flying = 0;
   int courier_unit = -1, flying_courier_unit = -1;
-  float backpack_delay = 0;
+  float backpack_delay = 0, shop_radius = 0;
+  std::vector<float> repeat_channel;  // of teleports to one place: the first, the second, ...
+  float repeat_window = 0, boots_delay_scroll = 0;
+  bool cleave_pierces_armor = false;  // 7.19
   int free_scrolls = 0;
   int tp_item = -1, observer_item = -1, sentry_item = -1, tango_item = -1, salve_item = -1, clarity_item = -1;
   std::array<int, 4> stock_items{};  // gem, smoke, observer, infused raindrop

@@ -61,7 +61,7 @@ class Hasher {
     all(a.id, a.level, a.charges, a.stacks, a.autocast, a.toggled, a.ready, a.next_charge);
   }
   void fields(const ItemState& i) {
-    all(i.id, i.charges, i.toggle, i.on_courier, i.ready, i.enabled_at, i.stored_until);
+    all(i.id, i.charges, i.toggle, i.on_courier, i.ready, i.enabled_at, i.stored_until, i.bought_at);
   }
   void fields(const Kit& k) { all(k.used, k.abilities, k.items); }
   void fields(const Pickup& p) { all(p.present, p.kind, p.pos, p.until, p.known); }
@@ -86,7 +86,7 @@ class Hasher {
         u.hits_hero, u.hits_tower, u.waypoint, u.camp, u.velocity);
     all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
     all(u.kit, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until, u.backdoor_until, u.backdoor_hp,
-        u.credited, u.first_wave, u.died_at);
+        u.credited, u.stacker, u.first_wave, u.died_at);
   }
   void fields(const Modifier& m) {
     all(m.next, m.name, m.ability, m.node, m.source, m.until, m.start, m.next_tick, m.interval, m.per_tick,
@@ -100,9 +100,9 @@ class Hasher {
         p.ability, p.node, p.hit);
   }
   void fields(const Area& a) {
-    all(a.active, a.generation, a.team, a.level, a.pulses, a.quadrant, a.at_home, a.to_come, a.blocks, a.along,
-        a.gathered, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick, a.interval, a.ability,
-        a.node);
+    all(a.active, a.generation, a.team, a.level, a.pulses, a.quadrant, a.at_home, a.to_come, a.blocks, a.extra,
+        a.along, a.gathered, a.owner, a.follow, a.pos, a.radius, a.start, a.until, a.next_tick, a.interval,
+        a.ability, a.node);
   }
   void fields(const Delayed& d) {
     all(d.active, d.team, d.level, d.step, d.owner, d.target, d.point, d.at, d.ability, d.node);
@@ -111,22 +111,25 @@ class Hasher {
     all(h.unit, h.def, h.level, h.ability_points, h.streak, h.skill_next, h.in_game, h.xp, h.gold, h.reliable,
         h.spent, h.income, h.upkeep, h.kills, h.deaths, h.assists, h.last_hits, h.denies, h.wards_placed,
         h.damage_dealt, h.respawn_at, h.death_penalty, h.buyback_ready, h.last_teleport, h.abilities, h.items,
-        h.talents, h.build_next, h.build_id, h.build_skip, h.build_insert, h.lanes_allowed, h.lanes_until,
-        h.seen_pos, h.seen_at, h.damage_credit_until, h.hurt_by, h.pending, h.previous, h.previous_target_slot,
-        h.signals, h.prev_hp_frac, h.prev_mana_frac, h.courier_trips, h.fountain_until, h.shrine_until,
-        h.aegis_expires, h.rising, h.skill_swaps, h.items_changed, h.passive_ticks);
+        h.talents, h.build_next, h.build_id, h.build_skip, h.build_insert, h.recipe, h.secret_wish,
+        h.recipe_on_courier, h.lanes_allowed, h.lanes_until, h.seen_pos, h.seen_at, h.damage_credit_until,
+        h.hurt_by, h.pending, h.previous, h.previous_target_slot, h.signals, h.prev_hp_frac, h.prev_mana_frac,
+        h.courier_trips, h.fountain_until, h.shrine_until, h.aegis_expires, h.rising, h.skill_swaps,
+        h.items_changed, h.passive_ticks);
   }
   void fields(const TeamState& t) {
     all(t.courier, t.fort, t.courier_respawn, t.glyph_ready, t.glyph_until, t.courier_seen, t.kills, t.towers_lost,
-        t.super_melee, t.super_ranged, t.megas, t.stock, t.stock_next, t.courier_for, t.courier_state, t.tomes);
+        t.super_melee, t.super_ranged, t.megas, t.stock, t.stock_next, t.courier_for, t.courier_state, t.tomes,
+        t.arrivals);
   }
+  void fields(const Arrival& a) { all(a.anchor, a.at, a.hero); }
 
   std::uint64_t h_ = 0x9E3779B97F4A7C15ull;
 };
 
 // A new field of the state must be added above; then the size here is brought up to date.
-static_assert(sizeof(Unit) == 512 && sizeof(Modifier) == 144 && sizeof(HeroState) == 732 &&
-                  sizeof(TeamState) == 64,
+static_assert(sizeof(Unit) == 512 && sizeof(Modifier) == 144 && sizeof(HeroState) == 800 &&
+                  sizeof(TeamState) == 160,
               "a field was added to the state: add it to the hash, then update this size");
 
 }  // namespace

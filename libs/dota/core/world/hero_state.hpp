@@ -21,6 +21,7 @@ struct ItemState {
   bool on_courier = false;  // a stash item the courier is flying; cannot be used or taken until delivered
   float ready = -999, enabled_at = -999;  // enabled_at: after a backpack swap
   float stored_until = 0;                 // a bottle's rune, whose PickupKind is `toggle`, is used by then
+  float bought_at = -999;                 // from a shop; one that was assembled never was
 };
 
 // What a unit that is no hero can use: world/kit.hpp.
@@ -83,6 +84,9 @@ struct HeroState {
   std::uint16_t build_id = 0;
   std::uint32_t build_skip = 0;  // randomisation: bit per item of the order left out
   std::int16_t build_insert = -1;
+  std::int16_t recipe = -1;       // item whose recipe lies in the stash, for the courier to bring to its parts
+  std::int16_t secret_wish = -1;  // item that only a secret shop sells: the courier fetches it
+  bool recipe_on_courier = false;
   std::uint8_t lanes_allowed = 7;  // bit per lane; 7 = all
   float lanes_until = 0;
   Vec2 seen_pos[kTeams];  // last seen by each team

@@ -9,17 +9,6 @@
 namespace dota {
 namespace {
 
-// A charge-based ability's number at its rank, with the talents that add to it.
-float charge_number(const AbilityDef& a, const HeroState& h, int level, Role role) {
-  const EffectNode& node = a.program.nodes[static_cast<std::size_t>(a.program.charges)];
-  const Value* v = node.value(role);
-  if (!v) return 0;
-  float n = v->base.at(level);
-  for (std::size_t k = 0; k < v->talents; ++k)
-    if (v->talent[k].talent >= 0 && has_talent(h, v->talent[k].talent)) n += v->talent[k].value;
-  return n;
-}
-
 int skill_entry(const HeroDef& def, const HeroState& h) {
   int i = h.skill_next;
   if (i < 31 && (h.skill_swaps >> i & 1u))
@@ -44,8 +33,8 @@ bool learn(Context& c, HeroState& h, int entry) {
     if (s.level >= a.max_level) return true;  // nothing left to learn: the entry is spent
     if (h.level < a.required_level + s.level * a.levels_between) return false;
     ++s.level;
-    if (a.program.charges >= 0 && s.level == 1)
-      s.charges = static_cast<std::int8_t>(charge_number(a, h, 1, Role::Max));
+    if (const Unit* u = s.level == 1 ? c.world.get(h.unit) : nullptr)
+      s.charges = static_cast<std::int8_t>(charge_limit(c, *u, a, 1));
     for (AbilityState& other : h.abilities)
       if (other.id >= 0 && other.id != entry &&
           c.tables.abilities[static_cast<std::size_t>(other.id)].linked_skill == entry)
@@ -55,21 +44,20 @@ bool learn(Context& c, HeroState& h, int entry) {
   return true;
 }
 
-void restore_charges(Context& c, HeroState& h) {
+void restore_charges(Context& c, HeroState& h, const Unit& u) {
   World& w = c.world;
   for (AbilityState& s : h.abilities) {
     if (s.id < 0 || s.level <= 0) continue;
     const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(s.id)];
     if (a.program.charges < 0) continue;
-    const float most = charge_number(a, h, s.level, Role::Max);
-    if (static_cast<float>(s.charges) >= most) {
+    const int most = charge_limit(c, u, a, s.level);
+    if (s.charges >= most) {
       s.next_charge = 0;
     } else if (s.next_charge <= 0) {
-      s.next_charge = w.time + charge_number(a, h, s.level, Role::Restore);
+      s.next_charge = w.time + charge_restore(c, u, a, s.level);
     } else if (w.time >= s.next_charge) {
       ++s.charges;
-      s.next_charge =
-          static_cast<float>(s.charges) < most ? w.time + charge_number(a, h, s.level, Role::Restore) : 0;
+      s.next_charge = s.charges < most ? w.time + charge_restore(c, u, a, s.level) : 0;
     }
   }
 }
@@ -202,7 +190,7 @@ void heroes_frame(Context& c) {
     if (!u) continue;
     if (!u->alive && w.time >= h.respawn_at) respawn(c, h, *u);
     passive_gold(c, h, *u);
-    restore_charges(c, h);
+    restore_charges(c, h, *u);
     if ((w.frame + i) % kPurchaseFrames == 0) {
       purchase(c, h);
       arrange_items(c, h);

@@ -14,7 +14,18 @@ void restock(Context& c);                      // shop stocks
 bool at_home(const Context& c, const HeroState& h);  // within the reach of the own fountain
 // Puts an item into a slot: stacks, then inventory, backpack, stash (only the stash when `to_stash`); false: no
 // room.
-bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash);
+// `at`: the slot, when it took one of its own.
+bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash, int* at = nullptr);
+// shops.cpp: where the scripted buyer gets an item now. Hand: where the hero stands, or, without a scripted
+// courier, anywhere; Stash: at home, for the courier to bring; Nowhere: only in a secret shop.
+enum class Counter : std::uint8_t { Hand, Stash, Nowhere };
+Counter counter_of(const Context& c, const HeroState& h, int item);
+bool within_shop(const Context& c, Vec2 p, int item);  // near a side or secret shop that sells it
+Vec2 nearest_secret_shop(const Context& c, Vec2 p);
+bool buy_at(Context& c, HeroState& h, int item, bool to_stash, bool by_courier, int* at = nullptr);  // economy.cpp
+bool can_afford(const HeroState& h, float cost);
+// The recipe that has come to the item's parts; they become the item, or its gold comes back when one is gone.
+void finish_recipe(Context& c, HeroState& h);
 int held_charges(const HeroState& h, int item);  // over all slots; items without charges count 1
 float item_value(const Context& c, const ItemState& s);
 

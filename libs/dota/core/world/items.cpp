@@ -52,6 +52,7 @@ float net_worth(const Context& c, const HeroState& h) {
   float sum = h.gold + h.reliable;
   for (const ItemState& s : h.items)
     sum += item_value(c, s);
+  if (h.recipe >= 0) sum += static_cast<float>(c.tables.items[static_cast<std::size_t>(h.recipe)].recipe_cost);
   return sum;
 }
 
@@ -62,12 +63,12 @@ int held_charges(const HeroState& h, int item) {
   return n;
 }
 
-bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash) {
+bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash, int* at) {
   const GameRules& g = *c.tables.game;
   const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
-  if (item == g.tp_item) to_stash = false;
+  const bool scroll = item == g.tp_item && !to_stash;  // it has a slot of its own
   if (def.stackable)
-    for (int slot = to_stash ? kStashFirst : 0; slot < kItemSlots; ++slot) {
+    for (int slot = to_stash ? kStashFirst : 0; slot < (to_stash ? kTpSlot : kItemSlots); ++slot) {
       ItemState& s = h.items[static_cast<std::size_t>(slot)];
       if (s.id != item || s.on_courier || s.charges + charges > 100) continue;
       s.charges = static_cast<std::int8_t>(s.charges + charges);
@@ -75,7 +76,7 @@ bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash) 
       return true;
     }
   int slot = -1;
-  if (item == g.tp_item) {
+  if (scroll) {
     if (h.items[kTpSlot].id < 0) slot = kTpSlot;
   } else {
     for (int k = to_stash ? kStashFirst : 0; k < kTpSlot && slot < 0; ++k)
@@ -87,6 +88,7 @@ bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash) 
   s.id = static_cast<std::int16_t>(item);
   s.charges = static_cast<std::int8_t>(charges);
   if (item == g.aegis_item) h.aegis_expires = c.world.time + g.aegis_expires;
+  if (at) *at = slot;
   changed(c, h);
   return true;
 }
@@ -165,6 +167,10 @@ void arrange_items(Context& c, HeroState& h) {
   for (int from = kTpSlot - 1; from >= kBackpackFirst; --from) {
     const ItemState& s = h.items[static_cast<std::size_t>(from)];
     if (s.id < 0 || (from >= kStashFirst && (!reach_stash || s.on_courier))) continue;
+    if (s.id == c.tables.game->tp_item && from >= kStashFirst) {
+      if (place_item(c, h, s.id, s.charges, false)) take_item(c, h, from);
+      continue;
+    }
     const int places = from >= kStashFirst ? kStashFirst : kInventory;
     for (int to = 0; to < places; ++to)
       if (h.items[static_cast<std::size_t>(to)].id < 0) {

@@ -22,12 +22,28 @@ bool box_is_clear(const World& w, const MapCamp& camp) {
   return true;
 }
 
+// Whoever drew the camp's creeps away in time for the next ones: they are his stack.
+void mark_stack(World& w, int index) {
+  int stacker = -1;
+  each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
+    if (u.camp != index || !u.alive) return;
+    const Unit* drew = w.get(u.aggro_target);
+    if (!drew) drew = w.get(u.last_attacker);
+    if (drew && drew->hero >= 0) stacker = drew->hero;
+  });
+  if (stacker < 0) return;
+  each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
+    if (u.camp == index && u.alive && u.stacker < 0) u.stacker = static_cast<std::int8_t>(stacker);
+  });
+}
+
 void spawn_camp(Context& c, int index) {
   World& w = c.world;
   const MapCamp& camp = c.tables.map->camps[static_cast<std::size_t>(index)];
   Camp& state = w.camps[static_cast<std::size_t>(index)];
   const auto& sets = c.tables.camp_sets[static_cast<std::size_t>(camp.tier)];
   if (sets.empty()) return;
+  if (state.living > 0) mark_stack(w, index);
   int choice = w.rng.below(static_cast<int>(sets.size()));
   if (c.tables.game->neutral_not_twice && choice == state.last_set && sets.size() > 1)
     choice = (choice + 1 + w.rng.below(static_cast<int>(sets.size()) - 1)) % static_cast<int>(sets.size());

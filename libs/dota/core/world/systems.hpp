@@ -156,6 +156,11 @@ Program compile_program(const Node& ability, const std::string& name,
 // Once, after heroes, abilities, items and units are all in the tables: talents that change specials, stacks
 // shared between abilities, unit types named by programs, programs of plain talents and of runes.
 void link_programs(Tables& tables);
+// upgrades.cpp: a number of the ability's own fields for that unit, with its talents and scepter.
+float cast_number(const Context& c, const Unit& u, const AbilityDef& a, CastNumber what, int level);
+// Charges an ability holds at most, 0 when it goes by its cooldown; seconds in which one comes back.
+int charge_limit(const Context& c, const Unit& u, const AbilityDef& a, int level);
+float charge_restore(const Context& c, const Unit& u, const AbilityDef& a, int level);
 // Whether the slot (0-5 ability, 16+i item) can be cast now, apart from range and target.
 bool castable(const Context& c, const Unit& u, int slot);
 const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* level);  // nullptr: empty

@@ -36,7 +36,8 @@ enum Status : std::uint32_t {
   kRevealed = 1u << 22,
   kUnseen = 1u << 23,   // invisible to true sight too
   kGuarded = 1u << 24,  // neither takes nor deals damage
-  kScepter = 1u << 25   // holds what upgrades its ultimate
+  kScepter = 1u << 25,  // holds what upgrades its ultimate
+  kDeniable = 1u << 26  // a hero whom his own side may kill
 };
 
 enum class OrderType : std::uint8_t {
@@ -143,6 +144,7 @@ struct alignas(64) Unit {
   float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
   float credited = 1;                         // buildings: health fraction already told as signals
   float died_at = 0;
+  std::int8_t stacker = -1;     // camps' creeps: the hero whose stacking left them there, index into World::heroes
   std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
 };
 

@@ -18,6 +18,14 @@
 
 namespace dota {
 
+// A teleport that was begun: repeated ones to one place take longer.
+struct Arrival {
+  Handle anchor;    // what it arrives at
+  float at = -999;  // game time of its beginning
+  std::int8_t hero = -1;
+};
+constexpr int kArrivals = 8;
+
 struct TeamState {
   Handle courier, fort;
   float courier_respawn = 0, glyph_ready = 0, glyph_until = 0, courier_seen[kTeams] = {-99, -99};
@@ -29,6 +37,7 @@ struct TeamState {
   Handle courier_for;  // hero it carries for
   std::uint8_t courier_state = 0;
   std::uint8_t tomes = 0;  // Tomes of Knowledge it has read
+  std::array<Arrival, kArrivals> arrivals{};
 };
 
 // The pools of a world. What finds its pool full does not happen, and is counted in World::dropped.

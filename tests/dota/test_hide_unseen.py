@@ -1,0 +1,28 @@
+"""What is observed of an enemy's abilities and items: all of it, as in the paper, or what a player can see."""
+
+from dota.vec_game import Controller, VecGame
+from tests.dota.watching import duel, field
+
+
+def cooldowns(hide: bool) -> tuple[float, float, float]:
+    """The greatest cooldowns that Radiant observed of its own hero, of the enemy's abilities and of his items, in a
+    minute and a half of two bots' duel at close quarters."""
+    game = VecGame(duel(hero="lion", hide_unseen=hide, kills_to_win=9), 1, seed=3)
+    game.controllers[:] = Controller.SCRIPTED
+    own = theirs = items = 0.0
+    for _ in range(int(150 * 7.5)):
+        game.step()
+        abilities = field(game, "abilities", "cooldown").reshape(2, 6)
+        own, theirs = max(own, float(abilities[0].max())), max(theirs, float(abilities[1].max()))
+        items = max(items, float(field(game, "items", "cooldown").reshape(2, 16)[1].max()))
+    return own, theirs, items
+
+
+def test_the_papers_way_shows_an_enemys_cooldowns() -> None:
+    own, theirs, _ = cooldowns(hide=False)
+    assert own > 0.02 and theirs > 0.02
+
+
+def test_a_players_way_does_not() -> None:
+    own, theirs, items = cooldowns(hide=True)
+    assert own > 0.02 and theirs == 0 and items == 0

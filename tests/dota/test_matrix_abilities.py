@@ -1,0 +1,368 @@
+"""Every ability of every hero against what abilities.json states of it, in a small scene: what a cast costs and how
+long it takes, how far it reaches, what it puts on whom for how long, what takes that off, who is immune to it, and
+what it does when it comes twice. Damage is in test_matrix_damage.py; what a scene this small cannot show is listed
+with the test that shows it."""
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.dota import stated
+from tests.dota.arena import CENTRE, STEP, Arena
+from tests.dota.conftest import FILES, read_data
+
+DATA = read_data("7.21d")
+ALL = list(stated.hero_abilities(DATA))
+ACTIVE = [(h, a) for h, a in ALL if stated.is_active(DATA["abilities"]["abilities"][a])]
+IDS = [a for _, a in ACTIVE]
+SPELL_IMMUNE = 1 << 7
+
+
+def definition(ability: str) -> dict[str, Any]:
+    found: dict[str, Any] = DATA["abilities"]["abilities"][ability]
+    return found
+
+
+class Scene(Arena):
+    """The hero at the centre with an ally behind him; an enemy hero before him; nobody regenerates or attacks."""
+
+    def __init__(self, new_world: Any, hero: str, away: float = 250) -> None:
+        super().__init__(new_world((hero, "lion" if hero != "lion" else "sven"),
+                                   ("axe" if hero != "axe" else "sven",)), DATA)
+        self.mana = 0.0
+        self.place(self.unit(0), 0, 0, -math.pi / 4)
+        self.place(self.unit(1), -120, 120)
+        self.enemy_at(away)
+        for i in (0, 1, 5):
+            self.world.set_unit(self.unit(i), extra_hp=6000)
+            self.world.set_unit(self.unit(i), hp=6000)
+        self.seconds(0.2)
+
+    def enemy_at(self, away: float) -> None:
+        """Down the river, where the ground is level and in sight."""
+        self.place(self.unit(5), away * math.sqrt(0.5), -away * math.sqrt(0.5), 3 * math.pi / 4)
+
+    def target_of(self, ability: str) -> int:
+        d = definition(ability)
+        friendly = "friendly" in d.get("target_team", []) and "enemy" not in d.get("target_team", [])
+        return self.unit(1) if friendly else self.unit(5)
+
+    def prepare(self, ability: str, rank: int) -> int:
+        """Teaches the ability, souls and charges included; gives its slot."""
+        slot = self.teach(0, ability, rank)
+        if "nevermore" in ability:
+            self.teach(0, "nevermore_necromastery", 4)
+            self.world.kill(self.dummy(-1500, 0), self.unit(0))
+            self.world.kill(self.dummy(-1500, 0), self.unit(0))
+        if charged(ability):
+            for _ in range(70):
+                if self.world.ability(0, ability)["castable"]:
+                    break
+                self.seconds(1)
+        return slot
+
+    def order(self, ability: str, rank: int) -> int:
+        """Teaches the ability and orders it; gives its slot."""
+        slot = self.prepare(ability, rank)
+        # Mana beyond the greatest is lost to whatever is drawn from it in time.
+        drawn = ability == "witch_doctor_voodoo_restoration"
+        self.mana = self.world.unit(self.unit(0))["max_mana"] if drawn else 5000.0
+        self.world.set_unit(self.unit(0), mana=self.mana)
+        self.send(ability, slot)
+        return slot
+
+    def send(self, ability: str, slot: int) -> None:
+        behavior = definition(ability)["behavior"]
+        unit = self.unit(0)
+        target = self.target_of(ability)
+        if "unit_target" in behavior:
+            self.world.order(unit, "cast_unit", target=target, slot=slot)
+        elif "point" in behavior:
+            u = self.world.unit(target)
+            self.world.order(unit, "cast_point", x=u["x"], y=u["y"], slot=slot)
+        else:
+            self.world.order(unit, "cast", slot=slot)
+
+
+def charged(ability: str) -> bool:
+    return any(n["p"] == "charges" for n in definition(ability)["effects"]) and "homing" not in ability
+
+
+# Switched on and off, or used up by the next attack: no cooldown to be seen in a cast.
+NO_COOLDOWN = {"witch_doctor_voodoo_restoration": "switched on and off, it has none",
+               "viper_poison_attack": "an orb, of the attack it arms: tests/dota/test_abilities_viper.py"}
+
+
+@pytest.mark.parametrize(("hero", "ability"), ACTIVE, ids=IDS)
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_mana_cast_point_and_cooldown(new_world: Any, hero: str, ability: str, last: bool) -> None:
+    d = definition(ability)
+    rank = d["max_level"] if last else 1
+    scene = Scene(new_world, hero, away=140)
+    before = None
+    slot = scene.order(ability, rank)
+    state = scene.world.ability(0, ability)
+    begun, mana = scene.world.time, scene.world.unit(scene.unit(0))["mana"]
+    # An instant cast is over before the first step.
+    instant = mana < scene.mana
+    for _ in range(40):
+        if instant or scene.world.unit(scene.unit(0))["mana"] < mana:
+            break
+        before = scene.world.unit(scene.unit(0))
+        scene.world.step(1)
+    unit = scene.world.unit(scene.unit(0))
+    cost = stated.at(d.get("mana_cost"), rank)
+    if cost:
+        drained = ability in ("witch_doctor_voodoo_restoration", "lion_mana_drain")
+        assert scene.mana - unit["mana"] == pytest.approx(cost, abs=4 if drained else 0.6)
+        took = scene.world.time - begun
+        assert took == pytest.approx(0 if instant else stated.at(d.get("cast_point"), rank), abs=1.6 * STEP)
+    assert before is None or before["act"] in ("cast_windup", "idle")
+    if ability in NO_COOLDOWN:
+        return
+    after = scene.world.ability(0, ability)
+    if charged(ability):
+        assert after["charges"] == state["charges"] - (0 if instant else 1) or after["charges"] == 0
+    else:
+        whole = stated.at(d.get("cooldown"), rank)
+        left = after["ready"] - scene.world.time
+        assert whole - 2 * STEP <= left <= whole + 1e-3
+        assert not after["castable"] or whole == 0
+    assert slot >= 0
+
+
+RANGED = [(h, a) for h, a in ACTIVE
+          if stated.at(definition(a).get("cast_range"), 1) > 0
+          and {"unit_target", "point"} & set(definition(a)["behavior"])]
+
+
+@pytest.mark.parametrize(("hero", "ability"), RANGED, ids=[a for _, a in RANGED])
+def test_cast_range(new_world: Any, hero: str, ability: str) -> None:
+    """From a little within it he casts where he stands; from a little beyond he walks first. A range that is longer
+    than the level ground is wide is tried towards a point."""
+    d = definition(ability)
+    scene = Scene(new_world, hero)
+    reach = stated.at(d["cast_range"], 1)
+    to_unit = "unit_target" in d["behavior"]
+    if to_unit:
+        reach += 2 * 24  # between hulls
+    for beyond in (False, True):
+        away = reach + (40 if beyond else -40)
+        scene = Scene(new_world, hero)
+        slot = scene.teach(0, ability, 1)
+        if charged(ability):
+            scene.seconds(stated.at(d["specials"]["charge_restore_time"]["v"], 1) + 1)
+        scene.world.set_unit(scene.unit(0), mana=5000)
+        x, y = CENTRE[0] + away * math.sqrt(0.5), CENTRE[1] - away * math.sqrt(0.5)
+        if to_unit:
+            target = scene.target_of(ability)
+            scene.world.set_unit(target, x=x, y=y)
+            scene.seconds(0.2)
+            if target == scene.unit(5) and not scene.world.visible(0, target):
+                watcher = scene.world.spawn("npc_dota_observer_wards", 0, x + 60, y - 60)
+                scene.seconds(0.3)
+                assert watcher >= 0 and scene.world.visible(0, target)
+            scene.world.order(scene.unit(0), "cast_unit", target=target, slot=slot)
+        else:
+            scene.world.order(scene.unit(0), "cast_point", x=x, y=y, slot=slot)
+        before = scene.world.unit(scene.unit(0))
+        scene.world.step(1)
+        scene.world.step(1)
+        after = scene.world.unit(scene.unit(0))
+        moved = math.hypot(after["x"] - before["x"], after["y"] - before["y"])
+        blinked = moved > 100
+        assert (1 < moved <= 100) == beyond or (blinked and not beyond), (ability, away, moved)
+
+
+# What a cast on one enemy cannot show, and where it is shown.
+UNSEEN = {
+    "aura": "on its carrier as long as it is; its bearers are in tests/dota/test_effects_modifiers.py",
+    "stack_gain": "tests/dota/test_abilities_nevermore.py, test_abilities_lion.py",
+    "charges": "tests/dota/test_abilities_sniper.py",
+    "ground_area": "renewed while one stands in it; tests/dota/test_matrix_damage.py",
+    "next_attack_mod": "its time is the test of test_effects_attack.py",
+    "attack_modifier": "an orb", "attack_all_in_radius": "acts at once", "summon": "a unit",
+    "projectile": "flies", "random_target_hits": "strikes", "periodic_strike": "strikes",
+    "mana_drain": "a link", "drain": "a link", "stat_drain": "a link", "knockback": "forced motion",
+    "missile_unit": "a unit", "charge_on_nearby_cast": "", "leap": "forced motion", "multi_attack": "for its attacks",
+    "proc": "an attack's", "passive_stats": "lasts", "execute": "acts at once",
+    "on_hit_stat_steal": "an attack's: tests/dota/test_abilities_five.py",
+}
+
+
+def timed(ability: str) -> list[stated.Stated]:
+    """The nodes that put something on a unit for a stated time when the ability is cast."""
+    return [n for n in stated.nodes(definition(ability))
+            if "dur" in n.node and n.primitive not in UNSEEN and not n.upgrade()
+            and n.node["dur"] != 0.01  # Assassinate's: it interrupts, and is gone before the next step
+            and n.trigger in ("cast", "channel") and not {"proc", "attack_modifier", "aura"} & set(n.way)
+            and n.node.get("if") not in ("killed_hero", "ally", "killed")
+            and n.primitive not in ("random_explosions", "spirits", "vision", "terrain_block")]
+
+
+TIMED = [(h, a) for h, a in ALL if timed(a)]
+# Nodes that the plain scene does not reach.
+ELSEWHERE = {
+    ("lich_sinister_gaze", "pull_to_caster"): "its channel lasts as long: tests/dota/test_abilities_others.py",
+    ("slark_pounce", "leash"): "he leaps past: tests/dota/test_abilities_five.py",
+}
+
+
+@pytest.mark.parametrize(("hero", "ability"), TIMED, ids=[a for _, a in TIMED])
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bool) -> None:
+    """Each effect is there for as long as stated, less what the bearer resists, and what dispels it is what is stated;
+    cast again it is there once."""
+    d = definition(ability)
+    rank = d["max_level"] if last else 1
+    scene = Scene(new_world, hero)
+    scene.order(ability, rank)
+    first: dict[int, tuple[float, int, int]] = {}
+    most: dict[int, int] = {}
+    for _ in range(36):
+        scene.world.step(1)
+        for unit in (scene.unit(0), scene.unit(1), scene.unit(5)):
+            seen: dict[int, int] = {}
+            for m in scene.modifiers(unit, ability + "#"):
+                index = int(m["name"].split("#")[1])
+                seen[index] = seen.get(index, 0) + 1
+                first.setdefault(index, (m["left"], m["flags"], unit))
+            for index, count in seen.items():
+                most[index] = max(most.get(index, 0), count)
+    dispels = {"yes": 1, "yes_strong": 2, "no": 0}[d.get("dispellable", "yes")]
+    for n in timed(ability):
+        if (ability, n.primitive) in ELSEWHERE:
+            continue
+        assert n.index in first, f"{n.primitive} of {ability} was never seen"
+        left, flags, bearer = first[n.index]
+        whole = stated.number(d, n.node["dur"], rank)
+        assert whole - 1.7 * STEP <= left <= whole + 1e-3, (n.primitive, left, whole)
+        if n.primitive != "spell_immune":
+            assert flags & 3 == dispels, n.primitive
+        assert bool(flags & 4) == (bearer == scene.unit(5)), n.primitive
+        if n.node.get("stack") != "per_affected_target":
+            assert most[n.index] == 1
+
+
+def test_status_resistance_shortens_what_enemies_put_on(new_world: Any) -> None:
+    """Sange's 12 %: a stun of Storm Bolt, the slow of Gush, but no time of one's own."""
+    for hero, ability in (("sven", "sven_storm_bolt"), ("tidehunter", "tidehunter_gush"), ("lion", "lion_voodoo")):
+        left = []
+        for sange in (False, True):
+            scene = Scene(new_world, hero)
+            if sange:
+                assert scene.world.give_item(5, "sange")
+                scene.seconds(0.3)
+            scene.order(ability, 1)
+            seen: list[dict[str, Any]] = []
+            while not seen:
+                scene.world.step(1)
+                seen = [m for m in scene.modifiers(scene.unit(5), ability + "#") if 0 < m["left"] < 100]
+            left.append(max(m["left"] for m in seen))
+        share = DATA["items"]["items"]["item_sange"]["stats"]["status_res_pct"] / 100
+        assert left[1] / left[0] == pytest.approx(1 - share, abs=0.03), ability
+
+
+IMMUNITY = [(h, a) for h, a in ACTIVE if definition(a).get("spell_immunity") in ("enemies_yes", "enemies_no")
+            and "friendly" not in definition(a).get("target_team", [])]
+# Where "enemies_yes" says something that a single cast at a hero does not show.
+IMMUNE_ELSEWHERE = {"sven_great_cleave", "witch_doctor_death_ward", "gyrocopter_flak_cannon", "death_prophet_exorcism",
+                    "razor_eye_of_the_storm", "necrolyte_heartstopper_aura", "viper_poison_attack", "axe_culling_blade"}
+# From where a raze strikes.
+RAZES = {"nevermore_shadowraze1": 200, "nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
+
+
+@pytest.mark.parametrize(("hero", "ability"), IMMUNITY, ids=[a for _, a in IMMUNITY])
+def test_spell_immunity(new_world: Any, hero: str, ability: str) -> None:
+    """Black King Bar keeps off what the data say it keeps off: nothing is put on its bearer, and no magical damage."""
+    if ability in IMMUNE_ELSEWHERE:
+        pytest.skip("attacks, time or a kill: tests/dota/test_abilities_in_time.py and the heroes own files")
+    d = definition(ability)
+    touched = {}
+    for immune in (False, True):
+        scene = Scene(new_world, hero, away=RAZES.get(ability, 140))
+        scene.prepare(ability, 1)
+        enemy = scene.unit(5)
+        if immune:
+            assert scene.world.give_item(5, "black_king_bar")
+            scene.seconds(0.2)
+            scene.world.set_unit(enemy, mana=300)
+            scene.world.order(enemy, "cast", slot=scene.world.ability(5, "item_black_king_bar")["slot"])
+            scene.seconds(0.2)
+            assert scene.world.unit(enemy)["status"] & SPELL_IMMUNE
+        hp = scene.hp(enemy)
+        scene.order(ability, 1)
+        marks = False
+        for _ in range(26):
+            scene.world.step(1)
+            marks = marks or bool(scene.modifiers(enemy, ability + "#"))
+        touched[immune] = marks or scene.hp(enemy) < hp - 1e-3
+    assert touched[False], "the scene shows nothing of it"
+    pierces = d["spell_immunity"] == "enemies_yes" or "magic_immune_enemies" in d.get("target_flags", [])
+    assert touched[True] == pierces
+
+
+PASSIVE = [(h, a) for h, a in ALL if not stated.is_active(definition(a))]
+
+
+@pytest.mark.parametrize(("hero", "ability"), PASSIVE, ids=[a for _, a in PASSIVE])
+def test_a_passive_is_there_once_learned_and_broken_off(new_world: Any, core: Any, tables: Any, hero: str,
+                                                        ability: str) -> None:
+    """Learned, its modifiers are on the hero without an end; Break switches off what they do; forgotten, they go."""
+    scene = Scene(new_world, hero)
+    unit = scene.unit(0)
+    if not definition(ability)["effects"]:
+        pytest.skip("a part of another ability")
+    scene.world.teach(0, ability, 0)  # it may be the one that a hero begins with
+    assert not scene.modifiers(unit, ability) and not stacks_of(scene, unit, ability)
+    scene.teach(0, ability, 1)
+    there = scene.modifiers(unit, ability) + stacks_of(scene, unit, ability)
+    assert there and all(m["left"] > 1e6 for m in there)
+    program = core.ability_program(tables, ability)
+    assert [n for n in program["nodes"] if n["passive"]]
+    scene.world.teach(0, ability, 0)
+    assert not scene.modifiers(unit, ability)
+
+
+def stacks_of(scene: Scene, unit: int, ability: str) -> list[dict[str, Any]]:
+    names = [n.node["stack"] for n in stated.nodes(definition(ability))
+             if n.primitive == "stack_gain" and "stack" in n.node]
+    return [m for name in names for m in scene.modifiers(unit, "stack_" + name)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hero", sorted({h for h, _ in ALL}))
+def test_costs_of_the_older_patch(core: Any, hero: str) -> None:
+    """7.19: mana and cooldown of every cast at the first rank."""
+    data = read_data("7.19")
+    tables = core.load_tables(*(data[f] for f in FILES))
+    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3}
+    for name in data["heroes"]["heroes"]["npc_dota_hero_" + hero]["abilities"]:
+        d = data["abilities"]["abilities"][name]
+        if not stated.is_active(d) or any(n["p"] == "charges" for n in d["effects"]) or name in NO_COOLDOWN:
+            continue
+        arena = Arena(core.World(tables, quiet, [hero, "lion" if hero != "lion" else "sven"],
+                                 ["axe" if hero != "axe" else "sven"], 1), data)
+        arena.place(arena.unit(0), 0, 0)
+        arena.place(arena.unit(1), -150, 100)
+        arena.place(arena.unit(5), 140, 0, math.pi)
+        slot = arena.teach(0, name, 1)
+        friendly = "friendly" in d.get("target_team", []) and "enemy" not in d.get("target_team", [])
+        target = arena.unit(1) if friendly else arena.unit(5)
+        creep = arena.world.spawn("npc_dota_creep_goodguys_melee", 0, CENTRE[0] - 60, CENTRE[1])
+        if "dark_ritual" in name:
+            target = creep
+        if "unit_target" in d["behavior"]:
+            arena.world.order(arena.unit(0), "cast_unit", target=target, slot=slot)
+        elif "point" in d["behavior"]:
+            arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 140, y=CENTRE[1], slot=slot)
+        else:
+            arena.world.order(arena.unit(0), "cast", slot=slot)
+        for _ in range(30):
+            if arena.world.ability(0, name)["ready"] > 0:
+                break
+            arena.world.step(1)
+        left = arena.world.ability(0, name)["ready"] - arena.world.time
+        whole = stated.at(d.get("cooldown"), 1)
+        assert whole - 2 * STEP <= left <= whole + 1e-3, name

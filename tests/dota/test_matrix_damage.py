@@ -1,0 +1,185 @@
+"""The damage of every ability that states any, against what an enemy hero loses in a small scene: amounts and times
+of abilities.json, the caster's spell amplification, the enemy's resistance and armor of rules.json; and the radius of
+what strikes around."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dota import stated
+from tests.dota.arena import STEP, Arena
+from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
+
+# What deals its damage by chance, by attacks, by distance or through other units, and the test of its numbers.
+ELSEWHERE = {
+    "axe_counter_helix": "tests/dota/test_abilities_in_time.py",
+    "crystal_maiden_freezing_field": "tests/dota/test_abilities_crystal_maiden.py",
+    "death_prophet_exorcism": "tests/dota/test_abilities_five.py",
+    "death_prophet_spirit_siphon": "tests/dota/test_abilities_in_time.py",
+    "earthshaker_aftershock": "tests/dota/test_abilities_in_time.py",
+    "gyrocopter_rocket_barrage": "tests/dota/test_abilities_in_time.py",
+    "gyrocopter_homing_missile": "tests/dota/test_abilities_five.py",
+    "gyrocopter_flak_cannon": "tests/dota/test_abilities_five.py",
+    "necrolyte_heartstopper_aura": "tests/dota/test_abilities_others.py",
+    "necrolyte_reapers_scythe": "tests/dota/test_abilities_others.py",
+    "nevermore_requiem": "tests/dota/test_abilities_nevermore.py",
+    "razor_plasma_field": "tests/dota/test_abilities_others.py",
+    "razor_unstable_current": "tests/dota/test_abilities_others.py",
+    "razor_eye_of_the_storm": "tests/dota/test_abilities_others.py",
+    "riki_blink_strike": "tests/dota/test_abilities_five.py",
+    "slark_dark_pact": "tests/dota/test_abilities_five.py",
+    "sniper_headshot": "tests/dota/test_abilities_sniper.py",
+    "tidehunter_anchor_smash": "tests/dota/test_abilities_others.py",
+    "viper_corrosive_skin": "tests/dota/test_abilities_viper.py",
+    "earthshaker_echo_slam": "tests/dota/test_abilities_in_time.py",
+    "viper_poison_attack": "tests/dota/test_abilities_viper.py",
+    "witch_doctor_maledict": "tests/dota/test_abilities_in_time.py",
+    "lich_frost_shield": "tests/dota/test_abilities_in_time.py",
+}
+DEALS = {"damage", "dot", "ground_area", "execute"}
+
+
+def deals_damage(ability: str) -> bool:
+    return any(n.primitive in DEALS and ({"amount", "dps", "per_tick", "total", "else_damage"} & set(n.node))
+               and not n.upgrade() for n in stated.nodes(definition(ability)))
+
+
+def whole_damage(ability: str, rank: int) -> dict[str, float]:
+    """Damage to an enemy hero who is struck once by everything and stays, by type, before reductions."""
+    d = definition(ability)
+    out: dict[str, float] = {}
+    for n in stated.nodes(d):
+        node = n.node
+        if n.upgrade() or n.trigger not in ("cast", "channel") or node.get("if") == "ally":
+            continue
+        amount = 0.0
+        if n.primitive == "damage":
+            amount = stated.number(d, node["amount"], rank)
+        elif n.primitive == "execute":
+            amount = stated.number(d, node["else_damage"], rank)
+        elif n.primitive == "dot":
+            lasts = stated.number(d, node["dur"], rank)
+            every = stated.number(d, node.get("interval", 1), rank)
+            ticks = math.floor(lasts / every + 1e-6)
+            if "total" in node:
+                amount += stated.number(d, node["total"], rank)
+            if "dps" in node:
+                amount += stated.number(d, node["dps"], rank) * every * ticks
+            if "per_tick" in node:
+                amount += stated.number(d, node["per_tick"], rank) * ticks
+        elif n.primitive == "ground_area" and "dps" in node:
+            amount = stated.number(d, node["dps"], rank) * stated.number(d, node["dur"], rank)
+        if amount:
+            kind = node.get("type", "magical")
+            out[kind] = out.get(kind, 0) + amount
+    return out
+
+
+DEALERS = [(h, a) for h, a in ALL if deals_damage(a) and a not in ELSEWHERE and stated.is_active(definition(a))]
+
+
+def through(scene: Arena, kind: str, caster: int, target: int) -> float:
+    """Share of a spell's damage of that type that gets through (rules.json attributes, armor)."""
+    u = scene.world.unit(target)
+    if kind == "physical":
+        r = DATA["rules"]["rules"]["armor"]
+        return float(1 - r["a"] * u["armor"] / (r["b"] + r["c"] * abs(u["armor"])))
+    amp = scene.amp(caster)
+    return amp * (scene.magic(target) if kind == "magical" else 1.0)
+
+
+def test_all_that_states_damage_is_here_or_has_its_own_test() -> None:
+    stating = {a for _, a in ALL if deals_damage(a)}
+    assert stating <= {a for _, a in DEALERS} | set(ELSEWHERE)
+    assert set(ELSEWHERE) <= {a for _, a in ALL}
+    for ability, file in ELSEWHERE.items():
+        assert f'"{ability}"' in (Path(__file__).parents[2] / file).read_text(), ability
+
+
+@pytest.mark.parametrize(("hero", "ability"), DEALERS, ids=[a for _, a in DEALERS])
+@pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+def test_damage(new_world: Any, hero: str, ability: str, last: bool) -> None:
+    d = definition(ability)
+    rank = d["max_level"] if last else 1
+    razes = {"nevermore_shadowraze1": 200, "nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
+    scene = Scene(new_world, hero, away=razes.get(ability, 140 if ability == "axe_culling_blade" else 250))
+    enemy, caster = scene.unit(5), scene.unit(0)
+    hp = scene.hp(enemy)
+    resist = {kind: through(scene, kind, caster, enemy) for kind in ("physical", "magical", "pure")}
+    scene.order(ability, rank)
+    longest = max([stated.number(d, n.node[k], rank) for n in stated.nodes(d) for k in ("dur", "delay")
+                   if k in n.node and not n.upgrade()], default=0)
+    scene.seconds(min(longest, 16) + 3)
+    lost = hp - scene.hp(enemy)
+    expected = sum(amount * resist[kind] for kind, amount in whole_damage(ability, rank).items())
+    # Ground that lowers resistance, and damage that waits for a second wave, differ by their first tick.
+    assert lost == pytest.approx(expected, rel=0.012 if ability not in LOOSE else LOOSE[ability]), (lost, expected)
+
+
+# Effects that change the resistance they are reduced by, or that start with half a tick; by how much.
+LOOSE = {"viper_nethertoxin": 0.35, "sniper_shrapnel": 0.12, "lich_chain_frost": 0.02}
+
+
+AROUND = [(h, a, n) for h, a in ALL for n in stated.nodes(definition(a))
+          if not n.upgrade() and n.trigger == "cast" and stated.is_active(definition(a))
+          and n.node.get("shape", {}).get("t") == "circle" and n.primitive in ("damage", "stun", "mod", "taunt", "dot")
+          and n.node.get("to") in ("enemies", "enemy_heroes") and "ability_end" not in n.node.values()]
+AROUND = list({(h, a): (h, a, n) for h, a, n in AROUND}.values())
+
+
+@pytest.mark.parametrize(("hero", "ability", "node"), AROUND, ids=[a for _, a, _ in AROUND])
+def test_radius(new_world: Any, hero: str, ability: str, node: stated.Stated) -> None:
+    """Who stands a little within the stated radius is struck, who stands a little beyond it is not."""
+    d = definition(ability)
+    r = stated.number(d, node.node["shape"]["r"], 1)
+    razes = {"nevermore_shadowraze1": 200, "nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
+    away = razes.get(ability, 140)
+    struck = []
+    for offset in (r - 15, r + 15):
+        scene = Scene(new_world, hero, away=away)
+        unit = scene.world.unit(scene.unit(5))
+        centre = scene.world.unit(scene.unit(0)) if not (
+            {"point", "unit_target"} & set(d["behavior"]) or ability in razes) else unit
+        # Across the river's line, so that nothing else is in between.
+        x, y = centre["x"] + offset * math.sqrt(0.5), centre["y"] + offset * math.sqrt(0.5)
+        second = scene.world.spawn("npc_dota_neutral_centaur_khan", 2, x, y)
+        scene.world.set_unit(second, extra_hp=9000)
+        if node.node.get("to") == "enemy_heroes":
+            return  # a hero's own radius is the same test with a hero: tests/dota/test_abilities_others.py
+        scene.still(second)
+        scene.world.set_unit(second, x=x, y=y)
+        hp = scene.hp(second)
+        if ability in razes:
+            scene.world.set_unit(scene.unit(0), facing=-math.pi / 4)
+        scene.order(ability, 1)
+        marks = False
+        for _ in range(24):
+            scene.world.set_unit(second, x=x, y=y)
+            scene.world.step(1)
+            marks = marks or bool(scene.modifiers(second, ability + "#"))
+        struck.append(marks or scene.hp(second) < hp)
+    assert struck == [True, False]
+
+
+FLYING = [(h, a) for h, a in ALL if any(n.primitive in ("projectile", "bounce") and not n.way and not n.upgrade()
+                                        for n in stated.nodes(definition(a)))]
+
+
+@pytest.mark.parametrize(("hero", "ability"), FLYING, ids=[a for _, a in FLYING])
+def test_flight(new_world: Any, hero: str, ability: str) -> None:
+    """A projectile covers the way from edge to edge at its stated speed."""
+    d = definition(ability)
+    (speed,) = {stated.number(d, n.node["speed"], 1) for n in stated.nodes(d)
+                if n.primitive in ("projectile", "bounce") and not n.upgrade()}
+    scene = Scene(new_world, hero, away=430)
+    hp = scene.hp(scene.unit(5))
+    scene.order(ability, 1)
+    while not scene.world.projectiles():
+        scene.world.step(1)
+    flown = scene.world.time
+    while scene.hp(scene.unit(5)) == hp and not scene.modifiers(scene.unit(5), ability + "#"):
+        scene.world.step(1)
+        assert scene.world.time - flown < 4
+    assert scene.world.time - flown == pytest.approx((430 - 24) / speed, abs=1.7 * STEP)
