@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
 import { get, post } from "../../api/client";
 import { operations } from "../../api/live";
 import { isOperator } from "../../api/session";
@@ -13,6 +14,13 @@ steps:
 - kind: grow_lstm
   to: 384
 `;
+
+// Chosen in the dialog, after its act was made: the act reads it when it is carried out.
+const hold = signal(true);
+
+function Hold() {
+  return <p><label><input type="checkbox" checked={hold.value} onChange={(e) => { hold.value = e.currentTarget.checked; }} /> Hold before publishing, until I say go on</label></p>;
+}
 
 function Changes({ planned }: { planned: Planned }) {
   return <>
@@ -47,7 +55,6 @@ export function Surgery() {
   const [planned, setPlanned] = useState<Planned | null>(null);
   const [digest, setDigest] = useState("");
   const [check, setCheck] = useState<Check | null>(null);
-  const [hold, setHold] = useState(true);
   const [trouble, setTrouble] = useState("");
   const going = operations.value.find((o) => o.kind === "check" && o.request.digest === digest);
   const busy = going !== undefined && going.ended_at === null;
@@ -89,12 +96,12 @@ export function Surgery() {
         done: (o) => setDigest((o as Operation).request.digest) }} />
       <ActButton disabled={check?.result.ok ? "" : "only a plan whose check was passed is applied"} act={{ verb: "Apply plan", danger: true, reasoned: true,
         says: <><p>The run is paused, the new checkpoint made and measured, and the run cut over to it in the next epoch; then it goes on by itself.</p>
-          <p><label><input type="checkbox" checked={hold} onChange={(e) => setHold(e.currentTarget.checked)} /> Hold before publishing, until I say go on</label></p></>,
+          <Hold /></>,
         rehearse: async () => {
-          const then = await post<Operation>("surgery/apply", { digest, hold }, { dry_run: true });
+          const then = await post<Operation>("surgery/apply", { digest, hold: hold.value }, { dry_run: true });
           return <p>Steps: {then.steps.map((s) => s.name).join(", ")}. Warm-up: {then.request.warm_up_versions} versions.</p>;
         },
-        carryOut: (reason) => post<Operation>("surgery/apply", { digest, hold, reason }) }} />
+        carryOut: (reason) => post<Operation>("surgery/apply", { digest, hold: hold.value, reason }) }} />
       {busy && <span role="status" class="quiet">is being measured…</span>}
       <span class="spring" /><span class="quiet">A rehearsal is a fork of the run: <code>five surgery rehearse plan.yaml</code></span>
     </div>
