@@ -19,13 +19,15 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow test-asan bench lint format clean images env test-containers test-chart test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-chart test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
 	@echo "make console                                   the console's pages; \`make train\` does it by itself"
 	@echo "make test                                      the tests, minutes"
 	@echo "make test-slow | test-asan                     long runs; the core under sanitizers"
+	@echo "make fuzz [MINUTES=60] | test-asan-games       cases and games made up by chance, under sanitizers"
+	@echo "make test-compilers                            the golden games on a core built by clang"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
 	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
@@ -138,14 +140,42 @@ chromium:
 	  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; } || \
 	  { echo "five: Chromium is needed; on Debian or Ubuntu: apt-get install chromium, or set FIVE_CHROMIUM"; exit 1; }
 
-# The game's tests on a core with address and undefined-behaviour sanitizers, in a copy of the package.
+# The package dota, without core and sources, copied into a folder.
+copy-package = mkdir -p $(1) && tar -C libs --exclude=dota/core --exclude='*.so' --exclude=__pycache__ -cf - dota | tar -C $(1) -xf -
+
+# A core with address and undefined-behaviour sanitizers, in a copy of the package.
 ASAN_DIR := build/asan
-test-asan: $(STAMP)
-	@mkdir -p $(ASAN_DIR)/libs/dota
-	@cp -r libs/dota/*.py libs/dota/data $(ASAN_DIR)/libs/dota/
-	@$(MAKE) --no-print-directory build CORE_BUILD=$(ASAN_DIR)/core CORE_DEST=$(ASAN_DIR)/libs/dota SANITIZE=ON
-	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libubsan.so)" \
-	  ASAN_OPTIONS=detect_leaks=0 FIVE_LIBS=$(abspath $(ASAN_DIR)/libs) $(PY) -m pytest tests/dota --timeout 600
+ASAN_RUN = LD_PRELOAD="$$($(ASAN_CXX) -print-file-name=libasan.so) $$($(ASAN_CXX) -print-file-name=libubsan.so)" \
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 FIVE_LIBS=$(abspath $(ASAN_DIR)/libs)
+ASAN_CXX := $(or $(shell command -v g++),$(CXX))
+asan: $(STAMP)
+	@$(call copy-package,$(ASAN_DIR)/libs)
+	@CXX=$(ASAN_CXX) $(MAKE) --no-print-directory build CORE_BUILD=$(ASAN_DIR)/core CORE_DEST=$(ASAN_DIR)/libs/dota SANITIZE=ON
+
+# The game's tests on that core.
+test-asan: asan
+	@$(ASAN_RUN) $(PY) -m pytest -n $(JOBS) --dist loadfile tests/dota --timeout 1200
+
+# Orders, configurations, snapshots and games made up by chance on that core: tests/dota/fuzzing.py. CASE=seed runs one
+# again; FIRST= the first seed; ONLY=games|orders|configurations|snapshots.
+FUZZ_OPTIONS = --minutes $(MINUTES) $(and $(FIRST),--first $(FIRST)) $(and $(CASE),--case $(CASE)) $(and $(ONLY),--only $(ONLY))
+fuzz: asan
+	@$(ASAN_RUN) $(PY) -m tests.dota.fuzzing $(FUZZ_OPTIONS) --out build/fuzz
+
+# Short games of bots, random and scripted, of all heroes, on that core.
+GAMES ?= 1000
+test-asan-games: asan
+	@$(ASAN_RUN) $(PY) -m tests.dota.fuzzing --only games --cases $(GAMES) --minutes 600 --out build/fuzz-games
+
+# The golden games, hashes and all, on a core that clang built: the goldens are gcc's.
+OTHER_CXX ?= clang++
+OTHER_DIR := build/other-compiler
+test-compilers: $(STAMP)
+	@command -v $(OTHER_CXX) > /dev/null || { echo "five: $(OTHER_CXX) is needed; on Debian or Ubuntu: apt-get install clang"; exit 1; }
+	@$(call copy-package,$(OTHER_DIR)/libs)
+	@CXX=$(OTHER_CXX) $(MAKE) --no-print-directory build CORE_BUILD=$(OTHER_DIR)/core CORE_DEST=$(OTHER_DIR)/libs/dota
+	@FIVE_LIBS=$(abspath $(OTHER_DIR)/libs) $(PY) -m pytest -q -n0 tests/dota/test_playthrough.py tests/dota/test_pinned_math.py \
+	  tests/dota/test_world_determinism.py -m "slow or not slow"
 
 # helm and kubectl come from PyPI, promtool from the system's packages; checkov is heavy, and has a venv of its own.
 CHECKOV ?= build/checkov

@@ -7,13 +7,30 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-INTERFACE: int = 2
+INTERFACE: int = 3
+
+FINGERPRINT: int = ...
+
+EVENT_KINDS: int = 24
+
+def pinned_sin_cos(angles: Sequence[float]) -> list[tuple[float, float]]:
+    """Sine and cosine of each angle, as the game computes them."""
+
+def pinned_angle(y: float, x: float) -> float: ...
+
+def pinned_ln(x: float) -> float: ...
+
+def pinned_power(base: float, exponent: int) -> float: ...
 
 class Tables:
     """The constants of one patch, read-only; made by load_tables()."""
 
     @property
     def version(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> int:
+        """Of the six files it was made from."""
 
     @property
     def heroes(self) -> list[str]: ...
@@ -185,7 +202,7 @@ UNIT_KINDS: list[str] = ...
 
 SIGNAL_COUNT: int = 21
 
-STAT_COUNT: int = 9
+STAT_COUNT: int = 10
 
 class VecGame:
     """Many games on a pool of threads; wrapped by dota.VecGame."""
@@ -218,6 +235,11 @@ class VecGame:
     def hash(self, game: int) -> int: ...
 
     def seed(self, game: int) -> int: ...
+
+    def events(self, game: int) -> list[Any]:
+        """
+        What happened in the last timestep, in order: tuples of dota.events.Event.
+        """
 
     def spectate(self, game: int) -> dict[str, Any]: ...
 
@@ -279,7 +301,15 @@ class World:
 
     def snapshot(self) -> bytes: ...
 
-    def restore(self, arg: bytes, /) -> None: ...
+    def restore(self, snapshot: bytes) -> None:
+        """
+        Raises ValueError for bytes that are no snapshot of this core, data and settings.
+        """
+
+    def events(self) -> list[Any]:
+        """
+        What happened in the last timestep, in order: tuples, dota.events.Event says of what.
+        """
 
     def set_unit(self, index: int, **what: Any) -> None:
         """
@@ -351,4 +381,9 @@ def items_not_bought(tables: Tables, heroes: Sequence[str]) -> list[str]:
 def items_without_use(tables: Tables, heroes: Sequence[str]) -> list[str]:
     """
     Items of these heroes' builds that are bought for their stats but cannot be used yet.
+    """
+
+def sealed(snapshot: bytes) -> bytes:
+    """
+    The same with the checksum its bytes should have: for tests of what a checksum cannot see.
     """

@@ -18,6 +18,16 @@ find_package(Threads REQUIRED)
 file(GLOB_RECURSE DOTA_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/core/*.cpp)
 list(FILTER DOTA_SOURCES EXCLUDE REGEX "/core/bindings/")
 add_library(dota_core STATIC ${DOTA_SOURCES})
+# A snapshot is of use to a core of the same sources only: their fingerprint, rewritten when one changes.
+set(DOTA_CORE ${CMAKE_CURRENT_LIST_DIR}/core)
+file(GLOB_RECURSE DOTA_HEADERS CONFIGURE_DEPENDS ${DOTA_CORE}/*.hpp)
+set(DOTA_GENERATED ${CMAKE_CURRENT_BINARY_DIR}/generated)
+add_custom_command(OUTPUT ${DOTA_GENERATED}/core_sources.hpp
+                   COMMAND ${CMAKE_COMMAND} -DROOT=${DOTA_CORE} -DOUT=${DOTA_GENERATED}/core_sources.hpp
+                           -P ${DOTA_CORE}/sources.cmake
+                   DEPENDS ${DOTA_SOURCES} ${DOTA_HEADERS} ${DOTA_CORE}/sources.cmake)
+target_sources(dota_core PRIVATE ${DOTA_GENERATED}/core_sources.hpp)
+target_include_directories(dota_core PRIVATE ${DOTA_GENERATED})
 target_include_directories(dota_core PUBLIC ${CMAKE_CURRENT_LIST_DIR}/core)
 target_link_libraries(dota_core PUBLIC Threads::Threads)
 # Contraction is off so that a game's state hash does not depend on the compiler's use of fused operations.

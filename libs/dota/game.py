@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.events import Event
 from dota.replay import Replay
 from dota.vec_game import VecGame, Winner
 
@@ -77,6 +78,10 @@ class Game:
     def record(self) -> Replay:
         """Starts a recording, right after a reset."""
         return self._vec.record(0)
+
+    def events(self) -> list[Event]:
+        """What happened in the last timestep, in order."""
+        return self._vec.events(0)
 
     def spectate(self) -> dict[str, Any]:
         """Everything, without fog, for a viewer."""

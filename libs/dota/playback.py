@@ -6,24 +6,42 @@ from typing import Any
 
 import numpy as np
 
-from dota.replay import Replay
+from dota.replay import CHECK_EVERY, Replay
+from dota.tables import made_by
 from dota.vec_game import VecGame
 
 
 def play(replay: Replay) -> Iterator[VecGame]:
     """Runs the game again: yields it, one place, after the reset and after each step.
 
-    Raises ValueError at the end when the final hash is not the one that was saved.
+    Raises ValueError where the game goes another way than the one that was recorded, a minute of game time later at
+    the latest, and says what has changed since.
     """
     game = VecGame(replay.config, 1)
     game.reset_as(0, replay.seed, replay.lineup)
     yield game
-    for row in replay.orders:
+    for step, row in enumerate(replay.orders, 1):
         game._core.step_commands(0, np.ascontiguousarray(row))
+        check = step // CHECK_EVERY - 1
+        if step % CHECK_EVERY == 0 and check < len(replay.checks):
+            _compare(replay, game.hash(0), replay.checks[check], f"after {game.game_time[0]:.0f} s of game time")
         yield game
-    if replay.final_hash is not None and game.hash(0) != replay.final_hash:
-        raise ValueError(f"the replay ended in state {game.hash(0):016x}, {replay.final_hash:016x} was recorded: "
-                         "it was made by another version of the game")
+    if replay.final_hash is not None:
+        _compare(replay, game.hash(0), replay.final_hash, "at the end")
+
+
+def _compare(replay: Replay, state: int, recorded: int, when: str) -> None:
+    if state == recorded:
+        return
+    patch = replay.config.patch
+    now = made_by(patch)
+    if replay.made_by is None or replay.made_by == now:
+        why = "its orders were changed, or it was made by another version of the game"
+    else:
+        changed = [what for what, was, here in zip(("the core", f"the data of patch {patch}"), replay.made_by, now,
+                                                   strict=True) if was != here]
+        why = f"{' and '.join(changed)} changed since it was recorded"
+    raise ValueError(f"the replay is in state {state:016x} {when}, {recorded:016x} was recorded: {why}")
 
 
 def run(path: str | Path) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from dota.config import GameConfig
 from dota.registry import Registry
 from dota.spaces import DATA, Layout, action_entries, actions_of, vocabulary
 
-INTERFACE = 2
+INTERFACE = 3
 if getattr(_core, "INTERFACE", 1) != INTERFACE:
     raise ImportError(f"the compiled core ({_core.__file__}) does not fit this code: run `make build`")
 
@@ -28,6 +28,11 @@ def load_tables(patch: str) -> _core.Tables:
     if not folder.is_dir():
         raise FileNotFoundError(f"patch {patch} has no data: {folder} does not exist")
     return _core.load_tables(*(json.loads((folder / f"{name}.json").read_text()) for name in _FILES))
+
+
+def made_by(patch: str) -> tuple[int, int]:
+    """Fingerprints of the core that runs here and of its data of the patch, as replays carry them."""
+    return _core.FINGERPRINT, load_tables(patch).fingerprint
 
 
 def hero_ids(config: GameConfig) -> list[int]:

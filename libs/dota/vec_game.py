@@ -15,13 +15,15 @@ import numpy.typing as npt
 
 from dota import _core, registry
 from dota.config import GameConfig
-from dota.replay import Replay
+from dota.events import Event, events_of
+from dota.replay import CHECK_EVERY, Replay
 from dota.spaces import ActionPart, Layout
-from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_tables
+from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_tables, made_by
 
 TEAMS = 2
 MAX_VARIANTS = 64
-STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage")
+STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage",
+         "dropped")  # the last of the whole game: what did not happen because a pool of the core was full
 _CARRIED = ("signals", "stats", "winner", "game_time", "lineups", "controllers")  # arrays that a copy takes along
 COMMANDS = (10, 8)  # heroes; action, delay, target slot and generation, teleport the same, dx, dy
 
@@ -55,7 +57,7 @@ class VecGame:
     - ``layout``: the observation and action layout.
     - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; None when made without observations.
     - ``signals`` float32 [G, 2, H, 21]: what happened to each hero in the last step (``dota.rewards.SIGNALS``).
-    - ``stats`` float32 [G, 2, H, 9]: totals of the game, columns ``STATS``.
+    - ``stats`` float32 [G, 2, H, 10]: totals of the game, columns ``STATS``.
     - ``winner`` uint8 [G]: ``Winner``. A game that is over stays as it is until it is reset.
     - ``game_time`` float32 [G]: seconds since the horn, negative before it.
     - ``lineups`` int16 [G, 2, H]: heroes, indices into ``heroes``, the same in every patch.
@@ -194,7 +196,10 @@ class VecGame:
         running = [i for i in self._recordings if i in games and self.winner[i] == Winner.RUNNING]
         self._core.step(games, np.ascontiguousarray(actions), self.controllers)
         for i in running:
-            self._recordings[i].append(np.frombuffer(self._core.commands(i), np.int16).reshape(COMMANDS))
+            tape = self._recordings[i]
+            tape.append(np.frombuffer(self._core.commands(i), np.int16).reshape(COMMANDS))
+            if len(tape) % CHECK_EVERY == 0:
+                tape.check(self.hash(i))
 
     def record(self, index: int) -> Replay:
         """Starts the recording of a game that was just reset; what is returned grows with each step until the next
@@ -203,7 +208,8 @@ class VecGame:
         begun = self.game_time[index] > config.start_seconds + 1e-3
         if begun:
             raise ValueError(f"game {index} has begun: a recording starts right after a reset")
-        replay = Replay(config=config, seed=self.seed(index), lineup=self.lineups[index].copy())
+        replay = Replay(config=config, seed=self.seed(index), lineup=self.lineups[index].copy(),
+                        made_by=made_by(config.patch))
         self._recordings[index] = replay
         return replay
 
@@ -226,14 +232,15 @@ class VecGame:
         return int(self._core.hash(index))
 
     def snapshot(self, index: int) -> bytes:
-        """The game as it is now; ``restore`` goes on from it, in its variant. Valid for the same build and
-        configurations only."""
+        """The game as it is now; ``restore`` goes on from it, in its variant. It carries fingerprints of the core, the
+        data and the settings, and fits those only."""
         return bytes(self._core.snapshot(index))
 
     def restore(self, index: int, snapshot: bytes) -> None:
         """Puts a snapshot in a game's place and writes its observation; signals stay those of the last step.
 
-        Raises ValueError for bytes that are no snapshot of this build and configuration; nothing changes then.
+        Raises ValueError for bytes that are no snapshot of this core, data and settings, saying which of them differs,
+        and for a damaged one; nothing changes then.
         """
         self._core.restore(index, snapshot)
         self._forget([index])
@@ -257,6 +264,11 @@ class VecGame:
         for name, array in state["arrays"].items():
             getattr(self, name)[...] = array
         self._recordings = state["recordings"]
+
+    def events(self, index: int) -> list[Event]:
+        """What happened in the game's last timestep, in order; after a reset, what belongs to its start. Empty after a
+        timestep in which nothing did."""
+        return events_of(self._core.events(index))
 
     def spectate(self, index: int) -> dict[str, Any]:
         """All of a game for a viewer, without fog: ``time``, ``winner``, ``units`` (kind, name, team, x, y, hp, ...),

@@ -28,7 +28,8 @@ GAME_SECONDS = histogram("rollout", "game", "seconds", "Length of games that end
 WALL_SECONDS = histogram("rollout", "game_wall", "seconds", "Time that games took to be played.", buckets=GAME_LENGTHS)
 STATISTICS = counter("rollout", "hero_statistics", "What a hero that learns had at the end of a game (last hits, net "
                      "worth, ...): means over a game's heroes, summed over games. Divided by five_rollout_games_total "
-                     "it is the mean of a game.", ("statistic",))
+                     "it is the mean of a game. dropped: what did not happen because a pool of the game was full; it "
+                     "should stay 0.", ("statistic",))
 GAINED = counter("rollout", "reward_gained", "Reward that a hero got in a game, by term and weighted, summed over "
                  "games in which the term's sum was positive.", ("term",))
 LOST = counter("rollout", "reward_lost", "As five_rollout_reward_gained_total, of games in which the term's sum was "

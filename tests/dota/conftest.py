@@ -1,19 +1,14 @@
 """The compiled core and the tables of both patches, loaded once for all tests of the game."""
 
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-# `make test-asan` tests another build of the core: an editable install must not be found before it.
-if other := os.environ.get("FIVE_LIBS"):
-    sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
-    sys.path.insert(0, other)
-    for name in [m for m in sys.modules if m == "dota" or m.startswith("dota.")]:
-        del sys.modules[name]
+from tests.dota.other_core import use_other_core
+
+other = use_other_core()  # `make test-asan` and `make test-compilers`
 
 DATA = Path(__file__).parents[2] / "libs" / "dota" / "data"
 FILES = ("heroes", "abilities", "items", "units", "rules", "map")

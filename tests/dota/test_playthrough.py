@@ -1,23 +1,38 @@
-"""A game that was played before is played again, line by line: the transcript of a short duel of scripted bots.
+"""Games that were played before are played again, line by line: transcripts of short games and of a whole one.
 
-When the game was changed on purpose, ``FIVE_REGENERATE=1 pytest tests/dota/test_playthrough.py`` writes the transcript
-again: read its difference, and commit it with the change. The states' hashes also tell compilers apart that round
+When the game was changed on purpose, ``FIVE_REGENERATE=1 pytest tests/dota/test_playthrough.py`` writes the transcripts
+again: read their difference, and commit it with the change. The states' hashes also tell compilers apart that round
 differently; the lines before them say where.
 """
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dota.config import GameConfig, RandomisationConfig
+from dota.events import FEED, EventKind, line
 from dota.game import Game
-from dota.vec_game import STATS, Controller
+from dota.vec_game import STATS, Controller, Winner
 from tests.dota.watching import duel
 
-GOLDEN = Path(__file__).parent / "playthroughs" / "duel.txt"
+FOLDER = Path(__file__).parent / "playthroughs"
 SECONDS, EVERY = 240, 5
 STEPS_A_SECOND = 7.5
+
+# Short games of other heroes each, from levels at which they fight: name -> lineup.
+SHORT = {
+    "three-lanes": (("axe", "lich", "razor"), ("sven", "witch_doctor", "viper")),
+    "casters": (("lion", "queenofpain"), ("crystal_maiden", "necrolyte")),
+    "hunters": (("riki", "earthshaker"), ("slark", "gyrocopter")),
+    "ghosts": (("death_prophet", "sniper"), ("nevermore", "tidehunter")),
+    "melee": (("sven", "earthshaker"), ("slark", "riki")),
+}
+SHORT_SECONDS = 150
+# Of a whole game: what its story is told by.
+STORY = FEED | {EventKind.BOUGHT, EventKind.LEVEL_UP}
 
 
 def line_of(game: Game) -> list[str]:
@@ -46,33 +61,92 @@ def line_of(game: Game) -> list[str]:
     return out
 
 
-def playthrough() -> list[str]:
+def duel_lines() -> Iterator[str]:
     game = Game(duel(), seed=2019)
     game.controllers[:] = Controller.SCRIPTED
-    lines = line_of(game)
+    yield from line_of(game)
     for step in range(1, int(SECONDS * STEPS_A_SECOND) + 1):
         game.step()
         if step % int(EVERY * STEPS_A_SECOND + 0.5) == 0:
-            lines += line_of(game)
-    return lines
+            yield from line_of(game)
 
 
-def test_the_game_is_played_as_it_was() -> None:
-    lines = playthrough()
+def transcript(game: Game, kinds: frozenset[EventKind], steps: int, every: int) -> Iterator[str]:
+    """The events of these kinds, with the state's hash after every ``every`` timesteps and at the end."""
+    for step in range(steps + 1):
+        if step:
+            game.step()
+        yield from (line(event) for event in game.events() if event.kind in kinds)
+        over = game.winner != Winner.RUNNING
+        if over or step % every == 0:
+            yield f"{game.time:8.2f}  hash {game.hash():016x}"
+        if over:
+            return
+
+
+def short_lines(name: str) -> Iterator[str]:
+    lineup = SHORT[name]
+    config = GameConfig(heroes_per_team=len(lineup[0]), hero_pool=sorted({*lineup[0], *lineup[1]}), start_seconds=-30,
+                        randomisation=RandomisationConfig(xp=6.0, gold=0.5))
+    game = Game(config, seed=721, lineup=lineup)
+    game.controllers[:] = Controller.HARD
+    return transcript(game, frozenset(EventKind), int(SHORT_SECONDS * STEPS_A_SECOND), 150)
+
+
+def whole_lines() -> Iterator[str]:
+    lineup = (("sven", "sniper", "lion", "crystal_maiden", "viper"),
+              ("nevermore", "axe", "witch_doctor", "lich", "razor"))
+    config = GameConfig(hero_pool=sorted({*lineup[0], *lineup[1]}))
+    game = Game(config, seed=2019, lineup=lineup)
+    game.controllers[:] = Controller.HARD
+    return transcript(game, STORY, int(4000 * STEPS_A_SECOND), 450)
+
+
+def compare(name: str, lines: list[str]) -> None:
+    golden = FOLDER / f"{name}.txt"
     if os.environ.get("FIVE_REGENERATE"):
-        GOLDEN.parent.mkdir(exist_ok=True)
-        GOLDEN.write_text("\n".join(lines) + "\n")
-        pytest.skip(f"{GOLDEN} was rewritten")
-    golden = GOLDEN.read_text().splitlines()
-    for number, (was, now) in enumerate(zip(golden, lines, strict=True), 1):
-        moment = next(line for line in reversed(golden[:number]) if not line.startswith(" " * 4) and " s  " in line)
-        assert now == was, f"line {number} of {GOLDEN.name} ({moment.split('  ')[0].strip()}): the game has changed"
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text("\n".join(lines) + "\n")
+        pytest.skip(f"{golden} was rewritten")
+    was = golden.read_text().splitlines()
+    for number, (before, now) in enumerate(zip(was, lines, strict=False), 1):
+        assert now == before, f"line {number} of {golden.name}: the game has changed"
+    assert len(lines) == len(was), f"{golden.name}: the game ends elsewhere"
 
 
-def test_the_transcript_shows_a_game() -> None:
+def test_the_duel_is_played_as_it_was() -> None:
+    compare("duel", list(duel_lines()))
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_games_are_played_as_they_were(name: str) -> None:
+    compare(name, list(short_lines(name)))
+
+
+@pytest.mark.slow  # five seconds
+def test_a_whole_game_is_played_as_it_was() -> None:
+    compare("whole", list(whole_lines()))
+
+
+def test_the_duel_shows_a_game() -> None:
     """A transcript in which nothing happens would hold whatever the game does."""
-    text = GOLDEN.read_text()
+    text = (FOLDER / "duel.txt").read_text()
     assert "last hits 0" in text.split("\n")[1]
     last = [line for line in text.splitlines() if "last hits" in line][-2:]
     assert sum(int(line.split("last hits ")[1].split()[0]) for line in last) >= 6
     assert all("level 1 " not in line for line in last)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_games_show_fights(name: str) -> None:
+    kinds = Counter(row.split()[1] for row in (FOLDER / f"{name}.txt").read_text().splitlines())
+    for kind, least in (("hash", 5), ("cast", 6), ("last_hit", 2), ("level_up", 4), ("bought", 4)):
+        assert kinds[kind] >= least, kind
+
+
+def test_the_whole_game_shows_all_that_decides_it() -> None:
+    rows = (FOLDER / "whole.txt").read_text().splitlines()
+    kinds = Counter(row.split()[1] for row in rows)
+    for kind, least in (("hero_kill", 20), ("building_death", 10), ("bought", 100), ("level_up", 80)):
+        assert kinds[kind] >= least, kind
+    assert [row.split()[1] for row in rows[-2:]] == ["won", "hash"] and rows[-2].split()[2] in ("radiant", "dire")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dota import playback
-from dota.replay import Replay
+from dota.replay import CHECK_EVERY, Replay
+from dota.tables import made_by
 from dota.vec_game import Controller, VecGame
 from tests.dota.watching import duel
 
@@ -112,6 +113,44 @@ def test_changed_orders_do_not_pass_for_the_same_game(recorded: tuple[Path, int,
     changed = Replay(tape.config, tape.seed, tape.lineup, orders, tape.final_hash)
     with pytest.raises(ValueError, match="was recorded"):
         list(playback.play(changed))
+
+
+def test_what_has_changed_since_is_named(recorded: tuple[Path, int, VecGame]) -> None:
+    path = recorded[0]
+    head, _, body = path.read_bytes().partition(b"\n")
+    fields = json.loads(head)
+    assert fields["made_by"] == [f"{of:016x}" for of in made_by("7.21d")]
+    fields["hash"] = "0" * 16
+    for changed, said in (({}, "orders were changed"), ({0: "1" * 16}, "the core changed since"),
+                          ({1: "2" * 16}, r"the data of patch 7\.21d changed since"),
+                          ({0: "1" * 16, 1: "2" * 16}, r"the core and the data of patch 7\.21d changed")):
+        prints = [changed.get(i, of) for i, of in enumerate(fields["made_by"])]
+        path.write_bytes(json.dumps(fields | {"made_by": prints}).encode() + b"\n" + body)
+        with pytest.raises(ValueError, match=said):
+            list(playback.play(Replay.load(path)))
+
+
+def test_another_game_is_noticed_on_the_way(tmp_path: Path) -> None:
+    game = VecGame(duel(), 1, seed=6, observations=False)
+    game.controllers[:] = Controller.SCRIPTED
+    tape = game.record(0)
+    for _ in range(2 * CHECK_EVERY + 10):
+        game.step()
+    assert len(tape.checks) == 2
+    tape.save(tmp_path / "game.replay", game.hash(0))
+    tape = Replay.load(tmp_path / "game.replay")
+    assert sum(1 for _ in playback.play(tape)) == len(tape) + 1
+    tape.checks[0] ^= 1
+    with pytest.raises(ValueError, match="after 60 s of game time"):
+        list(playback.play(tape))
+
+
+def test_a_file_of_the_first_version_is_read(recorded: tuple[Path, int, VecGame]) -> None:
+    path, end, _ = recorded
+    head, _, body = path.read_bytes().partition(b"\n")
+    old = {k: v for k, v in json.loads(head).items() if k not in ("made_by", "checks")} | {"version": 1}
+    path.write_bytes(json.dumps(old).encode() + b"\n" + body)
+    assert list(playback.play(Replay.load(path)))[-1].hash(0) == end
 
 
 def test_orders_out_of_range_are_refused(recorded: tuple[Path, int, VecGame]) -> None:

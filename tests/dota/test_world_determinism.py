@@ -1,6 +1,14 @@
 """Same seed and same commands, same state; a snapshot goes on as if nothing had been."""
 
+import random
 from typing import Any
+
+import pytest
+
+from dota import _core
+from dota.config import GameConfig
+from dota.tables import load_tables
+from dota.vec_game import Controller, VecGame
 
 LINEUP = ("nevermore", "sniper", "lion", "crystal_maiden", "sven")
 FULL = {"lanes": [True, True, True], "neutrals": True, "roshan": True, "runes": True, "keep_salve": 1}
@@ -53,16 +61,34 @@ def test_snapshot_and_restore(new_world: Any) -> None:
     assert world.hash() == there
 
 
-def test_a_foreign_snapshot_is_refused(new_world: Any) -> None:
-    world = new_world()
+HEAD = 48  # magic, core, data, settings, size and checksum, eight bytes each
+
+
+def refused(world: Any, snapshot: bytes, why: str) -> None:
     before = world.hash()
-    try:
-        world.restore(b"short")
-    except ValueError as error:
-        assert "snapshot" in str(error)
-    else:
-        raise AssertionError("a snapshot of the wrong size was taken")
+    with pytest.raises(ValueError, match=why):
+        world.restore(snapshot)
     assert world.hash() == before
+
+
+def test_a_snapshot_of_something_else_is_refused(new_world: Any) -> None:
+    world = new_world(neutrals=True)
+    saved = world.snapshot()
+    refused(world, b"", "too few")
+    refused(world, b"short", "too few")
+    refused(world, b"\0" * len(saved), "no snapshot of this kind")
+    refused(world, saved[:7] + b"9" + saved[8:], "its format is '9'")
+    refused(world, saved[:8] + bytes(8) + saved[16:], "another build")
+    refused(world, saved[:-1], "cut or added to")
+    refused(world, saved + b"\0", "cut or added to")
+    for at in (HEAD, len(saved) // 2, len(saved) - 1):
+        refused(world, saved[:at] + bytes([saved[at] ^ 1]) + saved[at + 1:], "damaged")
+    refused(new_world(neutrals=False), saved, "other settings")
+
+
+def test_a_snapshot_of_other_data_is_refused(new_world: Any) -> None:
+    made = [_core.World(load_tables(patch), {}, ["nevermore"], ["sniper"], 1) for patch in ("7.21d", "7.19")]
+    refused(made[1], made[0].snapshot(), "other data")
 
 
 def test_randomised_starts_differ_and_repeat(new_world: Any) -> None:
@@ -86,3 +112,57 @@ def test_units_stay_finite_and_on_the_map(new_world: Any) -> None:
         assert abs(u["y"]) <= 8400
         assert 0 <= u["hp"] <= u["max_hp"] + 1e-3
         assert u["mana"] == u["mana"]
+
+
+def bots_playing(threads: int) -> VecGame:
+    config = GameConfig(heroes_per_team=2, hero_pool=["lion", "sven", "sniper", "viper"], start_seconds=0)
+    games = VecGame(config, 5, seed=12, threads=threads, observations=False)
+    games.controllers[:] = [[Controller.HARD, Controller.RANDOM]] * games.games
+    return games
+
+
+def hashes(games: VecGame, steps: int) -> list[int]:
+    for _ in range(steps):
+        games.step()
+    return [games.hash(i) for i in range(games.games)]
+
+
+def test_any_number_of_threads_plays_the_same_games() -> None:
+    alone = bots_playing(1)
+    middle = hashes(alone, 200)
+    saved = [alone.snapshot(i) for i in range(alone.games)]
+    end = hashes(alone, 200)
+    for threads in (2, 4):
+        together = bots_playing(threads)
+        assert hashes(together, 200) == middle
+        # Snapshots of one go on in the other, from whatever it was at.
+        for i, snapshot in enumerate(saved):
+            together.restore(i, snapshot)
+        assert hashes(together, 200) == end
+        for i, snapshot in enumerate(saved):
+            together.restore(i, snapshot)
+        assert [together.hash(i) for i in range(together.games)] == middle
+    assert len(set(end)) == len(end)
+
+
+def test_a_state_that_is_not_sound_is_refused(new_world: Any) -> None:
+    """With the right checksum: what it holds is looked at too."""
+    world = new_world(LINEUP, LINEUP, seed=3, **FULL)
+    world.step(200)
+    saved, before = world.snapshot(), world.hash()
+    world.restore(_core.sealed(saved))
+    dice, faults = random.Random(1), 0
+    for _ in range(60):
+        data = bytearray(saved)
+        for _ in range(40):
+            at = dice.randrange(HEAD, len(data) - 4) // 4 * 4
+            data[at:at + 4] = b"\xff\x7f\xc0\x7f"  # an index too large, a number that is none
+        try:
+            world.restore(_core.sealed(bytes(data)))
+        except ValueError as error:
+            faults += 1
+            assert "snapshot: " in str(error)
+            assert world.hash() == before
+        else:
+            world.restore(saved)
+    assert faults > 40

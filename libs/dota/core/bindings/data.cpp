@@ -217,6 +217,8 @@ nb::dict hero_fields(const Tables& t, const std::string& name) {
 void bind_data(nb::module_& m) {
   nb::class_<PyTables>(m, "Tables", "The constants of one patch, read-only; made by load_tables().")
       .def_prop_ro("version", [](const PyTables& t) { return t->version; })
+      .def_prop_ro(
+          "fingerprint", [](const PyTables& t) { return t->fingerprint; }, "Of the six files it was made from.")
       .def_prop_ro("heroes", [](const PyTables& t) { return names(t->heroes); })
       .def_prop_ro(
           "abilities", [](const PyTables& t) { return names(t->abilities); },

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "bindings/data.hpp"
+#include "bindings/world.hpp"
 #include "map/map_data.hpp"
 #include "map/routes.hpp"
 #include "world/systems.hpp"
@@ -185,7 +186,12 @@ void bind_ground(nb::module_& m) {
           "tree_at", [](Ground& g, Point p, float r) { return tree_at(*g.world, *g.tables->map, vec(p), r); },
           nb::arg("point"), nb::arg("radius"))
       .def(
-          "cut_tree", [](Ground& g, int tree) { cut_tree(*g.world, *g.tables, tree); }, nb::arg("tree"))
+          "cut_tree",
+          [](Ground& g, int tree) {
+            cut_tree(*g.world, *g.tables,
+                     checked(tree, 0, static_cast<int>(g.tables->map->trees.size()) - 1, "tree"));
+          },
+          nb::arg("tree"))
       .def(
           "fell_building",
           [](Ground& g, int b) {
@@ -214,18 +220,21 @@ void bind_ground(nb::module_& m) {
       .def(
           "reveal",
           [](Ground& g, int team, Point p, float r, bool flying) {
-            reveal_area(*g.world, *g.tables->map, team, vec(p), r, flying);
+            reveal_area(*g.world, *g.tables->map, team_checked(team), vec(p), r, flying);
           },
           nb::arg("team"), nb::arg("at"), nb::arg("radius"), nb::arg("flying"))
       .def(
-          "cell_visible", [](Ground& g, int team, Point p) { return cell_visible(*g.world, team, vec(p)); },
+          "cell_visible",
+          [](Ground& g, int team, Point p) { return cell_visible(*g.world, team_checked(team), vec(p)); },
           nb::arg("team"), nb::arg("point"))
       .def(
-          "unit_visible", [](Ground& g, int team, int i) { return unit_visible(*g.world, team, g.unit(i)); },
+          "unit_visible",
+          [](Ground& g, int team, int i) { return unit_visible(*g.world, team_checked(team), g.unit(i)); },
           nb::arg("team"), nb::arg("index"))
       .def(
           "fog",
           [](Ground& g, int team) {
+            team_checked(team);
             nb::list rows;
             for (int y = 0; y < kFogCells; ++y) {
               std::string row(static_cast<std::size_t>(kFogCells), '.');

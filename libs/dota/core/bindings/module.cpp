@@ -1,8 +1,12 @@
 #include <nanobind/nanobind.h>
 
+#include "world/event.hpp"
+#include "world/fingerprint.hpp"
+
 namespace dota {
 void bind_data(nanobind::module_& m);
 void bind_effects(nanobind::module_& m);
+void bind_math(nanobind::module_& m);
 void bind_map(nanobind::module_& m);
 void bind_vec(nanobind::module_& m);
 void bind_world(nanobind::module_& m);
@@ -11,7 +15,10 @@ void bind_world(nanobind::module_& m);
 NB_MODULE(_core, m) {
   m.doc() = "The game core: data, map, world, views, games.";
   m.attr("INTERFACE") =
-      2;  // counted up when what Python calls changes: dota.tables refuses a core of another number
+      3;  // counted up when what Python calls changes: dota.tables refuses a core of another number
+  m.attr("FINGERPRINT") = dota::core_fingerprint();  // of the core's sources
+  m.attr("EVENT_KINDS") = dota::kEventKinds;
+  dota::bind_math(m);
   dota::bind_data(m);
   dota::bind_effects(m);
   dota::bind_map(m);

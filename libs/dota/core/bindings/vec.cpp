@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/data.hpp"
+#include "bindings/events.hpp"
 #include "bindings/vec.hpp"
 #include "vec/vec_game.hpp"
 
@@ -344,6 +345,13 @@ void bind_vec(nb::module_& m) {
           "hash", [](PyVecGame& self, int i) { return self.vec.game(self.check(i)).hash(); }, nb::arg("game"))
       .def(
           "seed", [](PyVecGame& self, int i) { return self.vec.episode_seed(self.check(i)); }, nb::arg("game"))
+      .def(
+          "events",
+          [](PyVecGame& self, int i) {
+            const Game& g = self.vec.game(self.check(i));
+            return events_of(g.state().world, *g.setup().tables, g.setup().settings.start_s);
+          },
+          nb::arg("game"), "What happened in the last timestep, in order: tuples of dota.events.Event.")
       .def(
           "spectate",
           [](PyVecGame& self, int i) {

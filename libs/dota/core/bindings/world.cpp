@@ -2,10 +2,13 @@
 // Game.
 #include "bindings/world.hpp"
 
-#include <cstring>
+#include "bindings/events.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include "world/fingerprint.hpp"
+#include "world/validate.hpp"
 
 namespace nb = nanobind;
 
@@ -29,7 +32,7 @@ void bind_world(nb::module_& m) {
       .def(
           "team",
           [](PyWorld& p, int team) {
-            const TeamState& t = p.world().teams[static_cast<std::size_t>(team & 1)];
+            const TeamState& t = p.world().teams[static_cast<std::size_t>(team_checked(team))];
             nb::dict d;
             d["kills"] = t.kills;
             d["towers_lost"] = t.towers_lost;
@@ -62,17 +65,24 @@ void bind_world(nb::module_& m) {
            })
       .def("hash", [](PyWorld& p) { return hash_world(p.world()); })
       .def("snapshot",
-           [](PyWorld& p) { return nb::bytes(reinterpret_cast<const char*>(&p.world()), sizeof(World)); })
-      .def("restore",
-           [](PyWorld& p, const nb::bytes& b) {
-             if (b.size() != sizeof(World)) throw nb::value_error("these bytes are no snapshot of this build");
-             std::memcpy(static_cast<void*>(&p.world()), b.c_str(), sizeof(World));
+           [](PyWorld& p) {
+             const auto bytes = world_snapshot(p.context());
+             return nb::bytes(bytes.data(), bytes.size());
            })
+      .def(
+          "restore",
+          [](PyWorld& p, const nb::bytes& b) {
+            Context c = p.context();
+            restore_world(c, b.data(), b.size());
+          },
+          nb::arg("snapshot"), "Raises ValueError for bytes that are no snapshot of this core, data and settings.")
       .def(
           "set_time",
           [](PyWorld& p, float time) {
             World& w = p.world();
             Context c = p.context();
+            if (!(time >= c.settings.start_s && time <= 36000))
+              throw nb::value_error("the time is at least the start's and at most ten hours");
             w.frame = static_cast<std::int32_t>(std::lround((time - c.settings.start_s) * 30.0f));
             w.time = time;
             const float every = c.tables.game->wave_every;
@@ -86,27 +96,40 @@ void bind_world(nb::module_& m) {
           "glyph",
           [](PyWorld& p, int team) {
             Context c = p.context();
-            return use_glyph(c, team);
+            return use_glyph(c, team_checked(team));
           },
           nb::arg("team"))
       .def(
           "dropped",
           [](PyWorld& p) {
             nb::dict d;
-            const char* names[] = {"units", "kits",    "modifiers",   "projectiles",
-                                   "areas", "delayed", "ground_items"};
+            const char* names[] = {"units", "kits",    "modifiers",    "projectiles",
+                                   "areas", "delayed", "ground_items", "events"};
             static_assert(sizeof(names) / sizeof(names[0]) == static_cast<std::size_t>(StatePool::Count));
             for (std::size_t i = 0; i < p.world().dropped.size(); ++i)
               d[names[i]] = p.world().dropped[i];
             return d;
           },
           "What did not happen because its pool was full, by pool.")
+      .def(
+          "events", [](PyWorld& p) { return events_of(p.world(), p.tables(), p.context().settings.start_s); },
+          "What happened in the last timestep, in order: tuples, dota.events.Event says of what.")
       .def("projectiles", [](PyWorld& p) {
         int n = 0;
         for (const Projectile& q : p.world().projectiles)
           n += q.kind != Projectile::Kind::None;
         return n;
       });
+  m.def(
+      "sealed",
+      [](const nb::bytes& snapshot) {
+        std::vector<std::uint8_t> bytes(static_cast<const std::uint8_t*>(snapshot.data()),
+                                        static_cast<const std::uint8_t*>(snapshot.data()) + snapshot.size());
+        seal_snapshot(bytes.data(), bytes.size());
+        return nb::bytes(bytes.data(), bytes.size());
+      },
+      nb::arg("snapshot"),
+      "The same with the checksum its bytes should have: for tests of what a checksum cannot see.");
   bind_world_units(world);
   bind_world_heroes(world);
   const auto list_items = [&m](const char* name, auto items, const char* doc) {

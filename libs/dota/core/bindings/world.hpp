@@ -16,6 +16,12 @@ namespace dota {
 // A hero by its name, with or without npc_dota_hero_. Raises KeyError.
 int hero_index(const Tables& t, const std::string& name);
 
+// These raise IndexError or ValueError for what is out of range: nothing in the core looks again.
+int checked(int value, int first, int last, const char* what);
+inline int team_checked(int team) { return checked(team, 0, kTeams - 1, "team"); }
+Vec2 place_checked(float x, float y);  // on the map, give or take its own size
+float number_checked(float value, const char* what);
+
 // _core.World
 class PyWorld {
  public:

@@ -71,28 +71,28 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
           "give_gold",
           [](PyWorld& p, int hero, float gold, bool reliable) {
             Context c = p.context();
-            give_gold(c, p.hero(hero), gold, reliable);
+            give_gold(c, p.hero(hero), number_checked(gold, "gold"), reliable);
           },
           nb::arg("hero"), nb::arg("gold"), nb::arg("reliable") = false)
       .def(
           "set_gold",
           [](PyWorld& p, int hero, float gold, float reliable) {
-            p.hero(hero).gold = gold;
-            p.hero(hero).reliable = reliable;
+            p.hero(hero).gold = number_checked(gold, "gold");
+            p.hero(hero).reliable = number_checked(reliable, "reliable");
           },
           nb::arg("hero"), nb::arg("gold"), nb::arg("reliable") = 0.0f)
       .def(
           "give_xp",
           [](PyWorld& p, int hero, float xp) {
             Context c = p.context();
-            give_xp(c, p.hero(hero), xp);
+            give_xp(c, p.hero(hero), number_checked(xp, "xp"));
           },
           nb::arg("hero"), nb::arg("xp"))
       .def(
           "give_item",
           [](PyWorld& p, int hero, const std::string& item, int charges) {
             Context c = p.context();
-            return give_item(c, p.hero(hero), p.item_id(item), charges);
+            return give_item(c, p.hero(hero), p.item_id(item), checked(charges, 0, 100, "charges"));
           },
           nb::arg("hero"), nb::arg("item"), nb::arg("charges") = 0)
       .def(
@@ -107,7 +107,7 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
       .def(
           "set_lanes",
           [](PyWorld& p, int hero, int bits, float until) {
-            p.hero(hero).lanes_allowed = static_cast<std::uint8_t>(bits);
+            p.hero(hero).lanes_allowed = static_cast<std::uint8_t>(checked(bits, 0, 7, "lanes"));
             p.hero(hero).lanes_until = until;
           },
           nb::arg("hero"), nb::arg("bits"), nb::arg("until"))
@@ -135,6 +135,7 @@ void bind_world_heroes(nb::class_<PyWorld>& world) {
           [](PyWorld& p, int hero, const std::string& ability, int level) {
             HeroState& h = p.hero(hero);
             const Tables& t = p.tables();
+            checked(level, 0, 25, "level");
             bool known = false;
             for (AbilityState& a : h.abilities)
               if (a.id >= 0 && t.abilities[static_cast<std::size_t>(a.id)].name == ability) {

@@ -1,4 +1,5 @@
 // A world from Python's settings and lineup.
+#include <cmath>
 #include <stdexcept>
 #include <type_traits>
 
@@ -85,6 +86,25 @@ int hero_index(const Tables& t, const std::string& name) {
   if (at == t.hero_index.end()) at = t.hero_index.find("npc_dota_hero_" + name);
   if (at == t.hero_index.end()) throw nb::key_error(("there is no hero '" + name + "'").c_str());
   return at->second;
+}
+
+int checked(int value, int first, int last, const char* what) {
+  if (value < first || value > last)
+    throw nb::index_error((std::string(what) + " " + std::to_string(value) + " is not in " +
+                           std::to_string(first) + " to " + std::to_string(last))
+                              .c_str());
+  return value;
+}
+
+float number_checked(float value, const char* what) {
+  if (!(std::fabs(value) <= 1e9f)) throw nb::value_error((std::string(what) + " is no number of a game").c_str());
+  return value;
+}
+
+Vec2 place_checked(float x, float y) {
+  if (!(std::fabs(x) <= 20000 && std::fabs(y) <= 20000))
+    throw nb::value_error("a place is a pair of numbers within 20,000 of the map's middle");
+  return {x, y};
 }
 
 PyWorld::PyWorld(const PyTables& tables, const nb::dict& settings, const std::vector<std::string>& radiant,

@@ -78,7 +78,7 @@ void set_unit(PyWorld& p, int index, const nb::kwargs& what) {
   bool moved = false;
   for (auto [key, value] : what) {
     const std::string name = nb::cast<std::string>(key);
-    const float v = nb::cast<float>(value);
+    const float v = number_checked(nb::cast<float>(value), name.c_str());
     if (name == "x" || name == "y") {
       (name == "x" ? pos.x : pos.y) = v;
       moved = true;
@@ -106,7 +106,7 @@ void set_unit(PyWorld& p, int index, const nb::kwargs& what) {
       throw nb::key_error(("a unit's '" + name + "' cannot be set").c_str());
     }
   }
-  if (moved) place_unit(p.world(), u, pos);
+  if (moved) place_unit(p.world(), u, place_checked(pos.x, pos.y));
 }
 
 }  // namespace
@@ -141,9 +141,10 @@ void bind_world_units(nb::class_<PyWorld>& world) {
               }
             if (!known) throw nb::key_error(("there is no order '" + type + "'").c_str());
             if (target >= 0) o.target = p.world().handle(p.unit(target));
-            o.point = {x, y};
-            o.slot = static_cast<std::int8_t>(slot);
-            o.tree = static_cast<std::int16_t>(tree);
+            o.point = place_checked(x, y);
+            o.slot = static_cast<std::int8_t>(checked(slot, -1, 15 + kItemSlots, "slot"));
+            o.tree = static_cast<std::int16_t>(
+                checked(tree, -1, static_cast<int>(p.tables().map->trees.size()) - 1, "tree"));
             Context c = p.context();
             issue_order(c, p.unit(index), o);
           },
@@ -156,8 +157,10 @@ void bind_world_units(nb::class_<PyWorld>& world) {
             if (at == p.tables().unit_index.end())
               throw nb::key_error(("there is no unit '" + type + "'").c_str());
             Context c = p.context();
-            Unit* u = spawn_unit(c, at->second, team, {x, y}, 0);
-            if (u && lane >= 0) {
+            const bool walks = checked(lane, -1, 2, "lane") >= 0;
+            if (walks && team >= kTeams) throw nb::value_error("neutrals walk no lane");
+            Unit* u = spawn_unit(c, at->second, checked(team, 0, kNeutralTeam, "team"), place_checked(x, y), 0);
+            if (u && walks) {
               u->lane = static_cast<std::int8_t>(lane);
               u->order.type = OrderType::FollowLane;
             }
@@ -180,6 +183,7 @@ void bind_world_units(nb::class_<PyWorld>& world) {
                                     : type == "pure"    ? DamageType::Pure
                                                         : DamageType::HpLoss;
             Context c = p.context();
+            number_checked(amount, "amount");
             return deal_damage(c, {.source = source >= 0 ? &p.unit(source) : nullptr,
                                    .target = &p.unit(target),
                                    .amount = amount,
@@ -195,7 +199,8 @@ void bind_world_units(nb::class_<PyWorld>& world) {
           "protected", [](PyWorld& p, int b) { return building_protected(p.context(), p.unit(b)); },
           nb::arg("building"))
       .def(
-          "visible", [](PyWorld& p, int team, int unit) { return unit_visible(p.world(), team, p.unit(unit)); },
+          "visible",
+          [](PyWorld& p, int team, int unit) { return unit_visible(p.world(), team_checked(team), p.unit(unit)); },
           nb::arg("team"), nb::arg("unit"))
       .def(
           "modifiers",
@@ -249,7 +254,7 @@ void bind_world_units(nb::class_<PyWorld>& world) {
               if (s->id >= 0) continue;
               *s = ItemState{};
               s->id = static_cast<std::int16_t>(p.item_id(item));
-              s->charges = static_cast<std::int8_t>(charges);
+              s->charges = static_cast<std::int8_t>(checked(charges, 0, 100, "charges"));
               apply_learned(c, u);
               return slot;
             }
@@ -261,14 +266,14 @@ void bind_world_units(nb::class_<PyWorld>& world) {
           "store_rune",
           [](PyWorld& p, int unit, int kind) {
             Context c = p.context();
-            return store_rune(c, p.unit(unit), kind);
+            return store_rune(c, p.unit(unit), checked(kind, 0, static_cast<int>(PickupKind::Count) - 1, "rune"));
           },
           nb::arg("unit"), nb::arg("kind"), "Whether a bottle of the hero took the rune.")
       .def(
           "rune",
           [](PyWorld& p, int unit, int kind) {
             Context c = p.context();
-            apply_rune(c, p.unit(unit), kind);
+            apply_rune(c, p.unit(unit), checked(kind, 0, static_cast<int>(PickupKind::Count) - 1, "rune"));
           },
           nb::arg("unit"), nb::arg("kind"));
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "bots/scene.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 namespace {
@@ -80,7 +81,7 @@ Command aim(const Situation& s, const Tool& t, const SeenUnit& target, float wal
     }
     case TargetType::None:
       if (t.use->strikes_front) {
-        const Vec2 centre = s.body.pos + Vec2{std::cos(s.body.facing), std::sin(s.body.facing)} * t.use->ahead;
+        const Vec2 centre = s.body.pos + heading(s.body.facing) * t.use->ahead;
         return distance(centre, target.pos) < 0.9f * t.radius() ? with(t.action) : Command{};
       }
       return away <= 0.85f * t.radius() ? with(t.action) : Command{};
@@ -239,7 +240,7 @@ Command escape(const Situation& s) {
     const SeenUnit* e = s.scene.enemy(i);
     if (e && (!nearest || s.away(e->pos) < s.away(nearest->pos))) nearest = e;
   }
-  const bool facing_home = way.dot({std::cos(s.body.facing), std::sin(s.body.facing)}) > 0.7f * length;
+  const bool facing_home = way.dot(heading(s.body.facing)) > 0.7f * length;
   for (const Tool& t : tools_of(s)) {
     const std::uint32_t uses = t.use->uses;
     if (t.ability->toggle) continue;

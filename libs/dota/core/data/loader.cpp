@@ -1,5 +1,6 @@
 #include "data/loading.hpp"
 #include "map/map_data.hpp"
+#include "world/fingerprint.hpp"
 #include "world/game_rules.hpp"
 #include "world/systems.hpp"
 
@@ -57,6 +58,8 @@ std::shared_ptr<const Tables> load_tables(const Node& heroes, const Node& abilit
   auto loaded = std::make_shared<LoadedTables>();
   Tables& t = loaded->tables;
   t.version = heroes.str("version");
+  for (const Node* file : {&heroes, &abilities, &items, &units, &rules, &map})
+    t.fingerprint = splitmix(t.fingerprint ^ node_fingerprint(*file));
   const std::pair<const char*, const Node*> files[] = {{"abilities.json", &abilities},
                                                        {"items.json", &items},
                                                        {"units.json", &units},

@@ -154,7 +154,8 @@ struct Rules {
 };
 
 struct Tables {
-  std::string version;  // "7.21d"
+  std::string version;            // "7.21d"
+  std::uint64_t fingerprint = 0;  // of the six files it was made from
   Rules rules;
   std::vector<UnitDef> units;
   std::vector<HeroDef> heroes;

@@ -4,6 +4,7 @@
 
 #include "effects/modifiers.hpp"
 #include "map/map_data.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
@@ -37,7 +38,7 @@ void terrain_block(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (!caster) return;
   const Vec2 d = inv.point - caster->pos;
   const float far = d.length(), len = number(c, inv, n, Role::Len);
-  const Vec2 ahead = far > 1 ? d * (1 / far) : Vec2{std::cos(caster->facing), std::sin(caster->facing)};
+  const Vec2 ahead = far > 1 ? d * (1 / far) : heading(caster->facing);
   const bool place = n.prim == Prim::PlantTree;
   // The wall begins in front of its caster, who is not caught in it.
   const Vec2 from = place ? inv.point : caster->pos + ahead * (caster->radius + kWallGap);
@@ -78,7 +79,7 @@ void explode(Context& c, Invocation& inv, const EffectNode& n, Area& a) {
   const float angle = 1.5707963f * (static_cast<float>(a.quadrant % 4) + c.world.rng.uniform());
   const float dist = lo + (hi - lo) * c.world.rng.uniform();
   ++a.quadrant;
-  const Vec2 at = a.pos + Vec2{std::cos(angle), std::sin(angle)} * dist;
+  const Vec2 at = a.pos + heading(angle) * dist;
   hit_around(c, inv, n, at, number(c, inv, n, Role::R), number(c, inv, n, Role::Amount));
 }
 

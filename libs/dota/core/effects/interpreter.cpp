@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
@@ -212,7 +213,7 @@ void select_targets(Context& c, const Invocation& inv, const EffectNode& n, Unit
     case Where::Front:
       if (caster) {
         const float d = number(c, inv, n, Role::Dist);
-        at = caster->pos + Vec2{std::cos(caster->facing), std::sin(caster->facing)} * d;
+        at = caster->pos + heading(caster->facing) * d;
       }
       break;
     case Where::Default:

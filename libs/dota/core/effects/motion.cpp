@@ -4,12 +4,11 @@
 
 #include "effects/modifiers.hpp"
 #include "map/map_data.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
 namespace {
-
-Vec2 heading(const Unit& u) { return {std::cos(u.facing), std::sin(u.facing)}; }
 
 void jump(Context& c, Unit& u, Vec2 p) {
   unlist_unit(c.world, u);  // it does not stand in its own way
@@ -25,14 +24,14 @@ void blink(Context& c, Invocation& inv, const EffectNode& n, int) {
   if (n.to == Who::BehindTarget) {
     const Unit* t = c.world.get(inv.target);
     if (!t) return;
-    goal = t->pos - heading(*t) * (t->radius + u->radius);
+    goal = t->pos - heading(t->facing) * (t->radius + u->radius);
     u->facing = t->facing;
   } else {
     const Vec2 d = goal - u->pos;
     const float far = d.length(), max = number(c, inv, n, Role::Max);
     const float min = number(c, inv, n, Role::Min);
     if (far > max) goal = u->pos + d * (number(c, inv, n, Role::OvershootTo, nullptr, max) / far);
-    if (far < min) goal = u->pos + (far > 1 ? d * (1 / far) : heading(*u)) * min;
+    if (far < min) goal = u->pos + (far > 1 ? d * (1 / far) : heading(u->facing)) * min;
   }
   disjoint(c, *u);
   jump(c, *u, goal);
@@ -54,7 +53,7 @@ void knockback(Context& c, Invocation& inv, const EffectNode& n, int node) {
     const Unit* from = &u == caster ? target : caster;
     Vec2 d = from ? u.pos - from->pos : u.pos - inv.centre;
     const float len = d.length();
-    d = len > 1 ? d * (1 / len) : (from ? heading(*from) : heading(u));
+    d = len > 1 ? d * (1 / len) : (from ? heading(from->facing) : heading(u.facing));
     shove(c, inv, n, node, u, d);
   }
 }
@@ -77,7 +76,7 @@ void force_push(Context& c, Invocation& inv, const EffectNode& n, int node) {
   select_targets(c, inv, n, list);
   for (int i = 0; i < list.n; ++i) {
     Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
-    shove(c, inv, n, node, u, heading(u));
+    shove(c, inv, n, node, u, heading(u.facing));
   }
 }
 
@@ -141,7 +140,7 @@ void leap(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (!u || speed <= 0) return;
   disjoint(c, *u);
   if (Modifier* m = add_modifier(c, *u, inv, n, node, number(c, inv, n, Role::Dist) / speed))
-    m->motion = heading(*u) * speed;
+    m->motion = heading(u->facing) * speed;
 }
 
 }  // namespace

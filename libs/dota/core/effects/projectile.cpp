@@ -3,17 +3,16 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
 namespace {
 
-Vec2 heading(const Unit& u) { return {std::cos(u.facing), std::sin(u.facing)}; }
-
 Vec2 direction_to(const Unit& from, Vec2 p) {
   const Vec2 d = p - from.pos;
   const float len = d.length();
-  return len > 1 ? d * (1 / len) : heading(from);
+  return len > 1 ? d * (1 / len) : heading(from.facing);
 }
 
 Projectile* launch_homing(Context& c, const Invocation& inv, const EffectNode& n, int node) {
@@ -75,7 +74,7 @@ void radial_lines(Context& c, Invocation& inv, const EffectNode& n, int node) {
   const int count = inv.step > 0 ? inv.step : static_cast<int>(number(c, inv, n, Role::Count));
   for (int i = 0; i < count; ++i) {
     const float angle = caster->facing + 6.2831853f * static_cast<float>(i) / static_cast<float>(count);
-    launch_line(c, inv, n, node, caster->pos, {std::cos(angle), std::sin(angle)});
+    launch_line(c, inv, n, node, caster->pos, heading(angle));
   }
 }
 
@@ -146,8 +145,7 @@ void chain(Context& c, Invocation& inv, const EffectNode& n, int node) {
   if (!at) return;
   if (inv.late) {
     const float loss = number(c, inv, n, Role::LossPct) / 100;
-    ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * std::pow(1 - loss, static_cast<float>(inv.step)),
-                   n.type);
+    ability_damage(c, inv, *at, number(c, inv, n, Role::Amount) * whole_power(1 - loss, inv.step), n.type);
     return;
   }
   const int count = static_cast<int>(number(c, inv, n, Role::Count));

@@ -4,6 +4,7 @@
 
 #include "effects/modifiers.hpp"
 #include "world/game_rules.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
@@ -38,7 +39,7 @@ void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv,
   const Vec2 from = source.pos;
   Vec2 along = target.pos - from;
   const float far = along.length();
-  along = far > 1 ? along * (1 / far) : Vec2{std::cos(source.facing), std::sin(source.facing)};
+  along = far > 1 ? along * (1 / far) : heading(source.facing);
   UnitList near;
   units_near(c, from, len + w1, near);
   const int struck = c.world.handle(target).index;
@@ -191,8 +192,8 @@ float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere)
     if (n.prim != Prim::Backstab) return;
     const Invocation inv = invocation_of(c, m);
     const Vec2 d = source.pos - target.pos;
-    const Vec2 back{-std::cos(target.facing), -std::sin(target.facing)};
-    const float within = std::cos(number(c, inv, n, Role::AngleDeg) * 3.14159265f / 180);
+    const Vec2 back = heading(target.facing) * -1;
+    const float within = sin_cos(number(c, inv, n, Role::AngleDeg) * 3.14159265f / 180).cos;
     if (from_anywhere || d.dot(back) >= within * d.length())
       extra += number(c, inv, n, Role::AgiFactor) * source.agi;
   });

@@ -4,6 +4,7 @@
 
 #include "effects/modifiers.hpp"
 #include "map/map_data.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
@@ -83,7 +84,7 @@ void fly_missile(Context& c, Area& a, const EffectNode& n) {
   const float far = d.length();
   if (far > step + target->radius) {
     a.gathered += step;
-    u->facing = std::atan2(d.y, d.x);
+    u->facing = angle_of(d.y, d.x);
     return place_unit(w, *u, u->pos + d * (step / far));
   }
   // The farther it flew, the harder it strikes.

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "map/nav.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
@@ -230,7 +231,7 @@ Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius) {
     for (int i = 0; i < points; ++i) {
       const float angle = 2 * std::numbers::pi_v<float> * static_cast<float>(i) / static_cast<float>(points);
       const float r = kStep * static_cast<float>(ring);
-      const Vec2 q{p.x + r * std::cos(angle), p.y + r * std::sin(angle)};
+      const Vec2 q = p + heading(angle) * r;
       if (fits(q)) return q;
     }
   }

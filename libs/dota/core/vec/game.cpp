@@ -5,52 +5,26 @@
 #include <stdexcept>
 
 #include "map/map_data.hpp"
+#include "world/validate.hpp"
 
 namespace dota {
 
 namespace {
 
-constexpr char kMagic[8] = {'F', 'I', 'V', 'E', 'G', 'A', 'M', '1'};
-struct SnapshotHead {
-  char magic[8];
-  std::uint64_t kind, size, checksum;
-};
+constexpr char kMagic[] = "FIVEGAM2";
 
-std::uint64_t mix_bytes(const void* data, std::size_t size, std::uint64_t h) {
-  const auto* p = static_cast<const std::uint8_t*>(data);
-  std::size_t i = 0;
-  for (; i + 8 <= size; i += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, p + i, 8);
-    h = splitmix(h ^ word);
-  }
-  for (; i < size; ++i)
-    h = splitmix(h ^ p[i]);
-  return h;
-}
-
-// Games of another patch, layout, kind or other rules give other numbers: their snapshots do not fit.
-std::uint64_t kind_of(const GameSetup& s) {
-  std::uint64_t h = mix_bytes(s.tables->version.data(), s.tables->version.size(), sizeof(GameState));
+// Games of another layout, kind or other rules give other numbers: their snapshots do not fit.
+std::uint64_t settings_of(const GameSetup& s) {
   const int numbers[] = {s.layout.units,
                          s.layout.heroes,
                          s.layout.width(ObsArray::Shared),
                          s.layout.width(ObsArray::Private),
                          static_cast<int>(s.vocabulary.defs.size()),
-                         s.layout.table.mirror_dire ? 1 : 0,
-                         s.settings.mode_1v1_mid ? 1 : 0};
-  h = mix_bytes(numbers, sizeof numbers, h);
-  return mix_bytes(s.rules.data(), s.rules.size(), h);
+                         s.layout.table.mirror_dire ? 1 : 0};
+  return mix_text(s.rules, mix_bytes(numbers, sizeof numbers, settings_fingerprint(s.settings)));
 }
 
 }  // namespace
-
-std::uint64_t splitmix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ull;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  return x ^ (x >> 31);
-}
 
 GameSetup::GameSetup(std::shared_ptr<const Tables> t, const GameSettings& s, const LayoutTable& table,
                      const RegistryIds& i, const std::vector<std::string>& hero_pool, bool mirror)
@@ -184,13 +158,14 @@ void Game::advance(const std::array<Command, kMaxHeroes>& commands) {
     HeroState& h = s.world.heroes[i];
     if (!h.in_game) continue;
     h.previous = commands[i];
-    h.previous_target_slot = -1;
+    std::int16_t& previous = s.views[i / 5].previous_slots[i % 5];
+    previous = -1;
     const Handle target = commands[i].teleport.index >= 0 ? commands[i].teleport : commands[i].target;
     if (target.index < 0) continue;
     const SlotTable& slots = s.slots[i / 5];
     for (int k = 0; k < slots.count; ++k)
       if (slots.handle[static_cast<std::size_t>(k)] == target) {
-        h.previous_target_slot = static_cast<std::int16_t>(k);
+        previous = static_cast<std::int16_t>(k);
         break;
       }
   }
@@ -213,6 +188,9 @@ void Game::take_signals(int team, float* out) {
 }
 
 void Game::stats(int team, float* out) const {
+  std::uint32_t dropped = 0;
+  for (const std::uint32_t n : state_->world.dropped)
+    dropped += n;
   const Context c{state_->world, *setup_->tables, setup_->settings};
   for (int i = 0; i < setup_->settings.heroes_per_team; ++i) {
     const HeroState& h = state_->world.heroes[static_cast<std::size_t>(team * 5 + i)];
@@ -224,7 +202,8 @@ void Game::stats(int team, float* out) const {
                                    net_worth(c, h),
                                    static_cast<float>(h.level),
                                    h.xp,
-                                   h.damage_dealt};
+                                   h.damage_dealt,
+                                   static_cast<float>(dropped)};
     std::copy_n(row, kStatCount, out + i * kStatCount);
   }
 }
@@ -239,31 +218,31 @@ std::vector<std::uint8_t> Game::snapshot() const {
                     reinterpret_cast<const std::uint8_t*>(state_.get());
     std::memset(payload + at, 0, sizeof(ViewConstants));
   }
-  SnapshotHead head{};
-  std::memcpy(head.magic, kMagic, sizeof kMagic);
-  head.kind = kind_of(*setup_);
-  head.size = sizeof(GameState);
-  head.checksum = mix_bytes(payload, sizeof(GameState), head.kind);
+  const SnapshotHead head =
+      snapshot_head(kMagic, setup_->tables->fingerprint, settings_of(*setup_), payload, sizeof(GameState));
   std::memcpy(out.data(), &head, sizeof head);
   return out;
 }
 
 void Game::restore(const std::uint8_t* bytes, std::size_t size, const std::vector<const GameSetup*>& setups) {
-  SnapshotHead head{};
-  if (size < sizeof head) throw std::invalid_argument("snapshot: too short to be one");
-  std::memcpy(&head, bytes, sizeof head);
-  if (std::memcmp(head.magic, kMagic, sizeof kMagic) != 0)
-    throw std::invalid_argument("snapshot: these bytes are no snapshot of a game");
-  const auto setup =
-      std::find_if(setups.begin(), setups.end(), [&](const GameSetup* s) { return head.kind == kind_of(*s); });
-  if (setup == setups.end() || head.size != sizeof(GameState))
-    throw std::invalid_argument("snapshot: taken of another patch, layout, kind of game or build");
-  if (size != sizeof head + sizeof(GameState))
-    throw std::invalid_argument("snapshot: " + std::to_string(size) + " bytes, " +
-                                std::to_string(sizeof head + sizeof(GameState)) + " expected");
-  if (mix_bytes(bytes + sizeof head, sizeof(GameState), head.kind) != head.checksum)
-    throw std::invalid_argument("snapshot: checksum does not match, the bytes are damaged");
-  std::memcpy(static_cast<void*>(state_.get()), bytes + sizeof head, sizeof(GameState));
+  const SnapshotHead head = read_snapshot_head(kMagic, bytes, size, sizeof(GameState));
+  if (std::none_of(setups.begin(), setups.end(),
+                   [&](const GameSetup* s) { return s->tables->fingerprint == head.data; }))
+    throw std::invalid_argument(
+        "snapshot: it was taken of a game with other data (another patch, or data that were "
+        "corrected since)");
+  const auto setup = std::find_if(setups.begin(), setups.end(), [&](const GameSetup* s) {
+    return s->tables->fingerprint == head.data && settings_of(*s) == head.settings;
+  });
+  if (setup == setups.end())
+    throw std::invalid_argument("snapshot: it was taken of a game with other settings or another layout");
+  auto state = std::make_unique<GameState>();
+  std::memcpy(static_cast<void*>(state.get()), bytes + sizeof head, sizeof(GameState));
+  state->world.still = StillFog{};  // follows from the rest
+  Context c{state->world, *(*setup)->tables, (*setup)->settings};
+  if (const std::string fault = world_fault(c, state->world); !fault.empty())
+    throw std::invalid_argument("snapshot: " + fault);
+  state_ = std::move(state);
   setup_ = *setup;
   for (TeamView& v : state_->views)
     v.constants = setup_->constants;

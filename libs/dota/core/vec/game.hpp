@@ -13,6 +13,7 @@
 #include "view/actions.hpp"
 #include "view/encoder.hpp"
 #include "view/team_view.hpp"
+#include "world/fingerprint.hpp"
 #include "world/systems.hpp"
 
 namespace dota {
@@ -43,7 +44,6 @@ struct GameSetup {
 
 using Lineup = std::array<int, kMaxHeroes>;  // Tables::heroes, -1: no hero
 
-std::uint64_t splitmix(std::uint64_t x);
 // Heroes drawn from the pool, different ones within a team; independent per team unless it is a mirror match.
 Lineup draw_lineup(const GameSetup& setup, std::uint64_t seed);
 
@@ -60,7 +60,9 @@ struct GameState {
 };
 static_assert(std::is_trivially_copyable_v<GameState>);
 
-constexpr int kStatCount = 9;  // last hits, denies, kills, deaths, assists, net worth, level, XP, damage to heroes
+// Last hits, denies, kills, deaths, assists, net worth, level, XP, damage to heroes; of the whole game: what did
+// not happen because a pool was full.
+constexpr int kStatCount = 10;
 
 class Game {
  public:

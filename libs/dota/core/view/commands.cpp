@@ -1,6 +1,7 @@
 // What a primary action does to the hero that chose it: from command to orders.
 #include "map/map_data.hpp"
 #include "view/actions.hpp"
+#include "world/math.hpp"
 #include "world/systems.hpp"
 
 namespace dota {
@@ -92,8 +93,7 @@ void order_cast(Context& c, HeroState& h, Unit& u, const ActionDef& def, const C
       o.type = OrderType::CastPoint;
       o.point = u.pos + offset(c, cmd);
       // Without a direction the ability goes where the hero looks.
-      if (cmd.dx == 0 && cmd.dy == 0 && def.target == TargetType::Point)
-        o.point = u.pos + Vec2{std::cos(u.facing), std::sin(u.facing)};
+      if (cmd.dx == 0 && cmd.dy == 0 && def.target == TargetType::Point) o.point = u.pos + heading(u.facing);
       break;
     case TargetType::Unit: {
       const Unit* target = seen_target(c, u, cmd.target);

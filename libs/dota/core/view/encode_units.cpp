@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "view/encoder.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 
@@ -16,8 +17,9 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots) {
     f(k.position, i, 0) = s.pos.x * turn_ * scale::kPosition;
     f(k.position, i, 1) = s.pos.y * turn_ * scale::kPosition;
     f(k.position, i, 2) = static_cast<float>(s.level) * scale::kLevelZ;
-    f(k.facing, i, 0) = std::cos(s.facing) * turn_;
-    f(k.facing, i, 1) = std::sin(s.facing) * turn_;
+    const SinCos facing = sin_cos(s.facing);
+    f(k.facing, i, 0) = facing.cos * turn_;
+    f(k.facing, i, 1) = facing.sin * turn_;
     f(k.attacking, i) = s.attacking ? 1.0f : 0.0f;
     f(k.since_attack, i) = std::min(s.since_attack * scale::kShort, 1.0f);
     f(k.max_hp, i) = s.max_hp * scale::kHp;

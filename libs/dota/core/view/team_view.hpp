@@ -174,6 +174,9 @@ struct TeamView {
   std::array<std::uint16_t, kMaxUnits> seen_bits{}, seen_generation{};
   std::array<float, 5> enemy_seen_at{};  // game time each enemy hero was last seen
   float courier_seen_at = 0;             // the enemy's
+  // Slot, in the observation it was chosen from, of the unit that each own hero's last command was about; -1:
+  // none.
+  std::array<std::int16_t, 5> previous_slots{-1, -1, -1, -1, -1};
 
   // Index into units of what the handle names, if it is seen; else -1.
   int find(Handle h) const {

@@ -93,7 +93,7 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
                 static_cast<float>(std::popcount(h.build_skip)) / order,
                 h.build_insert >= 0 ? 1.0f : 0.0f};
   s.previous = h.previous;
-  s.previous_slot = h.previous_target_slot;
+  s.previous_slot = v.previous_slots[static_cast<std::size_t>(&s - v.heroes.data())];
   const std::int8_t turn = v.mirrored ? -1 : 1;
   s.previous_offset = {static_cast<std::int8_t>(h.previous.dx * turn),
                        static_cast<std::int8_t>(h.previous.dy * turn)};

@@ -76,6 +76,7 @@ bool use_glyph(Context& c, int team) {
   if (c.world.time < t.glyph_ready) return false;
   t.glyph_until = c.world.time + c.tables.game->glyph_duration;
   t.glyph_ready = c.world.time + c.tables.game->glyph_cooldown;
+  team_event(c, EventKind::Glyph, team);
   return true;
 }
 
@@ -94,6 +95,7 @@ bool use_shrine(Context& c, Unit& hero) {
       if (u && u->alive && u->team == b.team && distance(u->pos, b.pos) <= g.shrine_radius)
         h.shrine_until = b.shrine_until;
     }
+    happened(c, EventKind::Shrine, hero, &b);
     return true;
   }
   return false;

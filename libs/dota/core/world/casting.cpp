@@ -102,6 +102,9 @@ void cast_now(Context& c, Unit& u, const Order& o) {
   if (a->target == TargetType::Teleport && u.hero >= 0)
     w.heroes[static_cast<std::size_t>(u.hero)].last_teleport = w.time;
   if (a->target == TargetType::Teleport && item >= 0 && item != c.tables.game->tp_item) delay_scrolls(c, u);
+  const Unit* target = o.type == OrderType::CastUnit && o.tree < 0 ? w.get(o.target) : nullptr;
+  happened(c, EventKind::Cast, u, target, static_cast<int>(a - c.tables.abilities.data()),
+           static_cast<float>(level));
   cast_effect(c, u, o.slot, o);
   on_ability_cast(c, u, *a);
   if (item < 0) return;

@@ -3,6 +3,7 @@
 #include "map/map_data.hpp"
 #include "world/casting.hpp"
 #include "world/game_rules.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 namespace {
@@ -56,7 +57,7 @@ void spawn_wave(Context& c, int team, int lane) {
   const MapLane& path = c.tables.map->lanes[static_cast<std::size_t>(team)][static_cast<std::size_t>(lane)];
   const Vec2 ahead = unit_vector(path.waypoints[static_cast<std::size_t>(first_waypoint(path))] - path.spawn),
              side{-ahead.y, ahead.x};
-  const float facing = std::atan2(ahead.y, ahead.x);
+  const float facing = angle_of(ahead.y, ahead.x);
   const bool siege = w.time >= g.siege_first && w.waves % g.siege_nth == 0;
   const int counts[3] = {g.melee_count.value(w.time), g.ranged_count.value(w.time),
                          siege ? g.siege_count.value(w.time) : 0};

@@ -146,7 +146,7 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
   HeroState& h = w.heroes[static_cast<std::size_t>(body.hero)];
   const int enemy = 1 - body.team;
   ++h.deaths;
-  signal(h, Signal::HeroDeath, 1);
+  happened(c, EventKind::HeroDeath, body, killer);
   HeroState* k = kill_credit(c, h, killer, enemy);
 
   const float loss = g.death_base + net_worth(c, h) / g.death_divisor;
@@ -165,12 +165,14 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
     give_gold(c, *k, gold, true);
     ++k->kills;
     k->streak = static_cast<std::uint8_t>(std::min(k->streak + 1, 255));
-    signal(*k, Signal::KilledHero, 1);
+    hero_event(c, EventKind::HeroKill, *k, &body, -1, gold);
   }
   for (int i = enemy * 5; i < enemy * 5 + 5; ++i) {
     HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
-    if (&mate != k && mate.in_game && h.hurt_by[static_cast<std::size_t>(i)] > w.time - kAssistWindow)
+    if (&mate != k && mate.in_game && h.hurt_by[static_cast<std::size_t>(i)] > w.time - kAssistWindow) {
       ++mate.assists;
+      hero_event(c, EventKind::Assist, mate, &body);
+    }
   }
   h.gold = std::max(0.0f, h.gold - loss);
   h.streak = 0;
@@ -195,12 +197,12 @@ void creep_death(Context& c, Unit& victim, Unit* killer) {
   const int team = victim.team < kTeams ? 1 - victim.team : (killer && killer->team < kTeams ? killer->team : -1);
   if (k && denied) {
     ++k->denies;
-    signal(*k, Signal::Deny, 1);
+    hero_event(c, EventKind::Deny, *k, &victim);
     give_gold(c, *k, bounty * g.deny_denier_gold_frac, false);
     share_xp(c, victim.team, victim.pos, xp * g.deny_denier_xp_frac);
   } else if (k) {
     ++k->last_hits;
-    signal(*k, Signal::LastHit, 1);
+    hero_event(c, EventKind::LastHit, *k, &victim, -1, bounty);
     give_gold(c, *k, bounty, false);
     if (victim.stacker >= 0 && victim.stacker != index_of(w, *k) && victim.stacker / 5 == team_of(w, *k))
       give_gold(c, w.heroes[static_cast<std::size_t>(victim.stacker)], bounty * g.stack_bonus, false);
@@ -218,12 +220,12 @@ void ward_death(Context& c, const Unit& victim, Unit* killer) {
   give_xp(c, *k, g.ward_xp + g.ward_xp_min * std::floor(minute));
 }
 
-void courier_death(Context& c, const Unit& victim) {
+void courier_death(Context& c, Unit& victim, const Unit* killer) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
   const bool flying = c.tables.units[victim.type].move_cap == MoveCap::Fly;
   team_gold(c, 1 - victim.team, flying ? g.courier_gold_flying : g.courier_gold);
-  signal_team(w, victim.team, Signal::CourierDeath, 1);
+  happened(c, EventKind::CourierDeath, victim, killer);
   TeamState& t = w.teams[victim.team];
   t.courier = Handle{};
   t.courier_for = Handle{};
@@ -241,7 +243,7 @@ void building_death(Context& c, Unit& b, Unit* killer) {
   TeamState& own = w.teams[b.team];
   TeamState& other = w.teams[static_cast<std::size_t>(enemy)];
   w.buildings_standing &= ~(1ull << (b.building - 1u));
-  building_destroyed_signal(c, b);
+  happened(c, EventKind::BuildingDeath, b, killer);
   const int lane = static_cast<int>(place.lane);
   switch (b.kind) {
     case UnitKind::Tower:
@@ -257,7 +259,7 @@ void building_death(Context& c, Unit& b, Unit* killer) {
       (place.melee ? other.super_melee : other.super_ranged) |= static_cast<std::uint8_t>(1u << lane);
       if (!other.megas && other.super_melee == 7 && other.super_ranged == 7) {
         other.megas = true;
-        signal_team(w, enemy, Signal::Megas, 1);
+        team_event(c, EventKind::Megas, enemy);
       }
       break;
     }
@@ -281,7 +283,10 @@ void kill(Context& c, Unit& victim, Unit* killer) {
   if (!victim.alive) return;
   World& w = c.world;
   if (victim.act == Act::Channel) channel_end(c, victim, false);
-  if (victim.kind == UnitKind::Hero && reincarnate(c, victim)) return;
+  if (victim.kind == UnitKind::Hero && reincarnate(c, victim)) {
+    happened(c, EventKind::Reincarnation, victim, killer);
+    return;
+  }
   victim.alive = false;
   victim.hp = 0;
   victim.died_at = w.time;
@@ -295,17 +300,20 @@ void kill(Context& c, Unit& victim, Unit* killer) {
     case UnitKind::LaneCreep:
     case UnitKind::Neutral:
     case UnitKind::Summon:
+      happened(c, EventKind::UnitDeath, victim, killer);
       creep_death(c, victim, killer);
       break;
     case UnitKind::Roshan:
+      happened(c, EventKind::RoshanDeath, victim, killer, -1, static_cast<float>(w.roshan_kills + 1));
       creep_death(c, victim, killer);
       roshan_died(c, victim, killer);
       break;
     case UnitKind::Ward:
+      happened(c, EventKind::WardDeath, victim, killer);
       ward_death(c, victim, killer);
       break;
     case UnitKind::Courier:
-      courier_death(c, victim);
+      courier_death(c, victim, killer);
       break;
     case UnitKind::None:
       break;

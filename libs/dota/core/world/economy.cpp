@@ -52,9 +52,11 @@ bool sell_cheapest(Context& c, HeroState& h) {
   }
   if (worst < 0) return false;
   // What was bought a moment ago goes back for all of its price.
-  const ItemState& sold = h.items[static_cast<std::size_t>(worst)];
+  const ItemState sold = h.items[static_cast<std::size_t>(worst)];
   const bool fresh = c.world.time <= sold.bought_at + c.tables.game->full_refund;
-  h.gold += item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);
+  const float gold = item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);
+  h.gold += gold;
+  hero_event(c, EventKind::Sold, h, nullptr, sold.id, gold);
   take_item(c, h, worst);
   return true;
 }
@@ -231,6 +233,7 @@ bool buy_at(Context& c, HeroState& h, int item, bool to_stash, bool by_courier, 
   if (slot >= 0) h.items[static_cast<std::size_t>(slot)].bought_at = c.world.time;
   if (at) *at = slot;
   spend(h, static_cast<float>(def.cost), by_courier);
+  hero_event(c, EventKind::Bought, h, nullptr, item, static_cast<float>(def.cost));
   return true;
 }
 

@@ -94,7 +94,6 @@ struct HeroState {
   std::array<float, kTeams> damage_credit_until{};
   std::array<float, kMaxHeroes> hurt_by{};  // game time of the last damage from each hero, for assists and kills
   Command pending, previous;                // pending: applied in the next step; previous: what was last sampled
-  std::int16_t previous_target_slot = -1;
   std::array<float, kSignals> signals{};
   float prev_hp_frac = 1, prev_mana_frac = 1;
   std::uint8_t courier_trips = 0;

@@ -25,6 +25,7 @@ bool learn(Context& c, HeroState& h, int entry) {
     const int talent = -(entry + 2);
     if (h.level < def.talents[static_cast<std::size_t>(talent)].level) return false;
     h.talents |= 1u << talent;
+    hero_event(c, EventKind::Learned, h, nullptr, def.talents[static_cast<std::size_t>(talent)].ability, 1);
     return true;
   }
   const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(entry)];
@@ -33,6 +34,7 @@ bool learn(Context& c, HeroState& h, int entry) {
     if (s.level >= a.max_level) return true;  // nothing left to learn: the entry is spent
     if (h.level < a.required_level + s.level * a.levels_between) return false;
     ++s.level;
+    hero_event(c, EventKind::Learned, h, nullptr, entry, s.level);
     if (const Unit* u = s.level == 1 ? c.world.get(h.unit) : nullptr)
       s.charges = static_cast<std::int8_t>(charge_limit(c, *u, a, 1));
     for (AbilityState& other : h.abilities)
@@ -129,6 +131,7 @@ void give_xp(Context& c, HeroState& h, float xp) {
   while (h.level < g.max_level && h.xp >= table[h.level]) {
     ++h.level;
     if (!(g.levels_without_point >> h.level & 1u)) ++h.ability_points;
+    hero_event(c, EventKind::LevelUp, h, nullptr, -1, h.level);
     up = true;
   }
   if (!up) return;
@@ -155,6 +158,7 @@ bool buyback(Context& c, HeroState& h) {
   h.buyback_ready = c.world.time + c.tables.game->buyback_cooldown;
   h.death_penalty = c.tables.game->buyback_extra;
   respawn(c, h, *c.world.get(h.unit));
+  hero_event(c, EventKind::Buyback, h, nullptr, -1, cost);
   return true;
 }
 
@@ -188,7 +192,10 @@ void heroes_frame(Context& c) {
     if (!h.in_game) continue;
     Unit* u = w.get(h.unit);
     if (!u) continue;
-    if (!u->alive && w.time >= h.respawn_at) respawn(c, h, *u);
+    if (!u->alive && w.time >= h.respawn_at) {
+      respawn(c, h, *u);
+      happened(c, EventKind::Respawn, *u);
+    }
     passive_gold(c, h, *u);
     restore_charges(c, h, *u);
     if ((w.frame + i) % kPurchaseFrames == 0) {

@@ -3,6 +3,7 @@
 #include "map/map_data.hpp"
 #include "world/casting.hpp"
 #include "world/game_rules.hpp"
+#include "world/math.hpp"
 
 namespace dota {
 namespace {
@@ -51,7 +52,7 @@ void spawn_camp(Context& c, int index) {
   const auto& units = sets[static_cast<std::size_t>(choice)];
   for (std::size_t k = 0; k < units.size(); ++k) {
     const float angle = 6.2831853f * static_cast<float>(k) / static_cast<float>(units.size());
-    const Vec2 pos = camp.pos + Vec2{std::cos(angle), std::sin(angle)} * kCampRing;
+    const Vec2 pos = camp.pos + heading(angle) * kCampRing;
     Unit* u = spawn_unit(c, units[k], kNeutralTeam, free_place(w, *c.tables.map, pos, 16), angle);
     if (!u) return;
     u->camp = static_cast<std::int8_t>(index);

@@ -51,7 +51,7 @@ void drop(Context& c, int item, int team, Vec2 at, HeroState* killer) {
     }
     if (nearest && place_item(c, *nearest, item, def.initial_charges, false)) taker = nearest;
   }
-  if (taker && item == c.tables.game->aegis_item) signal_team(w, team, Signal::Aegis, 1);
+  if (taker && item == c.tables.game->aegis_item) hero_event(c, EventKind::Aegis, *taker);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ void take_pickup(Context& c, Unit& hero, int pickup) {
   if (!p.present || hero.hero < 0) return;
   p.present = false;
   p.known[hero.team] = 2;
+  happened(c, EventKind::Rune, hero, nullptr, p.kind);
   if (p.kind == static_cast<std::int8_t>(PickupKind::Bounty)) {
     const GameRules& g = *c.tables.game;
     const float gold = g.bounty_base + g.bounty_per_min * std::floor(w.time / 60);

@@ -4,6 +4,7 @@
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
 #include "world/inventory.hpp"
+#include "world/math.hpp"
 #include "world/systems.hpp"
 
 namespace dota {
@@ -18,7 +19,7 @@ std::uint64_t mix(std::uint64_t x) {  // splitmix64: neighbouring seeds start fa
 
 float gaussian(Rng& rng) {
   const float a = std::max(1e-7f, rng.uniform()), b = rng.uniform();
-  return std::sqrt(-2 * std::log(a)) * std::cos(6.2831853f * b);
+  return std::sqrt(-2 * ln(a)) * sin_cos(6.2831853f * b).cos;
 }
 
 // A factor around 1, never below a tenth.
@@ -67,7 +68,7 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
   float xp = 0;
   if (s.random_xp > 0) {  // mean of an exponential, in levels
     const float levels =
-        std::min(static_cast<float>(c.tables.game->max_level) - 1, -s.random_xp * std::log(1 - rng.uniform()));
+        std::min(static_cast<float>(c.tables.game->max_level) - 1, -s.random_xp * ln(1 - rng.uniform()));
     const auto whole = static_cast<std::size_t>(levels);
     const std::size_t next = std::min<std::size_t>(whole + 1, table.size() - 1);
     xp = table[whole] + (table[next] - table[whole]) * (levels - static_cast<float>(whole));
@@ -105,7 +106,7 @@ void place_hero(Context& c, int index, int def_index) {
   const int team = index / 5;
   const Vec2 home = c.tables.map->hero_spawn[static_cast<std::size_t>(team)];
   const float angle = 6.2831853f * static_cast<float>(index % 5) / 5;
-  const Vec2 pos = free_place(w, *c.tables.map, home + Vec2{std::cos(angle), std::sin(angle)} * 100, 24);
+  const Vec2 pos = free_place(w, *c.tables.map, home + heading(angle) * 100, 24);
   h.def = static_cast<std::int16_t>(def_index);
   h.build_id = static_cast<std::uint16_t>(def_index);  // the data hold one build a hero
   h.in_game = true;
@@ -130,6 +131,7 @@ void place_hero(Context& c, int index, int def_index) {
     if (place_item(c, h, item, bought.initial_charges, false)) {
       h.gold -= static_cast<float>(bought.cost);
       h.spent += static_cast<float>(bought.cost);
+      happened(c, EventKind::Bought, *u, nullptr, item, static_cast<float>(bought.cost));
     }
   }
   for (int k = 0; g.tp_item >= 0 && k < g.free_scrolls; ++k)

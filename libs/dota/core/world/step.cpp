@@ -119,6 +119,7 @@ void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
   World& w = c.world;
   if (w.winner != Winner::None) return;
   fetch_ahead(w);
+  w.event_count = 0;
   for (int f = 0; f < kFramesPerStep && w.winner == Winner::None; ++f) {
     const bool back = backwards(w);
     for (int i = 0; i < kMaxHeroes; ++i) {
@@ -136,8 +137,11 @@ void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
   notice_runes(w);
   remember_health(w);
   step_signals(c);
-  if (w.winner == Winner::Radiant) signal_team(w, kRadiant, Signal::Win, 1);
-  if (w.winner == Winner::Dire) signal_team(w, kDire, Signal::Win, 1);
+  if (w.winner != Winner::None)
+    team_event(c, EventKind::Won,
+               w.winner == Winner::Radiant ? kRadiant
+               : w.winner == Winner::Dire  ? kDire
+                                           : kNeutralTeam);
 }
 
 }  // namespace dota

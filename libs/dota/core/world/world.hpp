@@ -10,6 +10,7 @@
 
 #include "data/tables.hpp"
 #include "world/effect_state.hpp"
+#include "world/event.hpp"
 #include "world/hero_state.hpp"
 #include "world/map_state.hpp"
 #include "world/settings.hpp"
@@ -41,7 +42,17 @@ struct TeamState {
 };
 
 // The pools of a world. What finds its pool full does not happen, and is counted in World::dropped.
-enum class StatePool : std::uint8_t { Units, Kits, Modifiers, Projectiles, Areas, Delayed, GroundItems, Count };
+enum class StatePool : std::uint8_t {
+  Units,
+  Kits,
+  Modifiers,
+  Projectiles,
+  Areas,
+  Delayed,
+  GroundItems,
+  Events,
+  Count
+};
 
 // A set of unit slots.
 using UnitSet = std::array<std::uint64_t, kMaxUnits / 64>;
@@ -87,6 +98,8 @@ struct World {
   bool first_blood = false;
   float next_power_rune = 0, next_bounty = 0;
   std::int8_t last_rune_kind = -1;
+  std::int16_t event_count = 0;
+  std::array<Event, kMaxEvents> events{};  // of the last timestep, or of the start; decide nothing
 
   Unit* get(Handle h) {
     if (h.index < 0) return nullptr;

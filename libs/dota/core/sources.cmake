@@ -1,0 +1,13 @@
+# Writes OUT, a header with the fingerprint of the core's sources under ROOT (everything but the bindings).
+cmake_minimum_required(VERSION 3.24)
+file(GLOB_RECURSE sources RELATIVE "${ROOT}" "${ROOT}/*.cpp" "${ROOT}/*.hpp")
+list(FILTER sources EXCLUDE REGEX "^bindings/")
+list(SORT sources)
+set(all "")
+foreach(source IN LISTS sources)
+  file(SHA256 "${ROOT}/${source}" digest)
+  string(APPEND all "${source} ${digest}\n")
+endforeach()
+string(SHA256 whole "${all}")
+string(SUBSTRING "${whole}" 0 16 whole)
+file(CONFIGURE OUTPUT "${OUT}" CONTENT "#pragma once\n#define FIVE_CORE_SOURCES 0x@whole@ull\n" @ONLY)

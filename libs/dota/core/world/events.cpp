@@ -1,0 +1,92 @@
+// The one place where an event is noted and where the signals of single events are given, so that transcript, kill
+// feed and rewards cannot differ.
+#include "world/systems.hpp"
+
+namespace dota {
+namespace {
+
+std::int8_t hero_behind(const World& w, const Unit& u) {
+  if (u.hero >= 0) return u.hero;
+  const Unit* owner = w.get(u.owner);
+  return owner ? owner->hero : std::int8_t{-1};
+}
+
+void give_signal(Context& c, const Event& e, Unit* unit) {
+  World& w = c.world;
+  HeroState* h = e.hero >= 0 ? &w.heroes[static_cast<std::size_t>(e.hero)] : nullptr;
+  switch (e.kind) {
+    case EventKind::HeroDeath:
+      if (h) signal(*h, Signal::HeroDeath, 1);
+      break;
+    case EventKind::HeroKill:
+      if (h) signal(*h, Signal::KilledHero, 1);
+      break;
+    case EventKind::LastHit:
+      if (h) signal(*h, Signal::LastHit, 1);
+      break;
+    case EventKind::Deny:
+      if (h) signal(*h, Signal::Deny, 1);
+      break;
+    case EventKind::CourierDeath:
+      signal_team(w, e.team, Signal::CourierDeath, 1);
+      break;
+    case EventKind::BuildingDeath:
+      if (unit) building_destroyed_signal(c, *unit);
+      break;
+    case EventKind::Aegis:
+      signal_team(w, e.team, Signal::Aegis, 1);
+      break;
+    case EventKind::Megas:
+      signal_team(w, e.team, Signal::Megas, 1);
+      break;
+    case EventKind::Won:
+      if (e.team < kTeams) signal_team(w, e.team, Signal::Win, 1);
+      break;
+    default:
+      break;
+  }
+}
+
+void note(Context& c, const Event& e, Unit* unit) {
+  World& w = c.world;
+  give_signal(c, e, unit);  // also of what finds the list full
+  if (w.event_count < kMaxEvents)
+    w.events[static_cast<std::size_t>(w.event_count++)] = e;
+  else
+    ++w.dropped[static_cast<std::size_t>(StatePool::Events)];
+}
+
+}  // namespace
+
+void happened(Context& c, EventKind kind, Unit& unit, const Unit* other, int id, float value) {
+  const World& w = c.world;
+  Event e;
+  e.frame = w.frame;
+  e.kind = kind;
+  e.team = unit.team;
+  e.hero = hero_behind(w, unit);
+  e.unit = w.handle(unit);
+  e.unit_type = static_cast<std::int16_t>(unit.type);
+  if (other) {
+    e.other_hero = hero_behind(w, *other);
+    e.other = w.handle(*other);
+    e.other_type = static_cast<std::int16_t>(other->type);
+  }
+  e.id = static_cast<std::int16_t>(id);
+  e.value = value;
+  note(c, e, &unit);
+}
+
+void hero_event(Context& c, EventKind kind, const HeroState& h, const Unit* other, int id, float value) {
+  if (Unit* u = h.in_game ? c.world.get(h.unit) : nullptr) happened(c, kind, *u, other, id, value);
+}
+
+void team_event(Context& c, EventKind kind, int team) {
+  Event e;
+  e.frame = c.world.frame;
+  e.kind = kind;
+  e.team = static_cast<std::uint8_t>(team);
+  note(c, e, nullptr);
+}
+
+}  // namespace dota

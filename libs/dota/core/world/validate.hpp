@@ -1,0 +1,23 @@
+// A world as bytes, and whether bytes from elsewhere are a world that can be played on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "world/systems.hpp"
+
+namespace dota {
+
+// What is wrong with a state ("" when nothing is): an index that points nowhere, a number that is none, a list
+// that does not end. A state without fault can be stepped without reading or writing outside of it, whatever else
+// it says.
+std::string world_fault(const Context& c, const World& w);
+
+std::vector<std::uint8_t> world_snapshot(const Context& c);
+// Throws std::invalid_argument when the bytes are no snapshot of this core, these data and these settings, or hold
+// a faulty state; nothing changes then.
+void restore_world(Context& c, const void* bytes, std::size_t size);
+
+}  // namespace dota

@@ -1,0 +1,94 @@
+"""What happened in a timestep: the transcript of a game, its kill feed, and the moments its rewards are given for.
+
+The core notes each event once and gives its signal at the same place (``world/events.cpp``). The list holds those of
+the last timestep, in the order in which they happened; after a reset, those of the start (first purchases, first
+skill). Running a replay gives the same events again.
+"""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import NamedTuple
+
+from dota import _core
+
+
+class EventKind(IntEnum):
+    """What an event is. ``unit``, ``other``, ``what`` and ``value`` are said for each; None named: empty."""
+
+    CAST = 0  # unit used the ability or item `what` at rank `value`; other: on whom
+    HERO_DEATH = 1  # unit died for good; other: whose blow it was
+    HERO_KILL = 2  # the hero `unit` is credited with a hero's death; other: the dead; value: gold for the kill alone
+    ASSIST = 3  # unit had a part in it; other: the dead
+    REINCARNATION = 4  # unit died and will rise on the spot; other: whose blow it was
+    RESPAWN = 5  # unit is back
+    BUYBACK = 6  # unit came back for `value` gold
+    UNIT_DEATH = 7  # a creep or summon died; other: whose blow it was
+    LAST_HIT = 8  # the hero `unit` is credited with a creep's death; other: the creep; value: gold
+    DENY = 9  # the hero `unit` killed a creep of its own side; other: the creep
+    BUILDING_DEATH = 10  # unit fell; other: whose blow it was
+    ROSHAN_DEATH = 11  # Roshan died for the `value`-th time; other: whose blow it was
+    COURIER_DEATH = 12  # unit was shot down; other: by whom
+    WARD_DEATH = 13  # unit was destroyed or denied; other: by whom
+    LEVEL_UP = 14  # unit reached level `value`
+    LEARNED = 15  # unit has the ability or talent `what` at rank `value`
+    BOUGHT = 16  # unit bought the item `what` for `value` gold
+    SOLD = 17  # unit sold the item `what` for `value` gold
+    RUNE = 18  # unit took the rune `what`
+    AEGIS = 19  # unit took the Aegis
+    GLYPH = 20  # team
+    SHRINE = 21  # unit used the shrine `other`
+    MEGAS = 22  # team's creeps are mega creeps from now on
+    WON = 23  # team; 2: a draw
+
+
+assert len(EventKind) == _core.EVENT_KINDS
+
+# Those that a kill feed shows.
+FEED = frozenset({EventKind.HERO_DEATH, EventKind.HERO_KILL, EventKind.REINCARNATION, EventKind.BUYBACK,
+                  EventKind.BUILDING_DEATH, EventKind.ROSHAN_DEATH, EventKind.COURIER_DEATH, EventKind.RUNE,
+                  EventKind.AEGIS, EventKind.GLYPH, EventKind.MEGAS, EventKind.WON})
+
+
+class Event(NamedTuple):
+    """One event. Units are named by slot and generation, as in ``VecGame.spectate``; the dead leave their slots."""
+
+    frame: int  # engine frames since the game was made, 30 a second
+    time: float  # game time, seconds
+    kind: EventKind
+    team: int  # unit's: 0 Radiant, 1 Dire, 2 neutral
+    unit: int = -1  # slot, -1: none
+    generation: int = 0
+    unit_name: str = ""
+    hero: int = -1  # team * 5 + place of the hero that unit is, or that owns it; -1: none
+    other: int = -1
+    other_generation: int = 0
+    other_name: str = ""
+    other_hero: int = -1
+    what: str = ""  # ability, item or rune
+    value: float = 0.0
+
+
+def events_of(rows: Iterable[tuple[object, ...]]) -> list[Event]:
+    """The core's rows as events."""
+    return [event._replace(kind=EventKind(event.kind)) for event in (Event(*row) for row in rows)]  # type: ignore[arg-type]
+
+
+def line(event: Event) -> str:
+    """The event as a line of a transcript: time, kind, who, whom, what, how much."""
+    def who(name: str, hero: int, slot: int) -> str:
+        short = name.removeprefix("npc_dota_").removeprefix("hero_").removeprefix("creep_")
+        side = f"{'RD'[hero // 5]}{hero % 5 + 1} " if hero >= 0 else ""
+        return f"{side}{short} #{slot}"
+
+    parts = [f"{event.time:8.2f}", event.kind.name.lower()]
+    if event.unit >= 0:
+        parts.append(who(event.unit_name, event.hero, event.unit))
+    else:
+        parts.append(("radiant", "dire", "nobody")[event.team])
+    if event.other >= 0:
+        parts.append(f"< {who(event.other_name, event.other_hero, event.other)}")
+    if event.what:
+        parts.append(event.what.removeprefix("item_"))
+    if event.value:
+        parts.append(f"{event.value:g}")
+    return "  ".join(parts)

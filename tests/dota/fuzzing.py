@@ -1,0 +1,324 @@
+"""Games, orders, configurations and snapshots made up by chance, to be run on a core with sanitizers.
+
+``python -m tests.dota.fuzzing --minutes 1`` runs cases of rising seeds in a process that may die of one: what it found
+is kept under ``--out`` with its seed, and ``--case SEED`` runs that one again. ``--only games --cases 1000`` plays that
+many short games of bots. A case may be refused (ValueError, KeyError, IndexError, TypeError, OverflowError); anything
+else, a crash, a sanitizer's report or a hang, is a finding. ``make fuzz`` and ``make test-asan-games`` build the core
+and run this on it.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.dota.other_core import use_other_core
+
+REFUSED = (ValueError, KeyError, IndexError, TypeError, OverflowError)
+KINDS = ("games", "orders", "configurations", "snapshots")
+BATCH = 40  # cases a process
+HANGS_AFTER = 240  # seconds without a new case
+HEAD = 48  # bytes of a snapshot's head
+
+
+def heroes_of(patch: str) -> list[str]:
+    """Heroes that can be played, without their prefix."""
+    from dota.tables import HERO_PREFIX, load_tables
+
+    tables = load_tables(patch)
+    return [hero.removeprefix(HERO_PREFIX) for hero in tables.heroes if not tables.missing_primitives(hero)]
+
+
+def drawn_config(dice: random.Random) -> Any:
+    """A configuration that can be played: any mode, size, patch, pool and randomisation."""
+    from dota.config import ConsumablesConfig, GameConfig, ObservationConfig, RandomisationConfig
+
+    patch = dice.choice(("7.21d", "7.19"))
+    duel = dice.random() < 0.3
+    heroes = 1 if duel else dice.choice((1, 2, 3, 5))
+    known = heroes_of(patch)
+    pool = dice.sample(known, dice.randint(heroes, len(known)))
+    some = lambda most: dice.choice((0.0, dice.uniform(0, most)))  # noqa: E731
+    return GameConfig(
+        patch=patch, mode="1v1_mid" if duel else "5v5", heroes_per_team=heroes, hero_pool=pool,
+        mirror_match=dice.random() < 0.3, max_game_seconds=dice.choice((20.0, 300.0, 3600.0)),
+        start_seconds=dice.choice((-90.0, -10.0, 0.0)), kills_to_win=dice.randint(0, 3),
+        courier=dice.choice(("scripted", "direct")), neutrals=dice.random() < 0.8, roshan=dice.random() < 0.8,
+        runes=dice.random() < 0.8, buyback=dice.random() < 0.8, commit_windups=dice.random() < 0.3,
+        offset_cell=dice.choice((1.0, 100.0, 1000.0)),
+        scripted_actions=dice.sample(("buyback", "glyph", "shrine"), dice.randint(0, 3)),
+        observation=ObservationConfig(
+            allied_creeps=dice.randint(0, 64), neutral_creeps=dice.randint(0, 64), buildings=dice.randint(1, 32),
+            wards=dice.randint(0, 64), couriers=dice.randint(0, 1), hero_modifiers=dice.randint(0, 32),
+            unit_modifiers=dice.randint(0, 8), pickups=dice.randint(0, 6), minimap=dice.randint(1, 32),
+            nearby_map=dice.randint(2, 16), passability=dice.randint(2, 16), mirror_dire=dice.random() < 0.5),
+        consumables=ConsumablesConfig(tango=dice.randint(0, 16), salve=dice.randint(0, 16),
+                                      town_portal=dice.randint(0, 16), income_share=dice.random()),
+        randomisation=RandomisationConfig(stats=some(1), gold=some(1), xp=some(10), item_drop=some(1),
+                                          item_insert=some(1), skill=some(1), lane=some(1),
+                                          roshan=dice.random() < 0.5))
+
+
+def number(dice: random.Random) -> int:
+    """A number as it should not be: small, at a border of a type, or anything."""
+    return dice.choice((dice.randint(-3, 40), dice.choice((-32768, 32767, 383, 384, 255, 256, -128, 127)),
+                        dice.randint(-32768, 32767)))
+
+
+def games(dice: random.Random) -> None:
+    """A short game of bots, random and scripted, or of actions by chance; reset, recorded, snapshot on the way."""
+    from dota.vec_game import Controller, VecGame
+
+    game = VecGame(drawn_config(dice), dice.randint(1, 2), seed=dice.getrandbits(63), threads=dice.randint(1, 2),
+                   observations=dice.random() < 0.5)
+    game.controllers[:] = np.array([[dice.choice(list(Controller)) for _ in range(2)] for _ in range(game.games)])
+    chance = np.random.default_rng(dice.getrandbits(63))
+    shape = game._no_actions.shape
+    taken = game.snapshot(0)
+    for step in range(dice.randint(50, 400)):
+        game.step(chance.integers(0, 40, shape, dtype=np.int16) if step % 3 else None)
+        game.events(0)
+        if step % 100 == 99:
+            game.spectate(0)
+            game.hash(0)
+            if dice.random() < 0.3:
+                game.restore(0, taken)
+            taken = game.snapshot(0)
+
+
+def duellists(dice: random.Random) -> tuple[Any, list[int]]:
+    """A world with heroes who can do everything, and its heroes' units."""
+    from dota import _core
+    from dota.tables import HERO_PREFIX, load_tables
+
+    patch = dice.choice(("7.21d", "7.19"))
+    tables, known = load_tables(patch), heroes_of(patch)
+    n = dice.randint(1, 5)
+    teams = [[HERO_PREFIX + hero for hero in dice.sample(known, n)] for _ in range(2)]
+    world = _core.World(tables, {"neutrals": dice.random() < 0.5, "roshan": True, "runes": True,
+                                 "start_s": dice.choice((-90.0, 0.0))}, *teams, dice.getrandbits(63))
+    units = []
+    for hero in (*range(n), *range(5, 5 + n)):
+        world.give_xp(hero, dice.choice((0, 3000, 30000)))
+        world.give_gold(hero, dice.choice((0, 20000)))
+        for item in dice.sample(tables.items, 6):
+            world.give_item(hero, item, dice.randint(0, 5))
+        units.append(world.hero(hero)["unit"])
+        world.set_unit(units[-1], x=dice.uniform(-900, 900), y=dice.uniform(-900, 900))
+    return world, units
+
+
+def orders(dice: random.Random) -> None:
+    """Orders of every kind to any unit, whether they make sense or not, among what tests may do to a world."""
+    world, heroes = duellists(dice)
+    kinds = ("none", "stop", "hold", "move", "attack", "attack_move", "cast", "cast_point", "cast_unit", "pickup")
+    place = lambda: dice.choice((dice.uniform(-1500, 1500), dice.uniform(-9000, 9000),  # noqa: E731
+                                 dice.uniform(-1e30, 1e30), float("nan"), float("inf")))
+    near = lambda: dice.uniform(-1200, 1200)  # noqa: E731
+    names = [unit["type"] for unit in world.units()]
+    odd: list[Callable[[], object]] = [
+        lambda: world.damage(dice.choice(heroes), dice.randint(-1, 120), dice.uniform(0, 3000)),
+        lambda: world.kill(dice.randint(0, 120), dice.randint(-1, 120)),
+        lambda: world.spawn(dice.choice(names), number(dice) if dice.random() < 0.2 else dice.randint(0, 2), near(),
+                            near(), dice.randint(-1, 3)),
+        lambda: world.set_unit(dice.choice(heroes), mana=1000, hp=500, x=near(), y=near()),
+        lambda: world.set_unit(dice.randint(-2, 400), x=place(), y=place()),
+        lambda: world.rune(dice.choice(heroes), number(dice)),
+        lambda: world.store_rune(dice.choice(heroes), number(dice)),
+        lambda: world.glyph(number(dice)),
+        lambda: world.shrine(number(dice)),
+        lambda: world.buyback(number(dice)),
+        lambda: world.visible(number(dice), number(dice)),
+        lambda: world.team(number(dice)),
+        lambda: world.can_attack(number(dice), number(dice)),
+        lambda: world.protected(number(dice)),
+        lambda: world.modifiers(number(dice)),
+        lambda: world.set_lanes(dice.randint(0, 9), number(dice), 100.0),
+        lambda: world.set_time(dice.uniform(-100, 5000)),
+        lambda: world.clear_items(dice.randint(0, 9)),
+        lambda: world.give_xp(dice.randint(0, 9), dice.uniform(-10, 5000))]
+    for _ in range(dice.randint(20, 120)):
+        for _ in range(dice.randint(0, 12)):
+            wild = dice.random() < 0.1
+            try:
+                unit = dice.choice(heroes) if dice.random() < 0.7 else dice.randint(0, 150)
+                world.order(unit, dice.choice(kinds), number(dice) if wild else dice.randint(-1, 90),
+                            place() if wild else near(), place() if wild else near(),
+                            number(dice) if wild else dice.choice((*range(6), *range(16, 32))),
+                            number(dice) if wild else -1)
+            except REFUSED:
+                pass
+        if dice.random() < 0.3:
+            try:
+                dice.choice(odd)()
+            except REFUSED:
+                pass
+        world.step()
+        world.events()
+    world.hash()
+
+
+def configurations(dice: random.Random) -> None:
+    """A configuration with values that do not belong there: refused, or played."""
+    from dota.config import GameConfig
+    from dota.vec_game import Controller, VecGame
+
+    fields = drawn_config(dice).model_dump()
+    for _ in range(dice.randint(1, 4)):
+        at = fields
+        key = dice.choice(list(at))
+        while isinstance(at[key], dict) and at[key] and dice.random() < 0.9:
+            at = at[key]
+            key = dice.choice(list(at))
+        at[key] = dice.choice((number(dice), dice.uniform(-1e9, 1e9), float("nan"), float("inf"), 1e-30, True, None, "",
+                               "sniper", [], ["sniper"], ["sniper", "nobody"], 0, -1, 1, 2**31, 2**63))
+    try:
+        game = VecGame(GameConfig.model_validate(fields), 1, seed=dice.getrandbits(70))
+    except REFUSED:
+        return
+    game.controllers[:] = dice.choice((Controller.RANDOM, Controller.HARD))
+    for _ in range(60):
+        game.step()
+
+
+def mutated(dice: random.Random, snapshot: bytes, end: int) -> bytes:
+    """The bytes with some changed, between the head and ``end``; or cut, or grown, or with another head."""
+    data = bytearray(snapshot)
+    how = dice.random()
+    if how < 0.05:
+        return bytes(data[:dice.randint(0, len(data))])
+    if how < 0.1:
+        return bytes(data) + dice.randbytes(dice.randint(1, 100))
+    if how < 0.15:
+        data[dice.randint(0, HEAD - 1)] ^= 1 << dice.randint(0, 7)
+        return bytes(data)
+    for _ in range(dice.choice((1, 1, 2, 5, 50))):
+        size = dice.choice((1, 2, 4, 8))
+        at = dice.randint(HEAD, end - 8) // size * size
+        value = dice.choice((b"\xff" * 8, bytes(8), dice.randbytes(8), dice.randint(0, 500).to_bytes(8, "little"),
+                             b"\x00\x00\xc0\x7f" * 2))
+        data[at:at + size] = value[:size]
+    return bytes(data)
+
+
+def snapshots(dice: random.Random) -> None:
+    """Snapshots that were changed, with the checksum they should have then: refused, or played on."""
+    from dota import _core
+
+    world, _ = duellists(dice)
+    world.step(dice.randint(1, 300))
+    saved = world.snapshot()
+    for _ in range(dice.randint(5, 40)):
+        bad = mutated(dice, saved, len(saved))
+        if dice.random() < 0.9 and len(bad) >= HEAD:
+            bad = _core.sealed(bad)
+        try:
+            world.restore(bad)
+        except REFUSED:
+            continue
+        world.step(dice.randint(1, 20))
+        world.hash()
+        world.events()
+        world.units()
+        world.restore(saved)
+
+
+def run_case(seed: int, only: str | None) -> str:
+    """Runs one case; its kind. Raises what was not foreseen."""
+    dice = random.Random(seed)
+    kind = only or dice.choice(KINDS)
+    {"games": games, "orders": orders, "configurations": configurations, "snapshots": snapshots}[kind](dice)
+    return kind
+
+
+def run_batch(first: int, count: int, only: str | None, progress: Path) -> None:
+    """Runs cases, each noted before it begins and when it is done."""
+    with progress.open("a") as notes:
+        for seed in range(first, first + count):
+            print(f"begin {seed}", file=notes, flush=True)
+            kind = run_case(seed, only)
+            print(f"end {seed} {kind}", file=notes, flush=True)
+
+
+def watch(child: "subprocess.Popen[bytes]", progress: Path, until: float) -> bool:
+    """Waits for a batch; true when it had to be ended because a case hung or the time was over."""
+    while child.poll() is None:
+        time.sleep(0.1)
+        if time.time() - progress.stat().st_mtime > HANGS_AFTER or time.time() > until:
+            child.kill()
+            child.wait()
+            return True
+    return False
+
+
+def fuzz(out: Path, first: int, cases: int | None, minutes: float, only: str | None) -> dict[str, Any]:
+    """Runs cases in processes of their own until the time or their number is over; what was run and found."""
+    out.mkdir(parents=True, exist_ok=True)
+    begun, until = time.time(), time.time() + 60 * minutes
+    seed, done, findings = first, Counter[str](), []
+    while time.time() < until and (cases is None or seed < first + cases):
+        count = BATCH if cases is None else min(BATCH, first + cases - seed)
+        progress = out / "progress"
+        progress.write_text("")
+        log = out / "log"
+        with log.open("wb") as stderr:
+            child = subprocess.Popen([sys.executable, "-m", "tests.dota.fuzzing", "--first", str(seed), "--count",
+                                      str(count), "--progress", str(progress), *(["--only", only] if only else [])],
+                                     stderr=stderr)
+            stopped = watch(child, progress, until)
+        notes = [row.split() for row in progress.read_text().splitlines()]
+        done.update(row[2] for row in notes if row[0] == "end")
+        last = max((int(row[1]) for row in notes), default=seed)
+        unfinished = bool(notes) and notes[-1][0] == "begin"
+        over = stopped and time.time() >= until
+        if not over and (child.returncode != 0 or stopped or not notes):
+            text = log.read_text(errors="replace")
+            kept = out / f"finding-{last}.txt"
+            kept.write_text(f"seed {last}{', hung' if stopped else ''}; again: make fuzz CASE={last}"
+                            f"{f' ONLY={only}' if only else ''}\n{text}")
+            findings.append(str(kept))
+            print(f"five: seed {last}: {kept}", flush=True)
+        seed = last + 1 if unfinished or notes else seed + count
+    return {"seconds": round(time.time() - begun, 1), "first": first, "next": seed, "cases": sum(done.values()),
+            "kinds": dict(done), "findings": findings}
+
+
+def main() -> int:
+    """The command; 1 when there were findings."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--cases", type=int)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--out", type=Path, default=Path("build/fuzz"))
+    parser.add_argument("--case", type=int)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--progress", type=Path)
+    given = parser.parse_args()
+    if other := use_other_core():
+        from dota import _core
+
+        if not str(_core.__file__).startswith(other):
+            raise RuntimeError(f"the core that is run is {_core.__file__}, not that of {other}")
+    if given.progress:
+        run_batch(given.first, given.count, given.only, given.progress)
+        return 0
+    if given.case is not None:
+        print(run_case(given.case, given.only))
+        return 0
+    summary = fuzz(given.out, given.first, given.cases, given.minutes, given.only)
+    (given.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    print(json.dumps(summary))
+    return 1 if summary["findings"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
