@@ -15,6 +15,23 @@ bool can_kill(const Situation& s, const SeenUnit& enemy) {
   return enemy.hp < blows + 0.75f * burst(s) && s.health() > 0.35f;
 }
 
+// Damage that the enemies near could do in a moment, as far as their abilities are ready.
+float threat(const Situation& s) {
+  float sum = 0;
+  for (int i = 0; i < s.view.heroes_per_team; ++i) {
+    const SeenUnit* e = s.scene.enemy(i);
+    if (!e || s.away(e->pos) > 1000.0f || (e->status & (kStunned | kHexed))) continue;
+    sum += 2.0f * e->damage * (1.0f - s.body.physical_resistance);
+    const SeenHero& seen = s.view.heroes[static_cast<std::size_t>(s.view.heroes_per_team + i)];
+    for (const SeenAbility& a : seen.abilities) {
+      if (a.id < 0 || a.level == 0 || !a.castable) continue;
+      const Usefulness& use = s.scene.book.abilities[static_cast<std::size_t>(a.id)];
+      if (use.damage.given()) sum += 0.6f * use.damage.at(a.level) * (1.0f - s.hero.magic_resistance);
+    }
+  }
+  return sum;
+}
+
 const SeenUnit* choose_target(const Situation& s, const Balance& b) {
   const BotMemory& m = s.scene.memory;
   const SeenUnit* best = nullptr;
@@ -65,6 +82,8 @@ bool outnumbered(const Situation& s, const Balance& b) {
   if (b.enemies == 0 || s.away(b.nearest->pos) > 1000.0f) return false;
   // One against one nobody has to leave the lane before it is nearly lost.
   const float need = (b.enemies == 1 ? 0.45f : 0.75f) - (s.memory.fighting ? 0.15f : 0.0f);
+  if (s.skill.disciplined && b.allies == 1 && s.health() < 0.5f && s.body.hp < threat(s))
+    return !can_kill(s, *b.nearest);
   return b.own < need * s.skill.caution * b.enemy && !(b.enemies == 1 && can_kill(s, *b.nearest));
 }
 

@@ -151,7 +151,7 @@ void make_plan(const Scene& s) {
   }
   if (m.plan == Plan::Defend && s.view.time < m.plan_until) return;
   m.plan = Plan::Farm;
-  if (roshan_time(s)) return set_plan(s, Plan::Roshan, s.map.roshan, 90.0f);
+  if (roshan_time(s)) return set_plan(s, Plan::Roshan, s.map.roshan, 150.0f);
   const bool able = s.own_alive >= s.view.heroes_per_team - 1 || (ahead && s.own_alive >= 3);
   if (group && able && s.view.time >= m.next_push && mean_health(s) > 0.6f) {
     m.plan_lane = static_cast<std::int8_t>(lane_to_push(s));
@@ -193,7 +193,7 @@ Command take_roshan(const Situation& s) {
     if (s.scene.unit(i).kind == UnitKind::Roshan) roshan = &s.scene.unit(i);
   if (s.away(pit) > 1100.0f) return travel(s, pit);
   const bool begun = roshan && roshan->hp < 0.97f * roshan->max_hp;
-  if (!begun && heroes_near(s.scene, pit, 1400.0f, false) * 4 < s.scene.own_alive * 3) return with(kNoop);
+  if (!begun && heroes_near(s.scene, pit, 1400.0f, false) * 5 < s.scene.own_alive * 3) return with(kNoop);
   if (!roshan) return s.away(pit) > 200.0f ? travel(s, pit) : with(kNoop);
   return with(kAttack, roshan->handle);
 }

@@ -39,13 +39,26 @@ Command keep_alive(const Situation& s, const Balance& b) {
   return go_home(s);
 }
 
+int creeps_upon(const Situation& s) {
+  int n = 0;
+  for (const int i : s.scene.enemy_creeps)
+    n += s.scene.unit(i).attack_target == s.body.handle;
+  return n;
+}
+
 Command farm(const Situation& s) {
   const bool lanes = s.view.time < s.skill.group_from || s.view.heroes_per_team < 3;
   if (!lanes)
     if (const Command c = farm_jungle(s); said(c) && s.role() <= 3) return c;
   const Vec2 place = lane_position(s, farm_lane(s));
   if (const Command c = teleport_towards(s, place); said(c)) return c;
-  return travel(s, place);
+  Command c = travel(s, place);
+  if (lanes && s.skill.disciplined && c.action == kNoop) {
+    // Who stands still strikes whatever is near, and pushes the lane: a step to and fro.
+    c = with(kMove);
+    c.dx = static_cast<std::int8_t>(s.body.pos.x > place.x ? -1 : 1);
+  }
+  return c;
 }
 
 // Nobody defends the lane: of two players the other one is dead, or has been gone for a while.
@@ -85,6 +98,9 @@ Command decide(const Situation& s) {
   if (s.health() < s.skill.retreat_below) s.memory.retreating = true;
   if (s.health() > (at_home ? 0.92f : s.skill.return_above) && (!at_home || s.mana() > 0.8f))
     s.memory.retreating = false;
+  if (s.skill.disciplined && b.enemies > 0 && b.allies == 1 && s.health() < 0.42f &&
+      b.nearest->hp > (s.health() + 0.25f) * b.nearest->max_hp)
+    s.memory.retreating = true;
   if (at_home && s.mana() < 0.4f && s.skill.disciplined && b.enemies == 0) s.memory.retreating = true;
 
   if (s.skill.casts)
@@ -98,6 +114,8 @@ Command decide(const Situation& s) {
   }
   if (const Command c = fight(s, b); said(c)) return c;
   if (hit_by_tower(s) && (s.health() < 0.6f || b.allies < 3)) return go_home(s);
+
+  if (s.skill.disciplined && s.health() < 0.85f && creeps_upon(s) >= 2) return go_home(s);
 
   const bool laning = s.view.time < s.skill.group_from || s.view.heroes_per_team < 3;
   if (s.skill.casts_in_lane && b.enemies > 0 && !under_enemy_tower(s.scene, s.body.pos, 0.0f))

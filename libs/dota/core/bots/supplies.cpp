@@ -67,8 +67,10 @@ Command recover(const Situation& s, const Balance& b) {
   if (s.health() < 0.75f && !under(s, "item_tango") && !under(s, "item_flask") && !under(s, "item_bottle")) {
     if (quiet && s.offered(k.bottle)) return with(k.bottle, s.body.handle);
     if (quiet && s.health() < 0.6f && s.offered(k.flask)) return with(k.flask, s.body.handle);
+    // A tree may stand the wrong way: nobody who is hunted walks to one.
     for (const int action : {k.tango, k.tango_single})
-      if (s.offered(action)) return with(action, s.body.handle);
+      if ((quiet || s.health() > 0.45f || !s.skill.disciplined) && s.offered(action))
+        return with(action, s.body.handle);
     if (s.health() < 0.45f && s.offered(k.flask)) return with(k.flask, s.body.handle);
   }
   if (s.mana() < 0.4f && quiet && !under(s, "item_clarity") && s.offered(k.clarity))

@@ -218,6 +218,7 @@ ItemDef read_item(const std::string& name, const Node& n, const Node& items) {
   d.stock_max = whole(n, "stock_max", 0);
   d.stock_initial = whole(n, "stock_initial", d.stock_max);
   d.stock_time = n.num("stock_time", 0);
+  d.stock_first_s = n.num("stock_first_time", 0);
   d.stackable = n.num("stackable", 0) > 0;
   d.consumable = n.num("consumable", 0) > 0;
   d.purchasable = n.num("purchasable", 1) > 0;

@@ -127,7 +127,7 @@ struct AbilityDef {
 struct ItemDef {
   std::string name;
   int cost = 0, initial_charges = 0, stock_max = 0, stock_initial = 0;
-  float stock_time = 0;
+  float stock_time = 0, stock_first_s = 0;  // between two, and game time of the first after the initial ones
   bool stackable = false, consumable = false, purchasable = true, requires_charges = false, secret_shop = false,
        side_shop = false, sold_secretly = false, excluded = false;  // secret_shop: sold nowhere else
   int recipe_cost = 0, base_level = 1;  // base_level: rank at which its active runs (Dagon)

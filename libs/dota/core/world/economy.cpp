@@ -1,11 +1,16 @@
 #include <algorithm>
 
+#include "effects/program_node.hpp"
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
 #include "world/inventory.hpp"
 
 namespace dota {
 namespace {
+
+// From when on a team buys these, and until when: game time, seconds. Not from a source: the usual times of league
+// games, when the first creeps are no longer all that matters.
+constexpr float kDetectionFrom = 300, kSmokeFrom = 480, kGemFrom = 1200, kRaindropsUntil = 1500;
 
 // Have: it is there; Bought: a part of it was bought or assembled; Done: it itself was; Wait: not enough gold or
 // room.
@@ -201,25 +206,80 @@ bool advance_build(Context& c, HeroState& h) {
   return taken == Step::Done || taken == Step::Bought;
 }
 
-// Observer wards go to the poorest hero of a team of more than one.
-bool buy_wards(Context& c, HeroState& h) {
+// What a team holds one of for all of it (wards, dust, smoke): its poorest hero buys it, if it has room for it.
+// `stock`: index into TeamState::stock; -1: the shop never runs out.
+bool buy_shared(Context& c, HeroState& h, int item, int stock) {
   World& w = c.world;
-  const int item = c.tables.game->observer_item, index = static_cast<int>(&h - w.heroes.data()), team = index / 5;
+  const int index = static_cast<int>(&h - w.heroes.data()), team = index / 5;
   TeamState& t = w.teams[static_cast<std::size_t>(team)];
-  if (item < 0 || w.heroes_per_team < 2 || t.stock[2] <= 0 || held_charges(h, item) > 0 ||
-      !item_supported(c.tables, item))
+  if (item < 0 || w.heroes_per_team < 2 || (stock >= 0 && t.stock[static_cast<std::size_t>(stock)] <= 0) ||
+      free_slots(h, false) == 0 || !item_supported(c.tables, item))
     return false;
+  for (int i = team * 5; i < team * 5 + 5; ++i)
+    if (w.heroes[static_cast<std::size_t>(i)].in_game &&
+        held_charges(w.heroes[static_cast<std::size_t>(i)], item) > 0)
+      return false;
   const float own = net_worth(c, h);
   for (int i = team * 5; i < team * 5 + 5; ++i) {
     const HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
     if (!mate.in_game || i == index) continue;
-    if (held_charges(mate, item) > 0) return false;
     const float other = net_worth(c, mate);
     if (other < own || (other == own && i < index)) return false;
   }
   if (!buy_upkeep(c, h, item)) return false;
-  --t.stock[2];
+  if (stock >= 0) --t.stock[static_cast<std::size_t>(stock)];
   return true;
+}
+
+// Whether one of the other team's heroes can become invisible by itself: that is known from the draft.
+bool enemies_hide(const Context& c, int team) {
+  for (int i = (1 - team) * 5; i < (1 - team) * 5 + 5; ++i) {
+    const HeroState& h = c.world.heroes[static_cast<std::size_t>(i)];
+    if (!h.in_game) continue;
+    for (const int ability : c.tables.heroes[static_cast<std::size_t>(h.def)].abilities)
+      for (const EffectNode& n : c.tables.abilities[static_cast<std::size_t>(ability)].program.nodes)
+        if (n.prim == Prim::Invis) return true;
+  }
+  return false;
+}
+
+// A gem is dear: whoever has saved enough of its share for upkeep buys it, one for the team.
+bool buy_gem(Context& c, HeroState& h) {
+  World& w = c.world;
+  const int item = c.tables.game->stock_items[0], team = static_cast<int>(&h - w.heroes.data()) / 5;
+  TeamState& t = w.teams[static_cast<std::size_t>(team)];
+  if (item < 0 || w.time < kGemFrom || t.stock[0] <= 0 || free_slots(h, false) == 0) return false;
+  for (int i = team * 5; i < team * 5 + 5; ++i)
+    if (held_charges(w.heroes[static_cast<std::size_t>(i)], item) > 0) return false;
+  if (!enemies_hide(c, team) || !buy_upkeep(c, h, item)) return false;
+  --t.stock[0];
+  return true;
+}
+
+// Each hero for itself, while the enemy's spells are what kills it.
+bool buy_raindrops(Context& c, HeroState& h) {
+  TeamState& t = c.world.teams[static_cast<std::size_t>(&h - c.world.heroes.data()) / 5];
+  const int item = c.tables.game->stock_items[3];
+  if (item < 0 || c.world.time > kRaindropsUntil || t.stock[3] <= 0 || held_charges(h, item) > 0 ||
+      free_slots(h, false) == 0 || !item_supported(c.tables, item) || !buy_upkeep(c, h, item))
+    return false;
+  --t.stock[3];
+  return true;
+}
+
+// What a team of more than one keeps besides: sight, what shows the invisible, smoke.
+void buy_for_team(Context& c, HeroState& h) {
+  const GameRules& g = *c.tables.game;
+  if (c.world.heroes_per_team < 2) return;
+  if (buy_shared(c, h, g.observer_item, 2)) return;
+  const int team = static_cast<int>(&h - c.world.heroes.data()) / 5;
+  if (c.world.time > kDetectionFrom) {
+    if (buy_shared(c, h, g.sentry_item, -1)) return;
+    if (enemies_hide(c, team) && buy_shared(c, h, g.dust_item, -1)) return;
+    if (buy_gem(c, h)) return;
+  }
+  if (c.world.time > kSmokeFrom && buy_shared(c, h, g.stock_items[1], 1)) return;
+  buy_raindrops(c, h);
 }
 
 }  // namespace
@@ -283,7 +343,7 @@ void purchase(Context& c, HeroState& h) {
         keep_stocked(c, h, g.clarity_item, s.keep_clarity))
       return;
   }
-  buy_wards(c, h);
+  buy_for_team(c, h);
 }
 
 }  // namespace dota

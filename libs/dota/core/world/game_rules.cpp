@@ -289,6 +289,7 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.tp_item = find(t.item_index, "item_tpscroll");
   g.observer_item = find(t.item_index, "item_ward_observer");
   g.sentry_item = find(t.item_index, "item_ward_sentry");
+  g.dust_item = find(t.item_index, "item_dust");
   g.tango_item = find(t.item_index, "item_tango");
   g.salve_item = find(t.item_index, "item_flask");
   g.clarity_item = find(t.item_index, "item_clarity");

@@ -103,7 +103,8 @@ struct GameRules {
   float repeat_window = 0, boots_delay_scroll = 0;
   bool cleave_pierces_armor = false;  // 7.19
   int free_scrolls = 0;
-  int tp_item = -1, observer_item = -1, sentry_item = -1, tango_item = -1, salve_item = -1, clarity_item = -1;
+  int tp_item = -1, observer_item = -1, sentry_item = -1, dust_item = -1, tango_item = -1, salve_item = -1,
+      clarity_item = -1;
   std::array<int, 4> stock_items{};  // gem, smoke, observer, infused raindrop
   std::uint32_t levels_without_point = 0;
 

@@ -167,7 +167,8 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
       const int item = g.stock_items[k];
       if (item < 0) continue;
       t.stock[k] = static_cast<std::int8_t>(c.tables.items[static_cast<std::size_t>(item)].stock_initial);
-      t.stock_next[k] = w.time + c.tables.items[static_cast<std::size_t>(item)].stock_time;
+      t.stock_next[k] = std::max(w.time + c.tables.items[static_cast<std::size_t>(item)].stock_time,
+                                 c.tables.items[static_cast<std::size_t>(item)].stock_first_s);
     }
   build_spatial(c);
   for (TeamState& t : w.teams)
