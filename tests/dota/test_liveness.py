@@ -12,10 +12,11 @@ from tests.dota.liveness import WHOLE, Liveness, Range, play
 
 PAGE = (Path(__file__).parents[2] / "docs" / "observations.md").read_text()
 SECTION = PAGE.split("## What never varies", 1)[1].split("\n## ", 1)[0]
-EXCUSED = {name for entry in re.findall(r"^- (`.*?):", SECTION, re.M | re.S) for name in re.findall(r"`([^`]+)`", entry)}
+EXCUSED = {name for entry in re.findall(r"^- (`.*?):", SECTION, re.M | re.S)
+           for name in re.findall(r"`([^`]+)`", entry)}
 # What takes longer than a few minutes to happen once; the whole games look at it.
-LATE = re.compile(r"global\.(roshan_(cheese|refresher|alive|dead|max_hp)|stock|glyph_cooldown)|units\.(glyph|shrine|animation"
-                  r"|tower_eta)|heroes\.|allied_heroes\.|items\.|hero_modifiers\.|unit_modifiers\.|pickups\.|minimap\.wards"
+LATE = re.compile(r"global\.(roshan_(cheese|refresher|alive|dead|max_hp)|stock|glyph_cooldown)"
+                  r"|units\.(glyph|shrine|animation|tower_eta)|heroes\.|allied_heroes\.|items\.|hero_modifiers\.|unit_modifiers\.|pickups\.|minimap\.wards"
                   r"|nearby_map\.|abilities\.in_use")
 
 

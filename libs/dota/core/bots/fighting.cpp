@@ -79,7 +79,9 @@ Balance balance_near(const Situation& s) {
 }
 
 bool outnumbered(const Situation& s, const Balance& b) {
-  if (b.enemies == 0 || s.away(b.nearest->pos) > 1000.0f) return false;
+  // In lane a hero stays where it gains experience, out of their reach.
+  const float near = s.view.time < s.skill.group_from && s.health() > 0.5f ? 700.0f : 1000.0f;
+  if (b.enemies == 0 || s.away(b.nearest->pos) > near) return false;
   // One against one nobody has to leave the lane before it is nearly lost.
   const float need = (b.enemies == 1 ? 0.45f : 0.75f) - (s.memory.fighting ? 0.15f : 0.0f);
   if (s.skill.disciplined && b.allies == 1 && s.health() < 0.5f && s.body.hp < threat(s))

@@ -115,7 +115,7 @@ Command decide(const Situation& s) {
   if (const Command c = fight(s, b); said(c)) return c;
   if (hit_by_tower(s) && (s.health() < 0.6f || b.allies < 3)) return go_home(s);
 
-  if (s.skill.disciplined && s.health() < 0.85f && creeps_upon(s) >= 2) return go_home(s);
+  if (s.skill.disciplined && s.health() < (b.enemies > 0 ? 0.85f : 0.5f) && creeps_upon(s) >= 2) return go_home(s);
 
   const bool laning = s.view.time < s.skill.group_from || s.view.heroes_per_team < 3;
   if (s.skill.casts_in_lane && b.enemies > 0 && !under_enemy_tower(s.scene, s.body.pos, 0.0f))

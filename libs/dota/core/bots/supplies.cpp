@@ -122,6 +122,10 @@ Command take_runes(const Situation& s) {
         bounty ? soon_bounty || (fresh_bounty && p.status != 2) : soon_power || (fresh_power && p.status != 2);
     if (p.status != 1 && !hoped) continue;
     const float away = s.away(p.pos);
+    // While lanes are played those who farm do not leave them for a rune far away; the middle player looks for
+    // power.
+    const bool leaves = bounty ? s.role() >= 4 : s.role() == 2 || s.role() == 4;
+    if (s.view.time > 30.0f && s.view.time < s.skill.group_from && !leaves && away > 700.0f) continue;
     if (away >= (p.status == 1 ? nearest : 0.8f * nearest)) continue;
     bool mate_nearer = false;
     for (int k = 0; k < s.view.heroes_per_team; ++k) {
