@@ -29,7 +29,7 @@ constexpr Skill skill_of(BotKind kind) {
       return {0.1f, 1.0f, 2.0f, 0.28f, 0.75f, 0.95f, 660.0f, 60.0f, true, true,
               true, true, true, true,  true,  true,  true,   true,  true, true};
     default:
-      return {0.33f, 1.25f, 5.0f,  0.3f,  0.65f, 1.05f, 900.0f, 100.0f, true, true,
+      return {0.27f, 1.15f, 5.0f,  0.3f,  0.65f, 1.05f, 900.0f, 100.0f, true, true,
               true,  false, false, false, true,  true,  true,   true,   true, true};
   }
 }
