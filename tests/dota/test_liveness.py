@@ -15,9 +15,9 @@ SECTION = PAGE.split("## What never varies", 1)[1].split("\n## ", 1)[0]
 EXCUSED = {name for entry in re.findall(r"^- (`.*?):", SECTION, re.M | re.S)
            for name in re.findall(r"`([^`]+)`", entry)}
 # What takes longer than a few minutes to happen once; the whole games look at it.
-LATE = re.compile(r"global\.(roshan_(cheese|refresher|alive|dead|max_hp)|stock|glyph_cooldown)"
+LATE = re.compile(r"global\.(day|roshan_(randomisation|cheese|refresher|alive|dead|max_hp)|stock|glyph_cooldown)"
                   r"|units\.(glyph|shrine|animation|tower_eta)|heroes\.|allied_heroes\.|items\.|hero_modifiers\.|unit_modifiers\.|pickups\.|minimap\.wards"
-                  r"|nearby_map\.|abilities\.in_use")
+                  r"|nearby_map\.|abilities\.(in_use|cooldown|levels)")
 
 
 def test_a_value_that_never_changes_is_found() -> None:
