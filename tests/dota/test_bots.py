@@ -150,7 +150,7 @@ def test_bots_hold_the_items_of_a_real_game(bot):
         assert running.size >= 1
         held = [set(unit["items"]) - {""} for game in running for unit in vec.spectate(int(game))["units"]
                 if unit["hero"] >= 0]
-        boots = [any("boots" in item for item in items) for items in held]
+        boots = [any("boots" in item or item == "item_power_treads" for item in items) for items in held]
         assert minute < 20 or np.mean(boots) >= 0.6, f"minute {minute}: {np.mean(boots):.2f} have boots"
         finished = [sum(bool(load_tables("7.21d").item(item)["recipes"]) for item in items) for items in held]
         assert minute < 20 or np.median(finished) >= 1, f"finished items at minute 20: {sorted(finished)}"
