@@ -20,3 +20,11 @@ def sources(*suffixes: str) -> Iterator[Path]:
             written = (path.suffix in SUFFIXES or name in NAMES) and "_pb2" not in name
             if written and (not suffixes or path.suffix in suffixes):
                 yield path
+
+
+def answers_imports(folder: Path) -> None:
+    """Has Python processes with ``folder`` in PYTHONPATH import from there. An editable install of the project puts its
+    own finder before every path."""
+    (folder / "sitecustomize.py").write_text(
+        "import sys\n"
+        "sys.meta_path[:] = [f for f in sys.meta_path if not type(f).__module__.startswith('_editable')]\n")

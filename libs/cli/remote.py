@@ -80,6 +80,25 @@ class Controller:
                     raise self._silent(error) from None
             time.sleep(min(2.0 ** failures / 2, LONGEST_PAUSE))
 
+    def save(self, path: str, file: Path) -> int:
+        """The bytes of GET /v1/<path> into a file, whole or not at all; returns how many. Raises Refused."""
+        beside, written = file.with_name(f".{file.name}.part"), 0
+        try:
+            with httpx.stream("GET", f"{self.url}/v1/{path}", headers=self._headers,
+                              timeout=httpx.Timeout(self._timeout)) as answer:
+                if answer.is_error:
+                    answer.read()
+                    raise self._refusal(answer)
+                with beside.open("wb") as out:
+                    for piece in answer.iter_bytes():
+                        written += out.write(piece)
+            beside.replace(file)
+        except httpx.HTTPError as error:
+            raise self._silent(error) from None
+        finally:
+            beside.unlink(missing_ok=True)
+        return written
+
     def _ask(self, method: str, path: str, parameters: dict[str, Any], body: dict[str, Any] | None,
              more: dict[str, str] | None = None) -> httpx.Response:
         headers = {**self._headers, **(more or {})}

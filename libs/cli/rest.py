@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cli.remote import Controller, add_address, controller_of
@@ -38,6 +39,10 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "match": ("matches", "show", "m-000000000000"),
     "cancel_match": ("matches", "cancel", "m-000000000000"),
     "config": ("config",),
+    "games": ("live",),
+    "live": ("live", "0123456789abcdef"),
+    "replays": ("recordings",),
+    "replay": ("recordings", "version-10"),
     "plan_surgery": ("surgery", "plan", "--name", "wider", "--set", "model.lstm=256"),
     "check_surgery": ("surgery", "check", "plan.yaml", "--no-wait"),
     "surgery_check": ("surgery", "check", "plan.yaml"),
@@ -183,6 +188,16 @@ def _slices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offset", type=int, default=0, help="how many to leave out")
 
 
+def _live(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("game", nargs="?", help="save this game until it ends")
+    parser.add_argument("--out", help="the file (GAME.view)")
+
+
+def _recordings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", nargs="?", help="save this one")
+    parser.add_argument("--out", help="the file (NAME.view)")
+
+
 def _schedules(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     one = verbs.add_parser("show", help="one schedule, and its value now")
@@ -316,6 +331,27 @@ def _run_matches(controller: Controller, arguments: Arguments) -> None:
             show(arguments, controller.post(f"matches/{arguments.id}/cancel", {}, **_dry(arguments)))
 
 
+def _show_live(controller: Controller, arguments: Arguments) -> None:
+    if arguments.game is not None:
+        _save(controller, f"games/{arguments.game}/live", arguments.game, arguments)
+        return
+    show(arguments, controller.get("games")["games"],
+         ("game", "kind", "players", "time", "kills", "net_worth", "source", "watched"))
+
+
+def _show_recordings(controller: Controller, arguments: Arguments) -> None:
+    if arguments.name is not None:
+        _save(controller, f"replays/{arguments.name}", arguments.name, arguments)
+        return
+    show(arguments, controller.get("replays")["replays"], ("name", "bytes", "facts"))
+
+
+def _save(controller: Controller, path: str, name: str, arguments: Arguments) -> None:
+    file = Path(arguments.out or f"{name}.view")
+    written = controller.save(path, file)
+    print(f"{file}: {written} bytes")
+
+
 def _show_config(controller: Controller, arguments: Arguments) -> None:
     show(arguments, controller.get("config"))
 
@@ -334,6 +370,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("ratings", "TrueSkill of versions", _slices,
             _show_slice("player", "mu", "sigma", "games", "aborted", "reference")),
     Command("matches", "matches on request: list, play, show, cancel", _matches, _run_matches),
+    Command("live", "games in progress, which the console shows; GAME saves one", _live, _show_live),
+    Command("recordings", "recorded games; NAME saves one (docs/replays.md)", _recordings, _show_recordings),
     Command("config", "the run's configuration, or with KEY what a key of it is", _config, _show_config),
 )
 NAMES = frozenset(command.name for command in COMMANDS)

@@ -92,6 +92,9 @@ def test_every_operation_has_a_command(api: Any) -> None:
         parser().parse_args(list(words))
 
 
+STREAMS = {"stream", "live", "replay"}  # answered piece by piece; here with a refusal
+
+
 @pytest.mark.parametrize("operation", sorted(rest.OPERATIONS))
 def test_the_command_calls_the_operation(operation: str, api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
                                          ) -> None:
@@ -116,7 +119,7 @@ def test_the_command_calls_the_operation(operation: str, api: Any, tmp_path: Pat
     monkeypatch.setattr(httpx, "request", catch)
     monkeypatch.setattr(httpx, "stream", catch_stream)
     monkeypatch.setenv("FIVE_OPERATOR_TOKEN", "t")
-    assert main([*rest.OPERATIONS[operation], "--url", "http://there"]) == (2 if operation == "stream" else 0)
+    assert main([*rest.OPERATIONS[operation], "--url", "http://there"]) == (2 if operation in STREAMS else 0)
     assert operation in seen
 
 
@@ -142,8 +145,29 @@ def test_commands_against_a_controller(controller: LiveController, capsys: pytes
     status, _, err = five("versions", "9")
     assert status == 2 and "version 9 was never published" in err
     for words in (("versions",), ("services",), ("series", "games"), ("opponents",), ("ratings",), ("matches",),
-                  ("config",), ("schedules",), ("schedules", "show", "team_spirit")):
+                  ("config",), ("schedules",), ("schedules", "show", "team_spirit"), ("live",), ("recordings",)):
         assert five(*words)[0] == 0, words
+
+
+def test_a_recording_is_saved_whole_or_not_at_all(controller: LiveController, capsys: pytest.CaptureFixture[str],
+                                                  tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "film.view"
+    assert main(["recordings", "missing", "--out", str(file), "--url", controller.url]) == 2
+    assert "there is no recording 'missing'" in capsys.readouterr().err and not list(tmp_path.glob("*film*"))
+    real, broken = httpx.Response.iter_bytes, []
+
+    def cut(answer: httpx.Response) -> Iterator[bytes]:
+        yield next(real(answer))
+        if not broken:
+            broken.append(answer)
+            raise httpx.ReadError("connection reset")
+
+    monkeypatch.setattr(httpx.Response, "iter_bytes", cut)
+    remote = Controller(controller.url, OPERATOR)
+    with pytest.raises(Refused, match="does not answer"):
+        remote.save("status", file)
+    assert not list(tmp_path.glob("*film*"))
+    assert remote.save("status", file) == file.stat().st_size > 0
 
 
 def test_a_viewers_token_from_a_file(controller: LiveController, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository import ROOT
+from tests.repository import ROOT, answers_imports
 
 SECTION = (ROOT / "docs/adding-a-hero.md").read_text().partition("## From data")[0]
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.M | re.S)
@@ -19,6 +19,7 @@ BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.M | re.S)
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "libs/dota", tmp_path / "libs/dota", ignore=shutil.ignore_patterns("core", "__pycache__"))
+    answers_imports(tmp_path / "libs")
     return tmp_path
 
 

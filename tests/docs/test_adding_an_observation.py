@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository import ROOT
+from tests.repository import ROOT, answers_imports
 
 PAGE = (ROOT / "docs/adding-an-observation.md").read_text()
 PATCH = "".join(re.findall(r"^```diff\n(.*?)^```", PAGE, re.M | re.S))
@@ -30,6 +30,7 @@ def copy(tmp_path: Path) -> Path:
             shutil.copytree(source, tmp_path / name, ignore=leave)
         else:
             shutil.copy(source, tmp_path / name)
+    answers_imports(tmp_path / "libs")
     return tmp_path
 
 

@@ -48,8 +48,8 @@ def test_the_caller_has_the_tokens_name(path: Path) -> None:
     viewer, v = tokens.make("vera", "viewer")
     tokens.write(path, [a, v])
     gate = Gate(TokenFile(path))
-    assert gate.caller(bearer(operator)) == Caller("ada", Role.OPERATOR)
-    assert gate.caller(f"bearer {viewer}") == Caller("vera", Role.VIEWER)
+    assert gate.caller(bearer(operator)) == Caller("ada", Role.OPERATOR, a.sha256)
+    assert gate.caller(f"bearer {viewer}") == Caller("vera", Role.VIEWER, v.sha256)
     for wrong in (operator[:-1], operator + "x", operator.upper(), a.sha256, ""):
         assert refused(gate, wrong), wrong
 

@@ -174,7 +174,7 @@ void read_recipe(const Node& items, const Node& n, const std::string& name, Item
   }
 }
 
-// An item that is made of itself, by however many steps, could never be bought: the buyer would ask for ever.
+// An item that is made of itself, by however many steps, could never be bought: the buyer would ask without end.
 void check_recipes(const Tables& t) {
   std::vector<int> way;
   const std::function<void(int)> walk = [&](int item) {
