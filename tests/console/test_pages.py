@@ -79,7 +79,7 @@ def lines_drawn(page: Page) -> int:
 def test_the_run_is_drawn_with_its_marks(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     expect(page.locator(".facts")).to_contain_text("110,469,120")
-    page.wait_for_function("document.querySelectorAll('.chart canvas').length >= 13")
+    page.locator(".chart canvas").nth(12).wait_for()
     page.wait_for_timeout(500)
     assert lines_drawn(page) >= 13
     lane = page.get_by_role("region", name="Time line")
@@ -111,7 +111,7 @@ def test_a_stretch_and_a_moment_stand_in_the_address_and_are_shown_on_all_charts
     page.mouse.down()
     page.mouse.move(box["x"] + 140, box["y"] + 40, steps=4)
     page.mouse.up()
-    page.wait_for_function("(was) => location.href !== was", arg=before)
+    page.wait_for_url(lambda url: url != before)
     page.get_by_role("button", name=re.compile("wider")).click()
     page.wait_for_url(re.compile(r"at=\d+"))
     again = page.url
