@@ -9,15 +9,14 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import ParallelEnv
 
-from dota import presets
-from dota.agents import AgentView, Weighting, reset_options, whole_seed
+from dota.agents import AgentView, reset_options, whole_seed
 from dota.config import GameConfig, RewardConfig
 from dota.flat import FlatObservation
 from dota.game import Game
 from dota.gymnasium_env import RENDER_MODES, checked_render_mode
 from dota.gymnasium_spaces import action_space, observation_space
 from dota.picture import draw
-from dota.team_games import DEFAULT_PRESET, steps_of
+from dota.team_games import played, steps_of
 from dota.vec_game import STATS, TEAMS, Winner
 
 Array = npt.NDArray[Any]
@@ -45,14 +44,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
                  game: Mapping[str, Any] | None = None, observation: str = "masked", actions: str = "discrete",
                  rewards: str | Mapping[str, float] | RewardConfig | None = None, team_spirit: float | None = None,
                  zero_sum: bool = True, render_mode: str | None = None) -> None:
-        if config is not None and preset is not None:
-            raise ValueError("give a preset or a config, not both")
-        found = presets.load(preset or DEFAULT_PRESET)
-        base = found.game if config is None else config
-        self.config = GameConfig.model_validate({**base.model_dump(mode="json"), **(game or {})})
-        own_rewards = found.rewards if config is None else None
-        spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else 0.3
-        self._weighting = Weighting(rewards if rewards is not None else own_rewards, spirit, zero_sum)
+        self.config, self._weighting = played(preset, config, game, rewards, team_spirit, zero_sum)
         self.render_mode = checked_render_mode(render_mode)
         self.game = Game(self.config)
         self.layout = self.game.layout

@@ -16,6 +16,21 @@ Array = npt.NDArray[Any]
 DEFAULT_PRESET = "laptop-1v1"
 
 
+def played(preset: str | None, config: GameConfig | None, game: Mapping[str, Any] | None,
+           rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool
+           ) -> tuple[GameConfig, Weighting]:
+    """What is played and rewarded: a preset's game and rewards, or a ``config``, with the values of ``game`` that
+    differ. Raises ValueError for both, and for names and values that there are not."""
+    if config is not None and preset is not None:
+        raise ValueError("give a preset or a config, not both")
+    found = presets.load(preset or DEFAULT_PRESET)
+    base = found.game if config is None else config
+    own_rewards = found.rewards if config is None else None
+    spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else 0.3
+    return (GameConfig.model_validate({**base.model_dump(mode="json"), **(game or {})}),
+            Weighting(rewards if rewards is not None else own_rewards, spirit, zero_sum))
+
+
 class TeamGames:
     """``games`` games and an agent a row: one a game, the team ``side`` (0 Radiant, 1 Dire) against ``opponent``; or,
     with the opponent ``self``, two a game, Radiant's row and then Dire's.
@@ -31,14 +46,7 @@ class TeamGames:
                  observation: str, actions: str, opponent: str | int, side: int,
                  rewards: str | Mapping[str, float] | RewardConfig | None, team_spirit: float | None, zero_sum: bool,
                  threads: int) -> None:
-        if config is not None and preset is not None:
-            raise ValueError("give a preset or a config, not both")
-        found = presets.load(preset or DEFAULT_PRESET)
-        base = found.game if config is None else config
-        self.config = GameConfig.model_validate({**base.model_dump(mode="json"), **(game or {})})
-        own_rewards = found.rewards if config is None else None
-        spirit = team_spirit if team_spirit is not None else found.team_spirit if config is None else 0.3
-        self.weighting = Weighting(rewards if rewards is not None else own_rewards, spirit, zero_sum)
+        self.config, self.weighting = played(preset, config, game, rewards, team_spirit, zero_sum)
         self.games = VecGame(self.config, games, threads=threads)
         self.heroes = self.games.layout.heroes
         self.view = AgentView(self.config, self.games.layout, observation, actions, self.heroes)
