@@ -44,10 +44,17 @@ def test_magic_resistance_and_pure(new_world: Any) -> None:
     ("npc_dota_goodguys_tower1_mid", 1.0)])
 def test_class_table_against_creeps(new_world: Any, attacker: str, factor: float) -> None:
     world = new_world()
-    source = world.spawn(attacker, 0, *MID)
+    standing = [u["index"] for u in world.units("tower") if u["building"] == attacker.removeprefix("npc_")]
+    source = standing[0] if standing else world.spawn(attacker, 0, *MID)
     target = creep(world, 1)
     lost = world.damage(source, target, 100, attack=True)
     assert lost == pytest.approx(100 * factor * (1 - reduction(2)), rel=1e-5)
+
+
+def test_a_building_stands_only_where_the_map_has_it(new_world: Any) -> None:
+    """What protects it, and what its fall changes, is known by its place."""
+    with pytest.raises(ValueError, match="'npc_dota_goodguys_tower1_mid' is a building"):
+        new_world().spawn("npc_dota_goodguys_tower1_mid", 0, *MID)
 
 
 def test_class_table_against_towers_and_siege(new_world: Any) -> None:

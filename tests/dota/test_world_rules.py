@@ -11,6 +11,7 @@ from tests.dota.test_scepter import armed
 from tests.dota.test_talents import duel
 
 DENIABLE = 1 << 26
+STEPS_A_SECOND = 7.5
 
 
 def test_a_stack_pays_its_stacker(new_world: Any, data: dict[str, Any]) -> None:
@@ -182,11 +183,16 @@ def test_roshan_resists_status(new_world: Any, data: dict[str, Any]) -> None:
     for index, ability in ((1, "lion_voodoo"), (0, "sven_storm_bolt")):  # his spell block takes the first
         slot = arena.teach(index, ability, 1)
         arena.world.order(arena.unit(index), "cast_unit", target=roshan, slot=slot)
-        arena.seconds(0.9)
-    stuns = [m for m in arena.modifiers(roshan, "sven_storm_bolt") if m["status"] & 1]
-    share = 1 - data["rules"]["rules"]["roshan"]["status_resist_pct"] / 100
-    whole = arena.special("sven_storm_bolt", "bolt_stun_duration")[0] * share
-    assert whole - 0.9 < stuns[0]["left"] <= whole
+        if index:
+            arena.seconds(0.9)
+    stuns: list[Any] = []
+    while not stuns and arena.world.time < 60:
+        arena.world.step(1)
+        stuns = [m for m in arena.modifiers(roshan, "sven_storm_bolt") if m["status"] & 1]
+    resisted = data["rules"]["rules"]["roshan"]["status_resist_pct"] / 100
+    whole = arena.special("sven_storm_bolt", "bolt_stun_duration")[0]
+    assert resisted * whole > 2 / STEPS_A_SECOND  # a timestep's width of the answer tells the two apart
+    assert whole * (1 - resisted) - 1 / STEPS_A_SECOND <= stuns[0]["left"] <= whole * (1 - resisted) + 1e-3
 
 
 def test_roshan_bashes(new_world: Any, data: dict[str, Any]) -> None:

@@ -159,6 +159,8 @@ void bind_world_units(nb::class_<PyWorld>& world) {
             Context c = p.context();
             const bool walks = checked(lane, -1, 2, "lane") >= 0;
             if (walks && team >= kTeams) throw nb::value_error("neutrals walk no lane");
+            if (is_building(p.tables().units[static_cast<std::size_t>(at->second)].kind))
+              throw nb::value_error(("'" + type + "' is a building: those stand where the map has them").c_str());
             Unit* u = spawn_unit(c, at->second, checked(team, 0, kNeutralTeam, "team"), place_checked(x, y), 0);
             if (u && walks) {
               u->lane = static_cast<std::int8_t>(lane);

@@ -32,6 +32,10 @@ enum class UnitKind : std::uint8_t {
   Ward,
   Summon
 };
+constexpr bool is_building(UnitKind k) {
+  return k == UnitKind::Tower || k == UnitKind::Barracks || k == UnitKind::Fort || k == UnitKind::Filler ||
+         k == UnitKind::Shrine || k == UnitKind::Fountain;
+}
 constexpr int kUnitKinds = static_cast<int>(UnitKind::Summon) + 1;
 enum class AttackClass : std::uint8_t { Basic, Pierce, Siege, Hero };
 enum class DefendClass : std::uint8_t { Basic, Structure, Hero };

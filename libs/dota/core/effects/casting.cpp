@@ -159,7 +159,7 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
                        [&](std::uint16_t r) { return a.program.nodes[r].prim == Prim::ItemTransferCharge; });
   if (ally ? !a.target_friendly : !a.target_enemy) return false;
   const bool hero = target.kind == UnitKind::Hero;
-  if (is_structure(target) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;
+  if (is_building(target.kind) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;
   if (target.status & (kBanished | kUntargetable)) return false;
   if ((target.status & kInvulnerable) && !a.target_invulnerable) return false;
   if (ally) return true;

@@ -41,7 +41,7 @@ void damage(Context& c, Invocation& inv, const EffectNode& n, int) {
     Unit& u = c.world.units[static_cast<std::size_t>(list.ids[static_cast<std::size_t>(i)])];
     if (!u.alive) continue;
     Role r = Role::Amount;
-    if (is_structure(u) && n.given(Role::AmountBuilding)) r = Role::AmountBuilding;
+    if (is_building(u.kind) && n.given(Role::AmountBuilding)) r = Role::AmountBuilding;
     if (is_basic(u) && n.given(Role::AmountCreep)) r = Role::AmountCreep;
     float amount =
         number(c, inv, n, r, &u) + number(c, inv, n, Role::Plus, &u) + number(c, inv, n, Role::Base, &u);
@@ -69,7 +69,7 @@ void dot(Context& c, Invocation& inv, const EffectNode& n, int node) {
     const bool hero = u.kind == UnitKind::Hero;
     Role r = Role::Dps;
     if (caster && is_ranged(c, *caster) && n.given(Role::DpsRanged)) r = Role::DpsRanged;
-    if (is_structure(u) && n.given(Role::DpsBuilding)) r = Role::DpsBuilding;
+    if (is_building(u.kind) && n.given(Role::DpsBuilding)) r = Role::DpsBuilding;
     float each = number(c, inv, n, r, &u) * interval + number(c, inv, n, Role::PerTick, &u);
     if (!n.given(Role::Dur)) {  // carried by an aura: one interval's worth
       ability_damage(c, inv, u, each, n.type);

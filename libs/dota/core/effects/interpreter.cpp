@@ -93,21 +93,8 @@ float number(const Context& c, const Invocation& inv, const EffectNode& n, Role 
 }
 
 bool is_ranged(const Context& c, const Unit& u) { return c.tables.units[u.type].projectile_speed > 0; }
-bool is_structure(const Unit& u) {
-  switch (u.kind) {
-    case UnitKind::Tower:
-    case UnitKind::Barracks:
-    case UnitKind::Fort:
-    case UnitKind::Filler:
-    case UnitKind::Shrine:
-    case UnitKind::Fountain:
-      return true;
-    default:
-      return false;
-  }
-}
 bool is_basic(const Unit& u) {
-  return u.kind != UnitKind::None && u.kind != UnitKind::Hero && u.kind != UnitKind::Ward && !is_structure(u);
+  return u.kind != UnitKind::None && u.kind != UnitKind::Hero && u.kind != UnitKind::Ward && !is_building(u.kind);
 }
 
 bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target) {
@@ -137,7 +124,7 @@ void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who w
     switch (who) {
       case Who::Enemies:
       case Who::HitEnemies:
-        meant = !ally && !is_structure(u);
+        meant = !ally && !is_building(u.kind);
         break;
       case Who::EnemyHeroes:
         meant = !ally && hero;
@@ -153,13 +140,13 @@ void select_around(Context& c, const Invocation& inv, const EffectNode& n, Who w
         break;
       case Who::Allies:
       case Who::AlliesAndSelf:
-        meant = ally && !is_structure(u);
+        meant = ally && !is_building(u.kind);
         break;
       case Who::Creep:
         meant = !ally && is_basic(u);
         break;
       default:
-        meant = !is_structure(u);
+        meant = !is_building(u.kind);
         break;
     }
     if (meant && affects(c, inv, n, u)) out.ids[static_cast<std::size_t>(out.n++)] = id;

@@ -46,7 +46,6 @@ bool upgraded(const Context& c, const Unit* caster, const EffectNode& n);
 
 bool is_ranged(const Context& c, const Unit& u);
 bool is_basic(const Unit& u);  // anything that is neither a hero, a building nor a ward
-bool is_structure(const Unit& u);
 // Whether an effect of the caster's ability may touch the unit: alive, not out of the world, not spell immune to
 // it.
 bool affects(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target);

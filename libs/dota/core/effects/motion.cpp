@@ -90,7 +90,7 @@ bool arrival(const Context& c, const Invocation& inv, const EffectNode& n, const
     const Unit& u = w.units[static_cast<std::size_t>(i)];
     if (!u.alive || u.team != inv.team || &u == &caster) continue;
     const bool creep = u.kind == UnitKind::LaneCreep;
-    bool allowed = is_structure(u) && u.kind != UnitKind::Filler;
+    bool allowed = is_building(u.kind) && u.kind != UnitKind::Filler;
     if (n.to == Who::AlliedBuildingOrCreep) allowed = allowed || creep;
     if (n.to == Who::AlliedBuildingCreepOrHero) allowed = allowed || creep || u.kind == UnitKind::Hero;
     if (!allowed) continue;

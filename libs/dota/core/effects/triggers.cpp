@@ -28,7 +28,7 @@ bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, 
 
 // Whether attacks carry effects to this unit: enemies that are neither buildings nor wards.
 bool takes_attack_effects(const Unit& source, const Unit& target) {
-  return source.team != target.team && target.kind != UnitKind::Ward && !is_structure(target);
+  return source.team != target.team && target.kind != UnitKind::Ward && !is_building(target.kind);
 }
 
 void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n,
@@ -202,7 +202,7 @@ float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere)
 
 void on_spell_damage(Context& c, Unit& source, const Unit& target, float amount) {
   each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
-    if (n.prim != Prim::SpellLifesteal || is_structure(target)) return;
+    if (n.prim != Prim::SpellLifesteal || is_building(target.kind)) return;
     const Role r = target.kind == UnitKind::Hero ? Role::HeroPct : Role::CreepPct;
     heal(c, source, amount * number(c, invocation_of(c, m), n, r) / 100);
   });
@@ -280,7 +280,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
   World& w = c.world;
   if (target.kind == UnitKind::Hero) break_regeneration_boots(c, source);
   break_regeneration_boots(c, target);
-  if (source.team != target.team && is_structure(target)) orbs_on_building(c, source, target);
+  if (source.team != target.team && is_building(target.kind)) orbs_on_building(c, source, target);
   if (!takes_attack_effects(source, target)) return;
   const float damage = rolled >= 0 ? rolled : damage_dealt;
   each_modifier(c, source, [&](Modifier& m, const EffectNode& n, int) {
@@ -399,7 +399,7 @@ void on_damaged(Context& c, Unit& target, Unit* source, float amount, const Dama
     }
     if (n.prim == Prim::Silence && n.given(Role::EndDamagePctOfTaken)) m.gathered += amount;
     if (!enemy || !source->alive || !target.alive) return;
-    if (n.prim == Prim::Proc && n.on == Trigger::DamagedByEnemy && !is_structure(*source)) {
+    if (n.prim == Prim::Proc && n.on == Trigger::DamagedByEnemy && !is_building(source->kind)) {
       Invocation inv = invocation_of(c, target, m.ability, m.level);
       inv.target = w.handle(*source);
       inv.child = true;

@@ -11,15 +11,10 @@ float armor_factor(const Rules& r, float armor) {
   return std::max(0.0f, 1 - r.armor_a * armor / (r.armor_b + r.armor_c * std::fabs(armor)));
 }
 
-bool is_building(const Unit& u) {
-  return u.kind == UnitKind::Tower || u.kind == UnitKind::Barracks || u.kind == UnitKind::Fort ||
-         u.kind == UnitKind::Filler || u.kind == UnitKind::Shrine || u.kind == UnitKind::Fountain;
-}
-
 // Creeps and buildings of a team whose glyph is up take nothing (rules.json glyph.protects).
 bool glyph_protects(const World& w, const Unit& u) {
   return u.team < kTeams && w.teams[u.team].glyph_until > w.time &&
-         (is_building(u) || u.kind == UnitKind::LaneCreep);
+         (is_building(u.kind) || u.kind == UnitKind::LaneCreep);
 }
 
 void remember_attacker(Context& c, Unit& target, Unit& source) {
@@ -86,7 +81,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
       break;
   }
   if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
-  if (is_building(*target) && target->backdoor_until <= w.time && target->team < kTeams && d.source &&
+  if (is_building(target->kind) && target->backdoor_until <= w.time && target->team < kTeams && d.source &&
       d.source->team != target->team &&
       (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)
     amount *= 1 - c.tables.game->backdoor_reduction;
@@ -100,7 +95,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
     const Unit* owner = d.source->hero >= 0 ? d.source : w.get(d.source->owner);
     if (owner && owner->hero >= 0 && target->hero >= 0 && owner->team != target->team)
       w.heroes[static_cast<std::size_t>(owner->hero)].damage_dealt += amount;
-    if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(*target))
+    if (d.source->spell_lifesteal > 0 && !d.attack && d.ability >= 0 && !is_building(target->kind))
       heal(c, *d.source, amount * d.source->spell_lifesteal);
   }
   if (d.source && !d.attack && d.ability >= 0) on_spell_damage(c, *d.source, *target, amount);
