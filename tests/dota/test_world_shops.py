@@ -197,3 +197,8 @@ def test_a_refund_within_ten_seconds_is_full(core: Any, data: dict[str, Any], se
     assert "tango" not in names(world) and "blades_of_attack" in names(world)
     assert world.hero(0)["gold"] == pytest.approx(430 - data["items"]["items"]["item_blades_of_attack"]["cost"]
                                                   + 90 * share, abs=3)
+    # Nor does what he has bought go again, now for all of its price or later for half, for another tango.
+    world.set_gold(0, 500)
+    for _ in range(100):
+        world.step(1)
+        assert "blades_of_attack" in names(world)

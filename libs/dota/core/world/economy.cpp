@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "effects/program_node.hpp"
 #include "map/map_data.hpp"
@@ -42,13 +43,14 @@ bool is_part_of(const Tables& t, int part, int whole) {
   return false;
 }
 
-// Sells the least valuable item that no later item of the build is made of, to make room.
-bool sell_cheapest(Context& c, HeroState& h) {
+// Sells the least valuable item that no later item of the build is made of, worth at most so much, to make room.
+bool sell_cheapest(Context& c, HeroState& h, float most) {
   const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
   int worst = -1;
   for (int slot = 0; slot < kStashFirst; ++slot) {
     const ItemState& s = h.items[static_cast<std::size_t>(slot)];
     if (s.id < 0 || s.id == c.tables.game->aegis_item) continue;
+    if (item_value(c, s) > most) continue;
     bool needed = false;
     for (std::size_t k = static_cast<std::size_t>(h.build_next); k < def.item_order.size() && !needed; ++k)
       needed = is_part_of(c.tables, s.id, def.item_order[k]);
@@ -72,9 +74,11 @@ Step buy_basic(Context& c, HeroState& h, int item) {
   if (counter == Counter::Nowhere) h.secret_wish = static_cast<std::int16_t>(item);
   if (counter == Counter::Nowhere || !can_afford(h, static_cast<float>(def.cost))) return Step::Wait;
   const bool stash = counter == Counter::Stash;
+  // What is used up makes no room by selling something dearer.
+  const float most = def.consumable ? static_cast<float>(def.cost) : std::numeric_limits<float>::infinity();
   if ((item != c.tables.game->tp_item || stash) && free_slots(h, stash) == 0) {
     const bool stacks = def.stackable && held_charges(h, item) > 0;
-    if (!stacks && (stash || !sell_cheapest(c, h))) return Step::Wait;
+    if (!stacks && (stash || !sell_cheapest(c, h, most))) return Step::Wait;
   }
   return buy_at(c, h, item, stash, stash) ? Step::Done : Step::Wait;
 }
