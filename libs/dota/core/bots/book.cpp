@@ -76,8 +76,17 @@ std::uint32_t uses_of(const EffectNode& n, const AbilityDef& a) {
       if (n.to == Who::Self) return kBuffsSelf;
       if (n.to == Who::Default) return a.target_enemy ? kWeakens : (a.target_friendly ? kBuffsAllies : kBuffsSelf);
       return a.target_enemy && n.to == Who::Target ? kWeakens : kBuffsAllies;
+    case Prim::GroundArea: {
+      if (!hostile) return 0;
+      const bool hurts = n.given(Role::Dps) || n.given(Role::Amount);
+      return (hurts ? std::uint32_t{kHarms} : 0u) |
+             (n.status & (kStunned | kSilenced | kRooted) ? kDisables : kWeakens);
+    }
+    case Prim::AttackModifier:
+      return a.autocast ? std::uint32_t{kWeakens} : 0u;
     case Prim::NextAttackMod:
     case Prim::MultiAttack:
+    case Prim::DamageReturn:
       return kBuffsSelf;
     case Prim::Heal:
     case Prim::Hot:
@@ -125,7 +134,8 @@ void widen(Num& most, const Value* v) {
 
 void read(const AbilityDef& a, const Program& p, std::uint16_t index, Usefulness& out) {
   const EffectNode& n = p.nodes[index];
-  if (!acts(n)) return;
+  const bool orb = a.autocast && n.prim == Prim::AttackModifier;
+  if (!acts(n) && !orb) return;
   out.uses |= uses_of(n, a);
   widen(out.radius, n.value(Role::R));
   if (n.prim == Prim::RadialLines || n.prim == Prim::ExpandingRing) widen(out.radius, n.value(Role::Len));
@@ -159,6 +169,7 @@ BotBook make_bot_book(const Tables& tables, const ActionVocabulary& actions) {
   book.bottle = action("item_bottle");
   book.wand = action("item_magic_wand");
   book.stick = action("item_magic_stick");
+  book.treads = action("item_power_treads");
   book.teleport = action("item_tpscroll");
   book.dust = action("item_dust");
   book.smoke = action("item_smoke_of_deceit");

@@ -42,7 +42,7 @@ struct Usefulness {
 struct BotBook {
   std::vector<Usefulness> abilities;  // per Tables::abilities
   int tango = -1, tango_single = -1, flask = -1, clarity = -1, faerie = -1, bottle = -1, wand = -1, stick = -1,
-      teleport = -1, dust = -1, smoke = -1, observer = -1, sentry = -1;  // actions
+      teleport = -1, dust = -1, smoke = -1, treads = -1, observer = -1, sentry = -1;  // actions
 };
 BotBook make_bot_book(const Tables& tables, const ActionVocabulary& actions);
 

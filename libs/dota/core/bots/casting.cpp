@@ -211,6 +211,8 @@ Command help_allies(const Situation& s) {
       if ((uses & kHeals) && on != t.toggled) return with(t.action);
       continue;
     }
+    if ((uses & kRestoresMana) && !(uses & kHeals) && t.target == TargetType::None && t.item && s.mana() < 0.6f)
+      return with(t.action);
     if (!worst) continue;
     const bool potion = t.item && t.ability->is_item >= 0 &&
                         s.view.constants.tables->items[static_cast<std::size_t>(t.ability->is_item)].consumable;

@@ -106,6 +106,8 @@ Command decide(const Situation& s) {
   if (s.skill.casts)
     if (const Command c = reveal(s); said(c)) return c;
   if (const Command c = recover(s, b); said(c)) return c;
+  if (s.skill.disciplined && b.enemies == 0)
+    if (const Command c = tread(s); said(c)) return c;
   if (s.skill.disciplined)
     if (const Command c = help_allies(s); said(c)) return c;
   if (s.memory.retreating || outnumbered(s, b)) {

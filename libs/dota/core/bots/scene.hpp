@@ -121,6 +121,7 @@ Command fight(const Situation& s, const Balance& b);
 bool outnumbered(const Situation& s, const Balance& b);
 
 // ---- supplies.cpp
+Command tread(const Situation& s);                      // Power Treads to the hero's own attribute
 Command recover(const Situation& s, const Balance& b);  // potions, shrines, glyph
 Command reveal(const Situation& s);                     // dust where an enemy has just vanished
 Command take_runes(const Situation& s);

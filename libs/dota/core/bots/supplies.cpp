@@ -56,6 +56,17 @@ bool own_ward_near(const Scene& s, Vec2 p, float radius) {
 
 }  // namespace
 
+Command tread(const Situation& s) {
+  const BotBook& k = s.scene.book;
+  // A use shows a timestep after it was asked for: at once again would turn them past what is wanted.
+  if (!s.offered(k.treads) || s.memory.last.action == k.treads) return {};
+  const auto& def = s.view.constants.tables->heroes[static_cast<std::size_t>(s.hero.def)];
+  for (const SeenItem& item : s.hero.items)
+    if (item.id == s.view.constants.treads && item.castable && item.toggle != static_cast<int>(def.primary))
+      return with(k.treads);
+  return {};
+}
+
 Command recover(const Situation& s, const Balance& b) {
   const BotBook& k = s.scene.book;
   const bool quiet = b.enemies == 0 || s.away(b.nearest->pos) > 900.0f;
