@@ -56,7 +56,8 @@ def games(first: str, second: str, count: int, seed: int, quick: bool, threads: 
                 file.write(json.dumps({"first": first, "second": second, **asdict(record)}) + "\n")
 
     if count > 0:
-        records += play(game, first, second, (count + 1) // 2, seed, threads=threads, concurrent=16 if quick else 8,
+        pairs = count if first == second else (count + 1) // 2
+        records += play(game, first, second, pairs, seed, threads=threads, concurrent=16 if quick else 8,
                         look=not quick, on_game=note)
     lines = table(first, second, records, quick)
     if as_json:
@@ -104,9 +105,11 @@ def table(first: str, second: str, records: Sequence[GameRecord], quick: bool = 
     pairs = sorted({r.pair for r in records})
     scores = [statistics.mean(r.score for r in records if r.pair == pair) for pair in pairs]
     low, high = pairs_interval(scores)
-    lines = [Line("games", f"{len(records)}, {len(records) - len(decided)} drawn"),
-             Line(f"{first} beats {second}", f"{100 * statistics.mean(scores):.1f} % ({100 * low:.1f} to "
-                                             f"{100 * high:.1f})"), *_sides(decided), _lengths(records)]
+    lines = [Line("games", f"{len(records)}, {len(records) - len(decided)} drawn")]
+    if first != second:
+        lines.append(Line(f"{first} beats {second}", f"{100 * statistics.mean(scores):.1f} % ({100 * low:.1f} to "
+                                                     f"{100 * high:.1f})"))
+    lines += [*_sides(decided), _lengths(records)]
     return lines if quick else lines + _play(records)
 
 

@@ -28,6 +28,14 @@ def test_equal_arguments_give_equal_games_on_any_number_of_threads() -> None:
     assert max(r.teams[0].last_hits for r in one) > 0
 
 
+def test_a_bot_against_itself_plays_no_game_twice() -> None:
+    game = quick_game().model_copy(update={"max_game_seconds": 120.0})
+    played = play(game, "scripted", "scripted", 3, seed=3)
+    assert [(r.pair, r.first_side) for r in played] == [(0, 0), (1, 0), (2, 0)]
+    assert len({r.teams[0].last_hits + 1000 * r.teams[1].last_hits for r in played}) > 1
+    assert not [line for line in table("scripted", "scripted", played) if "beats" in line.what]
+
+
 def test_scores_are_the_first_bots() -> None:
     assert record(0, 0, Winner.RADIANT, 30).score == 1
     assert record(0, 1, Winner.RADIANT, 30).score == 0

@@ -1,7 +1,8 @@
 """Games between two of the game's bots, watched: who won where, how long it took, what was earned and what fell.
 
-Games come in pairs of one seed, the sides swapped, as in `cli.offline.match`. The watching goes by the spectator's view
-once every ``LOOK_SECONDS`` of game time.
+Games come in pairs of one seed, the sides swapped, as in `cli.offline.match`; a bot against itself plays each seed
+once, for the swapped game would be the same one. The watching goes by the spectator's view once every ``LOOK_SECONDS``
+of game time.
 """
 
 from collections.abc import Callable
@@ -122,7 +123,8 @@ class _Watch:
 
 def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *, concurrent: int = 8, threads: int = 1,
          look: bool = True, on_game: Callable[[GameRecord], None] = lambda game: None) -> list[GameRecord]:
-    """Plays ``pairs`` pairs of games of ``game`` as it is evaluated, ``first`` against ``second``.
+    """Plays ``pairs`` pairs of games of ``game`` as it is evaluated, ``first`` against ``second``; as many single games
+    where they are the same bot.
 
     Without ``look`` only winners and lengths are noted. Equal arguments give equal games, whatever ``concurrent`` and
     ``threads`` are. Raises ValueError for names that are no bots and for fewer than one pair.
@@ -132,7 +134,7 @@ def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *
     for name in (first, second):
         if name not in BOTS:
             raise ValueError(f"there is no bot {name!r}; there are {', '.join(BOTS)}")
-    plan = [(pair, side) for pair in range(pairs) for side in range(TEAMS)]
+    plan = [(pair, side) for pair in range(pairs) for side in range(TEAMS if first != second else 1)]
     games = VecGame(evaluation_game(game), min(concurrent, len(plan)), seed, threads, observations=False)
     aegis = SIGNALS.index("aegis")
     playing: dict[int, tuple[int, int, _Watch]] = {}
