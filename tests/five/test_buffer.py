@@ -53,6 +53,36 @@ def test_draws_are_uniform_and_without_repeats_in_a_batch():
     assert abs(counts - 1000).max() < 120  # about 5 standard deviations
 
 
+def test_the_least_used_come_first_and_equal_ones_by_chance():
+    b = buffer(draw="least_used")
+    fill(b, range(8))
+    first = b.draw(4, 0).arrays["x"][0, :, 0].astype(int)
+    second = b.draw(4, 0).arrays["x"][0, :, 0].astype(int)
+    assert sorted([*first, *second]) == list(range(8))
+    fill(b, [8, 9])  # in place of the two oldest; six are left that were used once
+    third = b.draw(4, 0)
+    numbers = third.arrays["x"][0, :, 0].astype(int).tolist()
+    assert {8, 9} < set(numbers) and sorted(third.uses) == [1, 1, 2, 2]
+    others = set()
+    for seed in range(20):
+        b = buffer(draw="least_used", seed=seed)
+        fill(b, range(8))
+        others.add(tuple(sorted(b.draw(4, 0).arrays["x"][0, :, 0].astype(int))))
+    assert len(others) > 10
+
+
+def test_at_a_reuse_of_one_nothing_leaves_unused_when_the_least_used_come_first():
+    unused = {}
+    for draw in ("uniform", "least_used"):
+        b = buffer(draw=draw, capacity_samples=32)
+        for round_ in range(100):
+            fill(b, range(4 * round_, 4 * round_ + 4))
+            b.draw(4, 0)
+        unused[draw] = b.statistics().dropped[DropReason.UNUSED]
+    assert unused["least_used"] == 0
+    assert 80 < unused["uniform"] < 200  # of 368 that left, some 1/e
+
+
 def test_every_use_is_counted():
     b = buffer(capacity_samples=2)
     fill(b, [1, 2])

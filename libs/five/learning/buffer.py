@@ -1,4 +1,4 @@
-"""An optimizer's experience: a ring of samples, bounded in number and bytes, drawn from uniformly.
+"""An optimizer's experience: a ring of samples, bounded in number and bytes, drawn from by chance.
 
 Samples rest as they came in (packed bytes or arrays) and are decoded into a batch's arrays only when they are drawn.
 Every sample's uses are counted, and every sample that leaves does so under a reason.
@@ -129,7 +129,8 @@ class SampleBuffer:
             return True
 
     def draw(self, batch_samples: int, current_version: int) -> Drawn | None:
-        """A batch of different samples, each drawn with equal chance; None while there are not enough.
+        """A batch of different samples, by ``buffer.draw``: each with equal chance, or those of the fewest uses first
+        and equal ones by chance; None while there are not enough.
 
         Samples past max_age_versions leave first. Raises ValueError when capacity_bytes is too small for a batch.
         """
@@ -141,7 +142,7 @@ class SampleBuffer:
                     raise ValueError(f"capacity_bytes {self.config.capacity_bytes} holds {self._crowded} samples of "
                                      f"this size, but a batch needs {needed}: raise buffer.capacity_bytes")
                 return None
-            chosen = [self._at(int(i)) for i in self._rng.choice(self._count, batch_samples, replace=False)]
+            chosen = [self._at(int(i)) for i in self._choose(batch_samples)]
             for held in chosen:
                 held.uses += 1
             uses = np.array([held.uses for held in chosen], np.int32)
@@ -207,6 +208,13 @@ class SampleBuffer:
         """Goes on from `state_dict`."""
         with self._lock:
             self._rng.bit_generator.state = state["rng"]
+
+    def _choose(self, samples: int) -> npt.NDArray[np.int64]:
+        """int64 [samples]: places of different samples, as drawn."""
+        if self.config.draw == "uniform":
+            return self._rng.choice(self._count, samples, replace=False)
+        uses = np.fromiter((self._at(i).uses for i in range(self._count)), np.int64, self._count)
+        return np.lexsort((self._rng.random(self._count), uses))[:samples]
 
     def _at(self, index: int) -> _Held:
         held = self._ring[(self._first + index) % len(self._ring)]

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from five.learning.recurrence import recurrence
+
 Floats = npt.NDArray[np.floating[Any]]
 
 
@@ -47,10 +49,5 @@ def gae(
     goes_on = goes_on.reshape(goes_on.shape + (1,) * (rewards.ndim - terminated.ndim))
     v = values.astype(np.float64)
     delta = rewards + gamma * goes_on * v[1:] - v[:-1]
-    decay = gamma * lam * goes_on
-    advantages = np.empty_like(delta)
-    running = np.zeros_like(delta[0]) if steps else delta
-    for t in range(steps - 1, -1, -1):
-        running = delta[t] + decay[t] * running
-        advantages[t] = running
+    advantages = recurrence(gamma * lam * goes_on, delta, backward=True)
     return advantages.astype(np.float32), (advantages + v[:-1]).astype(np.float32)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from five.learning.recurrence import recurrence
+
 RANKS = 5
 WIN, RANK, BUILDING = "win_probability", "net_worth_rank", "building_events"
 
@@ -75,9 +77,7 @@ def segment_labels(
         later = np.mean(predictions[BUILDING], axis=0, dtype=np.float64)
     else:
         raise ValueError("a segment that ends before its game needs the predictions of the step that follows")
-    building = np.empty((steps, buildings), np.float32)
-    for t in range(steps - 1, -1, -1):
-        # A building falls once: what is predicted for after its fall does not count before it.
-        later = np.where(events[t] > 0, 1.0, building_gamma * later)
-        building[t] = later
+    # A building falls once: what is predicted for after its fall does not count before it.
+    falls = (events > 0).astype(np.float64)
+    building = recurrence(building_gamma * (1.0 - falls), falls, later, backward=True).astype(np.float32)
     return Labels(np.full(steps, win, np.float32), np.broadcast_to(rank, (steps, heroes, RANKS)).copy(), building)

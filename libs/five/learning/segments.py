@@ -13,6 +13,7 @@ import numpy.typing as npt
 from five.config import LearnerConfig
 from five.learning.gae import discount, gae
 from five.learning.labels import Outcome, segment_labels
+from five.learning.recurrence import recurrence
 from five.learning.samples import STATE_PREFIX, Array, Arrays
 
 
@@ -112,21 +113,13 @@ def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfi
     arrays["resets"] = np.zeros(len(padded), np.bool_)
     arrays["resets"][0] = steps.begins
 
-    measured = _discounted_sums(steps.rewards, gamma, running_return)
+    measured = recurrence(gamma, steps.rewards, running_return)
+    running_return[:] = measured[-1]
     if config.reward_scale == "reward":
         measured = steps.rewards.astype(np.float64)
     versions = arrays["versions"]
     return Segment(arrays, samples, length, float(measured.sum()), float((measured**2).sum()), length * heroes,
                    int(versions.min()), int(versions.max()))
-
-
-def _discounted_sums(rewards: Array, gamma: float, running: Array) -> npt.NDArray[np.float64]:
-    sums = np.empty(rewards.shape)
-    for t, reward in enumerate(rewards):
-        running *= gamma
-        running += reward
-        sums[t] = running
-    return sums
 
 
 def _padded(array: Array, length: int) -> Array:
