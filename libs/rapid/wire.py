@@ -97,12 +97,16 @@ def register_sparse(pack: Pack, unpack: Unpack) -> None:
 
 def encode(name: str, array: Array, encoding: tensors_pb2.Encoding = RAW) -> Tensor:
     """A message that holds ``array``. Raises ValueError for a dtype or an encoding that the wire does not know."""
-    dtype = array.dtype.name
-    if dtype not in DTYPES:
-        raise ValueError(f"tensor {name!r}: dtype {dtype} does not travel; one of {', '.join(DTYPES)} does")
+    return Tensor(name=name, dtype=array.dtype.name, shape=array.shape, encoding=encoding,
+                  data=_encoded(name, array, encoding))
+
+
+def _encoded(name: str, array: Array, encoding: tensors_pb2.Encoding) -> bytes:
+    if array.dtype.name not in DTYPES:
+        raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} does not travel; one of {', '.join(DTYPES)} does")
     if encoding in (SPARSE, SPARSE_ZSTD):
-        if dtype != "float16":
-            raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {dtype}")
+        if array.dtype != np.float16:
+            raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {array.dtype.name}")
         data = _sparse[0](np.ascontiguousarray(array).reshape(-1))
     elif encoding in (RAW, ZSTD):
         data = array.tobytes()
@@ -110,7 +114,7 @@ def encode(name: str, array: Array, encoding: tensors_pb2.Encoding = RAW) -> Ten
         raise ValueError(f"tensor {name!r}: unknown encoding {encoding}")
     if encoding in (ZSTD, SPARSE_ZSTD):
         data = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
-    return Tensor(name=name, dtype=dtype, shape=array.shape, encoding=encoding, data=data)
+    return bytes(data)
 
 
 def _decompress(name: str, data: bytes, limit: int) -> bytes:
@@ -164,13 +168,23 @@ def decode(tensor: Tensor, max_bytes: int = MAX_DECODED_BYTES) -> Array:
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def encode_set(arrays: Mapping[str, Array], layout_hash: str, sparse: Collection[str] = (),
-               zstd: bool = False) -> TensorSet:
-    """Several arrays under one layout. ``sparse`` names the float16 ones that are mostly zero; ``zstd`` compresses
-    all of them as well, which pays where the network is the limit."""
+def fill_set(target: TensorSet, arrays: Mapping[str, Array], layout_hash: str, sparse: Collection[str] = (),
+             zstd: bool = False) -> int:
+    """Writes several arrays under one layout into the empty ``target``, and returns the bytes that they take there.
+
+    A message that is handed to another's constructor, or copied into it, is serialised and parsed: what goes out at
+    every step is written where it belongs. ``sparse`` names the float16 arrays that are mostly zero; ``zstd``
+    compresses all of them as well, which pays where the network is the limit.
+    """
     plain, packed = (ZSTD, SPARSE_ZSTD) if zstd else (RAW, SPARSE)
-    return TensorSet(layout_hash=layout_hash, tensors=[
-        encode(name, array, packed if name in sparse else plain) for name, array in arrays.items()])
+    target.layout_hash = layout_hash
+    total = 0
+    for name, array in arrays.items():
+        encoding = packed if name in sparse else plain
+        data = _encoded(name, array, encoding)
+        target.tensors.add(name=name, dtype=array.dtype.name, shape=array.shape, encoding=encoding, data=data)
+        total += len(data)
+    return total
 
 
 def decode_set(message: TensorSet, layout_hash: str | None,

@@ -155,9 +155,11 @@ def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
 
 
 def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) -> env_pb2.PlayResponse:
-    return env_pb2.PlayResponse(
-        observations=wire.encode_set(shown.observations, layout_hash, SPARSE), signals=shown.signals.tobytes(),
+    response = env_pb2.PlayResponse(
+        signals=shown.signals.tobytes(),
         winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
         statistic_names=GameBatch.statistic_names, step_us=shown.step_us,
         epoch=epoch, seen=[env_pb2.SeenGame(place=place, schema=seen_schema, frame=frame, slots=slots)
                            for place, (frame, slots) in shown.seen.items()])
+    wire.fill_set(response.observations, shown.observations, layout_hash, SPARSE)
+    return response

@@ -127,9 +127,9 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
             values=reply.values.tobytes(), versions=reply.versions.tobytes(), queue_us=reply.queue_us,
             forward_us=reply.forward_us, reward_std=reply.reward_std, epoch=self._epoch)
         if reply.states:
-            response.states.CopyFrom(wire.encode_set(reply.states, self._layout))
+            wire.fill_set(response.states, reply.states, self._layout)
         if reply.auxiliary:
-            response.auxiliary.CopyFrom(wire.encode_set(reply.auxiliary, self._layout))
+            wire.fill_set(response.auxiliary, reply.auxiliary, self._layout)
         if reply.thoughts:
-            response.thoughts.CopyFrom(wire.encode_set(reply.thoughts, self._layout))
+            wire.fill_set(response.thoughts, reply.thoughts, self._layout)
         return response

@@ -30,8 +30,21 @@ def test_moments_of_processes_add_up() -> None:
         parts = [torch.randn(n, 3) * 2 + 7 for n in (5, 9)]
         together.merge(together.moments(torch.cat(parts)))
         apart.merge(sum((apart.moments(p) for p in parts), torch.zeros(3, 3)))
-    torch.testing.assert_close(apart.mean, together.mean)
-    torch.testing.assert_close(apart.squares, together.squares)
+    # A batch is summed in float32.
+    torch.testing.assert_close(apart.mean, together.mean, rtol=2e-6, atol=0.0)
+    torch.testing.assert_close(apart.squares, together.squares, rtol=2e-6, atol=0.0)
+
+
+def test_sums_in_float32_do_not_drift() -> None:
+    """A mean that no float32 holds, a deviation far below it, many batches of float16 as observations are."""
+    rng = np.random.default_rng(1)
+    batches = [rng.normal(1000.0, 4.0, (700, 2)).astype(np.float16) for _ in range(60)]
+    running = RunningStatistics(2)
+    for batch in batches:
+        running.merge(running.moments(torch.from_numpy(batch)))
+    everything = np.concatenate(batches).astype(np.float64)
+    np.testing.assert_allclose(running.mean, everything.mean(0), rtol=1e-7)
+    np.testing.assert_allclose(running.squares / running.count, everything.var(0), rtol=1e-5)
 
 
 def test_nothing_seen_is_passed_through() -> None:

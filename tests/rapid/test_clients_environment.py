@@ -13,6 +13,7 @@ from rapid.clients.environment import EnvironmentClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.rapid.conftest import TOKEN, at
+from tests.rapid.tensor_sets import encode_set
 
 LAYOUT = "0011223344556677"
 H = 2
@@ -39,7 +40,7 @@ class CountingGames(env_pb2_grpc.EnvServiceServicer):
             k = games.size
             shown = np.repeat(counts[games][:, None], 2, 1).astype(np.float16)
             yield env_pb2.PlayResponse(
-                observations=wire.encode_set({"count": shown}, LAYOUT),
+                observations=encode_set({"count": shown}, LAYOUT),
                 signals=np.zeros((k, 2, H, 3), np.float32).tobytes(), winners=np.zeros(k, np.uint8).tobytes(),
                 game_time=counts[games].tobytes(), statistics=np.ones((k, 2, H, 2), np.float32).tobytes(),
                 statistic_names=["last_hits", "denies"], step_us=3, epoch=epoch)

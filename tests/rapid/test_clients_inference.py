@@ -13,6 +13,7 @@ from rapid.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, 
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, StatusCode
 from tests.rapid.conftest import TOKEN, at
+from tests.rapid.tensor_sets import encode_set
 
 LAYOUT = "0011223344556677"
 H = 2
@@ -63,7 +64,7 @@ class CountingInference(inference_pb2_grpc.InferenceServiceServicer):
             request_id=request.request_id, actions=np.full((n, H, 6), 3, np.int16).tobytes(),
             log_probabilities=np.full((n, H), -1, np.float32).tobytes(), values=values.tobytes(),
             versions=np.full(n, self.version, np.int64).tobytes(),
-            states=wire.encode_set({"count": wanted}, LAYOUT), auxiliary=wire.encode_set({}, LAYOUT),
+            states=encode_set({"count": wanted}, LAYOUT), auxiliary=encode_set({}, LAYOUT),
             queue_us=5, forward_us=6, reward_std=1.5, epoch=request.epoch)
 
     async def GetModel(self, request: Any, context: Any) -> Any:

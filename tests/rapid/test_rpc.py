@@ -34,6 +34,7 @@ from rapid.rpc.health import is_serving
 from rapid.rpc.server import serve
 from rapid.store.errors import IllegalTransition, VersionMissing
 from tests.rapid.conftest import TOKEN
+from tests.rapid.tensor_sets import encode_set
 from tests.rapid.test_clients_inference import ADD_INFERENCE, CountingInference, step
 from tests.rapid.test_clients_inference import LAYOUT as COUNTING_LAYOUT
 
@@ -89,7 +90,7 @@ def stub_of(port: int, config: RpcConfig, token: str | None = TOKEN) -> tuple[An
 
 
 def request(array: np.ndarray, layout: str = LAYOUT) -> Any:
-    return inference_pb2.ActRequest(request_id=1, observations=wire.encode_set({"x": array}, layout))
+    return inference_pb2.ActRequest(request_id=1, observations=encode_set({"x": array}, layout))
 
 
 async def act(stub: Any, metadata: Any, message: Any) -> Any:
@@ -222,8 +223,8 @@ async def test_an_oversized_message_is_named_by_size_and_limit(start_server: Any
                                                                rpc_config: RpcConfig) -> None:
     server = await start_server(ADD, servicer)
     big = request(np.zeros(600_000, np.float32))
-    with pytest.raises(MessageTooLarge, match=r"the request has 2,400,0.. bytes, over the limit of 1,048,576"):
-        check_size("the request", big, rpc_config.max_message_bytes)
+    with pytest.raises(MessageTooLarge, match=r"the request has 2,416,384 bytes, over the limit of 1,048,576"):
+        check_size("the request", 2_400_000, rpc_config.max_message_bytes)
     # A client that has a higher limit than the server.
     connection, stub, metadata = stub_of(server.port, rpc_config.model_copy(update={"max_message_mebibytes": 64}))
     with pytest.raises(CallFailed) as caught:

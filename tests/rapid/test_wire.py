@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rapid import wire
 from rapid.wire import RAW, SPARSE, SPARSE_ZSTD, ZSTD, Tensor, TensorSet
+from tests.rapid.tensor_sets import encode_set
 
 
 def mostly_zero(shape: tuple[int, ...]) -> np.ndarray:
@@ -115,7 +116,7 @@ def test_a_dtype_that_does_not_travel_is_refused_when_encoding() -> None:
 def test_sets_come_back_and_choose_encodings() -> None:
     arrays = {"a": mostly_zero((4, 100)), "b": np.arange(4, dtype=np.int64)}
     for zstd in (False, True):
-        message = wire.encode_set(arrays, "abc", sparse=("a",), zstd=zstd)
+        message = encode_set(arrays, "abc", sparse=("a",), zstd=zstd)
         assert [t.encoding for t in message.tensors] == ([SPARSE_ZSTD, ZSTD] if zstd else [SPARSE, RAW])
         back = wire.decode_set(TensorSet.FromString(message.SerializeToString()), "abc")
         assert list(back) == ["a", "b"]
@@ -124,14 +125,14 @@ def test_sets_come_back_and_choose_encodings() -> None:
 
 
 def test_another_layout_is_refused_with_both_named() -> None:
-    message = wire.encode_set({"a": np.zeros(1, np.int8)}, "0123456789abcdef")
+    message = encode_set({"a": np.zeros(1, np.int8)}, "0123456789abcdef")
     with pytest.raises(wire.LayoutMismatch, match="0123456789abcdef.*fedcba9876543210"):
         wire.decode_set(message, "fedcba9876543210")
     assert wire.decode_set(message, None)
 
 
 def test_a_set_is_bounded_as_a_whole_and_names_are_unique() -> None:
-    message = wire.encode_set({"a": np.zeros(600, np.uint8), "b": np.zeros(600, np.uint8)}, "x")
+    message = encode_set({"a": np.zeros(600, np.uint8), "b": np.zeros(600, np.uint8)}, "x")
     assert wire.decode_set(message, "x", max_bytes=1200)
     with pytest.raises(ValueError, match="'b'.*the limit is 400"):
         wire.decode_set(message, "x", max_bytes=1000)
@@ -177,3 +178,10 @@ def test_bytes_fields_have_exactly_their_size() -> None:
     np.testing.assert_array_equal(wire.decode_bytes("ids", np.arange(3).tobytes(), np.int64, (3,)), np.arange(3))
     with pytest.raises(ValueError, match=r"ids: 23 bytes where int64 \[3\] needs 24"):
         wire.decode_bytes("ids", b"\0" * 23, np.int64, (3,))
+
+
+def test_the_bytes_of_a_set_are_told() -> None:
+    target = TensorSet()
+    taken = wire.fill_set(target, {"a": np.ones(600, np.float32), "b": np.ones(8, np.float16)}, "x", sparse=("b",))
+    assert taken == 2400 + 1 + 16
+    assert taken == sum(len(tensor.data) for tensor in target.tensors)

@@ -24,7 +24,6 @@ from protos.five.v1 import (
     opponents_pb2,
     opponents_pb2_grpc,
 )
-from rapid import wire
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient, Segment
 from rapid.clients.inference import NEWEST, RESET, InferenceClient
@@ -40,6 +39,7 @@ from services.opponents.pool import Pool
 from services.opponents.service import OpponentService
 from services.optimizer.intake import Intake
 from services.optimizer.service import ExperienceService
+from tests.rapid.tensor_sets import encode_set
 from tests.services.counting import GAME as COUNTING_GAME
 from tests.services.counting import LAYOUT as COUNTING_LAYOUT
 from tests.services.counting import CountingGames, Versions, observations
@@ -97,7 +97,7 @@ class Optimizer:
 
 def push(identity: str, epoch: int, layout: str = LAYOUT.hash) -> experience_pb2.PushRequest:
     return experience_pb2.PushRequest(segment_id=identity, run="trial", samples=2, reward_count=8, epoch=epoch,
-                                      tensors=wire.encode_set(segment(), layout))
+                                      tensors=encode_set(segment(), layout))
 
 
 def made() -> Segment:

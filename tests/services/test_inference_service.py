@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from protos.five.v1 import inference_pb2, inference_pb2_grpc
-from rapid import wire
 from rapid.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_THOUGHTS, InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
+from tests.rapid.tensor_sets import encode_set
 from tests.services.counting import LAYOUT, STATE_SPECS, Versions, observations
 from tests.services.inference_server import QUICK, RPC, InferenceServer
 
@@ -92,7 +92,7 @@ async def test_version_of_another_layout_is_refused_naming_both(server: Inferenc
 def _request(**changes: Any) -> inference_pb2.ActRequest:
     request = inference_pb2.ActRequest(
         request_id=1, epoch=1, sessions=ids(1).tobytes(), policies=ids(-1).tobytes(), flags=bytes([RESET]),
-        observations=wire.encode_set(observations(1.0), LAYOUT.hash))
+        observations=encode_set(observations(1.0), LAYOUT.hash))
     for name, value in changes.items():
         setattr(request, name, value)
     return request

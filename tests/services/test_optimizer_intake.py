@@ -9,10 +9,10 @@ import pytest
 
 from five.learning.buffer import DropReason
 from protos.five.v1 import experience_pb2
-from rapid import wire
 from services.optimizer.intake import Intake, PackedSample
 from services.optimizer.metrics import ARM_HERO_STEPS
 from services.optimizer.service import ExperienceService
+from tests.rapid.tensor_sets import encode_set
 from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, offer, segment
 
 
@@ -109,7 +109,7 @@ def request(**changes: Any) -> experience_pb2.PushRequest:
     arrays = changes.pop("arrays", None) or segment()
     values: dict[str, Any] = {
         "segment_id": "a", "run": "trial", "samples": 2, "reward_count": 8, "epoch": 1,
-        "tensors": wire.encode_set(arrays, changes.pop("layout", LAYOUT.hash), ("shared", "private"))}
+        "tensors": encode_set(arrays, changes.pop("layout", LAYOUT.hash), ("shared", "private"))}
     return experience_pb2.PushRequest(**(values | changes))
 
 

@@ -18,8 +18,8 @@ def recurrence(decay: npt.NDArray[np.floating[Any]] | float, add: npt.NDArray[np
         initial: [...], or a number.
         backward: from the last row to the first: x[t] = decay[t] · x[t+1] + add[t], ``initial`` after the last.
 
-    Returns float64 [T, ...], computed in log2 T passes over all rows (Hillis & Steele 1986): sums over spans of 1, 2, 4,
-    ... rows, each from two of the half.
+    Returns float64 [T, ...], computed in log2 T passes over all rows (Hillis & Steele 1986): sums over spans of 1, 2,
+    4, ... rows, each from two of the half.
     """
     order = slice(None, None, -1) if backward else slice(None)
     sums = np.array(add[order], np.float64)

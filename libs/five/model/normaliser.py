@@ -31,11 +31,19 @@ class RunningStatistics(nn.Module):
 
     @torch.no_grad()
     def moments(self, values: Tensor, columns: slice | None = None) -> Tensor:
-        """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean."""
+        """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean.
+
+        A batch is summed in float32, about the mean's nearest float32; from there to the mean the sums are shifted
+        exactly.
+        """
         mean = self.mean if columns is None else self.mean[columns]
-        centred = values.reshape(values.shape[:-1].numel(), values.shape[-1]).double() - mean
+        near = mean.float()
+        centred = values.reshape(values.shape[:-1].numel(), values.shape[-1]) - near
         count = torch.full_like(mean, centred.shape[0])
-        return torch.stack((count, centred.sum(0), centred.square().sum(0)))
+        total = centred.sum(0).double()
+        squares = centred.square_().sum(0).double()
+        apart = near.double() - mean
+        return torch.stack((count, total + count * apart, squares + 2.0 * apart * total + count * apart.square()))
 
     @torch.no_grad()
     def merge(self, moments: Tensor) -> None:

@@ -148,7 +148,7 @@ class EnvironmentClient:
             raise self._failure
         if self._call is None:
             raise ValueError("no games yet: call open first")
-        check_size("the request to the games", request, self._config.max_message_bytes)
+        check_size("the request to the games", request.ByteSize(), self._config.max_message_bytes)
         future: asyncio.Future[env_pb2.PlayResponse] = asyncio.get_running_loop().create_future()
         async with self._writing:
             self._waiting.append(future)

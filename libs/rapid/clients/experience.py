@@ -104,13 +104,13 @@ class ExperienceClient:
         self.start()
         request = experience_pb2.PushRequest(
             segment_id=segment.segment_id, run=self._run, rollout=self._rollout, samples=segment.samples,
-            tensors=wire.encode_set(segment.tensors, self._layout_hash, self._sparse & segment.tensors.keys(),
-                                    self._zstd),
             reward_sum=segment.reward_sum, reward_square_sum=segment.reward_square_sum,
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
             newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
             arm=segment.arm)
-        check_size("the segment", request, self._config.max_message_bytes)
+        size = wire.fill_set(request.tensors, segment.tensors, self._layout_hash,
+                             self._sparse & segment.tensors.keys(), self._zstd)
+        check_size("the segment", size, self._config.max_message_bytes)
         await self._unless_failed(self._room.acquire())
         self._unacked[segment.segment_id] = request
         self._idle.clear()

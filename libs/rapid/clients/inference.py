@@ -213,12 +213,14 @@ class InferenceClient:
         request = inference_pb2.ActRequest(
             request_id=next(self._ids), sessions=np.asarray(sessions, np.int64).tobytes(),
             policies=np.asarray(policies, np.int64).tobytes(), flags=np.asarray(flags, np.uint8).tobytes(),
-            observations=wire.encode_set(observations, self._layout_hash, self._sparse, self._zstd), epoch=self._epoch)
+            epoch=self._epoch)
+        size = wire.fill_set(request.observations, observations, self._layout_hash, self._sparse, self._zstd)
         if states:
-            request.states.CopyFrom(wire.encode_set(states, self._layout_hash))
+            size += wire.fill_set(request.states, states, self._layout_hash)
         if replayed_actions is not None:
             request.replayed_actions = np.asarray(replayed_actions, np.int16).tobytes()
-        check_size("the request for actions", request, self._config.max_message_bytes)
+            size += len(request.replayed_actions)
+        check_size("the request for actions", size, self._config.max_message_bytes)
 
         loop = asyncio.get_running_loop()
         started = loop.time()

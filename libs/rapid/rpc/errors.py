@@ -1,7 +1,6 @@
 """What went wrong, on both ends: exceptions to status codes at the server, status codes to messages at the client."""
 
 import re
-from typing import Any
 
 import grpc
 import grpc.aio
@@ -134,8 +133,12 @@ def failure_from(code: StatusCode, details: str, target: str, method: str) -> Ca
     return CallFailed(code, target, method, details)
 
 
-def check_size(what: str, message: Any, limit: int) -> None:
-    """Raises MessageTooLarge when ``message`` would not pass. Serialises nothing."""
-    size = message.ByteSize()
+ENVELOPE_BYTES = 16_384  # what a message takes beside its arrays: names, shapes, ids
+
+
+def check_size(what: str, payload_bytes: int, limit: int) -> None:
+    """Raises MessageTooLarge when a message whose arrays take ``payload_bytes`` might not pass. The message itself is
+    not asked: protobuf tells its size by serialising it."""
+    size = payload_bytes + ENVELOPE_BYTES
     if size > limit:
         raise MessageTooLarge(what, size, limit)
