@@ -33,13 +33,13 @@ class RunningStatistics(nn.Module):
     def moments(self, values: Tensor, columns: slice | None = None) -> Tensor:
         """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean.
 
-        A batch is summed in float32, about the mean's nearest float32; from there to the mean the sums are shifted
-        exactly.
+        A batch is summed in float32, about a mean of its own; from there to the running mean the sums are shifted.
         """
         mean = self.mean if columns is None else self.mean[columns]
-        near = mean.float()
-        centred = values.reshape(values.shape[:-1].numel(), values.shape[-1]) - near
-        count = torch.full_like(mean, centred.shape[0])
+        rows = values.reshape(values.shape[:-1].numel(), values.shape[-1])
+        near = rows.sum(0, dtype=torch.float32) / max(rows.shape[0], 1)
+        centred = rows - near
+        count = torch.full_like(mean, rows.shape[0])
         total = centred.sum(0).double()
         squares = centred.square_().sum(0).double()
         apart = near.double() - mean
