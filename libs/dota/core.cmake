@@ -1,5 +1,9 @@
 # The game core and its Python module: for the whole project's build and for the environment's wheel alone.
 option(FIVE_SANITIZE "Build the core with address and undefined-behaviour sanitizers" OFF)
+option(FIVE_LTO "Optimise the core across its sources, while it is linked" ON)
+set(FIVE_PROFILE "" CACHE STRING "record: a core that writes how often its code runs; use: one compiled by such a record")
+set(FIVE_PROFILE_DIR "${CMAKE_BINARY_DIR}/profile" CACHE PATH "Where the record lies")
+set(FIVE_ARCH "" CACHE STRING "A processor the core may demand, as -march takes it: x86-64-v3, native")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -40,6 +44,29 @@ target_precompile_headers(dota_core PRIVATE <algorithm> <cmath> <string> <vector
                           ${CMAKE_CURRENT_LIST_DIR}/core/world/systems.hpp
                           ${CMAKE_CURRENT_LIST_DIR}/core/map/map_data.hpp
                           ${CMAKE_CURRENT_LIST_DIR}/core/effects/program_node.hpp)
+if(FIVE_ARCH)
+  target_compile_options(dota_core PRIVATE -march=${FIVE_ARCH})
+endif()
+if(FIVE_PROFILE STREQUAL "record")
+  # Games run on several threads: counts that two write at once must not get lost.
+  target_compile_options(dota_core PRIVATE -fprofile-generate=${FIVE_PROFILE_DIR} -fprofile-update=prefer-atomic)
+  target_link_options(dota_core INTERFACE -fprofile-generate=${FIVE_PROFILE_DIR})
+elseif(FIVE_PROFILE STREQUAL "use")
+  # What was not run while recording (a hero, an item) is compiled as without a record, not for size.
+  target_compile_options(dota_core PRIVATE -fprofile-use=${FIVE_PROFILE_DIR} -fprofile-partial-training
+                         -fprofile-correction -Wno-missing-profile)
+elseif(FIVE_PROFILE)
+  message(FATAL_ERROR "FIVE_PROFILE is '${FIVE_PROFILE}': it must be record, use or empty")
+endif()
+if(FIVE_LTO AND NOT FIVE_SANITIZE AND NOT FIVE_PROFILE STREQUAL "record")
+  include(CheckIPOSupported)
+  check_ipo_supported(RESULT FIVE_LTO_WORKS OUTPUT FIVE_LTO_SAYS LANGUAGES CXX)
+  if(FIVE_LTO_WORKS)
+    set_property(TARGET dota_core PROPERTY INTERPROCEDURAL_OPTIMIZATION ON)
+  else()
+    message(STATUS "The core is not optimised across its sources, which this compiler cannot do: ${FIVE_LTO_SAYS}")
+  endif()
+endif()
 if(FIVE_SANITIZE)
   target_compile_options(dota_core PUBLIC -fsanitize=address,undefined -fno-sanitize-recover=undefined
                          -fno-omit-frame-pointer -g -O1)
@@ -58,6 +85,15 @@ find_package(nanobind CONFIG REQUIRED)
 file(GLOB DOTA_BINDINGS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/core/bindings/*.cpp)
 nanobind_add_module(_core NB_STATIC NOMINSIZE ${DOTA_BINDINGS})
 target_link_libraries(_core PRIVATE dota_core)
+get_property(FIVE_LTO_ON TARGET dota_core PROPERTY INTERPROCEDURAL_OPTIMIZATION)
+if(FIVE_LTO_ON)
+  # The bindings themselves, a page of calls each, would only take longer to build.
+  target_link_options(_core PRIVATE ${CMAKE_CXX_LINK_OPTIONS_IPO} ${CMAKE_CXX_COMPILE_OPTIONS_IPO})
+  # gcc 12 warns of strings longer than memory in `text + string` (its bug 105329).
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_link_options(_core PRIVATE -Wno-stringop-overflow)
+  endif()
+endif()
 target_compile_options(_core PRIVATE -Wall -Wextra)
 target_precompile_headers(_core PRIVATE <nanobind/nanobind.h> <nanobind/ndarray.h> <nanobind/stl/optional.h>
                           <nanobind/stl/pair.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>

@@ -1,5 +1,7 @@
 """Packing of 16-bit arrays: what goes in comes out, and nothing else is taken for it."""
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +45,15 @@ def test_full_and_empty_arrays(n: int) -> None:
         out = np.empty_like(array)
         unpack_f16(pack_f16(array), out)
         np.testing.assert_array_equal(out.view(np.uint16), array.view(np.uint16))  # minus zero stays
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.9, 1.0])
+def test_packed_the_same_with_and_without_the_processors_shuffles(core: ModuleType, share: float) -> None:
+    rng = np.random.default_rng(int(100 * share))
+    for n in (0, 1, 63, 64, 65, 127, 128, 200, 5000):
+        values = np.where(rng.random(n) < share, rng.integers(1, 2**16, n), 0).astype(np.uint16)
+        values[: n // 3] *= rng.integers(0, 2, dtype=np.uint16)  # whole words of zeros too
+        assert core.pack16(values) == core.pack16(values, portable=True)
 
 
 def test_layout_of_the_packed_form() -> None:

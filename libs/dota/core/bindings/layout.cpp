@@ -63,16 +63,18 @@ namespace {
 void bind_packing(nb::module_& m) {
   m.def(
       "pack16",
-      [](Array<const std::uint16_t> values) {
-        std::vector<std::uint8_t> out(pack_bound(values.size()));
+      [](Array<const std::uint16_t> values, bool portable) {
+        // Kept from call to call: to ask the system for so much memory and clear it costs more than to pack.
+        static thread_local std::vector<std::uint8_t> out;
+        if (out.size() < pack_bound(values.size())) out.resize(pack_bound(values.size()));
         std::size_t size = 0;
         {
           nb::gil_scoped_release release;
-          size = pack16(values.data(), values.size(), out.data());
+          size = (portable ? pack16_portable : pack16)(values.data(), values.size(), out.data());
         }
         return nb::bytes(out.data(), size);
       },
-      nb::arg("values").noconvert());
+      nb::arg("values").noconvert(), nb::arg("portable") = false);
   m.def(
       "unpack16",
       [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <new>
 
 namespace dota {
 
@@ -12,11 +14,16 @@ namespace {
 // A mask that was cast with trees down. Two games may share it when the same trees are down where its sight comes
 // to; the cache holds pure functions of that, so that what it holds never shows in a game.
 struct CachedMask {
-  std::uint64_t near = 0, felled = 0, map = 0;  // trees that the standing map's sight and this sight come to
-  std::int32_t viewer = -1, reach = 0;
+  std::uint64_t near, felled;  // trees that the standing map's sight and this sight come to
+  std::uint64_t map;           // 0: nothing is kept here
+  std::int32_t viewer, reach;
   SightMask seen, touched;
 };
-constexpr std::size_t kCached = 8192;  // 2.4 MB a thread
+constexpr std::size_t kCached = 32768;  // up to 9.2 MB a thread
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
 
 struct OpenedWall {
   Cell cell;
@@ -42,7 +49,8 @@ std::int8_t level_without_felled(const World& w, const MapData& map, Cell c) {
 }  // namespace
 
 struct FelledCache {
-  std::vector<CachedMask> masks = std::vector<CachedMask>(kCached);
+  // All zero, and in memory as far as it was written to.
+  std::unique_ptr<CachedMask[], Free> masks{static_cast<CachedMask*>(std::calloc(kCached, sizeof(CachedMask)))};
   Walls walls;            // of the standing map, but for those that a Lookout has opened
   std::uint64_t map = 0;  // Sight::id that `walls` is of
   std::vector<OpenedWall> opened;
@@ -51,6 +59,7 @@ struct FelledCache {
 Lookout::Lookout(const World& w, const MapData& map) : w_(w), map_(map) {
   if (w.nav.trees_down == 0) return;
   static thread_local FelledCache cache;
+  if (!cache.masks) throw std::bad_alloc();
   cache_ = &cache;
   if (cache.map != map.sight->id) {
     cache.walls = map.sight->walls;
@@ -171,7 +180,8 @@ const SightMask& Lookout::from(Cell viewer, float radius) {
     slot.near = near;
     for (int k = 0; k < around.n; ++k)
       open(static_cast<std::size_t>(around.at[static_cast<std::size_t>(k)]));
-    OctantCells lit = standing.lit;
+    OctantCells lit;
+    map_.sight->standing_octants(map_, viewer, lit);
     cast_sight(map_, cache_->walls, viewer, reach, octants_of(around, standing.touched, viewer), lit);
     find_fog_cells(viewer, lit, slot.seen, slot.touched);
     slot.felled = key_of(around, slot.touched, viewer);

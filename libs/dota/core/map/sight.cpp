@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "world/pages.hpp"
+
 namespace dota {
 
 namespace {
@@ -191,18 +193,27 @@ void Sight::set_walls(Walls& changed, Cell c, std::int8_t was, std::int8_t now) 
 const StandingMask& Sight::standing(const MapData& map, Cell viewer, StandingMask& spare) const {
   const auto i = static_cast<std::size_t>(viewer.index());
   if (made[i].load(std::memory_order_acquire) == 2) return masks[i];
-  const auto make = [&](StandingMask& mask) {
-    cast_sight(map, walls, viewer, 2 * kSightReach, kAllOctants, mask.lit);
-    find_fog_cells(viewer, mask.lit, mask.seen, mask.touched);
+  const auto make = [&](StandingMask& mask, OctantCells& cells) {
+    cast_sight(map, walls, viewer, 2 * kSightReach, kAllOctants, cells);
+    find_fog_cells(viewer, cells, mask.seen, mask.touched);
   };
   std::uint8_t not_yet = 0;
   if (made[i].compare_exchange_strong(not_yet, 1, std::memory_order_acq_rel)) {
-    make(masks[i]);
+    make(masks[i], octants[i]);
     made[i].store(2, std::memory_order_release);
     return masks[i];
   }
-  make(spare);
+  OctantCells cells;
+  make(spare, cells);
   return spare;
+}
+
+void Sight::standing_octants(const MapData& map, Cell viewer, OctantCells& out) const {
+  const auto i = static_cast<std::size_t>(viewer.index());
+  if (made[i].load(std::memory_order_acquire) == 2)
+    out = octants[i];
+  else
+    cast_sight(map, walls, viewer, 2 * kSightReach, kAllOctants, out);
 }
 
 const SightMask& Sight::circle(Cell viewer, float radius) const {
@@ -243,7 +254,9 @@ std::unique_ptr<Sight> make_sight(const MapData& map) {
             m.rows[static_cast<std::size_t>(y + kSightReach)] |= 1u << (x + kSightReach);
         }
     }
-  s->masks.reset(new StandingMask[kCells]);  // left untouched until a cell is asked for
+  s->masks.reset(new StandingMask[kCells]);  // both left untouched until a cell is asked for
+  s->octants.reset(new OctantCells[kCells]);
+  want_huge_pages(s->masks.get(), kCells * sizeof(StandingMask));
   s->made = std::make_unique<std::atomic<std::uint8_t>[]>(kCells);
   return s;
 }

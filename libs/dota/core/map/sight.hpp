@@ -28,9 +28,8 @@ struct OctantCells {
 };
 
 // `touched` marks fog cells any part of which sight comes to: what stands elsewhere does not matter to `seen`.
-struct StandingMask {
+struct alignas(64) StandingMask {
   SightMask seen, touched;
-  OctantCells lit;  // read only where a tree is down
 };
 
 // One bit a navigation cell, by rows and by columns, with a margin all round that is wider than sight reaches.
@@ -76,10 +75,20 @@ struct Sight {
   std::vector<CellBits> lit;        // by Sight::slot: cells no higher than the viewer
   std::array<std::array<SightMask, 4>, kSightRadii> circles;  // [radius / kSightStep][odd row * 2 + odd column]
   std::unique_ptr<StandingMask[]> masks;                      // per navigation cell
+  std::unique_ptr<OctantCells[]> octants;                     // the same; read only where a tree is down
   std::unique_ptr<std::atomic<std::uint8_t>[]> made;          // 0 not yet, 1 being made, 2 ready
 
   // Thread-safe. `spare` is written and returned while another thread makes the cell's mask.
   const StandingMask& standing(const MapData& map, Cell viewer, StandingMask& spare) const;
+  // The octants that the cell's mask was made of.
+  void standing_octants(const MapData& map, Cell viewer, OctantCells& out) const;
+  // Asks for the cell's mask ahead: each of them lies in memory of its own, far from the others.
+  void fetch(Cell viewer) const {
+    if (!viewer.inside()) return;
+    const auto* at = reinterpret_cast<const char*>(&masks[static_cast<std::size_t>(viewer.index())]);
+    for (std::size_t i = 0; i < sizeof(StandingMask); i += 64)
+      __builtin_prefetch(at + i);
+  }
   const SightMask& circle(Cell viewer, float radius) const;
   std::size_t slot(int level) const;
   // Brings the cell's walls to another block level.

@@ -110,13 +110,17 @@ void update_vision(Context& c) {
   World& w = c.world;
   const MapData& map = *c.tables.map;
   {
+    const auto each_walker = [&w](auto&& f) {
+      each_unit<UnitKind::Hero, UnitKind::LaneCreep, UnitKind::Neutral, UnitKind::Roshan, UnitKind::Courier,
+                UnitKind::Summon>(w, [&](const Unit& u) {
+        if (u.alive && u.team < kTeams) f(u);
+      });
+    };
+    each_walker([&](const Unit& u) { map.sight->fetch(cell_of(u.pos)); });
     Lookout lookout(w, map);
     look_from_still(c, lookout, w.still);
     w.fog = w.still.fog;
-    each_unit<UnitKind::Hero, UnitKind::LaneCreep, UnitKind::Neutral, UnitKind::Roshan, UnitKind::Courier,
-              UnitKind::Summon>(w, [&](const Unit& u) {
-      if (u.alive && u.team < kTeams) see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u));
-    });
+    each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u)); });
   }
   reveal_effects(c);
 }

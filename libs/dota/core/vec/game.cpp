@@ -137,10 +137,13 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
       continue;
     }
     std::array<Command, 5> out{};
-    Choices free;
-    if (setup_->settings.commit_windups) find_choices(s.views[t], s.slots[t], false, free);
-    const Choices& choices = setup_->settings.commit_windups ? free : s.choices[t];
-    bot_command(controllers[t], s.views[t], s.slots[t], choices, s.memory[t], s.bot_rng[t], out);
+    const Choices* choices = &s.choices[t];
+    Choices free;  // bots are not held to what they have begun
+    if (setup_->settings.commit_windups) {
+      find_free_choices(s.views[t], s.slots[t], s.choices[t], free);
+      choices = &free;
+    }
+    bot_command(controllers[t], s.views[t], s.slots[t], *choices, s.memory[t], s.bot_rng[t], out);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       commands[t * 5 + i] = out[i];
   }

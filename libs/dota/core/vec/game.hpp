@@ -57,6 +57,9 @@ struct GameState {
   std::array<Choices, kTeams> choices{};
   std::array<BotMemory, kTeams> memory{};
   std::array<Rng, kTeams> bot_rng{};
+
+  static void* operator new(std::size_t bytes);  // game_memory.cpp
+  static void operator delete(void* place);
 };
 static_assert(std::is_trivially_copyable_v<GameState>);
 

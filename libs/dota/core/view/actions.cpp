@@ -130,7 +130,15 @@ constexpr float kAnywhere = 1e9f;
 struct Reach {
   int n = 0;
   std::array<std::int16_t, kMaxSlots> slot, unit;
+  std::array<float, kMaxSlots> x, y, radius;
   std::array<float, kMaxSlots> gap;  // edge to edge
+
+  void look_from(const SeenUnit& me) {
+    const Vec2 at = me.pos;
+    const float own = me.radius;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+      gap[i] = distance(at, Vec2{x[i], y[i]}) - own - radius[i];
+  }
 };
 
 // The choices of one hero.
@@ -263,33 +271,57 @@ bool committed(const TeamView& v, const SeenHero& h) {
   return last == kAttack || (last >= kBuiltIns && !h.using_ability);
 }
 
-}  // namespace
-
-void find_choices(const TeamView& v, const SlotTable& slots, bool commit, Choices& out) {
+Reach held_slots(const TeamView& v, const SlotTable& slots) {
   Reach reach;
   for (int s = 0; s < slots.count; ++s)
     if (slots.unit[static_cast<std::size_t>(s)] >= 0) {
       const auto at = static_cast<std::size_t>(reach.n++);
       reach.slot[at] = static_cast<std::int16_t>(s);
       reach.unit[at] = slots.unit[static_cast<std::size_t>(s)];
+      const SeenUnit& u = v.units[static_cast<std::size_t>(reach.unit[at])];
+      reach.x[at] = u.pos.x;
+      reach.y[at] = u.pos.y;
+      reach.radius[at] = u.radius;
     }
+  return reach;
+}
+
+// The choices of hero i; `reach` is brought up to him.
+void choose(const TeamView& v, int i, int slots, bool commit, Reach& reach, Choices& out) {
+  const auto at = static_cast<std::size_t>(i);
+  out.available[at].fill(kNoAction);
+  for (auto& row : out.mask[at])
+    std::fill_n(row.begin(), slots, std::uint8_t{0});
+  const SeenHero& h = v.heroes[at];
+  Chooser c{v, i, h.unit, out.available[at], out.mask[at], reach};
+  c.offer(kNoop);
+  if (!h.present) return;
+  if (!h.alive || h.unit < 0) return choose_dead(v, h, c);
+  if (commit && committed(v, h)) return;
+  reach.look_from(c.me());
+  choose_living(v, h, c);
+}
+
+}  // namespace
+
+void find_choices(const TeamView& v, const SlotTable& slots, bool commit, Choices& out) {
+  Reach reach = held_slots(v, slots);
+  for (int i = 0; i < v.heroes_per_team; ++i)
+    choose(v, i, slots.count, commit, reach, out);
+}
+
+void find_free_choices(const TeamView& v, const SlotTable& slots, const Choices& held, Choices& out) {
+  Reach reach = held_slots(v, slots);
   for (int i = 0; i < v.heroes_per_team; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    out.available[at].fill(kNoAction);
-    for (auto& row : out.mask[at])
-      std::fill_n(row.begin(), slots.count, std::uint8_t{0});
     const SeenHero& h = v.heroes[at];
-    Chooser c{v, i, h.unit, out.available[at], out.mask[at], reach};
-    c.offer(kNoop);
-    if (!h.present) continue;
-    if (!h.alive || h.unit < 0) {
-      choose_dead(v, h, c);
+    if (h.present && h.alive && h.unit >= 0 && committed(v, h)) {
+      choose(v, i, slots.count, false, reach, out);
       continue;
     }
-    if (commit && committed(v, h)) continue;
-    for (std::size_t k = 0; k < static_cast<std::size_t>(reach.n); ++k)
-      reach.gap[k] = c.gap(v.units[static_cast<std::size_t>(reach.unit[k])]);
-    choose_living(v, h, c);
+    out.available[at] = held.available[at];
+    for (std::size_t k = 0; k < kMaskClasses; ++k)
+      std::copy_n(held.mask[at][k].begin(), slots.count, out.mask[at][k].begin());
   }
 }
 

@@ -69,6 +69,8 @@ struct Choices {
 // a slot. `slots` maps unit slots to units of the view.
 // `commit`: a hero that has just chosen an attack or a cast, or winds one up, is offered noop only.
 void find_choices(const TeamView& view, const SlotTable& slots, bool commit, Choices& out);
+// The same without `commit`, where `held` is what it found with it: only who is held is looked at again.
+void find_free_choices(const TeamView& view, const SlotTable& slots, const Choices& held, Choices& out);
 
 // Whether the ability may be aimed at the unit, as far as the team can tell; the rules decide again when it is
 // cast.

@@ -19,6 +19,8 @@ void Encoder::encode_minimap(const TeamView& v) {
   const auto& k = layout_.minimap;
   const int n = layout_.table.minimap, cells = n * n;
   for (int i = 0; i < cells; ++i)
+    std::copy_n(minimap_cells_[static_cast<std::size_t>(i)].begin(), 3, &f(k.cell, i));
+  for (int i = 0; i < cells; ++i)
     f(k.visible, i) = v.minimap_visible[static_cast<std::size_t>(v.mirrored ? cells - 1 - i : i)];
   for (int u = 0; u < v.unit_count; ++u) {
     const SeenUnit& s = v.units[static_cast<std::size_t>(u)];
@@ -40,6 +42,16 @@ void Encoder::encode_nearby(const TeamView& v) {
   const auto& k = layout_.nearby;
   const int n = layout_.table.nearby_map, cells = n * n;
   const float half = 0.5f * static_cast<float>(n) * kNearbyCell;
+  struct Creep {
+    Vec2 pos;
+    int enemy;
+  };
+  std::array<Creep, kMaxUnits + 5> creep;
+  int creeps = 0;
+  for (int u = 0; u < v.unit_count; ++u) {
+    const SeenUnit& s = v.units[static_cast<std::size_t>(u)];
+    if (is_creep(s)) creep[static_cast<std::size_t>(creeps++)] = {s.pos, s.side == Side::Own ? 0 : 1};
+  }
   for (int h = 0; h < layout_.heroes; ++h) {
     const SeenUnit* me = v.body(h);
     if (!me) continue;
@@ -49,12 +61,12 @@ void Encoder::encode_nearby(const TeamView& v) {
       p(h, k.elevation, i) = static_cast<float>(v.nearby_level[at][from]) * scale::kLevelZ;
       p(h, k.passable, i) = static_cast<float>(v.nearby_passable[at][from]);
     }
-    for (int u = 0; u < v.unit_count; ++u) {
-      const SeenUnit& s = v.units[static_cast<std::size_t>(u)];
+    for (int u = 0; u < creeps; ++u) {
+      const Creep& s = creep[static_cast<std::size_t>(u)];
       const Vec2 d = (s.pos - me->pos) * turn_;
-      if (std::fabs(d.x) >= half || std::fabs(d.y) >= half || !is_creep(s)) continue;
+      if (std::fabs(d.x) >= half || std::fabs(d.y) >= half) continue;
       const int x = static_cast<int>((d.x + half) / kNearbyCell), y = static_cast<int>((d.y + half) / kNearbyCell);
-      p(h, k.creeps, std::min(y, n - 1) * n + std::min(x, n - 1), s.side == Side::Own ? 0 : 1) += scale::kCount;
+      p(h, k.creeps, std::min(y, n - 1) * n + std::min(x, n - 1), s.enemy) += scale::kCount;
     }
     for (int a = 0; a < v.area_count; ++a) {
       const SeenArea& s = v.areas[static_cast<std::size_t>(a)];

@@ -1,6 +1,7 @@
 // The rows of units: what every unit in sight shows, and how it stands to each own hero.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "view/encoder.hpp"
 #include "world/math.hpp"
@@ -45,20 +46,44 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots) {
 
 void Encoder::encode_vectors(const TeamView& v, const SlotTable& slots) {
   const auto& k = layout_.unit;
+  // What is read of the units, side by side: once for all heroes, and in a form that is counted several at a time.
+  std::array<std::int16_t, kMaxSlots> slot;
+  std::array<Handle, kMaxSlots> handle;
+  std::array<float, kMaxSlots> x, y, dx, dy, away;
+  std::array<std::pair<std::int16_t, Handle>, kMaxSlots> attackers;  // slot, whom it attacks
+  std::size_t n = 0, attacking = 0;
+  for (int i = 0; i < layout_.units; ++i) {
+    const int index = slots.unit[static_cast<std::size_t>(i)];
+    if (index < 0) continue;
+    const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
+    slot[n] = static_cast<std::int16_t>(i);
+    handle[n] = s.handle;
+    x[n] = s.pos.x;
+    y[n++] = s.pos.y;
+    if (s.attacking) attackers[attacking++] = {static_cast<std::int16_t>(i), s.attack_target};
+  }
   for (int h = 0; h < layout_.heroes; ++h) {
     const SeenUnit* me = v.body(h);
     if (!me) continue;
-    for (int i = 0; i < layout_.units; ++i) {
-      const int index = slots.unit[static_cast<std::size_t>(i)];
-      if (index < 0) continue;
-      const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
-      const Vec2 d = s.pos - me->pos;
-      p(h, k.vector, i, 0) = d.x * turn_ * scale::kDistance;
-      p(h, k.vector, i, 1) = d.y * turn_ * scale::kDistance;
-      p(h, k.vector, i, 2) = d.length() * scale::kDistance;
-      if (me->attacking && me->attack_target == s.handle) p(h, k.i_attack_it, i) = 1.0f;
-      if (s.attacking && s.attack_target == me->handle) p(h, k.it_attacks_me, i) = 1.0f;
+    const Vec2 at = me->pos;
+    const float turn = turn_;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Vec2 d = Vec2{x[i], y[i]} - at;
+      dx[i] = d.x * turn * scale::kDistance;
+      dy[i] = d.y * turn * scale::kDistance;
+      away[i] = d.length() * scale::kDistance;
     }
+    for (std::size_t i = 0; i < n; ++i) {
+      float* const vector = &p(h, k.vector, slot[i]);
+      vector[0] = dx[i];
+      vector[1] = dy[i];
+      vector[2] = away[i];
+    }
+    if (me->attacking)
+      for (std::size_t i = 0; i < n; ++i)
+        if (me->attack_target == handle[i]) p(h, k.i_attack_it, slot[i]) = 1.0f;
+    for (std::size_t i = 0; i < attacking; ++i)
+      if (attackers[i].second == me->handle) p(h, k.it_attacks_me, attackers[i].first) = 1.0f;
   }
   // Shots on their way to an own hero, by who fired them. Few fly at a time, so units are looked up from them.
   std::array<std::int16_t, kMaxUnits> slot_of;

@@ -11,28 +11,20 @@ Encoder::Encoder(const Layout& layout)
     : layout_(layout),
       pitch_private_(layout.pitch(ObsArray::Private)),
       pitch_private_ids_(layout.pitch(ObsArray::PrivateIds)) {
-  shared_blank_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::Shared)), 0.0f);
-  private_blank_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_), 0.0f);
-  shared_ = shared_blank_;
-  // The minimap's own coordinates never change: they stand in the blank that every observation starts from.
+  shared_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::Shared)), 0.0f);
+  private_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_), 0.0f);
   const int n = layout.table.minimap;
   for (int y = 0; y < n; ++y)
-    for (int x = 0; x < n; ++x) {
-      const int i = y * n + x;
-      f(layout.minimap.cell, i, 0) = (2.0f * (static_cast<float>(x) + 0.5f) / static_cast<float>(n)) - 1.0f;
-      f(layout.minimap.cell, i, 1) = (2.0f * (static_cast<float>(y) + 0.5f) / static_cast<float>(n)) - 1.0f;
-      f(layout.minimap.cell, i, 2) = static_cast<float>(i) / static_cast<float>(n * n);
-    }
-  shared_blank_ = shared_;
-  private_ = private_blank_;
+    for (int x = 0; x < n; ++x)
+      minimap_cells_.push_back({(2.0f * (static_cast<float>(x) + 0.5f) / static_cast<float>(n)) - 1.0f,
+                                (2.0f * (static_cast<float>(y) + 0.5f) / static_cast<float>(n)) - 1.0f,
+                                static_cast<float>(y * n + x) / static_cast<float>(n * n)});
   ids_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::SharedIds)), 0);
   private_ids_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_ids_), 0);
 }
 
 void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& choices,
                      const TeamStepBuffers& out) {
-  std::copy(shared_blank_.begin(), shared_blank_.end(), shared_.begin());
-  std::copy(private_blank_.begin(), private_blank_.end(), private_.begin());
   std::fill(ids_.begin(), ids_.end(), std::uint16_t{0});
   std::fill(private_ids_.begin(), private_ids_.end(), std::uint16_t{0});
   turn_ = v.mirrored ? -1.0f : 1.0f;
@@ -51,11 +43,14 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   encode_previous(v);
   const auto width = [&](ObsArray a) { return static_cast<std::size_t>(layout_.width(a)); };
   const std::size_t own = width(ObsArray::Private), own_ids = width(ObsArray::PrivateIds);
-  to_half(shared_.data(), out.shared, width(ObsArray::Shared));
+  take_half(shared_.data(), out.shared, width(ObsArray::Shared));
+  std::fill(shared_.begin() + layout_.width(ObsArray::Shared), shared_.end(), 0.0f);
   std::memcpy(out.shared_ids, ids_.data(), width(ObsArray::SharedIds) * sizeof(std::uint16_t));
   const auto units = static_cast<std::size_t>(layout_.units);
   for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
-    to_half(private_.data() + h * static_cast<std::size_t>(pitch_private_), out.private_ + h * own, own);
+    float* const mine = private_.data() + h * static_cast<std::size_t>(pitch_private_);
+    take_half(mine, out.private_ + h * own, own);
+    std::fill(mine + own, mine + pitch_private_, 0.0f);
     std::memcpy(out.private_ids + h * own_ids,
                 private_ids_.data() + h * static_cast<std::size_t>(pitch_private_ids_),
                 own_ids * sizeof(std::uint16_t));

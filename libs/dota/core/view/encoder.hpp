@@ -75,8 +75,9 @@ class Encoder {
 
   const Layout& layout_;
   int pitch_private_, pitch_private_ids_;
-  float turn_ = 1;  // -1 where the map is shown turned
-  std::vector<float> shared_, private_, shared_blank_, private_blank_;
+  float turn_ = 1;                                   // -1 where the map is shown turned
+  std::vector<std::array<float, 3>> minimap_cells_;  // the cells' own coordinates and numbers
+  std::vector<float> shared_, private_;              // zero between observations
   std::vector<std::uint16_t> ids_, private_ids_;
   std::array<std::array<float, kMaxUnits>, 4> line_x_,
       line_y_;  // by class: own creeps, enemy creeps, own heroes, enemy heroes

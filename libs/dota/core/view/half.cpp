@@ -1,5 +1,6 @@
 #include "view/half.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -41,17 +42,21 @@ void to_half_portable(const float* in, std::uint16_t* out, std::size_t n) {
 #ifdef FIVE_F16C
 namespace {
 
-__attribute__((target("avx,f16c"))) void to_half_f16c(const float* in, std::uint16_t* out, std::size_t n) {
+template <bool kTake, class Float>
+__attribute__((target("avx,f16c"))) void to_half_f16c(Float* in, std::uint16_t* out, std::size_t n) {
   const __m256 top = _mm256_set1_ps(kHalfMax), bottom = _mm256_set1_ps(-kHalfMax);
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     __m256 x = _mm256_loadu_ps(in + i);
+    if constexpr (kTake) _mm256_storeu_ps(in + i, _mm256_setzero_ps());
     x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));  // not a number becomes 0
     x = _mm256_max_ps(_mm256_min_ps(x, top), bottom);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   }
-  for (; i < n; ++i)
+  for (; i < n; ++i) {
     out[i] = to_half(in[i]);
+    if constexpr (kTake) in[i] = 0;
+  }
 }
 
 const bool kHasF16c = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c");
@@ -61,9 +66,17 @@ const bool kHasF16c = __builtin_cpu_supports("avx") && __builtin_cpu_supports("f
 
 void to_half(const float* in, std::uint16_t* out, std::size_t n) {
 #ifdef FIVE_F16C
-  if (kHasF16c) return to_half_f16c(in, out, n);
+  if (kHasF16c) return to_half_f16c<false>(in, out, n);
 #endif
   to_half_portable(in, out, n);
+}
+
+void take_half(float* in, std::uint16_t* out, std::size_t n) {
+#ifdef FIVE_F16C
+  if (kHasF16c) return to_half_f16c<true>(in, out, n);
+#endif
+  to_half_portable(in, out, n);
+  std::fill(in, in + n, 0.0f);
 }
 
 }  // namespace dota

@@ -1,17 +1,22 @@
 #include "view/pack.hpp"
 
+#include <array>
 #include <bit>
 #include <cstring>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define FIVE_SSSE3 1
+#include <immintrin.h>
+#endif
 
 namespace dota {
 
 static_assert(std::endian::native == std::endian::little, "the packed form is little-endian");
 
-std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out) {
-  if (n == 0) return 0;  // both pointers may be null then
-  const std::size_t head = (n + 7) / 8;
-  std::memset(out, 0, head);
-  std::uint8_t* values = out + head;
+namespace {
+
+// Whole words of 64 values; `values` is moved on behind what was written. Returns how many values it has packed.
+std::size_t pack_words(const std::uint16_t* in, std::size_t n, std::uint8_t* out, std::uint8_t*& values) {
   std::size_t i = 0;
   for (; i + 64 <= n; i += 64) {
     std::uint64_t bits = 0;
@@ -30,6 +35,61 @@ std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out) {
     }
     std::memcpy(out + i / 8, &bits, 8);
   }
+  return i;
+}
+
+#ifdef FIVE_SSSE3
+// Per byte of bits: where the bytes of the values whose bit is set lie in a register of eight, for pshufb.
+constexpr auto kGather = [] {
+  std::array<std::array<std::uint8_t, 16>, 256> table{};
+  for (std::size_t bits = 0; bits < 256; ++bits) {
+    std::size_t n = 0;
+    for (std::size_t k = 0; k < 8; ++k)
+      if (bits >> k & 1u) {
+        table[bits][n++] = static_cast<std::uint8_t>(2 * k);
+        table[bits][n++] = static_cast<std::uint8_t>(2 * k + 1);
+      }
+    while (n < 16)
+      table[bits][n++] = 0x80;
+  }
+  return table;
+}();
+
+// The same, eight values at a time. Each store writes 16 bytes, which is as much as `out` has room for at most.
+__attribute__((target("ssse3,popcnt"))) std::size_t pack_words_ssse3(const std::uint16_t* in, std::size_t n,
+                                                                     std::uint8_t* out, std::uint8_t*& values) {
+  const __m128i zero = _mm_setzero_si128();
+  std::uint8_t* to = values;
+  std::size_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    std::uint64_t bits = 0;
+    for (std::size_t k = 0; k < 64; k += 16) {
+      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i + k));
+      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i + k + 8));
+      const __m128i none = _mm_packs_epi16(_mm_cmpeq_epi16(a, zero), _mm_cmpeq_epi16(b, zero));
+      const unsigned set = ~static_cast<unsigned>(_mm_movemask_epi8(none)) & 0xFFFFu;
+      if (set == 0) continue;
+      bits |= static_cast<std::uint64_t>(set) << k;
+      const auto gather = [](unsigned byte) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(kGather[byte].data()));
+      };
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(a, gather(set & 255u)));
+      to += 2 * _mm_popcnt_u32(set & 255u);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(b, gather(set >> 8)));
+      to += 2 * _mm_popcnt_u32(set >> 8);
+    }
+    std::memcpy(out + i / 8, &bits, 8);
+  }
+  values = to;
+  return i;
+}
+
+const bool kHasSsse3 = __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("popcnt");
+#endif
+
+std::size_t pack_rest(const std::uint16_t* in, std::size_t n, std::size_t i, std::uint8_t* out,
+                      std::uint8_t* values) {
+  std::memset(out + i / 8, 0, (n + 7) / 8 - i / 8);
   for (; i < n; ++i)
     if (in[i] != 0) {
       out[i / 8] = static_cast<std::uint8_t>(out[i / 8] | (1u << (i & 7)));
@@ -37,6 +97,26 @@ std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out) {
       values += 2;
     }
   return static_cast<std::size_t>(values - out);
+}
+
+}  // namespace
+
+std::size_t pack16_portable(const std::uint16_t* in, std::size_t n, std::uint8_t* out) {
+  if (n == 0) return 0;  // both pointers may be null then
+  std::uint8_t* values = out + (n + 7) / 8;
+  const std::size_t done = pack_words(in, n, out, values);
+  return pack_rest(in, n, done, out, values);
+}
+
+std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out) {
+#ifdef FIVE_SSSE3
+  if (kHasSsse3 && n > 0) {
+    std::uint8_t* values = out + (n + 7) / 8;
+    const std::size_t done = pack_words_ssse3(in, n, out, values);
+    return pack_rest(in, n, done, out, values);
+  }
+#endif
+  return pack16_portable(in, n, out);
 }
 
 bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n) {

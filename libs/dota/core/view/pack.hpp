@@ -11,6 +11,8 @@ namespace dota {
 inline std::size_t pack_bound(std::size_t n) { return (n + 7) / 8 + 2 * n; }
 // Packs and returns the bytes written, at most pack_bound(n).
 std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out);
+// The same without the processor's shuffles, for the test that compares them.
+std::size_t pack16_portable(const std::uint16_t* in, std::size_t n, std::uint8_t* out);
 // Unpacks exactly n values from exactly `size` bytes. False when they do not fit: too short, too long, a bit set
 // behind the end, or a value that is zero though its bit is set. `out` then holds unspecified values.
 bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n);

@@ -124,7 +124,10 @@ void assign_slots(const Layout& layout, const TeamView& v, SlotTable& out) {
   for (std::size_t g = 0; g < kGroups; ++g) {
     const auto begin = lists[g].begin(), end = begin + counts[g];
     const int take = std::min(counts[g], layout.groups[g].count);
-    std::partial_sort(begin, begin + take, end);
+    if (take == counts[g])
+      std::sort(begin, end);
+    else
+      std::partial_sort(begin, begin + take, end);
     for (int i = 0; i < take; ++i)
       put(layout.groups[g].start + i, lists[g][static_cast<std::size_t>(i)].unit);
   }

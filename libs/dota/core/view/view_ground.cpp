@@ -1,5 +1,6 @@
 // The ground around each own hero and the share of each minimap cell that the team sees.
 #include <algorithm>
+#include <cstring>
 
 #include "map/map_data.hpp"
 #include "view/fill.hpp"
@@ -8,14 +9,16 @@ namespace dota {
 
 namespace {
 
-bool passable(const World& w, Cell cell) { return cell.inside() && !nav_blocked(w, cell.index()); }
+// `n` bits of a row of words from `from` on, at most 63; `last` is the last word there is.
+inline std::uint64_t bits_from(const std::uint64_t* words, int last, int from, int n) {
+  const int word = from >> 6, shift = from & 63;
+  const std::uint64_t low = words[word] >> shift, high = words[std::min(word + 1, last)] << 1 << (63 - shift);
+  return (low | high) & ((1ull << n) - 1);
+}
 
-// Seen fog cells of each minimap cell: the hot loop of the minimap, compiled for processors that count bits as
-// well.
-#if defined(__x86_64__) && defined(__GNUC__)
-__attribute__((target_clones("popcnt", "default")))
-#endif
-void count_seen(const std::uint64_t* words, int n, int* seen) {
+// Seen fog cells of each minimap cell.
+inline __attribute__((always_inline)) void count_row_by_row(const std::uint64_t* words, int n, int* seen) {
+  constexpr int kLastWord = static_cast<int>(std::tuple_size_v<decltype(Fog::visible)>) - 1;
   std::array<int, kMaxMinimapSide + 1> column;  // first fog cell of each of the minimap's columns
   for (int x = 0; x <= n; ++x)
     column[static_cast<std::size_t>(x)] = (x * kFogCells + n - 1) / n;
@@ -24,16 +27,50 @@ void count_seen(const std::uint64_t* words, int n, int* seen) {
     for (int x = 0; x < n; ++x) {
       int from = r * kFogCells + column[static_cast<std::size_t>(x)];
       const int to = r * kFogCells + column[static_cast<std::size_t>(x) + 1];
-      while (from < to) {
-        const int shift = from & 63, take = std::min(64 - shift, to - from);
-        std::uint64_t word = words[from >> 6] >> shift;
-        if (take < 64) word &= (1ull << take) - 1;
-        row[x] += __builtin_popcountll(word);
+      do {
+        const int take = std::min(63, to - from);
+        row[x] += __builtin_popcountll(bits_from(words, kLastWord, from, take));
         from += take;
-      }
+      } while (from < to);
     }
   }
 }
+
+// The hot loop of the minimap, compiled for processors that count bits as well. Not by target_clones: what chooses
+// among those runs before a core that records its own profile is ready for it.
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("popcnt"))) void count_seen_popcnt(const std::uint64_t* words, int n, int* seen) {
+  count_row_by_row(words, n, seen);
+}
+const bool kHasPopcnt = __builtin_cpu_supports("popcnt");
+#endif
+
+void count_seen(const std::uint64_t* words, int n, int* seen) {
+#if defined(__x86_64__) && defined(__GNUC__)
+  if (kHasPopcnt) return count_seen_popcnt(words, n, seen);
+#endif
+  count_row_by_row(words, n, seen);
+}
+
+bool passable(const World& w, Cell cell) { return cell.inside() && !nav_blocked(w, cell.index()); }
+
+// Cells x, x + 1, ... x + n - 1 of a row of the map, a bit each: those that can be entered.
+unsigned open_cells(const World& w, int x, int y, int n) {
+  const int from = std::max(x, 0), to = std::min(x + n, kGrid);
+  if (y < 0 || y >= kGrid || from >= to) return 0;
+  constexpr int kLastWord = static_cast<int>(std::tuple_size_v<decltype(Nav::blocked)>) - 1;
+  const std::uint64_t solid = bits_from(w.nav.blocked.data(), kLastWord, y * kGrid + from, to - from);
+  return static_cast<unsigned>((~solid & ((1ull << (to - from)) - 1)) << (from - x));
+}
+
+// A byte's bits as a byte each.
+constexpr auto kBytesOf = [] {
+  std::array<std::array<std::uint8_t, 8>, 256> table{};
+  for (std::size_t bits = 0; bits < 256; ++bits)
+    for (std::size_t k = 0; k < 8; ++k)
+      table[bits][k] = bits >> k & 1u;
+  return table;
+}();
 
 void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
   const World& w = c.world;
@@ -46,10 +83,13 @@ void fill_terrain(const Context& c, const Layout& layout, TeamView& v) {
     if (!body) continue;
     const auto at = static_cast<std::size_t>(h);
     const Cell center = cell_of(body->pos);
-    for (int y = 0; y < pass; ++y)
-      for (int x = 0; x < pass; ++x)
-        v.passable[at][static_cast<std::size_t>(y * pass + x)] =
-            passable(w, {center.x + first + x, center.y + first + y}) ? 1 : 0;
+    for (int y = 0; y < pass; ++y) {
+      const unsigned open = open_cells(w, center.x + first, center.y + first + y, pass);
+      // Whole bytes of bits: what they write too much, the next row writes over, or nobody reads.
+      std::uint8_t* const row = v.passable[at].data() + y * pass;
+      std::memcpy(row, kBytesOf[open & 255u].data(), 8);
+      if (pass > 8) std::memcpy(row + 8, kBytesOf[open >> 8].data(), 8);
+    }
     std::array<Cell, kMaxGridSide> across;  // x of a column's cells, y of a row's
     for (int x = 0; x < near; ++x) {
       const float away = (static_cast<float>(x) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell;

@@ -33,19 +33,19 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
       s.teleport_time = left(u.act_until, w.time);
     }
   }
+  const bool exact = own || !c.settings.hide_unseen;  // else whether it could cast is told without looking
   for (int i = 0; i < kAbilitySlots; ++i) {
     const AbilityState& a = h.abilities[static_cast<std::size_t>(i)];
     SeenAbility& o = s.abilities[static_cast<std::size_t>(i)];
     o = {a.id,
          a.level,
          a.charges,
-         a.id >= 0 && u.alive && castable(c, u, i),
+         exact ? a.id >= 0 && u.alive && castable(c, u, i) : a.level > 0,
          false,
          a.toggled,
          left(a.ready, w.time)};
     o.in_use = a.toggled || (s.using_ability && u.order.slot == i);
-    if (!own && c.settings.hide_unseen) {
-      o.castable = a.level > 0;
+    if (!exact) {
       o.cooldown = 0;
       o.charges = 0;
     }
@@ -61,11 +61,10 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
     o = {it.id,
          it.charges,
          it.toggle,
-         usable && u.alive && castable(c, u, 16 + i),
+         usable && (!exact || (u.alive && castable(c, u, 16 + i))),
          left(it.ready, w.time),
          left(it.enabled_at, w.time)};
-    if (!own && c.settings.hide_unseen) {
-      o.castable = usable;
+    if (!exact) {
       o.cooldown = o.enable_time = 0;
       o.charges = 0;
     }

@@ -72,8 +72,8 @@ enum class Act : std::uint8_t {
   Dead
 };
 
-// The first line of memory is what loops over all units look at, the second what a unit's own frame needs besides;
-// the rest is looked at now and then.
+// The first line of memory is what loops over all units look at, the second and the third what a unit's own frame
+// and its sight need besides; the rest is looked at now and then.
 struct alignas(64) Unit {
   UnitKind kind = UnitKind::None;  // set by set_kind() alone, which keeps World::of_kind
   std::uint8_t team = kNeutralTeam;
@@ -109,14 +109,15 @@ struct alignas(64) Unit {
   std::uint8_t path_n = 0, path_i = 0;
   std::int8_t path_side = 0;  // side it last passed another unit on
   std::int8_t camp = -1;
-  std::int16_t waypoint = 0;                    // lane creeps
-  float path_until = 0;                         // game time at which the path is planned again
-  Vec2 path_goal;                               // what the path was planned for
-  Vec2 path_end;                                // path_goal, or the walkable place nearest to it
-  std::array<Vec2, kPathPoints> path_points{};  // corners ahead, path_i the next of path_n
+  std::int16_t waypoint = 0;  // lane creeps
+  float path_until = 0;       // game time at which the path is planned again
+  Vec2 path_goal;             // what the path was planned for
+  Vec2 path_end;              // path_goal, or the walkable place nearest to it
+  Vec2 spawn;
+  float vision_day = 0, vision_night = 0, true_sight = 0;  // derived
+  std::array<Vec2, kPathPoints> path_points{};             // corners ahead, path_i the next of path_n
 
-  float vision_day = 0, vision_night = 0, true_sight = 0, armor = 0,
-        magic_resist = 0;  // derived; resist: fraction
+  float armor = 0, magic_resist = 0;  // derived; resist: fraction
   float attack_speed = 100, attack_interval = 1, attack_point = 0, dmg_min = 0, dmg_max = 0, dmg_bonus = 0;
   float evasion = 0, miss = 0, lifesteal = 0, spell_amp = 0, status_resist = 0, heal_amp = 1, phys_taken = 1,
         dmg_dealt = 1;
@@ -130,7 +131,6 @@ struct alignas(64) Unit {
   float aggro_ready = -99;
   Handle last_attacker;
   Handle owner;  // wards, summons
-  Vec2 spawn;
   Order queued;  // resumed after a cast
 
   // Growth and randomisation, added to the type's base by refresh_stats().
@@ -139,13 +139,14 @@ struct alignas(64) Unit {
   std::array<float, 3> extra_attr{};
   float aura_armor = 0;  // heroes: of the allied tower near
 
-  std::array<float, kHistory> hp_history{};   // one entry a timestep, newest at World::step_index % kHistory
   float shrine_ready = 0, shrine_until = 0;   // shrines: usable from; healing until
   float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
   float credited = 1;                         // buildings: health fraction already told as signals
   float died_at = 0;
   std::int8_t stacker = -1;     // camps' creeps: the hero whose stacking left them there, index into World::heroes
   std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
+  // One entry a timestep, newest at World::step_index % kHistory; a line of memory of its own.
+  alignas(64) std::array<float, kHistory> hp_history{};
 };
 
 }  // namespace dota
