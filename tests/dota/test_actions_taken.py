@@ -1,9 +1,11 @@
 """What actions do when they are taken: offset of one step, delay, re-issued orders."""
 
+import math
+
 import numpy as np
 import pytest
 
-from dota.config import GameConfig, ObservationConfig
+from dota.config import MAP_SIDE, GameConfig, ObservationConfig
 from dota.spaces import NOOP, ActionPart, MaskClass
 from dota.vec_game import Controller, VecGame
 from tests.dota.watching import choose, duel, enemy_slot, field, hero_unit, mask, offered, place, steps, units
@@ -124,6 +126,19 @@ def test_move_goes_by_offset_cells() -> None:
     steps(game, 20)
     now = hero_unit(game)
     assert (now["x"], now["y"]) == pytest.approx((-700 + 3 * 60, -600 - 2 * 60), abs=20)
+
+
+def test_the_largest_offset_ends_within_reach_of_the_map() -> None:
+    """Beyond it the place of a move has no cell of the map's grid that a number of 32 bits could name."""
+    game = VecGame(duel(offset_cell=MAP_SIDE / 4), 1, seed=1)
+    start = hero_unit(game)
+    game.step(choose(game, "move", x=8, y=8))
+    steps(game, 5)
+    now = hero_unit(game)
+    assert now["x"] > start["x"] + 50 and now["y"] > start["y"] + 50
+    for value in (MAP_SIDE, 1e30, math.inf, math.nan):
+        with pytest.raises(ValueError, match="offset_cell"):
+            GameConfig(offset_cell=value)
 
 
 def test_turned_offsets() -> None:

@@ -105,3 +105,13 @@ def test_levels_stop_at_the_cap(new_world: Any) -> None:
     world.give_xp(0, 50_000)
     assert world.hero(0)["xp"] == pytest.approx(27235)
     assert world.hero(0)["signals"]["xp"] == pytest.approx(27235)
+
+
+@pytest.mark.parametrize(("unit", "team", "why"), [
+    ("npc_dota_hero_axe", 0, "line-up"), ("npc_dota_courier", 2, "belongs to a side"),
+    ("npc_dota_observer_wards", 2, "belongs to a side"), ("npc_dota_creep_goodguys_melee", 2, "belongs to a side"),
+    ("npc_dota_goodguys_fort", 0, "where the map has them")])
+def test_what_is_spawned_only_by_the_game_is_refused(new_world: Any, unit: str, team: int, why: str) -> None:
+    """A hero's body without the hero, or a courier without a side, has no state that its death could be told to."""
+    with pytest.raises(ValueError, match=why):
+        new_world().spawn(unit, team, 0, 0)

@@ -159,8 +159,15 @@ void bind_world_units(nb::class_<PyWorld>& world) {
             Context c = p.context();
             const bool walks = checked(lane, -1, 2, "lane") >= 0;
             if (walks && team >= kTeams) throw nb::value_error("neutrals walk no lane");
-            if (is_building(p.tables().units[static_cast<std::size_t>(at->second)].kind))
+            const UnitKind kind = p.tables().units[static_cast<std::size_t>(at->second)].kind;
+            if (is_building(kind))
               throw nb::value_error(("'" + type + "' is a building: those stand where the map has them").c_str());
+            if (kind == UnitKind::Hero)
+              throw nb::value_error(("'" + type + "' is a hero: those are in the line-up from the start").c_str());
+            const bool of_a_side =
+                kind == UnitKind::LaneCreep || kind == UnitKind::Courier || kind == UnitKind::Ward;
+            if (of_a_side && team >= kTeams)
+              throw nb::value_error(("'" + type + "' belongs to a side: team 0 or 1").c_str());
             Unit* u = spawn_unit(c, at->second, checked(team, 0, kNeutralTeam, "team"), place_checked(x, y), 0);
             if (u && walks) {
               u->lane = static_cast<std::int8_t>(lane);
