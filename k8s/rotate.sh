@@ -42,7 +42,7 @@ ask() {
   [ "$role" = state ] && place=statefulset/$release-redis-state || place=deployment/$release-redis-params
   answer=$( { printf 'AUTH admin %s\n' "$(read_key redis-admin "$role-password")"; printf '%s\n' "$@"; } \
     | $kubectl exec -i "$place" -c redis -- \
-      sh -c 'if [ -d /etc/redis/tls ]; then exec redis-cli --tls --cacert /etc/redis/tls/ca.crt; fi; exec redis-cli')
+      sh -c 'if [ -d /etc/five-redis/tls ]; then exec redis-cli --tls --cacert /etc/five-redis/tls/ca.crt; fi; exec redis-cli')
   if printf '%s\n' "$answer" | grep -qvE '^(OK|[0-9]+|)$'; then
     echo "rotate: redis-$role refuses: $(printf '%s\n' "$answer" | grep -vE '^(OK|[0-9]+|)$' | head -n 1)" >&2
     exit 1

@@ -1,4 +1,19 @@
 {{/*
+"replicas: N" of a Deployment: the values' where nobody else sets it, and otherwise what it has in the cluster, so that
+an upgrade neither sets an autoscaler's size back nor, where it switches one on, begins with a single pod. Nothing at the
+first installation, and for a client that cannot look into the cluster. Call with the component, and "replicas".
+*/}}
+{{- define "five.replicas" -}}
+{{- if not (include "five.autoscaled" .) -}}
+replicas: {{ .replicas }}
+{{- else }}
+{{- with (lookup "apps/v1" "Deployment" .root.Release.Namespace (include "five.componentName" .)).spec -}}
+replicas: {{ .replicas }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
 HorizontalPodAutoscalers, where autoscaling.mode is hpa. Call with (dict "root" $ "component" "rollout"), and "pool".
 */}}
 {{- define "five.hpa" -}}

@@ -136,6 +136,31 @@ services:
 {{- toYaml (mustMergeOverwrite (deepCopy .Values.run.overrides) $computed) }}
 {{- end }}
 
+{{/*
+The part of it that a component reads when it starts (files/reads.yaml, generated from the services' source), as YAML by
+key path. Call with a component; a rollout's pod has the games' beside it.
+*/}}
+{{- define "five.configPart" -}}
+{{- $config := include "five.runConfig" .root | fromYaml }}
+{{- $reads := .root.Files.Get "files/reads.yaml" | fromYaml }}
+{{- $paths := concat (list "preset") (get $reads .component) }}
+{{- if and (eq .component "rollout") (eq .root.Values.dotaEnv.placement "sidecar") }}
+{{- $paths = concat $paths (get $reads "dota-env") | uniq }}
+{{- end }}
+{{- $part := dict }}
+{{- range $path := $paths }}
+{{- $at := dict "value" $config "there" true }}
+{{- range $key := splitList "." $path }}
+{{- $here := and $at.there (kindIs "map" $at.value) }}
+{{- if $here }}{{ $here = hasKey $at.value $key }}{{ end }}
+{{- $_ := set $at "there" $here }}
+{{- if $here }}{{ $_ := set $at "value" (get $at.value $key) }}{{ end }}
+{{- end }}
+{{- if $at.there }}{{ $_ := set $part $path $at.value }}{{ end }}
+{{- end }}
+{{- toYaml $part }}
+{{- end }}
+
 {{/* The run's name. */}}
 {{- define "five.runName" -}}
 {{- .Values.run.name | default .Release.Name -}}

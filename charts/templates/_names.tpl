@@ -49,6 +49,16 @@ app.kubernetes.io/part-of: five
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end }}
 
+{{/* What the values add to them; never what a selector matches. */}}
+{{- define "five.extraPodLabels" -}}
+{{- $own := include "five.podLabels" . | fromYaml }}
+{{- $extra := dict }}
+{{- range $name, $value := merge dict .values.podLabels .root.Values.global.podLabels }}
+{{- if not (hasKey $own $name) }}{{ $_ := set $extra $name $value }}{{ end }}
+{{- end }}
+{{- with $extra }}{{ toYaml . }}{{ end }}
+{{- end }}
+
 {{/* Labels of every other object. */}}
 {{- define "five.labels" -}}
 {{ include "five.podLabels" . }}

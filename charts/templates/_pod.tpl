@@ -31,27 +31,37 @@ securityContext:
 {{- end }}
 {{- end }}
 
-{{/* Ends the process group, and with it the pod, when the run's configuration changes. */}}
+{{/* Replaces the pod when what it reads of the run's configuration changes, and leaves it alone when anything else does. */}}
 {{- define "five.configChecksum" -}}
-checksum/run-config: {{ include "five.runConfig" .root | sha256sum }}
+checksum/run-config: {{ include "five.configPart" . | sha256sum }}
 {{- end }}
 
 {{/* The user of the images, and of Redis too in place of its image's 999: low numbers are users of the nodes. */}}
 {{- define "five.podSecurityContext" -}}
-runAsNonRoot: true
-runAsUser: 10001
-runAsGroup: 10001
-fsGroup: 10001
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
+{{- $context := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") }}
+{{- if not .root.Values.global.clusterAssignsUserIds }}
+{{- $context = merge $context (dict "runAsUser" 10001 "runAsGroup" 10001 "fsGroup" 10001 "fsGroupChangePolicy" "OnRootMismatch") }}
+{{- end }}
+{{- toYaml (mustMergeOverwrite $context (deepCopy (dig "podSecurityContext" dict (.values | default dict)))) }}
 {{- end }}
 
 {{- define "five.containerSecurityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{- $context := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) }}
+{{- toYaml (mustMergeOverwrite $context (deepCopy (dig "containerSecurityContext" dict (.values | default dict)))) }}
+{{- end }}
+
+{{/* What the values mount beside the chart's own volumes. Call with a component. */}}
+{{- define "five.extraVolumes" -}}
+{{- $games := and (eq .component "rollout") (eq .root.Values.dotaEnv.placement "sidecar") }}
+{{- with concat .values.extraVolumes (ternary .root.Values.dotaEnv.extraVolumes list $games) }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "five.extraVolumeMounts" -}}
+{{- with .values.extraVolumeMounts }}
+{{- toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "five.priorityClassName" -}}
@@ -265,6 +275,9 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 {{- with include "five.tls.volumes" (dict "root" .root "of" (include "five.connections" . | fromJsonArray)) | trim }}
 {{ . }}
 {{- end }}
+{{- with include "five.extraVolumes" . }}
+{{ . }}
+{{- end }}
 {{- end }}
 
 {{/* What a component connects by, "grpc" and "redis", as a JSON array: games have no store. */}}
@@ -277,6 +290,12 @@ five/shares-blobs: {{ include "five.fullname" .root }}
   mountPath: /etc/five/run.yaml
   subPath: run.yaml
   readOnly: true
+{{- if eq .component "controller" }}
+# As a folder too, in which a file changes with the ConfigMap: the autoscaler reads its settings again.
+- name: run
+  mountPath: /etc/five/live
+  readOnly: true
+{{- end }}
 - name: tmp
   mountPath: /tmp
 {{- if include "five.mountsBlobs" . }}
@@ -289,6 +308,9 @@ five/shares-blobs: {{ include "five.fullname" .root }}
   readOnly: true
 {{- end }}
 {{- with include "five.tls.mounts" (dict "root" .root "of" (include "five.connections" . | fromJsonArray)) | trim }}
+{{ . }}
+{{- end }}
+{{- with include "five.extraVolumeMounts" . }}
 {{ . }}
 {{- end }}
 {{- end }}

@@ -29,7 +29,7 @@ The two Redis servers.
 
 {{- define "five.redisUsersMount" -}}
 - name: users
-  mountPath: /etc/redis-users
+  mountPath: /etc/five-redis/users
   readOnly: true
 {{- end }}
 
@@ -73,7 +73,9 @@ middle of (store.grace_seconds), and for every reader the chunks on their way to
 {{- $version := divf $facts.parameter_bytes 1048576 | ceil | int }}
 {{- $kept := $store.keep_versions | default $facts.keep_versions | int }}
 {{- $chunk := $store.chunk_mebibytes | default 2 | float64 | ceil | int }}
-{{- add (mul $version $kept 2) (mul $chunk 4 (include "five.inferenceServers" .)) 64 }}
+{{- /* In steps of eight readers, so that few of the autoscaler's bounds restart the server. */}}
+{{- $readers := div (add 7 (include "five.inferenceServers" .)) 8 | mul 8 }}
+{{- add (mul $version $kept 2) (mul $chunk 4 $readers) 64 }}
 {{- end }}
 
 {{/* maxmemory of redis-params. */}}
@@ -125,7 +127,7 @@ redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again w
 {{- define "five.redisConfig.state" -}}
 dir /data
 {{ include "five.tls.redisServerConfig" . }}
-aclfile /etc/redis-users/users.acl
+aclfile /etc/five-redis/users/users.acl
 # Every write, on disk within a second: at most that much of the run is lost with the machine.
 appendonly yes
 appendfsync everysec
@@ -137,7 +139,7 @@ maxmemory-policy noeviction
 {{/* redis.conf of redis-params. */}}
 {{- define "five.redisConfig.params" -}}
 {{ include "five.tls.redisServerConfig" . }}
-aclfile /etc/redis-users/users.acl
+aclfile /etc/five-redis/users/users.acl
 # Nothing is written to disk: writing a version would cost ten times as much.
 appendonly no
 save ""

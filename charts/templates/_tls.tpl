@@ -129,7 +129,7 @@ store:
 {{- define "five.tls.redisServerMounts" -}}
 {{- if .Values.tls.redis.enabled }}
 - name: tls
-  mountPath: /etc/redis/tls
+  mountPath: /etc/five-redis/tls
   readOnly: true
 {{- end }}
 {{- end }}
@@ -139,9 +139,9 @@ store:
 {{- if .Values.tls.redis.enabled -}}
 port 0
 tls-port 6379
-tls-cert-file /etc/redis/tls/tls.crt
-tls-key-file /etc/redis/tls/tls.key
-tls-ca-cert-file /etc/redis/tls/ca.crt
+tls-cert-file /etc/five-redis/tls/tls.crt
+tls-key-file /etc/five-redis/tls/tls.key
+tls-ca-cert-file /etc/five-redis/tls/ca.crt
 tls-auth-clients no
 {{- else -}}
 port 6379
@@ -150,7 +150,7 @@ port 6379
 
 {{/* Arguments of redis-cli in probes. */}}
 {{- define "five.tls.redisCli" -}}
-{{- if .Values.tls.redis.enabled }}--tls --cacert /etc/redis/tls/ca.crt{{ end -}}
+{{- if .Values.tls.redis.enabled }}--tls --cacert /etc/five-redis/tls/ca.crt{{ end -}}
 {{- end }}
 
 {{/* Refusals, one to a line. Call with the root. */}}

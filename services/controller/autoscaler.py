@@ -16,6 +16,7 @@ from run.config import RunConfig
 from services.controller import metrics
 from services.controller.config import AutoscalerConfig
 from services.controller.kubernetes_api import ApiFailed, Conflict, KubernetesApi, OutsideCluster, Pod, Scale
+from services.controller.scaling.live import LiveSettings
 from services.controller.scaling.rules import Autoscaler, Decision, Kind
 from services.controller.scaling.signals import Beat, Signals, SignalWindow
 
@@ -51,16 +52,22 @@ class ScalingLoop:
 
     def __init__(self, config: AutoscalerConfig, api: Api, state: RunState,
                  clock: Callable[[], float] = time.monotonic) -> None:
-        self._config = config
         self._api = api
         self._state = state
         self._leases = Leases(state.redis, state.run)
         self._clock = clock
         self._window = SignalWindow(config.window_seconds)
-        self._names: dict[Kind, str] = {"rollout": config.rollout.deployment, "inference": config.inference.deployment}
-        self._brain = Autoscaler(config.rollout if config.rollout.deployment else None,
-                                 config.inference if config.inference.deployment else None)
+        self._brain = Autoscaler(None, None)
         self._troubles: dict[str, str] = {}
+        self.take(config)
+
+    def take(self, config: AutoscalerConfig) -> None:
+        """Goes on by other settings; bounds hold from the next look on."""
+        self._config = config
+        self._window.seconds = config.window_seconds
+        self._names: dict[Kind, str] = {"rollout": config.rollout.deployment, "inference": config.inference.deployment}
+        self._brain.take(config.rollout if config.rollout.deployment else None,
+                         config.inference if config.inference.deployment else None)
 
     def look(self) -> list[Decision]:
         """Looks once, and acts. Raises redis.RedisError when the run's state cannot be read."""
@@ -180,11 +187,16 @@ async def keep_scaling(service: Service[RunConfig]) -> None:
         log.warning("services.controller.autoscaler.rollout.target is %g, but optimizers are paced to a sample reuse "
                     "of %g (buffer.sample_reuse): one side will always wait", settings.rollout.target, reuse)
     loop = ScalingLoop(settings, api, service.state)
+    file = LiveSettings(service.arguments.config, service.arguments.overrides, settings)
     log.info("the autoscaler looks every %g s at %s in namespace %s", settings.interval_seconds,
              ", ".join(n for n in (settings.rollout.deployment, settings.inference.deployment) if n) or "nothing",
              api.namespace)
     while not service.lifecycle.draining:
         try:
+            now = await asyncio.to_thread(file.read)
+            if now != settings:
+                settings = now
+                loop.take(settings)
             await asyncio.to_thread(loop.look)
         except redis.RedisError as error:
             log.warning("the autoscaler cannot see the run: %s", error)

@@ -60,7 +60,7 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
     (folder / "users.acl").write_text(users)
     text = find(DEFAULTS, "ConfigMap", f"redis-{role}")["data"]["redis.conf"]
     for old, new in {r"^port 6379$": f"port {port}", r"^dir /(data|tmp)$": f"dir {folder}",
-                     **(change or {}), r"/etc/redis-users/users.acl": str(folder / "users.acl")}.items():
+                     **(change or {}), r"/etc/five-redis/users/users.acl": str(folder / "users.acl")}.items():
         text, found = re.subn(old, new, text, flags=re.M)
         assert found == 1 or "dir" in old or "users" in old, old
     (folder / "redis.conf").write_text(text)
@@ -68,7 +68,7 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
     (folder / "bin/redis-server").symlink_to(REDIS_SERVER[0])
     kind = "StatefulSet" if role == "state" else "Deployment"
     (container,) = find(DEFAULTS, kind, f"redis-{role}")["spec"]["template"]["spec"]["containers"]
-    command = [part.replace("/etc/redis/redis.conf", str(folder / "redis.conf")) for part in container["command"]]
+    command = [part.replace("/etc/five-redis/conf", str(folder)) for part in container["command"]]
     process = subprocess.Popen(["env", *command], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, env={"PATH": f"{folder}/bin:/usr/bin:/bin"})
     try:

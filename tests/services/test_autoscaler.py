@@ -6,16 +6,19 @@ import logging
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import redis
+import yaml
 
 from rapid.store.keys import Keys
 from rapid.store.leases import Instance
 from rapid.store.state import RunState, Status
 from rapid.telemetry.metrics import REGISTRY
+from run.load import load
 from services.controller import autoscaler
 from services.controller.autoscaler import ScalingLoop, keep_scaling
 from services.controller.config import AutoscalerConfig, InferenceScaling, RolloutScaling
@@ -238,8 +241,8 @@ def test_the_youngest_go_first_where_that_is_asked_for(state: RunState, api: Kub
     assert server.deployments["five-rollout"] == 1  # it goes on without
 
 
-def service(state: RunState, config: AutoscalerConfig, looks: int) -> Any:
-    """What keep_scaling reads of a service; it drains after so many looks."""
+def service(state: RunState, config: AutoscalerConfig, looks: int, file: str = "laptop-1v1") -> Any:
+    """What keep_scaling reads of a service, whose configuration is in ``file``; it drains after so many looks."""
     left = iter([False] * looks + [True] * 100)
 
     class Life:
@@ -248,7 +251,8 @@ def service(state: RunState, config: AutoscalerConfig, looks: int) -> Any:
             return next(left)
 
     controller = SimpleNamespace(autoscaler=config)
-    return SimpleNamespace(state=state, lifecycle=Life(), config=SimpleNamespace(
+    arguments = SimpleNamespace(config=file, overrides=())
+    return SimpleNamespace(state=state, lifecycle=Life(), arguments=arguments, config=SimpleNamespace(
         services=SimpleNamespace(controller=controller), buffer=SimpleNamespace(sample_reuse=1.0)))
 
 
@@ -293,3 +297,43 @@ async def test_a_target_that_pacing_contradicts_is_pointed_out(
     monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
     await asyncio.wait_for(keep_scaling(service(state, settings(target=2.0), 0)), 5)
     assert "buffer.sample_reuse" in caplog.text
+
+
+async def test_bounds_that_change_in_the_file_hold_from_the_next_look_on(
+        state: RunState, api: KubernetesApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As a ConfigMap's folder changes: a link to another folder."""
+    def put(name: str, most: int) -> None:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.yaml").write_text(yaml.safe_dump({"preset": "laptop-1v1", "services": {"controller": {
+            "autoscaler": {"enabled": True, "interval_seconds": 0.01, "rollout": {"deployment": "r", "max": most}}}}}))
+        (tmp_path / "beside").symlink_to(tmp_path / name)
+        (tmp_path / "beside").rename(tmp_path / "data")
+
+    put("first", 5)
+    file = tmp_path / "data" / "run.yaml"
+    seen: list[int] = []
+
+    def look(self: ScalingLoop) -> list[Any]:
+        rule = self._brain.rollout
+        assert rule is not None
+        seen.append(rule.max)
+        if len(seen) == 2:
+            put("second", 9)
+        if len(seen) == 4:
+            (tmp_path / "second" / "run.yaml").write_text("services: {controller: {autoscaler: {rollout: {max: no}}}}")
+        return []
+
+    monkeypatch.setattr(autoscaler.ScalingLoop, "look", look)
+    monkeypatch.setattr(KubernetesApi, "in_cluster", lambda *_: api)
+    started = load(file).services.controller.autoscaler
+    await asyncio.wait_for(keep_scaling(service(state, started, 6, str(file))), 5)
+    assert seen == [5, 5, 9, 9, 9, 9]
+
+
+def test_another_rule_keeps_what_has_been_done(state: RunState, api: KubernetesApi) -> None:
+    loop = ScalingLoop(settings(), api, state)
+    before = dict(loop._brain._scalers)
+    loop.take(settings(min=2))
+    assert loop._brain._scalers == before and before["rollout"].rule.min == 2
+    loop.take(AutoscalerConfig())
+    assert loop._brain.kinds == ()

@@ -245,10 +245,19 @@ class Autoscaler:
     _best_pace: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.rollout is not None:
-            self._scalers["rollout"] = Scaler("rollout", self.rollout)
-        if self.inference is not None:
-            self._scalers["inference"] = Scaler("inference", self.inference)
+        self.take(self.rollout, self.inference)
+
+    def take(self, rollout: ScalingRule | None, inference: ScalingRule | None) -> None:
+        """Goes on by other rules, with what has been seen and done so far."""
+        self.rollout, self.inference = rollout, inference
+        rules: dict[Kind, ScalingRule | None] = {"rollout": rollout, "inference": inference}
+        for kind, rule in rules.items():
+            if rule is None:
+                self._scalers.pop(kind, None)
+            elif kind in self._scalers:
+                self._scalers[kind].rule = rule
+            else:
+                self._scalers[kind] = Scaler(kind, rule)
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -1,0 +1,66 @@
+"""What the values may add to a component's pods: security context, volumes, labels, budgets."""
+
+import pytest
+
+from tests.charts.rendering import CHART, Values, containers, find, matches, objects, pods, refusal
+
+RDMA = Values("rdma", (str(CHART / "ci/rdma-values.yaml"),))
+COMPONENTS = ("rollout", "dotaEnv", "inference", "optimizer", "controller", "opponents", "evaluator", "redis.state",
+              "redis.params")
+
+
+def test_capabilities_are_added_and_the_rest_stays() -> None:
+    spec = find(RDMA, "StatefulSet", "optimizer")["spec"]["template"]["spec"]
+    assert spec["containers"][0]["securityContext"] == {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"], "add": ["IPC_LOCK"]}}
+    for name, _, other in pods(objects(RDMA)):
+        if name != "StatefulSet/five-optimizer":
+            assert all("add" not in c["securityContext"]["capabilities"] for c in containers(other)), name
+
+
+def test_where_the_cluster_assigns_user_ids_pods_name_none() -> None:
+    for name, _, spec in pods(objects(RDMA)):
+        context = spec["securityContext"]
+        assert context["runAsNonRoot"] is True and context["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert not {"runAsUser", "runAsGroup", "fsGroup"} & context.keys(), name
+    optimizer = find(RDMA, "StatefulSet", "optimizer")["spec"]["template"]["spec"]
+    assert optimizer["securityContext"]["supplementalGroups"] == [44]
+
+
+def test_labels_are_added_and_selectors_never_change() -> None:
+    for name, meta, _ in pods(objects(RDMA)):
+        if not name.startswith("Pod/"):
+            assert meta["labels"]["team"] == ("learning" if "optimizer" in name else "rl"), name
+            assert meta["labels"]["app.kubernetes.io/name"] == "five", "the chart's own cannot be taken away"
+    for o in (*objects(RDMA, "Deployment"), *objects(RDMA, "StatefulSet")):
+        assert matches(o["spec"]["selector"], o["spec"]["template"]["metadata"]["labels"])
+        assert "team" not in o["spec"]["selector"]["matchLabels"]
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_volumes_are_mounted_in_the_components_own_containers(component: str) -> None:
+    values = Values(component, sets=(
+        f"{component}.extraVolumes[0].name=own", f"{component}.extraVolumes[0].emptyDir.medium=",
+        f"{component}.extraVolumeMounts[0].name=own", f"{component}.extraVolumeMounts[0].mountPath=/own"))
+    mounted = {c["name"] for _, _, spec in pods(objects(values)) for c in containers(spec)
+               if {"name": "own", "mountPath": "/own"} in c["volumeMounts"]}
+    assert mounted == {{"dotaEnv": "dota-env-0"}.get(component, component.partition(".")[0])}
+    having = [name for name, _, spec in pods(objects(values)) if any(v["name"] == "own" for v in spec["volumes"])]
+    assert len(having) == 1
+
+
+def test_several_keepers_of_opponents_have_a_budget() -> None:
+    assert find(RDMA, "Deployment", "opponents")["spec"]["replicas"] == 2
+    assert find(RDMA, "PodDisruptionBudget", "opponents")["spec"]["maxUnavailable"] == 1
+    names = {o["metadata"]["name"] for o in objects(Values("defaults"), "PodDisruptionBudget")}
+    assert "five-opponents" not in names and "five-redis-state" in names
+
+
+def test_the_states_redis_may_hold_a_drain_up() -> None:
+    assert find(RDMA, "PodDisruptionBudget", "redis-state")["spec"]["maxUnavailable"] == 0
+    none = Values("none", sets=("redis.state.podDisruptionBudget.maxUnavailable=",))
+    assert "five-redis-state" not in {o["metadata"]["name"] for o in objects(none, "PodDisruptionBudget")}
+    assert "maxUnavailable" in refusal(Values("two", sets=("redis.state.podDisruptionBudget.maxUnavailable=2",)))
+    outside = Values("outside", sets=("redis.state.external.host=redis.example.com",))
+    assert "five-redis-state" not in {o["metadata"]["name"] for o in objects(outside, "PodDisruptionBudget")}

@@ -1,0 +1,72 @@
+"""What the services read of the configuration is found in their source, all of it."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tools.config_reads import FILE, KINDS, main, model_at, reads, source_reads
+
+# Keys that no service reads when it starts: those of `five train`'s own processes, and the autoscaler's live ones.
+UNREAD = {"services.rollout.processes", "services.optimizer.max_optimizers", "services.optimizer.rendezvous"}
+
+
+def keys(at: tuple[str, ...] = ()) -> set[str]:
+    """Every key of the configuration."""
+    section = model_at(at)
+    if section is None:
+        return {".".join(at)}
+    return {key for name in section.model_fields for key in keys((*at, name))}
+
+
+def test_the_charts_file_is_current() -> None:
+    assert main(["--check"]) == 0
+
+
+def test_every_key_is_read_by_somebody_or_known_to_be_read_by_nobody() -> None:
+    """A key whose reading is overlooked would restart nobody when it changes."""
+    found = {path for paths in yaml.safe_load(FILE.read_text()).values() for path in paths}
+    unread = {k for k in keys() if not any(k == p or k.startswith(f"{p}.") for p in found)}
+    live = {k for k in unread if k.startswith("services.controller.autoscaler.")}
+    assert unread - live == UNREAD
+    assert "services.controller.autoscaler.rollout.max" in live
+    assert "services.controller.autoscaler.enabled" not in live
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_paths_are_keys_and_none_is_below_another(kind: str) -> None:
+    found = reads(kind)
+    for path in found:
+        *above, key = path.split(".")
+        section = model_at(tuple(above))
+        assert section is not None and key in section.model_fields, path
+        assert not any(other.startswith(f"{path}.") for other in found), path
+
+
+def test_a_read_is_found_however_it_is_written(tmp_path: Path) -> None:
+    source = tmp_path / "service.py"
+    source.write_text("""
+def start(service):
+    config, own = service.config, service.config.services.rollout
+    pools = config.services.inference
+    print(own.games, pools.addresses, own.encoding.endswith("zstd"))
+    use(config.learning, service.file_config.seed)
+    optimizer = config.services.optimizer
+    return [optimizer.address(rank) for rank in range(3)]
+""")
+    assert source_reads([source]) == {
+        "services.rollout.games", "services.rollout.encoding", "services.inference.addresses", "learning", "seed",
+        "services.optimizer.addresses", "services.optimizer.ranks_per_node"}
+
+
+def test_a_section_that_is_handed_on_counts_whole(tmp_path: Path) -> None:
+    source = tmp_path / "service.py"
+    source.write_text("def start(config):\n    own = config.services.rollout\n    return own.games, use(own)\n")
+    assert "services.rollout" in source_reads([source])
+
+
+def test_one_name_for_two_sections_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "service.py"
+    source.write_text("def a(config):\n    own = config.game\n\ndef b(config):\n    own = config.model\n")
+    with pytest.raises(ValueError, match="'own' is game and model"):
+        source_reads([source])
