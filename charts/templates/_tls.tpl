@@ -55,6 +55,19 @@ TLS of gRPC and of Redis, either from cert-manager or from a Secret that is ther
 {{- end }}
 {{- end }}
 
+{{/* All names of the gRPC services' certificate, as YAML: dnsNames and ipAddresses. */}}
+{{- define "five.tls.grpcNames" -}}
+dnsNames:
+  # The game containers beside a rollout.
+  - localhost
+  {{- range $service := include "five.tls.grpcServices" . | fromJsonArray }}
+  {{- include "five.tls.dnsNames" (dict "root" $ "name" $service.name "perPod" $service.perPod) | nindent 2 }}
+  {{- end }}
+ipAddresses:
+  # By which rollouts dial them.
+  - 127.0.0.1
+{{- end }}
+
 {{/* What both certificates are issued with. */}}
 {{- define "five.tls.issued" -}}
 duration: {{ .Values.tls.certManager.duration }}

@@ -1,6 +1,7 @@
 """Certificates cover every name that is dialled, by the rules that gRPC and Redis clients check them with."""
 
 import asyncio
+import re
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc.health import is_serving
 from rapid.rpc.server import serve
 from run.load import load
-from tests.charts.rendering import NAMESPACE, Values, find, objects, pods, run_config
+from tests.charts.rendering import CHART, NAMESPACE, RELEASE, Values, find, objects, pods, run, run_config
 from tests.charts.test_network import host_port, services_of
 
 CERT_MANAGER = ("tls.grpc.enabled=true", "tls.redis.enabled=true", "tls.certManager.issuerRef.name=ca")
@@ -106,3 +107,22 @@ def test_grpc_takes_the_wildcard_for_an_optimizers_pod(tmp_path: Path) -> None:
     assert asyncio.run(answers("five-inference"))
     assert not asyncio.run(answers("five-optimizer-1.five-optimizer")), "the short name is what no wildcard covers"
     assert grpc.__version__
+
+
+def test_the_readme_and_the_notes_name_all_that_is_dialled(tmp_path: Path) -> None:
+    """Also by an address: rollouts dial the games beside them by 127.0.0.1."""
+    readme = (CHART / "README.md").read_text()
+    section = readme[readme.index("## TLS"):readme.index("## Network")]
+    named = set(re.findall(r"`([^`\s]+)`", section))
+    given = ("tls.grpc.enabled=true", "tls.grpc.existingSecret=ours")
+    done = run("helm4", "install", RELEASE, CHART, "--namespace", NAMESPACE, "--dry-run=client",
+               *Values("", sets=given).arguments())
+    notes = done.stdout.partition("\nNOTES:\n")[2]
+    for placement in ("sidecar", "deployment"):
+        path = tmp_path / "run.yaml"
+        path.write_text(run_config(Values(f"given {placement}", sets=(*given, f"dotaEnv.placement={placement}"))))
+        for address in services_of(load(path)):
+            host = address.rpartition(":")[0]
+            assert any(covers(n.replace(".five.svc", f".{NAMESPACE}.svc"), host) for n in named), host
+            if placement == "sidecar":
+                assert any(covers(n.strip(","), host) for n in notes.split()), host

@@ -11,7 +11,9 @@ import grpc.aio
 
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, failure_of
+from rapid.rpc.renewed import Renewal, RenewedChannel
 from rapid.rpc.security import channel_credentials, token_metadata
+from rapid.rpc.tls import dialled, why_refused
 
 T = TypeVar("T")
 Options = list[tuple[str, Any]]
@@ -64,8 +66,11 @@ class Channel:
         self.metadata = token_metadata(token)
         options = channel_options(config, server_name)
         self.grpc: grpc.aio.Channel
-        if config.tls:
-            self.grpc = grpc.aio.secure_channel(target, channel_credentials(config.tls), options=options)
+        if tls := config.tls:
+            dialled(target, tls, server_name)
+            self.grpc = RenewedChannel(
+                lambda: grpc.aio.secure_channel(target, channel_credentials(tls), options=options),
+                Renewal(tls, f"calls to {target}"))
         else:
             self.grpc = grpc.aio.insecure_channel(target, options=options)
 
@@ -78,7 +83,9 @@ class Channel:
         try:
             await asyncio.wait_for(self.grpc.channel_ready(), timeout)
         except TimeoutError:
-            raise TimeoutError(f"no server answers at {self.target} within {timeout:g} s") from None
+            reason = await asyncio.to_thread(why_refused, self.target)
+            raise TimeoutError(f"no server answers at {self.target} within {timeout:g} s"
+                               f"{reason and f': {reason}'}") from None
 
 
 def aio_channel(target: str, config: RpcConfig, token: str | None = None, server_name: str = "") -> Channel:
@@ -114,6 +121,8 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
 def channel(target: str, config: RpcConfig, token: str | None = None) -> grpc.Channel:
     """A blocking channel, for tools; the token goes with every call."""
     options = channel_options(config)
+    if config.tls:
+        dialled(target, config.tls)
     plain = (grpc.secure_channel(target, channel_credentials(config.tls), options) if config.tls
              else grpc.insecure_channel(target, options))
     return grpc.intercept_channel(plain, _AddToken(token)) if token else plain

@@ -5,10 +5,12 @@ import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import grpc
 
 from rapid.config import RpcConfig, TlsConfig
+from rapid.rpc.renewed import Renewal
 
 TOKEN_VARIABLE = "FIVE_TOKEN"  # noqa: S105 - the variable's name, not a token
 ALSO_VARIABLE = "FIVE_TOKEN_ALSO"
@@ -104,13 +106,20 @@ def _read(path: str, what: str) -> bytes:
 
 
 def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
-    """Credentials of a server. Raises ValueError naming the file that is missing or not given."""
+    """Credentials of a server, whose files are read again when they change. Raises ValueError naming the file that is
+    missing or not given."""
     if not tls.certificate:
         raise ValueError("rpc.tls: a server needs certificate and key")
-    authority = _read(tls.authority, "authority") if tls.authority else None
-    return grpc.ssl_server_credentials(
-        [(_read(tls.key, "key"), _read(tls.certificate, "certificate"))], authority,
-        tls.require_client_certificate)
+    renewal = Renewal(tls, "this server")
+
+    def read() -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration(
+            [(_read(tls.key, "key"), _read(tls.certificate, "certificate"))],
+            _read(tls.authority, "authority") if tls.authority else None)
+
+    # Asked at every handshake; None, which the stubs do not know of, leaves it as it is.
+    fetch: Any = lambda: read() if renewal.due() else None  # noqa: E731
+    return grpc.dynamic_ssl_server_credentials(read(), fetch, tls.require_client_certificate)
 
 
 def channel_credentials(tls: TlsConfig) -> grpc.ChannelCredentials:

@@ -1,0 +1,157 @@
+"""Certificates that are read again when their files change: of servers at each handshake, of clients for new calls."""
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from rapid.config import TlsConfig
+
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 1.0  # between two looks at the files
+LEAVE_SECONDS = 3600.0  # that calls on a connection of before may still take
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class Watched:
+    """Whether one of some files is another one than at the last look; '' names none."""
+
+    def __init__(self, *paths: str) -> None:
+        self._paths = [Path(path).expanduser() for path in paths if path]
+        self._stamp = self._look()
+        self._looked = time.monotonic()
+
+    def _look(self) -> Stamp:
+        def stamp(path: Path) -> tuple[int, int, int] | None:
+            try:
+                found = path.stat()
+            except OSError:
+                return None  # being replaced
+            return found.st_mtime_ns, found.st_ino, found.st_size
+
+        return tuple(stamp(path) for path in self._paths)
+
+    def changed(self) -> bool:
+        """Whether they have changed since this was last true. Looks every LOOK_SECONDS at most."""
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return False
+        self._looked = now
+        stamp = self._look()
+        if None in stamp or stamp == self._stamp:
+            return False
+        self._stamp = stamp
+        return True
+
+
+def watched(tls: TlsConfig) -> Watched:
+    """The files of a TLS set-up."""
+    return Watched(tls.authority, tls.certificate, tls.key)
+
+
+def usable(tls: TlsConfig) -> str:
+    """What is wrong with the files of a TLS set-up, '' when nothing is: a key that does not fit, no certificate."""
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if tls.authority:
+            context.load_verify_locations(tls.authority)
+        if tls.certificate:
+            context.load_cert_chain(tls.certificate, tls.key)
+    except (OSError, ValueError) as error:
+        return f"rpc.tls: {error}"
+    return ""
+
+
+class Renewal:
+    """What is made of the files of a TLS set-up, made again when they change; files that do not fit change nothing."""
+
+    def __init__(self, tls: TlsConfig, who: str) -> None:
+        self._tls = tls
+        self._files = watched(tls)
+        self._who = who
+
+    def due(self) -> bool:
+        """Whether there are new files that can be used."""
+        if not self._files.changed():
+            return False
+        if trouble := usable(self._tls):
+            log.error("%s: new certificates cannot be used, those of before are: %s", self._who, trouble)
+            return False
+        log.info("%s: certificates are read again", self._who)
+        return True
+
+
+class _Method:
+    """A method of a stub, called on whichever connection there is now."""
+
+    def __init__(self, channel: "RenewedChannel", kind: str, arguments: tuple[Any, ...],
+                 options: dict[str, Any]) -> None:
+        self._channel = channel
+        self._make = (kind, arguments, options)
+        self._of: grpc.aio.Channel | None = None
+        self._call: Any = None
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        channel = self._channel.current()
+        if channel is not self._of:
+            kind, given, more = self._make
+            self._call = getattr(channel, kind)(*given, **more)
+            self._of = channel
+        return self._call(*arguments, **options)
+
+
+class RenewedChannel(grpc.aio.Channel):
+    """A channel that new calls leave for another one when its certificates change. Calls that are on stay on it."""
+
+    def __init__(self, make: Callable[[], grpc.aio.Channel], renewal: Renewal) -> None:
+        self._make = make
+        self._renewal = renewal
+        self._now = make()
+        self._left: set[asyncio.Task[None]] = set()
+
+    def current(self) -> grpc.aio.Channel:
+        """The connection of new calls."""
+        if self._renewal.due():
+            before, self._now = self._now, self._make()
+            task = asyncio.get_running_loop().create_task(before.close(LEAVE_SECONDS))
+            self._left.add(task)
+            task.add_done_callback(self._left.discard)
+        return self._now
+
+    def unary_unary(self, *arguments: Any, **options: Any) -> Any:
+        return _Method(self, "unary_unary", arguments, options)
+
+    def unary_stream(self, *arguments: Any, **options: Any) -> Any:
+        return _Method(self, "unary_stream", arguments, options)
+
+    def stream_unary(self, *arguments: Any, **options: Any) -> Any:
+        return _Method(self, "stream_unary", arguments, options)
+
+    def stream_stream(self, *arguments: Any, **options: Any) -> Any:
+        return _Method(self, "stream_stream", arguments, options)
+
+    async def close(self, grace: float | None = None) -> None:
+        for task in tuple(self._left):
+            task.cancel()
+        await asyncio.gather(self._now.close(grace), *self._left, return_exceptions=True)
+
+    def get_state(self, try_to_connect: bool = False) -> grpc.ChannelConnectivity:
+        return self._now.get_state(try_to_connect)
+
+    async def wait_for_state_change(self, last_observed_state: grpc.ChannelConnectivity) -> None:
+        await self._now.wait_for_state_change(last_observed_state)
+
+    async def channel_ready(self) -> None:
+        await self.current().channel_ready()
+
+    async def __aenter__(self) -> "RenewedChannel":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

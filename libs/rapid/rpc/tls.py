@@ -1,0 +1,153 @@
+"""Why a TLS connection does not come about, in words: the certificate, the name that was dialled, the names it has.
+
+gRPC tells of a refused certificate as of any server that does not answer, and with several addresses behind a name
+often by another one's error. So the handshake is tried once more beside it, by Python's own TLS.
+"""
+
+import ipaddress
+import logging
+import socket
+import ssl
+import threading
+import time
+from typing import Any, NamedTuple
+
+from rapid.config import TlsConfig
+
+log = logging.getLogger(__name__)
+TIMEOUT = 2.0  # seconds of a handshake
+AGAIN = 30.0  # seconds for which what was found holds
+WAIT = 0.25  # seconds that a failed call waits for it; the log has it in any case
+_PARTIAL_CHAIN = 0x80000  # X509_V_FLAG_PARTIAL_CHAIN: a certificate that is itself trusted is enough
+
+_lock = threading.Lock()
+_dialled: dict[str, tuple[TlsConfig, str]] = {}
+_found: dict[str, tuple[float, str]] = {}
+_told: dict[str, str] = {}
+
+
+def dialled(target: str, tls: TlsConfig, server_name: str = "") -> None:
+    """Notes that ``target`` is dialled by TLS, so that `why_refused` can tell more of a failure."""
+    with _lock:
+        if _dialled.get(target) != (tls, server_name):
+            _found.pop(target, None)
+        _dialled[target] = (tls, server_name)
+
+
+def why_refused(target: str) -> str:
+    """What is wrong with TLS at a target that was dialled; '' where nothing is, or it is not known in time."""
+    with _lock:
+        known = _dialled.get(target)
+        at, reason = _found.get(target, (-AGAIN, ""))
+    if known is None:
+        return ""
+    if time.monotonic() - at < AGAIN:
+        return reason
+    look = threading.Thread(target=_look, args=(target, *known), name="tls", daemon=True)
+    look.start()
+    look.join(WAIT)
+    with _lock:
+        return _found.get(target, (0.0, ""))[1]
+
+
+def _look(target: str, tls: TlsConfig, server_name: str) -> None:
+    reason = refusal(target, tls, server_name)
+    with _lock:
+        _found[target] = (time.monotonic(), reason)
+        new = reason != _told.get(target, "")
+        _told[target] = reason
+    if new and reason:
+        log.error("TLS: %s", reason)
+
+
+def refusal(target: str, tls: TlsConfig, server_name: str = "", timeout: float = TIMEOUT) -> str:
+    """Why a handshake with ``target``, host:port, is refused by either side; '' when it is not, or nobody listens.
+
+    ``server_name`` is expected in the certificate unless the configuration names one. Blocks, ``timeout`` seconds at
+    most for each of three handshakes.
+    """
+    host, _, port = target.rpartition("/")[2].rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdigit():
+        return ""
+    name = tls.server_name or server_name or host
+    try:
+        first = _handshake(host, int(port), name, _context(tls, verify=False), timeout)
+        names = _names(host, int(port), name, first.der, tls, timeout)
+        has = f"the certificate of {target} has the names {', '.join(names)}" if names else (
+            f"the certificate of {target} has no names")
+        try:
+            _handshake(host, int(port), name, _context(tls, verify=True), timeout)
+        except ssl.SSLCertVerificationError as error:
+            trusted = tls.authority or "the machine's own authorities"
+            return f"{has}, and is not trusted by {trusted} (rpc.tls.authority): {error.verify_message}"
+    except ssl.SSLError as error:
+        return f"{target} does not speak this side's TLS: {error.reason or error}"
+    except OSError:
+        return ""
+    if not any(covers(one, name) for one in names):
+        return f"{has}, and not {name}, by which it was dialled: issue one that has it too"
+    if first.refused:
+        own = f"the certificate {tls.certificate}" if tls.certificate else (
+            "no certificate (rpc.tls.certificate is not set)")
+        return f"{target} refuses this side, which shows {own}: {first.refused}"
+    return ""
+
+
+def covers(name: str, dialled_name: str) -> bool:
+    """Whether a certificate's name, an address or a DNS name that may begin with ``*.``, is that which was dialled."""
+    try:
+        return ipaddress.ip_address(name) == ipaddress.ip_address(dialled_name)
+    except ValueError:
+        pass
+    if name.startswith("*."):
+        first, _, rest = dialled_name.partition(".")
+        return bool(first) and rest.lower() == name[2:].lower() and "." in rest.rstrip(".")
+    return name.lower() == dialled_name.lower()
+
+
+def _context(tls: TlsConfig, verify: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=tls.authority or None) if verify else ssl.SSLContext(
+        ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # names are compared here, so that those that there are can be told
+    context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    if tls.certificate:
+        context.load_cert_chain(tls.certificate, tls.key)
+    return context
+
+
+class _Shaken(NamedTuple):
+    """The peer's certificate, read (where it is trusted) and as it is; what the peer says against this side's."""
+
+    certificate: dict[str, Any]
+    der: bytes
+    refused: str
+
+
+def _handshake(host: str, port: int, name: str, context: ssl.SSLContext, timeout: float) -> _Shaken:
+    """Raises OSError, of which ssl.SSLError is one."""
+    with socket.create_connection((host, port), timeout) as plain, \
+            context.wrap_socket(plain, server_hostname=name) as connection:
+        certificate, der = connection.getpeercert() or {}, connection.getpeercert(binary_form=True) or b""
+        # A server refuses this side's certificate after the handshake; otherwise its first frame comes.
+        try:
+            refused = "" if connection.recv(1) else "it closes the connection"
+        except TimeoutError:
+            refused = ""
+        except OSError as error:
+            refused = getattr(error, "reason", None) or str(error)
+        return _Shaken(dict(certificate), der, refused)
+
+
+def _names(host: str, port: int, name: str, der: bytes, tls: TlsConfig, timeout: float) -> list[str]:
+    """A certificate's names. Python reads one only that it trusts, so this trusts it: itself alone, for this look."""
+    context = _context(tls, verify=False)
+    context.load_verify_locations(cadata=der)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VerifyFlags(_PARTIAL_CHAIN)
+    try:
+        certificate = _handshake(host, port, name, context, timeout).certificate
+    except ssl.SSLCertVerificationError:
+        return []  # out of date; why is told by the look that follows
+    return [value for _, value in certificate.get("subjectAltName", ())]
