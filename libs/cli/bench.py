@@ -4,7 +4,7 @@ import importlib
 
 from cli.benchmarks import table
 
-BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "watching", "train")
+BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "watching", "draft", "train")
 
 
 def bench(what: str, as_json: bool) -> int:

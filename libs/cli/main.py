@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli import anneal, backup, console, rest, surgery, tokens
+from cli import anneal, backup, console, draft, rest, surgery, tokens
 from cli.remote import Refused, controller_of
 from cli.rundir import NoRun, find
 from rapid.rpc.errors import CallFailed
@@ -61,6 +61,8 @@ def parser() -> argparse.ArgumentParser:
                          "that it holds; 0 --games plays none")
     playing.add_argument("--json", action="store_true", help="print the table as JSON")
 
+    draft.add_arguments(commands.add_parser("draft", help="what each pick of a draft comes to, by the win head"))
+
     ladder = commands.add_parser("ladder", help="standings of a run's versions, also of one that has ended")
     ladder.add_argument("--run", help="the run's name; by default the last one")
     ladder.add_argument("--games", type=int, default=0,
@@ -81,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="measure a part against its reference")
     bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish",
-                                        "rest", "watching", "train", "all"))
+                                        "rest", "watching", "draft", "train", "all"))
     bench.add_argument("--json", action="store_true", help="print rows as JSON")
 
     for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):
@@ -154,6 +156,8 @@ def run(arguments: argparse.Namespace) -> int:
 
             return games(arguments.first, arguments.second, arguments.games, arguments.seed, arguments.quick,
                          arguments.threads or os.cpu_count() or 1, arguments.json, arguments.log)
+        case "draft":
+            return draft.run(arguments)
         case "ladder":
             from cli.ladder import ladder
 

@@ -4,7 +4,7 @@
 `five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens, ``passwords.json`` the
 passwords of Redis (all readable by their owner only), ``cluster.json`` the running processes' addresses, ``logs/``,
 ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``,
-``record.json``, ``ladder.json``, ``ladder.jsonl``.
+``record.json``, ``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``draft/``.
 """
 
 import getpass
@@ -75,6 +75,16 @@ class RunFolder:
     def ladder(self) -> Path:
         """The run's ratings as its evaluator keeps them, as JSON, for when its stores are down."""
         return self.path / "ladder.json"
+
+    @property
+    def evidence(self) -> Path:
+        """How often heroes met in training and how often the win head was right, as JSON: five.draft.evidence."""
+        return self.path / "evidence.json"
+
+    @property
+    def draft(self) -> Path:
+        """Where tables of a draft lie that are not yet whole."""
+        return self.path / "draft"
 
     @property
     def ladder_journal(self) -> Path:

@@ -27,6 +27,7 @@ class Shown:
     game_time: npt.NDArray[np.float32]
     statistics: npt.NDArray[np.float32]
     step_us: int
+    lineups: npt.NDArray[np.int16]
     seen: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)  # by place: frame, slots int16 [2, units]
 
 
@@ -125,7 +126,7 @@ class GameBatch:
         g = self._games
         took = int((time.perf_counter() - began) * 1e6) if began else 0
         return Shown({name: array[which] for name, array in g.obs.items()}, g.signals[which], g.winner[which],
-                     g.game_time[which], g.stats[which], took)
+                     g.game_time[which], g.stats[which], took, g.lineups[which])
 
     def _seen(self, place: int) -> tuple[bytes, bytes]:
         frame = self._schema.empty()

@@ -29,14 +29,16 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.watching import Watching
 from run.config import RunConfig
+from run.drafting import DraftTables
 from run.effective import overlay
 from run.load import load
 from services.evaluator import metrics as page
 from services.evaluator.cameras import Cameras
+from services.evaluator.drafting import DraftReader
 from services.evaluator.guard_loop import GuardLoop
 from services.evaluator.matches import Inference, Matches, Pairing, Result
 from services.evaluator.pace import Pace
-from services.evaluator.rating_loop import RatingLoop
+from services.evaluator.rating_loop import RatingLoop, number
 from services.evaluator.recording import Films, Recorder
 from services.evaluator.service import BOTS, EvaluatorService
 
@@ -159,7 +161,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
 
     def quiet() -> bool:
         """Whether the run is paused and no game goes on: those that have begun are held between two steps."""
-        return not service.lifecycle.active and all(matches.resting for matches in tuple(playing))
+        return (not service.lifecycle.active and all(matches.resting for matches in tuple(playing))
+                and drafter.resting)
 
     loop = RatingLoop(config.rating, service.state, Series(service.state.redis, config.name),
                       {name: BOTS[name] for name in config.rating.anchors}, STATS, newest,
@@ -167,6 +170,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       on_present_line(service.state.lineage(), service.parameters.head()),
                       config.seed + SEED_OFFSET)
     folder = replay_folder(settings.replays, service.folder)
+    drafter = DraftReader(game, client(), DraftTables(service.blobs, config.name), settings.draft_line_ups,
+                          lambda: -1 if loop.ladder.last is None else number(loop.ladder.last.player))
     anneals = AnnealStore(service.state)
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
@@ -186,11 +191,13 @@ async def evaluate(service: Service[RunConfig]) -> None:
                         lambda: [entry for games in playing_now for entry in games()])
     rating = asyncio.create_task(rate(service, loop, guard, client(), game, playing, folder, source, playing_now))
     showing = asyncio.create_task(source.run())
+    drafts = asyncio.create_task(drafter.run(lambda: service.lifecycle.active, lambda: service.lifecycle.draining))
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)
     rating.cancel()
     showing.cancel()
+    drafts.cancel()
     for task in done:
         task.result()
 

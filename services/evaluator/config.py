@@ -22,4 +22,7 @@ class EvaluatorConfig(BaseModel):
                          "temporary folder where that is read-only.")
     keep_replays: int = Field(200, ge=1, description="Recordings of rated versions that are kept, the newest; one a "
                               "version.")
+    draft_line_ups: int = Field(
+        2000, ge=0, description="A draft's table (docs/draft.md) of each rated version is made where it has at most so "
+        "many line-ups: one takes some milliseconds of a core. 0 makes none. `five draft` makes larger ones.")
     enabled: bool = Field(True, description="Whether versions are rated at all.")

@@ -19,6 +19,7 @@ from rapid.rpc.errors import CallFailed, StatusCode
 from services.rollout.ring import Array, Arrays
 
 Ints = npt.NDArray[np.int32]
+LineUps = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,11 @@ class Environment(Protocol):
         ...
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
-                    rules: Sequence[GameConfig | None] = ()) -> None:
+                    rules: Sequence[GameConfig | None] = ()) -> LineUps | None:
         """Begin new games in the places ``games`` int32 [k]; ``controllers`` uint8 [k, 2]: who plays each side (0 the
         actions that are handed in, otherwise a bot). ``rules``: for each what it is played under, None as all were
-        made; empty, all are."""
+        made; empty, all are. Returns the heroes of each, int16 [k, 2, H], by their number in the registry; None from a
+        server that does not say."""
         ...
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
@@ -89,8 +91,9 @@ class LocalEnvironment:
         return ""
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
-                    rules: Sequence[GameConfig | None] = ()) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._reset, games, controllers, out, rules)
+                    rules: Sequence[GameConfig | None] = ()) -> LineUps | None:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._reset, games, controllers, out,
+                                                                rules)
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, actions, out)
@@ -109,12 +112,13 @@ class LocalEnvironment:
         self._thread.shutdown()
 
     def _reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
-               rules: Sequence[GameConfig | None]) -> None:
+               rules: Sequence[GameConfig | None]) -> LineUps:
         self._games.controllers[games] = controllers
         variants = [0 if rule is None else self._games.add_variant(rule) for rule in rules]
         self._games.reset(games, variants=variants or [0] * len(games))
         for name, array in self._games.obs.items():
             out[name][games] = array[games]
+        return self._games.lineups[games]
 
     def _step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
         self._games.step(actions)
@@ -148,7 +152,7 @@ class RemoteEnvironment:
         return "" if self._client is None else self._client.server
 
     async def reset(self, games: Ints, controllers: npt.NDArray[np.uint8], out: Arrays,
-                    rules: Sequence[GameConfig | None] = ()) -> None:
+                    rules: Sequence[GameConfig | None] = ()) -> LineUps | None:
         """Raises ConnectionError when no games can be had now, or those there were are lost."""
         try:
             if self._client is None:
@@ -168,6 +172,7 @@ class RemoteEnvironment:
             await self._lose(failure)
         for name, array in step.observations.items():
             out[name][games] = array
+        return step.lineups
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
         if self._client is None:

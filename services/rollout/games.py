@@ -170,11 +170,15 @@ def outcomes(winner: int) -> tuple[str, str]:
 
 @dataclass
 class GameRecord:
-    """What is gathered of a game while it goes on: ``earned`` float64 [2, H, signals], weighted."""
+    """What is gathered of a game while it goes on: ``earned`` float64 [2, H, signals], weighted; ``lineup`` int16
+    [2, H], heroes by their number in the registry; ``predicted``, by side, the chance that its policy gave itself at
+    its first observation (the mean of its heroes' win heads)."""
 
     match: Match
     earned: npt.NDArray[np.float64]
     draw: Draw = NOT_ANNEALED
+    lineup: npt.NDArray[np.int16] | None = None
+    predicted: list[float | None] = field(default_factory=lambda: [None, None])
     began: float = field(default_factory=time.monotonic)
 
     def finish(self, winner: int, game_seconds: float, version: int, statistics: npt.NDArray[np.float32],
@@ -190,9 +194,12 @@ class GameRecord:
         against: Mapping[str, Any] = {"opponent": self.match.opponent}
         if self.match.bot is not None:
             against = {"opponent": self.match.bot}
+        seen: dict[str, Any] = {} if self.lineup is None else {"lineup": self.lineup.tolist()}
+        if None not in self.predicted:
+            seen["win_probability"] = [round(p, 4) for p in self.predicted if p is not None]
         annealed = {"arm": self.draw.arm, "anneal": self.draw.trial} if self.draw.arm else {}
         return {
-            "game": self.match.game_id, "version": version, **against, **annealed,
+            "game": self.match.game_id, "version": version, **against, **annealed, **seen,
             "outcome": "selfplay" if trains.all() else outcomes(winner)[learner],
             "winner": ("", "radiant", "dire", "draw")[winner],
             "game_seconds": round(float(game_seconds), 1), "wall_seconds": round(time.monotonic() - self.began, 1),

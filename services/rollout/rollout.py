@@ -14,8 +14,8 @@ import numpy.typing as npt
 from dota.config import GameConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import Controller
+from five.learning.labels import WIN, net_worth_ranks
 from five.learning.labels import Outcome as GameOutcome
-from five.learning.labels import net_worth_ranks
 from five.learning.segments import Following
 from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
 from services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
@@ -222,11 +222,21 @@ class Group:
                 self._cut(game, step, self._following(game, row, place, answer))
             streams.next_segment(full, step)
         if len(wanted):
+            self._foresee(step, wanted, answer)
             streams.keep_states(step, wanted, answer.states, answer.auxiliary)
         progress.team_steps += len(rows)
         progress.hero_steps += len(rows) * ring.heroes
         progress.queue_us += answer.queue_us
         progress.forward_us += answer.forward_us
+
+    def _foresee(self, step: int, wanted: npt.NDArray[np.int64], answer: ActResult) -> None:
+        """Notes what the win head made of games that begin with this step. Drafts are weighed by that very number."""
+        said = answer.auxiliary.get(WIN)
+        if said is None:
+            return
+        for i in np.flatnonzero(self.streams.born[wanted // SIDES] == step).tolist():
+            game, side = divmod(int(wanted[i]), SIDES)
+            self._records[game].predicted[side] = float(np.mean(said[i], dtype=np.float64))
 
     def _following(self, game: int, row: int, place: dict[int, int], answer: ActResult) -> list[Following]:
         """What both sides' segments are bootstrapped from; a side that a bot plays repeats the other's predictions."""
@@ -311,7 +321,9 @@ class Group:
             first = self.unroll * (1 + game % self.samples) if stagger else None
             self.streams.begin(game, step, match.seats, first)
             self.segments.begin(game)
-        await self.wiring.environment.reset(games, controllers, self.ring.observation(step), rules)
+        lineups = await self.wiring.environment.reset(games, controllers, self.ring.observation(step), rules)
+        for i, game in enumerate(games.tolist()):
+            self._records[game].lineup = None if lineups is None else lineups[i].copy()
 
     async def _abandon(self, step: int, games: npt.NDArray[np.int32]) -> None:
         """Give up games that cannot go on, their unsent steps with them, and begin others."""

@@ -8,7 +8,20 @@ import pytest
 import torch
 
 from cli import bench
-from cli.benchmarks import env, experience, game, inference, optimizer, publish, recorded, rest, table, train, watching
+from cli.benchmarks import (
+    draft,
+    env,
+    experience,
+    game,
+    inference,
+    optimizer,
+    publish,
+    recorded,
+    rest,
+    table,
+    train,
+    watching,
+)
 from cli.main import parser
 from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
@@ -28,6 +41,7 @@ FIXED = {
     "publish": ("publish.seconds",),
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
     "watching": ("watch.timestep",),
+    "draft": ("draft.tree", "draft.leaves"),
     "train": ("train.hero_steps", "train.efficiency"),
 }
 
@@ -55,6 +69,19 @@ def check(rows, what):
     assert [set(one) for one in told] == [{"name", "value", "unit", "reference", "ratio", "conditions"}] * len(rows)
     assert [one["value"] for one in told] == [r.value for r in rows]
     assert all(r.name in table.as_text(rows) for r in rows)
+
+
+def test_draft():
+    rows = draft.measure(draft.Size(heroes=10, order="RDRDRDRDRD", line_ups=40))
+    check(rows, "draft")
+    by_name = {r.name: r for r in rows}
+    assert by_name["draft.tree"].conditions["line_ups"] == 252
+
+
+def test_the_picks_that_a_tree_weighs_are_counted():
+    # Two heroes, one each: two open to the first, one to the second in each of two cases.
+    assert draft.picks(2, "RD") == 2 + 2 * 1
+    assert draft.picks(4, "DRRD") == 4 + 4 * 3 + 12 * 2 + 12 * 1
 
 
 def test_rest():

@@ -12,7 +12,8 @@ from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR
 
 FOLDER = Path(__file__).parents[2] / "docs/images/console"
-PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events"}
+PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events",
+         "draft": "/draft?dire=sniper&radiant=lion,sven&side=R"}
 COLOURS = 48  # of a picture's palette: small files, and text stays sharp
 
 

@@ -19,12 +19,16 @@ import redis
 
 from cli.console import link
 from cli.remote import Controller
+from dota import registry
+from dota.tables import HERO_PREFIX
 from five.anneal.document import Anneal, AnnealRamp
 from five.anneal.guard import GuardConfig
+from five.draft.leaves import Leaves, Pool
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
 from rapid.store.lineage import begun
 from rapid.store.state import RunState, Status
+from run.drafting import DraftTables
 from services.controller.console.pages import BUILT, Site
 from services.controller.operations.document import Operation, OperationKind, OperationState, StepState, SurgeryRequest
 from services.controller.operations.store import OperationStore
@@ -32,6 +36,7 @@ from tests.services.live_controller import OPERATOR, RUN, LiveController, live
 
 DAYS = 4.0
 VERSIONS = 900
+DRAFTED = ("sniper", "lion", "sven", "viper", "axe", "riki", "slark", "lich", "razor", "earthshaker")
 REVERTED = (610, 660)  # a branch that was left
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
 
@@ -51,6 +56,7 @@ def seed(rest: LiveController, now: float) -> None:
     _services(state)
     _anneal(state)
     _operation(state)
+    _draft(rest)
 
 
 def _add(client: redis.Redis, key: str, at: float, values: dict[str, Any]) -> None:
@@ -197,6 +203,26 @@ def _anneal(state: RunState) -> None:
         guard=GuardConfig(loss=0.2),
     )
     AnnealStore(state).change(lambda _: (document.to_json(), "anneal.began", {"anneal": document.id}), "grace")
+
+
+def _draft(rest: LiveController) -> None:
+    """A table of ten heroes, five a side, whose better five are those named first; the newest games are of them."""
+    worth = np.linspace(0.5, -0.5, len(DRAFTED))
+    pool = Pool(DRAFTED, 5)
+    teams = worth[pool.teams(np.arange(pool.line_ups))].sum(axis=-1)
+    win = (1 / (1 + np.exp(-(teams[:, 0] - teams[:, 1])))).astype(np.float32)
+    assert rest.context.blobs is not None
+    facts = {"version": VERSIONS, "randomised": False}
+    DraftTables(rest.context.blobs, RUN).put(f"version-{VERSIONS}", Leaves(pool, win.reshape(pool.shape), facts))
+    rng, build = np.random.default_rng(3), [n.removeprefix(HERO_PREFIX) for n in registry.load().names["build"]]
+    numbers = [build.index(hero) for hero in DRAFTED]
+    for i in range(400):
+        radiant, dire = rng.permutation(numbers)[:5].tolist(), rng.permutation(numbers)[:5].tolist()
+        p = float(rng.uniform(0.3, 0.7))
+        won = rng.random() < p
+        rest.context.series.append("games", {
+            "outcome": "selfplay", "winner": "radiant" if won else "dire", "version": VERSIONS - 400 + i,
+            "lineup": [radiant, dire], "win_probability": [round(p, 4), round(1 - p, 4)]})
 
 
 def _operation(state: RunState) -> None:

@@ -13,7 +13,7 @@ from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-ADDRESSES = ("/", *(f"/{page}" for page in PAGES if page in ("steering", "league", "events", "games", "docs")))
+ADDRESSES = ("/", *(f"/{page}" for page in PAGES if page in ("steering", "league", "events", "games", "draft", "docs")))
 
 
 @pytest.fixture(scope="module")

@@ -152,13 +152,15 @@ class CountingGames:
         out["available"][game, :, :, 0] = 1
 
     async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],
-                    out: dict[str, npt.NDArray[Any]], rules: Sequence[Any] = ()) -> None:
+                    out: dict[str, npt.NDArray[Any]], rules: Sequence[Any] = ()) -> npt.NDArray[np.int16]:
         self.controllers[games] = controllers
         self.rules.update(zip(games.tolist(), rules, strict=True) if len(rules) else {})
         for game in games.tolist():
             self.age[game] = 0
             self.episode[game] += 1
             self._write(game, out)
+        # A game's heroes are told by its place.
+        return np.stack([np.full((2, HEROES), game, np.int16) for game in games.tolist()])
 
     async def step(self, actions: npt.NDArray[np.int16], out: dict[str, npt.NDArray[Any]]) -> Any:
         from services.rollout.environment import Outcome

@@ -356,6 +356,8 @@ async def test_the_record_of_a_game() -> None:
         done = await play(CountingGames([[9]]), 9, [server])
     record = done.records[0]
     assert record["version"] == 2 and record["winner"] == "radiant" and record["game_seconds"] == 9.0
+    # The heroes' numbers, of place 0, and what the version made of the game's first observation.
+    assert record["lineup"] == [[0] * HEROES] * 2 and record["win_probability"] == [0.52, 0.52]
     assert record["statistics"]["last_hits"] == 4.5  # the mean of 9 and 0
     decay = sum(t * 0.006 * 0.6 ** ((t + 1) / 600) for t in range(9))
     assert record["rewards"]["gold"] == pytest.approx(decay / 2, rel=1e-3)

@@ -4,12 +4,17 @@
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dota.registry import load
+from dota.tables import HERO_PREFIX
+from five.draft.evidence import EVIDENCE_GAMES, Evidence
 from five.surgery import Chain
 from rapid.store.applied import Plans
 from rapid.store.record import RunRecord
+from rapid.store.series import Record
 from rapid.store.state import RunState
 from run.migration import chain_of
 
@@ -45,6 +50,24 @@ def keep_ladder(state: RunState, path: Path) -> None:
         beside = path.with_suffix(".json.partial")
         beside.write_text(json.dumps(rows))
         beside.replace(path)
+
+
+def keep_evidence(games: Sequence[Record], path: Path) -> None:
+    """Writes what the newest games' records say of a draft's numbers, beside first and then renamed."""
+    evidence = Evidence(tuple(hero.removeprefix(HERO_PREFIX) for hero in load().names["build"]))
+    for record in games[-EVIDENCE_GAMES:]:
+        evidence.add(record.values)
+    beside = path.with_suffix(".json.partial")
+    beside.write_text(json.dumps(evidence.to_json()))
+    beside.replace(path)
+
+
+def kept_evidence(path: Path) -> Evidence:
+    """What ``keep_evidence`` wrote; nothing is known where it never did. Raises ValueError for what cannot be read."""
+    try:
+        return Evidence.from_json(json.loads(path.read_text()))
+    except FileNotFoundError:
+        return Evidence(())
 
 
 def kept_record(path: Path) -> KeptRecord | None:

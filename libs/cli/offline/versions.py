@@ -39,7 +39,8 @@ class ArchivedVersions:
         return config if kept is None else overlay(config, kept.record)
 
     @cached_property
-    def _blobs(self) -> BlobStore:
+    def blobs(self) -> BlobStore:
+        """The run's blob store."""
         return BlobStore(self.config.blobs.url or str(self.folder.path / "blobs"))
 
     @property
@@ -48,7 +49,7 @@ class ArchivedVersions:
 
     def numbers(self) -> list[int]:
         """Versions that can be loaded, in order."""
-        return sorted(int(name.removeprefix(self._prefix)) for name in self._blobs.refs(self._prefix))
+        return sorted(int(name.removeprefix(self._prefix)) for name in self.blobs.refs(self._prefix))
 
     def load(self, version: int = -1) -> tuple[int, Policy, dict[str, Any]]:
         """A version's number, its policy on the CPU, ready to act, and its metadata; -1 is the newest one archived.
@@ -63,7 +64,7 @@ class ArchivedVersions:
             raise VersionNotArchived(f"version {version} of run {self.folder.name!r} is not archived; near it are "
                                      f"{', '.join(map(str, sorted(near))) or 'none at all'}")
         try:
-            arrays, index = tensorfile.parse(self._blobs.get_array(self._blobs.ref(f"{self._prefix}{number:010d}")))
+            arrays, index = tensorfile.parse(self.blobs.get_array(self.blobs.ref(f"{self._prefix}{number:010d}")))
         except BlobMissing as error:
             raise VersionNotArchived(f"version {number} of run {self.folder.name!r}: {error}") from None
         layout = Layout(self.config.game)

@@ -41,7 +41,7 @@ class Step:
     ``observations`` by name with leading [k, 2]; ``signals`` float32 [k, 2, H, signals]; ``winners`` uint8 [k]
     (0 running, 1 radiant, 2 dire, 3 draw); ``game_time`` float32 [k] in seconds; ``statistics`` float32
     [k, 2, H, len(statistic_names)]; ``step_us`` microseconds in the core; ``seen`` by place, of those that were asked
-    for.
+    for; ``lineups`` int16 [k, 2, H] the games' heroes by their number in the registry, None of an older server.
     """
 
     observations: dict[str, Array]
@@ -52,6 +52,7 @@ class Step:
     statistic_names: tuple[str, ...]
     step_us: int
     seen: dict[int, SeenGame] = field(default_factory=dict)
+    lineups: npt.NDArray[np.int16] | None = None
 
 
 class EnvironmentClient:
@@ -201,7 +202,8 @@ class EnvironmentClient:
             dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
             wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
             wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,
-            answer.step_us, {seen.place: SeenGame(seen.schema, seen.frame, _slots(seen.slots)) for seen in answer.seen})
+            answer.step_us, {seen.place: SeenGame(seen.schema, seen.frame, _slots(seen.slots)) for seen in answer.seen},
+            wire.decode_bytes("lineups", answer.lineups, np.int16, (k, 2, heroes)) if answer.lineups else None)
 
 
 def _slots(data: bytes) -> npt.NDArray[np.int16]:

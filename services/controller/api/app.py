@@ -10,6 +10,7 @@ from services.controller.api import (
     anneal,
     config,
     console,
+    draft,
     events,
     games,
     matches,
@@ -37,7 +38,7 @@ from services.controller.limits import Limits
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
     ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router, anneal.router,
-    revert.router, session.router, console.router, games.router,
+    revert.router, session.router, console.router, games.router, draft.router,
 )
 
 

@@ -22,6 +22,7 @@ from services.controller.console.curves import Curves
 from services.controller.console.marks import Marks
 from services.controller.console.pages import Site
 from services.controller.console.sessions import Sessions
+from services.controller.drafts import Drafts
 from services.controller.recordings import Recordings
 from services.controller.relay import Relay
 from services.controller.shared import Shared
@@ -61,6 +62,7 @@ class Context:
         self.slow: Shared[dict[str, str]] = Shared(SLOW_SECONDS)
         self.relay = Relay(Watching(state.redis, run), self.leases, self.limits.viewers)
         self.recordings = Recordings(lambda: self.blobs)
+        self.drafts = Drafts(run, lambda: self.blobs, self.series)
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:

@@ -1,0 +1,100 @@
+import { useEffect, useState } from "preact/hooks";
+import { Problem, get } from "../../api/client";
+import { moved } from "../../api/live";
+import { note } from "../../shell/route";
+import { number } from "../../text";
+import { Reliability, Support, pairText } from "./known";
+import type { Calibration, Draft, Table, Team } from "./state";
+import { ban, banned, begin, dire, order, percent, pick, radiant, said, side, table, undo } from "./state";
+import "./draft.css";
+
+const NAMES: Record<Team, string> = { R: "Radiant", D: "Dire" };
+
+/** Asks for the draft as the address says it, and lets the model pick where it is its turn. */
+function useDraft(): { draft: Draft | null; trouble: string; solving: boolean } {
+  const [draft, setDraft] = useState<Draft | null>(null);
+  const [trouble, setTrouble] = useState("");
+  const [solving, setSolving] = useState(true);
+  const asked = [radiant.value, dire.value, banned.value, order.value, table.value].join("|");
+  useEffect(() => {
+    let here = true;
+    setSolving(true);
+    get<Draft>("draft", { radiant: radiant.value.join(","), dire: dire.value.join(","), banned: banned.value.join(","),
+                          order: order.value || undefined, table: table.value || undefined })
+      .then((found) => { if (here) { setDraft(found); setTrouble(""); } })
+      .catch((error: unknown) => { if (here) setTrouble(error instanceof Problem ? error.message : String(error)); })
+      .finally(() => { if (here) setSolving(false); });
+    return () => { here = false; };
+  }, [asked]);
+  const best = draft?.choices[0]?.hero, moving = draft?.to_move ?? "";
+  const now = draft && draft.radiant.join() === radiant.value.join() && draft.dire.join() === dire.value.join();
+  useEffect(() => {
+    if (now && !solving && side.value && moving && moving !== side.value && best) pick(moving, best);
+  }, [now, solving, side.value, moving, best]);
+  return { draft, trouble, solving };
+}
+
+function TeamCard({ team, draft }: { team: Team; draft: Draft }) {
+  const picks = team === "R" ? draft.radiant : draft.dire;
+  const places = [...Array(draft.team).keys()];
+  return <section class={`card team team-${team}`} aria-label={NAMES[team]}>
+    <h2>{NAMES[team]} <span class="quiet">{side.value === team ? "you" : side.value ? "the model" : ""}</span></h2>
+    <ol>{places.map((i) => <li key={i} class={picks[i] ? "" : "quiet"}>{picks[i] ? said(picks[i]) : "open"}</li>)}</ol>
+  </section>;
+}
+
+function Choices({ draft, solving }: { draft: Draft; solving: boolean }) {
+  const team = draft.to_move;
+  if (!team) return <section class="card"><h2>The draft is over</h2>
+    <p>By the win head Radiant wins <b>{percent(draft.win)}</b> of such games, Dire {percent(1 - draft.win)}.</p></section>;
+  return <section class="card"><h2>{NAMES[team]} picks{side.value && side.value !== team ? ": the model" : ""}</h2>
+    <div class="scroll" tabIndex={0} role="region" aria-label="Open picks"><table aria-busy={solving}>
+      <thead><tr><th>hero</th><th>{NAMES[team]} wins</th><th><span class="sr">share</span></th><th>in teams</th><th>rarest pair, games</th>
+        <th><span class="sr">act</span></th></tr></thead>
+      <tbody>{draft.choices.map((c) => <tr key={c.hero}>
+        <td>{said(c.hero)}</td><td class="no-wrap">{percent(c.own)}</td>
+        <td class="meter-place"><meter min={0} max={1} value={c.own} aria-label={`${NAMES[team]} wins with ${said(c.hero)}`} /></td>
+        <td>{c.played === null ? "?" : number(c.played, 0)}</td>
+        <td class={c.rarest?.games === 0 ? "warn" : ""}>{pairText(c.rarest)}</td>
+        <td class="no-wrap"><button type="button" disabled={solving} aria-label={`Pick ${said(c.hero)}`} onClick={() => pick(team, c.hero)}>Pick</button>{" "}
+          <button type="button" disabled={solving} aria-label={`Ban ${said(c.hero)}`} onClick={() => ban(c.hero)}>Ban</button></td></tr>)}</tbody></table></div>
+  </section>;
+}
+
+/** One drafts against the model: what each open pick comes to, and what that number stands on. */
+export function DraftPage() {
+  const { draft, trouble, solving } = useDraft();
+  const [tables, setTables] = useState<readonly Table[]>([]);
+  const [calibration, setCalibration] = useState<Calibration | null>(null);
+  useEffect(() => {
+    get<{ tables: Table[] }>("draft/tables").then((v) => setTables(v.tables)).catch(() => setTables([]));
+    get<Calibration>("draft/calibration").then(setCalibration).catch(() => setCalibration(null));
+  }, [Math.floor(moved.value / 20)]);
+  const made = radiant.value.length + dire.value.length;
+  return <>
+    <h1>Draft</h1>
+    <div class="row card">
+      <label>By the win head of <select value={table.value} onChange={(e) => note({ table: e.currentTarget.value || null })}>
+        <option value="">the newest table</option>{tables.map((t) => <option key={t.name} value={t.name}>{t.name}, {t.heroes.length} heroes</option>)}</select></label>
+      <label>You pick for <select value={side.value} onChange={(e) => note({ side: e.currentTarget.value || null })}>
+        <option value="">both teams</option><option value="R">Radiant</option><option value="D">Dire</option></select></label>
+      <label>Order <input value={order.value} placeholder={draft?.order ?? ""} pattern="[RDrd]*" size={12} spellcheck={false}
+        onChange={(e) => note({ order: e.currentTarget.value || null, radiant: null, dire: null })} /></label>
+      <button type="button" aria-disabled={made === 0} onClick={() => { if (draft && made) undo(draft.order); }}>Take back</button>
+      <button type="button" onClick={begin}>New draft</button>
+      <span class="quiet" role="status">{solving ? "solving…" : ""}</span>
+    </div>
+    {trouble && <p class="bad pre" role="alert">{trouble}</p>}
+    {banned.value.length > 0 && <p class="row">Banned: {banned.value.map((hero) =>
+      <button key={hero} type="button" aria-label={`Take back the ban of ${said(hero)}`} onClick={() => ban(hero)}>{said(hero)} ×</button>)}</p>}
+    {draft && !trouble && <>
+      <p class="worth" role="status">Radiant wins <b>{percent(draft.win)}</b>, Dire <b>{percent(1 - draft.win)}</b>
+        {draft.to_move && <span class="quiet">, if both pick their best from here</span>}</p>
+      <div class="columns"><TeamCard team="R" draft={draft} /><TeamCard team="D" draft={draft} /></div>
+      <Choices draft={draft} solving={solving} />
+      <div class="columns"><Support draft={draft} />{calibration && <Reliability found={calibration} />}</div>
+      <p class="quiet small">Read from version {String(draft.facts.version ?? "?")}'s win head at the first observation of real games, {number(draft.line_ups, 0)} line-ups;
+        order {draft.order}. {draft.shared && "The pool is too small for two teams: both may pick the same hero, as in training."}</p>
+    </>}
+  </>;
+}

@@ -1,0 +1,105 @@
+"""Drafts as the controller answers them: tables and training games are read once, a tree is solved once."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dota.registry import load
+from dota.tables import HERO_PREFIX
+from five.draft.briefing import brief
+from five.draft.evidence import EVIDENCE_GAMES, Evidence
+from five.draft.leaves import Leaves
+from rapid.blobs import BlobMissing, BlobStore
+from rapid.store.series import Series
+from run.drafting import DraftTables
+
+PAGE = 1000  # records of games read at a time
+KEPT_TABLES = 2
+KEPT_ANSWERS = 256
+
+
+class Drafts:
+    """Of one run. Blocking; safe to share between threads, of which one at a time solves."""
+
+    def __init__(self, run: str, blobs: Callable[[], BlobStore | None], series: Series) -> None:
+        self._run = run
+        self._blobs = blobs
+        self._series = series
+        self._lock = threading.Lock()
+        self._leaves: OrderedDict[str, Leaves] = OrderedDict()  # by digest
+        self._answers: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+        self._evidence: Evidence | None = None
+        self._last = ""  # id of the last game that was counted
+
+    @property
+    def _tables(self) -> DraftTables | None:
+        blobs = self._blobs()
+        return None if blobs is None else DraftTables(blobs, self._run)
+
+    def tables(self) -> list[dict[str, Any]]:
+        """``name``, ``heroes``, ``team``, ``shared`` and ``facts`` of each table, the newest version's first."""
+        tables, found = self._tables, []
+        if tables is None:
+            return []
+        for name in tables.names():
+            try:
+                found.append({"name": name, **tables.about(name)})
+            except (BlobMissing, ValueError):
+                continue  # it is being removed, or is none
+        return found
+
+    def draft(self, name: str | None, radiant: Sequence[str], dire: Sequence[str], banned: Sequence[str], order: str
+              ) -> dict[str, Any]:
+        """A draft by the table of that name, the newest one without: `five.draft.briefing.brief` with ``table``. Raises
+        BlobMissing when there is none, five.draft.order.DraftError for a draft that cannot be."""
+        tables = self._tables
+        if tables is None:
+            raise BlobMissing("this controller has no blob store")
+        if name is None:
+            name = next(iter(tables.names()), None)
+            if name is None:
+                raise BlobMissing("no version's table has been made yet: `five draft --make` makes one, and the "
+                                  "evaluator does so for rated versions whose pool is small")
+        with self._lock:
+            evidence = self._counted()
+            digest = tables.digest(name)
+            key = digest, tuple(radiant), tuple(dire), tuple(sorted(banned)), order, evidence.games
+            if key not in self._answers:
+                leaves = self._table(tables, name, digest)
+                self._answers[key] = {**brief(leaves, evidence, radiant, dire, banned, order), "table": name}
+                while len(self._answers) > KEPT_ANSWERS:
+                    self._answers.popitem(last=False)
+            return self._answers[key]
+
+    def evidence(self) -> Evidence:
+        """What recorded training games say, up to now."""
+        with self._lock:
+            return self._counted()
+
+    def _table(self, tables: DraftTables, name: str, digest: str) -> Leaves:
+        if digest not in self._leaves:
+            self._leaves[digest] = tables.read(name)
+            while len(self._leaves) > KEPT_TABLES:
+                self._leaves.popitem(last=False)
+        self._leaves.move_to_end(digest)
+        return self._leaves[digest]
+
+    def _counted(self) -> Evidence:
+        if self._evidence is None:
+            evidence = Evidence(tuple(hero.removeprefix(HERO_PREFIX) for hero in load().names["build"]))
+            newest, before = "", ""
+            for _ in range(EVIDENCE_GAMES // PAGE):
+                page = self._series.latest("games", PAGE, before)
+                for record in page:
+                    evidence.add(record.values)
+                if page:
+                    newest, before = newest or page[0].id, page[-1].id
+                if len(page) < PAGE:
+                    break
+            self._evidence, self._last = evidence, newest
+        while page := self._series.following("games", self._last, PAGE):
+            for record in page:
+                self._evidence.add(record.values)
+            self._last = page[-1].id
+        return self._evidence

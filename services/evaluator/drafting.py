@@ -1,0 +1,99 @@
+"""The table of a draft of each rated version, where its line-ups are few enough to be read beside training."""
+
+import asyncio
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+from dota.vec_game import TEAMS, VecGame
+from five.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
+from five.draft.order import DraftError
+from rapid.clients.inference import CLOSE, RESET, WANT_STATE
+from rapid.rpc.errors import CallFailed
+from run import drafting
+from services.evaluator.matches import Inference
+
+log = logging.getLogger(__name__)
+WIN = "win_probability"
+LOOK_SECONDS = 5.0
+BATCH = 16  # line-ups of one request
+
+
+class DraftReader:
+    """Makes tables and keeps the newest. ``game`` is the game as it is evaluated; ``most`` bounds a table's line-ups,
+    0: none is made; ``rated`` is the version that was rated last."""
+
+    def __init__(self, game: GameConfig, inference: Inference, tables: drafting.DraftTables, most: int,
+                 rated: Callable[[], int]) -> None:
+        self._game = game
+        self._inference = inference
+        self._tables = tables
+        self._rated = rated
+        self._session = itertools.count(secrets.randbits(40) << 20)
+        self._made = -1
+        self.resting = True  # nothing is asked of inference
+        self.pool: Pool | None = None
+        try:
+            pool = drafting.pool_of(game)
+            self.pool = pool if pool.line_ups <= most else None
+        except DraftError as error:
+            log.info("no tables of drafts are made: %s", error)
+
+    async def run(self, active: Callable[[], bool], draining: Callable[[], bool]) -> None:
+        """Until the service drains: a table for each version that has been rated, the newest first."""
+        if self.pool is None:
+            return
+        games = VecGame(self._game, min(BATCH, self.pool.line_ups))
+        while not draining():
+            version = self._rated()
+            if active() and version > self._made:
+                try:
+                    await self._make(games, version, active)
+                except CallFailed as error:
+                    log.warning("the draft of version %d is not made now: %s", version, error)
+                except OSError as error:
+                    log.warning("the draft of version %d is not kept: %s", version, error)
+                    self._made = version
+                finally:
+                    self.resting = True
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _make(self, games: VecGame, version: int, active: Callable[[], bool]) -> None:
+        pool = self.pool
+        assert pool is not None
+        numbers = np.array([games.heroes.index(hero) for hero in pool.heroes], np.int16)
+        win = np.empty(pool.line_ups, np.float32)
+        for at in range(0, pool.line_ups, games.games):
+            while not active():
+                self.resting = True
+                await asyncio.sleep(0.2)
+            self.resting = False
+            leaves = np.arange(at, min(at + games.games, pool.line_ups))
+            win[leaves] = await self._read(games, pool.line_ups_of(leaves, numbers), version)
+        facts = {"version": version, "randomised": False, "observation": "the first of the game, both teams'",
+                 "at": time.time()}
+        leaves_of = Leaves(pool, win.reshape(pool.shape), facts)
+        await asyncio.to_thread(self._keep, drafting.table_name(version, pool, self._game), leaves_of)
+        self._made = version
+
+    async def _read(self, games: VecGame, line_ups: npt.NDArray[np.int16], version: int) -> Floats:
+        """What line-ups int16 [k, 2, H] are worth by the first observations of both teams, float32 [k]."""
+        for place, line_up in enumerate(line_ups):
+            games.reset_as(place, 0, line_up)
+        k = len(line_ups)
+        seen = {name: array[:k].reshape(k * TEAMS, *array.shape[2:]) for name, array in games.obs.items()}
+        sessions: Ints = np.array([next(self._session) for _ in range(k * TEAMS)], np.int64)
+        policies = np.full(k * TEAMS, version, np.int64)
+        flags = np.full(k * TEAMS, RESET | WANT_STATE | CLOSE, np.uint8)
+        answer = await self._inference.act(sessions, policies, flags, seen)
+        return of_heads(answer.auxiliary[WIN].reshape(k, TEAMS, -1))
+
+    def _keep(self, name: str, leaves: Leaves) -> None:
+        self._tables.put(name, leaves)
+        self._tables.forget_old()

@@ -1,0 +1,121 @@
+"""`five draft` on a run that has ended: real versions in a blob store, real games, no service; and by REST."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cli.main import main
+from cli.offline.leaves import Reader, make
+from cli.offline.match import evaluation_game
+from cli.offline.record import keep_evidence
+from cli.offline.versions import ArchivedVersions
+from dota.vec_game import VecGame
+from five.draft.leaves import Pool
+from rapid.store.series import Record
+from run import drafting
+from run.load import load, save
+from tests.cli.test_ladder import ended_run
+
+HEROES = ["nevermore", "sniper", "lion", "sven"]
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ArchivedVersions:
+    """Of a run of four heroes, one a side."""
+    folder = ended_run(tmp_path / "runs", versions=(0, 4))
+    config = load(folder.config)
+    save(config.model_copy(update={"game": config.game.model_copy(update={"hero_pool": HEROES})}), folder.config)
+    monkeypatch.chdir(tmp_path)
+    return ArchivedVersions(folder)
+
+
+def test_a_leaf_is_what_both_win_heads_say_at_the_first_observation(archive: ArchivedVersions) -> None:
+    number, policy, _ = archive.load(4)
+    game, pool = archive.config.game, drafting.pool_of(archive.config.game)
+    assert pool == Pool(tuple(HEROES), 1) and pool.line_ups == 12
+    leaves = make(policy, game, pool, {"version": number})
+    games = VecGame(evaluation_game(game), 1)
+    for (radiant, dire), win in zip(pool.teams(np.arange(12)).tolist(), leaves.win.reshape(-1).tolist(), strict=True):
+        games.reset_as(0, 7, games.lineup([[HEROES[h] for h in radiant], [HEROES[h] for h in dire]]))
+        acted = policy.act({name: torch.from_numpy(array[0]) for name, array in games.obs.items()},
+                           policy.initial_state(2))
+        ours, theirs = acted.aux["win_probability"].mean(-1).tolist()
+        assert win == pytest.approx((ours + 1 - theirs) / 2, abs=1e-5)
+    assert np.unique(leaves.win).size == 12  # who plays is seen from the first observation
+
+
+def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_path: Path) -> None:
+    _, policy, _ = archive.load(4)
+    game, pool = archive.config.game, drafting.pool_of(archive.config.game)
+    whole = make(policy, game, pool, {"version": 4})
+    threaded = make(policy, game, pool, {"version": 4}, threads=2, batch=5)
+    np.testing.assert_allclose(whole.win, threaded.win, atol=1e-6)
+
+    class Interrupted(Exception):
+        pass
+
+    partial = tmp_path / "version-4.partial"
+    read = Reader.read
+
+    def breaks(done: int, seconds: float) -> None:
+        raise Interrupted
+
+    with pytest.raises(Interrupted), pytest.MonkeyPatch.context() as patched:
+        patched.setattr("cli.offline.leaves.CHUNK", 4)
+        make(policy, game, pool, {"version": 4}, partial=partial, on_progress=breaks)
+    asked: list[int] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Reader, "read", lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
+        again = make(policy, game, pool, {"version": 4}, partial=partial)
+    assert asked == list(range(4, 12)) and not partial.exists()
+    np.testing.assert_allclose(again.win, whole.win, atol=1e-6)
+
+
+def test_the_command(archive: ArchivedVersions, capsys: pytest.CaptureFixture[str]) -> None:
+    def five(*words: str) -> tuple[int, str, str]:
+        status = main(["draft", *words])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    status, out, err = five("--json")
+    assert status == 0 and "12 line-ups of 4 heroes from version 4" in err
+    found = json.loads(out)
+    assert (found["order"], found["to_move"], len(found["choices"])) == ("DR", "D", 4)
+    assert drafting.DraftTables(archive.blobs, "trial").names() == ["version-4"]
+    status, out, err = five("--dire", "lion")
+    assert status == 0 and err == "" and "Radiant picks" in out and "nothing is known" in out
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("-") and "%" in line] != []
+    status, out, _ = five("--dire", "lion", "--radiant", "sven", "--ban", "sniper")
+    assert status == 0 and "at the game's start" in out
+    assert five("--dire", "axe")[0] == 2 and "there are nevermore, sniper, lion, sven" in five("--dire", "axe")[2]
+    assert "not in game.hero_pool" in five("--pool", "axe,lion")[2]
+    assert five("--pool", "sven,lion", "--version", "0", "--make")[0] == 0
+    names = drafting.DraftTables(archive.blobs, "trial").names()
+    assert len(names) == 2 and names[1].startswith("version-0-")
+    assert "version-4" in five("--tables")[1] and "nothing is known" in five("--calibration")[1]
+
+    keep_evidence([Record("1-0", 0.0, {"lineup": [[0], [1]], "winner": "radiant", "outcome": "selfplay", "version": 4,
+                                       "win_probability": [0.7, 0.4]})], archive.folder.evidence)
+    assert "over 1 games of self-play (versions 4 to 4)" in five("--calibration")[1]
+    assert json.loads(five("--calibration", "--json")[1])["games"] == 1
+
+
+def test_a_game_whose_teams_are_alike_is_not_drafted(archive: ArchivedVersions) -> None:
+    with pytest.raises(ValueError, match="mirror_match"):
+        drafting.pool_of(archive.config.game.model_copy(update={"mirror_match": True}))
+
+
+def test_only_the_newest_tables_of_the_runs_own_pool_are_kept(archive: ArchivedVersions) -> None:
+    tables = drafting.DraftTables(archive.blobs, "trial")
+    _, policy, _ = archive.load(0)
+    leaves = make(policy, archive.config.game, drafting.pool_of(archive.config.game), {"version": 0})
+    for name in ("version-0", "version-2", "version-10", "version-0-0123abcd"):
+        tables.put(name, leaves)
+    tables.forget_old(2)
+    assert tables.names() == ["version-10", "version-2", "version-0-0123abcd"]
+    again = tables.read("version-2")
+    assert again.pool == leaves.pool and np.array_equal(again.win, leaves.win)
+    assert tables.about("version-2")["facts"]["version"] == 0

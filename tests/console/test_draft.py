@@ -1,0 +1,106 @@
+"""The page on which one drafts against the model, in a real browser."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.console.browser import Watched, chromium
+from tests.console.seeded import DRAFTED, seeded
+from tests.services.live_controller import OPERATOR, VIEWER, LiveController
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def rest() -> Iterator[LiveController]:
+    with seeded() as found:
+        assert found.context.site.build, "make console"
+        yield found
+
+
+@pytest.fixture
+def watched(browser: Browser, rest: LiveController) -> Iterator[Watched]:
+    found = Watched(browser, rest.url)
+    yield found
+    found.close()
+
+
+def heroes(page: Page) -> list[str]:
+    """The open picks, the best first."""
+    return page.get_by_role("region", name="Open picks").locator("tbody td:first-child").all_inner_texts()
+
+
+def test_each_open_pick_has_its_probability_and_what_it_stands_on(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/draft")
+    expect(page.get_by_role("heading", name="Dire picks")).to_be_visible()
+    asked = rest.ask("GET", "/v1/draft").json()
+    assert heroes(page) == [choice["hero"] for choice in asked["choices"]] and heroes(page)[0] == DRAFTED[0]
+    first = page.get_by_role("region", name="Open picks").locator("tbody tr").first
+    expect(first).to_contain_text(f"{100 * asked['choices'][0]['own']:.1f} %")
+    expect(page.get_by_text("400 training games are counted")).to_be_visible()
+    expect(page.get_by_role("heading", name="How right the win head was")).to_be_visible()
+    expect(page.get_by_role("region", name="Calibration").locator("tbody tr")).to_have_count(4)
+
+
+def test_one_drafts_against_the_model_to_the_end(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/draft?side=R")
+    dire = page.get_by_role("region", name="Dire", exact=True)
+    expect(dire).to_contain_text(DRAFTED[0])  # the model began by itself, with the best
+    expect(page.get_by_role("heading", name="Radiant picks")).to_be_visible()
+    page.get_by_role("button", name="Pick earthshaker").click()
+    expect(page.get_by_role("region", name="Radiant", exact=True)).to_contain_text("earthshaker")
+    expect(page.get_by_text("earthshaker against sniper was played least")).to_be_visible()
+    page.get_by_role("button", name="Take back").click()
+    expect(page.get_by_role("region", name="Radiant", exact=True)).not_to_contain_text("earthshaker")
+    for _ in range(5):
+        expect(page.get_by_role("heading", name="Radiant picks")).to_be_visible()
+        page.get_by_role("region", name="Open picks").get_by_role("button", name=re.compile("^Pick")).first.click()
+        page.wait_for_timeout(300)
+    expect(page.get_by_role("heading", name="The draft is over")).to_be_visible()
+    assert unquote(page.url).count(",") == 8  # five picks of each team: the address can be sent
+    final = page.get_by_role("status").filter(has_text="Radiant wins").inner_text()
+    page.reload()
+    expect(page.get_by_role("status").filter(has_text="Radiant wins")).to_have_text(final)
+
+
+def test_what_cannot_be_is_said_and_a_ban_is_taken_back(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/draft")
+    page.get_by_role("button", name="Ban sniper").click()
+    expect(page.get_by_role("alert")).to_contain_text("bans leave too few heroes")
+    page.goto(f"{rest.url}/draft?radiant=<script>")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_role("button", name="New draft").click()
+    expect(page.get_by_role("heading", name="Dire picks")).to_be_visible()
+
+
+def test_a_viewer_drafts_as_well(browser: Browser, rest: LiveController) -> None:
+    watched = Watched(browser, rest.url)
+    page = watched.log_in(rest, VIEWER)
+    watched.visit("/draft?dire=sniper")
+    expect(page.get_by_role("heading", name="Radiant picks")).to_be_visible()
+    assert len(heroes(page)) == 9
+    watched.close()
+
+
+def test_without_a_table_the_page_says_how_one_is_made(browser: Browser) -> None:
+    with seeded() as rest:
+        assert rest.context.blobs is not None
+        for name in rest.context.blobs.refs("trial/draft/"):
+            rest.context.blobs.remove_ref(name)
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        watched.visit("/draft")
+        expect(page.get_by_role("alert")).to_contain_text("five draft --make")
+        watched.close()

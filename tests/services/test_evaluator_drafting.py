@@ -1,0 +1,86 @@
+"""The evaluator's tables of drafts: real games, a stand-in for inference."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dota.config import GameConfig
+from dota.vec_game import VecGame
+from rapid.blobs import BlobStore
+from rapid.clients.inference import CLOSE, RESET, WANT_STATE, ActResult
+from run.drafting import DraftTables
+from services.evaluator import drafting
+from services.evaluator.drafting import DraftReader
+from tests.services.test_evaluator import GAME
+
+Array = npt.NDArray[Any]
+POOL = GAME.model_copy(update={"hero_pool": ["nevermore", "sniper", "lion", "sven"]})
+
+
+class Heads:
+    """Gives every team the chance that its observation's numbers come to, so that each line-up has its own."""
+
+    def __init__(self) -> None:
+        self.versions: set[int] = set()
+        self.rows = 0
+
+    async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]) -> ActResult:
+        assert (flags == RESET | WANT_STATE | CLOSE).all() and len(np.unique(sessions)) == len(sessions)
+        self.versions |= set(policies.tolist())
+        self.rows += len(sessions)
+        await asyncio.sleep(0)
+        return ActResult(np.zeros(0, np.int64), auxiliary={"win_probability": chance(observations)[:, None]})
+
+
+def chance(observations: Mapping[str, Array]) -> Array:
+    total = sum(np.asarray(a, np.float64).reshape(len(a), -1).sum(1) for a in observations.values())
+    return np.asarray(0.5 + 0.4 * np.sin(total), np.float32)
+
+
+async def made(reader: DraftReader, seconds: float, active: bool = True) -> None:
+    running = asyncio.create_task(reader.run(lambda: active, lambda: False))
+    await asyncio.sleep(seconds)
+    running.cancel()
+
+
+async def test_a_rated_version_gets_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "LOOK_SECONDS", 0.02)
+    heads, tables = Heads(), DraftTables(BlobStore(str(tmp_path)), "trial")
+    rated = -1
+    reader = DraftReader(POOL, heads, tables, 12, lambda: rated)
+    running = asyncio.create_task(reader.run(lambda: True, lambda: False))
+    await asyncio.sleep(0.1)
+    assert tables.names() == []
+    rated = 20
+    while not tables.names():
+        await asyncio.sleep(0.01)
+    rated = 30
+    while len(tables.names()) < 2:
+        await asyncio.sleep(0.01)
+    running.cancel()
+    assert tables.names() == ["version-30", "version-20"] and heads.versions == {20, 30} and heads.rows == 2 * 2 * 12
+    leaves = tables.read("version-30")
+    games = VecGame(POOL, 1)
+    for (radiant, dire), win in zip(leaves.pool.teams(np.arange(12)).tolist(), leaves.win.reshape(-1), strict=True):
+        names = leaves.pool.heroes
+        games.reset_as(0, 3, games.lineup([[names[h] for h in radiant], [names[h] for h in dire]]))
+        ours, theirs = chance({name: array[0] for name, array in games.obs.items()})
+        assert win == pytest.approx((ours + 1 - theirs) / 2, abs=1e-6)
+
+
+async def test_large_pools_and_mirrored_games_get_none_and_a_pause_is_kept(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drafting, "LOOK_SECONDS", 0.02)
+    heads, tables = Heads(), DraftTables(BlobStore(str(tmp_path)), "trial")
+    mirrored: GameConfig = POOL.model_copy(update={"mirror_match": True})
+    for game, most in ((POOL, 11), (mirrored, 99)):
+        reader = DraftReader(game, heads, tables, most, lambda: 5)
+        await reader.run(lambda: True, lambda: False)  # ends at once
+    paused = DraftReader(POOL, heads, tables, 12, lambda: 5)
+    await made(paused, 0.1, active=False)
+    assert paused.resting and heads.rows == 0 and tables.names() == []
