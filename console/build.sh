@@ -36,5 +36,6 @@ if [ ! -f node_modules/.five-lock ] || ! cmp -s package-lock.json node_modules/.
 fi
 [ "${1:-}" != check ] || "$node" node_modules/typescript/bin/tsc --noEmit
 "$node" node_modules/vite/bin/vite.js build --logLevel warn
+"$node" node_modules/vite/bin/vite.js build --config vite.report.config.ts --logLevel warn
 # An archive's or a clone's times are no order: what was just built is newer than what it was built from.
 touch ../services/controller/console/built/index.html

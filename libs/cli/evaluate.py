@@ -5,15 +5,17 @@ import json
 from typing import Any
 
 from cli import report
-from cli.offline.record import keep_record
+from cli.offline.record import keep_evidence, keep_record
 from cli.rundir import Cluster, NoRun, RunFolder
 from five.ratings import wilson_interval
+from rapid.blobs import BlobStore
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.store import acl
 from rapid.store.connection import connect, require_reachable
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from run.load import ConfigError, load
+from services.controller.recordings import Recordings
 
 MATCH_SECONDS = 3600.0
 
@@ -91,8 +93,10 @@ def write_report(folder: RunFolder) -> int:
     client = connect(config.store.state_url, config.store, "state",
                      folder.login(acl.CONTROLLER, config.store.state_url))
     require_reachable(client, config.store.state_url, "state")
-    records = report.collect(RunState(client, config.name), Series(client, config.name), config.buffer.sample_reuse)
-    report.write(records, folder.report)
+    records = report.collect(RunState(client, config.name), Series(client, config.name))
+    blobs = BlobStore(config.blobs.url or str(folder.path / "blobs"))
+    report.write(records, folder.report, report.newest_film(Recordings(lambda: blobs)))
     keep_record(RunState(client, config.name), folder.record)
+    keep_evidence(records.games, folder.evidence)
     print(folder.report)
     return 0

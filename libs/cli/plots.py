@@ -1,15 +1,11 @@
-"""The plots of a run's report: from records of its time series to SVG."""
+"""The plots of a comparison's page, as SVG."""
 
 import io
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import matplotlib
 import numpy as np
 import numpy.typing as npt
-
-from rapid.store.series import Record
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
@@ -30,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Plot:
-    """One picture of the report. ``target``: a value to be drawn in as a dashed line, with its name."""
+    """One picture. ``target``: a value to be drawn in as a dashed line, with its name."""
 
     title: str
     unit: str
@@ -41,49 +37,9 @@ class Plot:
     x_unit: str = "minutes"
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A moment on the time line (minutes since the run began) with its name."""
-
-    x: float
-    name: str
-
-
-def line(records: Sequence[Record], began: float, label: str, value: Callable[[dict[str, Any]], float | None],
-         smooth: int = 1) -> Line:
-    """The curve of ``value`` over the records, those without one left out; ``smooth`` averages that many in a row."""
-    points = [(r.at, v) for r in records if (v := value(r.values)) is not None and np.isfinite(v)]
-    if not points:
-        return Line(label, np.empty(0), np.empty(0))
-    x = (np.array([p[0] for p in points]) - began) / 60.0
-    y = np.array([p[1] for p in points], np.float64)
-    width = min(smooth, len(y))
-    if width > 1:
-        sums = np.cumsum(np.concatenate([[0.0], y]))
-        first = np.maximum(np.arange(len(y)) - width + 1, 0)
-        y = (sums[1:] - sums[first]) / (np.arange(len(y)) - first + 1)
-    return Line(label, x, y)
-
-
-def gaps(records: Sequence[Record], began: float, factor: float = 6.0) -> list[tuple[float, float]]:
-    """Stretches (minutes) in which nothing came although something was due: ``factor`` times the usual interval."""
-    at = np.array([r.at for r in records])
-    if len(at) < 4:
-        return []
-    between = np.diff(at)
-    limit = max(factor * float(np.median(between)), 15.0)
-    return [((at[i] - began) / 60.0, (at[i + 1] - began) / 60.0) for i in np.flatnonzero(between > limit)]
-
-
-def draw(plot: Plot, shaded: Sequence[tuple[float, float]] = (), marks: Sequence[Mark] = ()) -> str:
-    """The plot as an SVG element; ``shaded`` marks stretches of the x axis (gaps of the run), ``marks`` moments."""
+def draw(plot: Plot) -> str:
+    """The plot as an SVG element."""
     figure, axes = plt.subplots(figsize=(6.4, 3.0), layout="constrained")
-    for start, end in shaded:
-        axes.axvspan(start, end, color="#f4d7c8", lw=0)
-    for mark in marks:
-        axes.axvline(mark.x, color="#7a3e9d", lw=1.1)
-        axes.annotate(mark.name, (mark.x, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -2),
-                      textcoords="offset points", rotation=90, va="top", fontsize=6, color="#7a3e9d")
     for curve in plot.lines:
         (drawn,) = axes.plot(curve.x, curve.y, lw=1.6, label=curve.label, marker="o" if len(curve.x) < 30 else None,
                              ms=3)

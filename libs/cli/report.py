@@ -1,25 +1,29 @@
-"""The report of a run: one self-contained HTML page, made from the time series in its state."""
+"""The report of a run: one self-contained HTML file of the console's own parts, made from the time series in its state.
 
-import html
+It loads nothing, and its own policy lets nothing else run: the hashes of its script and its style stand in it
+(`cli.report_page`). In it are the run's figures, curves, marks and events, and the newest recording.
+"""
+
 import json
 import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cli.live import win_rates
-from cli.plots import Line, Mark, Plot, draw, gaps, line
-from rapid.store.applied import Plans
+from cli.report_page import Film, page
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
+from services.controller.console.curves import Columns, drawn
+from services.controller.console.marks import Marks
+from services.controller.recordings import Recordings
 
-STALENESS_TARGET = 1.0  # Berner et al. 2019, section 4.1: kept between 0 and 1
-SMOOTH_GAMES = 40
 EVENTS = 500  # shown at most
+POINTS = 400  # of a curve at most
+MAX_FILM = 24 << 20  # bytes of a recording that is put in
 
 
 @dataclass(frozen=True)
@@ -32,118 +36,31 @@ class RunRecords:
     games: list[Record]
     ratings: list[Record]
     events: list[dict[str, Any]]
-    reuse_target: float = 1.0
-    surgeries: Sequence[tuple[float, str]] = ()  # seconds since the epoch, name
+    marks: Sequence[dict[str, Any]] = field(default=())
 
 
-def collect(state: RunState, series: Series, reuse_target: float) -> RunRecords:
+def collect(state: RunState, series: Series) -> RunRecords:
     """Reads all that a run's store holds for its report."""
     first = state.events.read(limit=1)
-    events = [{"at": e.at, "who": e.who, "what": e.what, "details": e.details}
+    events = [{"id": e.id, "at": e.at, "who": e.who, "what": e.what, "details": e.details}
               for e in reversed(state.events.last(EVENTS))]
+    marks = [mark.model_dump(mode="json") for mark in Marks(state.events, series).all()]
     return RunRecords(state.run, first[0].at if first else time.time(), list(series.read("versions")),
-                      list(series.read("games")), list(series.read("ratings")), events, reuse_target,
-                      _surgeries(state))
+                      list(series.read("games")), list(series.read("ratings")), events, marks)
 
 
-def _surgeries(state: RunState) -> list[tuple[float, str]]:
-    """When each plan of the run's chain was applied, and what it is called, with its first version."""
-    record = state.record()
-    plans = Plans(state).all()
-    rows = [plans[digest] for digest in (record.chain if record is not None else ()) if digest in plans]
-    return [(float(row["at"]), f"{row['name']} (v{row['version']})") for row in rows]
+def newest_film(recordings: Recordings) -> Film | None:
+    """The newest recording that a report can carry; None without one."""
+    found = next((entry for entry in recordings.all() if entry["bytes"] <= MAX_FILM), None)
+    return None if found is None else Film(str(found["name"]), recordings.read(found["name"]))
 
 
-def plots(run: RunRecords) -> list[Plot]:
-    """Every plot of the report, most important first."""
-    v, g, b = run.versions, run.games, run.began
-
-    def of(key: str, label: str, smooth: int = 1) -> Line:
-        return line(v, b, label, at(key), smooth)
-
-    return [
-        _rating(run),
-        _win_rates(run),
-        Plot("Staleness", "versions", [of("staleness_median", "median"), of("staleness_mean", "mean"),
-                                       of("staleness_p95", "95th percentile")],
-             target=(STALENESS_TARGET, "target of the paper (0 to 1)")),
-        Plot("Sample reuse", "uses a sample", [of("reuse", "over the whole run"), of("reuse_recent", "recent")],
-             target=(run.reuse_target, "target")),
-        _per_game(run, "Last hits", ["last_hits"]),
-        _per_game(run, "Denies, kills and deaths", ["denies", "kills", "deaths"]),
-        Plot("Length of a game", "seconds of game time", [line(g, b, "all games", at("game_seconds"),
-                                                               SMOOTH_GAMES)]),
-        _reward_terms(run),
-        Plot("Throughput", "per second", [of("hero_steps_per_second", "hero-steps played"),
-                                          of("consumed_per_second", "hero-steps learned from")]),
-        Plot("Time of the optimizer", "share", [of("busy_share", "computing"),
-                                                of("wait_share", "waiting for samples")]),
-        Plot("Policy", "nats", [of("entropy", "entropy")]),
-        Plot("Change of the policy", "", [of("approx_kl", "approximate KL"), of("clip_fraction", "clipped share")]),
-        Plot("Value", "", [of("explained_variance", "explained variance"), of("loss_value", "loss")]),
-        Plot("Schedules", "", [of("learning_rate", "learning rate"), of("entropy_coefficient", "entropy coefficient"),
-                               of("team_spirit", "team spirit")], log=True),
-    ]
-
-
-def at(*path: str) -> Callable[[dict[str, Any]], float | None]:
-    """Reads the value at a path of a record; None where there is none."""
-    def read(values: dict[str, Any]) -> float | None:
-        found: Any = values
-        for key in path:
-            found = found.get(key) if isinstance(found, dict) else None
-        return None if found is None else float(found)
-
-    return read
-
-
-def bound(opponent: str, end: int) -> Callable[[dict[str, Any]], float | None]:
-    """Reads an end (0 or 1) of a win rate's interval."""
-    def read(values: dict[str, Any]) -> float | None:
-        found = values.get("win_intervals", {}).get(opponent)
-        return None if found is None else float(found[end])
-
-    return read
-
-
-def _rating(run: RunRecords) -> Plot:
-    curve = line(run.ratings, run.began, "latest version", at("mu"))
-    sigma = line(run.ratings, run.began, "", lambda r: r.get("sigma") if r.get("mu") is not None else None)
-    if len(curve.x) == len(sigma.x) and len(curve.x):
-        curve = Line(curve.label, curve.x, curve.y, curve.y - sigma.y, curve.y + sigma.y)
-    return Plot("TrueSkill", "points", [curve], target=(0.0, "random play"), note="The band is one σ.")
-
-
-def _win_rates(run: RunRecords) -> Plot:
-    against = sorted({name for r in run.ratings for name in r.values.get("win_rates", {})})
-    lines = []
-    for name in against:
-        score = line(run.ratings, run.began, f"against {name}", at("win_rates", name))
-        low, high = (line(run.ratings, run.began, "", bound(name, i)) for i in (0, 1))
-        known = len(score.x) == len(low.x) > 0
-        lines.append(Line(score.label, score.x, score.y, low.y, high.y) if known else score)
-    return Plot("Score of each rated version", "share of games, a draw being half", lines,
-                note="Of that version's own games alone. The bands are 95 % intervals.")
-
-
-def _per_game(run: RunRecords, title: str, keys: Sequence[str]) -> Plot:
-    lines = []
-    for key in keys:
-        label = key.replace("_", " ")
-        lines.append(line(run.games, run.began, label, at("statistics", key), SMOOTH_GAMES))
-    return Plot(f"{title} a hero and game", "", lines, note=f"Means over {SMOOTH_GAMES} training games.")
-
-
-def _reward_terms(run: RunRecords) -> Plot:
-    sums: dict[str, float] = defaultdict(float)
-    for record in run.games:
-        for term, value in record.values.get("rewards", {}).items():
-            sums[term] += abs(value)
-    largest = sorted(sums, key=lambda t: -sums[t])[:8]
-    return Plot("Reward by term", "a hero and game, weighted",
-                [line(run.games, run.began, term.replace("_", " "), at("rewards", term),
-                      SMOOTH_GAMES) for term in largest if sums[term] > 0],
-                note=f"Before the other team's is subtracted. Means over {SMOOTH_GAMES} games; the largest eight.")
+def curves(records: Sequence[Record]) -> dict[str, Any]:
+    """All numbers of a series as the console's charts take them."""
+    columns = Columns()
+    for record in records:
+        columns.append(record)
+    return drawn(columns, columns.names(), POINTS, None, None)
 
 
 def headline(run: RunRecords) -> list[tuple[str, str]]:
@@ -173,40 +90,13 @@ def _last_at(run: RunRecords) -> float:
     return max([r[-1].at for r in (run.versions, run.games, run.ratings) if r] + [run.began])
 
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{name}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-body{{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:1340px;padding:24px;color:#222;background:#fafafa}}
-h1{{font-size:24px;margin:0 0 4px}} h2{{font-size:15px;margin:0 0 4px}}
-.head{{display:flex;flex-wrap:wrap;gap:12px;margin:16px 0}}
-.head div{{background:#fff;border:1px solid #e2e2e2;border-radius:8px;padding:8px 14px}}
-.head b{{display:block;font-size:19px}} .head span,.note{{color:#666;font-size:12px}}
-.grid{{display:grid;grid-template-columns:repeat(auto-fill,minmax(400px,1fr));gap:16px}}
-.card{{background:#fff;border:1px solid #e2e2e2;border-radius:8px;padding:12px}} svg{{width:100%;height:auto}}
-table{{border-collapse:collapse;font-size:13px;background:#fff}} td{{padding:3px 10px;border-bottom:1px solid #eee}}
-</style></head><body>
-<h1>{name}</h1><div class="note">{made}</div><div class="head">{head}</div><div class="grid">{cards}</div>
-<h2 style="margin-top:24px">Events</h2><table>{events}</table></body></html>
-"""
-
-
-def render(run: RunRecords, now: float | None = None) -> str:
-    """The page as HTML text."""
-    shaded = gaps(run.versions, run.began)
-    marks = [Mark((at - run.began) / 60.0, name) for at, name in run.surgeries]
-    head = "".join(f"<div><b>{html.escape(v)}</b><span>{html.escape(k)}</span></div>" for k, v in headline(run))
-    cards = "".join(
-        f'<div class="card"><h2>{html.escape(p.title)}</h2>{draw(p, shaded, marks)}'
-        f'<div class="note">{html.escape(p.note)}</div></div>' for p in plots(run))
-    rows = "".join(
-        f"<tr><td>{(e.get('at', run.began) - run.began) / 60:.1f} min</td><td>{html.escape(str(e.get('who', '')))}</td>"
-        f"<td>{html.escape(str(e.get('what', '')))}</td><td>{html.escape(str(e.get('details', '')))}</td></tr>"
-        for e in run.events)
-    made = time.strftime("%Y-%m-%d %H:%M", time.localtime(now))
-    note = f"made {made}" + ("; shaded: no version came out" if shaded else "")
-    note += "; upright lines: surgery" if marks else ""
-    return PAGE.format(name=html.escape(run.name), made=note, head=head, cards=cards, events=rows)
+def render(run: RunRecords, film: Film | None = None, now: float | None = None) -> str:
+    """The page as HTML text; ``film`` is the recording in it."""
+    data = {
+        "name": run.name, "made": time.time() if now is None else now, "facts": headline(run),
+        "curves": {"versions": curves(run.versions), "games": curves(run.games), "ratings": curves(run.ratings)},
+        "marks": list(run.marks), "events": run.events}
+    return page(data, film)
 
 
 def save_records(run: RunRecords, path: Path) -> None:
@@ -219,8 +109,8 @@ def save_records(run: RunRecords, path: Path) -> None:
     beside.replace(path)
 
 
-def write(run: RunRecords, path: Path) -> None:
+def write(run: RunRecords, path: Path, film: Film | None = None) -> None:
     """Writes the page, beside first and then renamed."""
     beside = path.with_suffix(".html.partial")
-    beside.write_text(render(run))
+    beside.write_text(render(run, film))
     beside.replace(path)

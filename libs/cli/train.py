@@ -15,13 +15,17 @@ from cli import report
 from cli.cluster import LocalCluster
 from cli.console import link
 from cli.live import View, plain
-from cli.offline.record import keep_ladder, keep_record
+from cli.offline.record import keep_evidence, keep_ladder, keep_record
 from cli.remote import Controller, Refused
+from cli.report_page import Film
 from cli.rundir import ROOT, NoRun, RunFolder, find, free_name
 from cli.tensorboard import Events
+from rapid.blobs import BlobMissing, BlobStore
+from rapid.store.errors import Corrupt
 from rapid.store.state import Status
 from run.config import RunConfig
 from run.load import load, save
+from services.controller.recordings import Recordings
 
 REPORT_SECONDS = 120.0
 LINE_SECONDS = 15.0
@@ -47,20 +51,30 @@ class Reporter:
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
+        blobs = BlobStore(cluster.config.blobs.url or str(cluster.folder.path / "blobs"))
+        self._recordings = Recordings(lambda: blobs)
         self._events = Events(cluster.folder.path / "tensorboard", cluster.series)
 
     def write(self) -> None:
         """Writes both; a store that is away leaves them as they were."""
         c = self._cluster
         try:
-            records = report.collect(c.state, c.series, c.config.buffer.sample_reuse)
+            records = report.collect(c.state, c.series)
             self._events.update()
             keep_record(c.state, c.folder.record)
             keep_ladder(c.state, c.folder.ladder)
+            keep_evidence(records.games, c.folder.evidence)
         except redis.RedisError:
             return
-        report.write(records, c.folder.report)
+        report.write(records, c.folder.report, self._film())
         report.save_records(records, c.folder.records)
+
+    def _film(self) -> Film | None:
+        """The newest recording; a store of blobs that is away costs the film, not the report."""
+        try:
+            return report.newest_film(self._recordings)
+        except (BlobMissing, Corrupt, OSError):
+            return None
 
     def close(self) -> None:
         """Ends the event files."""

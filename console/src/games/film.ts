@@ -32,14 +32,25 @@ export class Film {
   private uses = 0;
 
   /** Reads it from an address below /v1, and goes on until it ends or is closed. */
-  async read(address: string, live: boolean): Promise<void> {
-    try {
+  read(address: string, live: boolean): Promise<void> {
+    return this.whole(async () => {
       const answer = await fetch(address, { credentials: "same-origin", cache: "no-store", signal: this.stop.signal });
       if (!answer.ok || !answer.body) {
         const said = await answer.json().catch(() => ({}));
         throw new Damaged(String(said.detail ?? `the controller answered ${answer.status}`));
       }
       await this.take(answer.body.getReader(), live);
+    });
+  }
+
+  /** Reads a recording that is here already. */
+  readBytes(data: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.whole(() => this.take(new Blob([data]).stream().getReader(), false));
+  }
+
+  private async whole(reading: () => Promise<void>): Promise<void> {
+    try {
+      await reading();
     } catch (error) {
       if (!this.stop.signal.aborted)
         this.problem.value = error instanceof Damaged ? error.message : "the connection to the controller was lost";

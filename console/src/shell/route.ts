@@ -2,6 +2,8 @@
 import { computed, signal } from "@preact/signals";
 
 const address = signal(new URL(location.href));
+// A page that lies in a file cannot change its address everywhere: what it shows changes all the same.
+let fixed = false;
 
 /** The path, "/" for the first page. */
 export const path = computed(() => address.value.pathname.replace(/\/+$/, "") || "/");
@@ -17,13 +19,18 @@ export function go(to: string): void {
 
 /** Says the page's state in the address without a step in the history; null takes a parameter away. */
 export function note(parameters: Record<string, string | null>): void {
-  const next = new URL(location.href);
+  const now = fixed ? address.value.href : location.href;
+  const next = new URL(now);
   for (const [name, value] of Object.entries(parameters)) {
     if (value === null) next.searchParams.delete(name);
     else next.searchParams.set(name, value);
   }
-  if (next.href === location.href) return;
-  history.replaceState(null, "", next);
+  if (next.href === now) return;
+  try {
+    history.replaceState(null, "", next);
+  } catch {
+    fixed = true;
+  }
   address.value = next;
 }
 

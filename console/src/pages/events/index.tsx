@@ -5,14 +5,9 @@ import type { Page, RunEvent } from "../../api/types";
 import { Link } from "../../shell/link";
 import { note, query } from "../../shell/route";
 import { clock } from "../../text";
+import { told } from "./told";
 
 const PAGE = 200;
-
-/** An event's particulars in a line; what comes from a run is text and nothing else. */
-export function told(details: Record<string, unknown>): string {
-  return Object.entries(details).filter(([, v]) => v !== "" && v !== null)
-    .map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : String(v)}`).join(" · ").slice(0, 400);
-}
 
 /** What was decided, when and by whom; filtered by the address, so that a filter can be sent. */
 export function EventsPage() {

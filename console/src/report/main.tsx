@@ -1,0 +1,72 @@
+// The report of a run: one file that a person keeps. The console's own parts, on what stands in the page; nothing is asked for.
+import { render } from "preact";
+import { useMemo } from "preact/hooks";
+import "../style/base.css";
+import "../games/games.css";
+import type { Kind } from "../api/curves";
+import type { Picture } from "../components/chart";
+import { Chart } from "../components/chart";
+import { TimeBar } from "../components/timebar";
+import { Viewer } from "../games/view/viewer.tsx";
+import { told } from "../pages/events/told";
+import { SHEETS, ratingPictures } from "../pages/run/pictures";
+import { theme, turn } from "../shell/theme";
+import { clock } from "../text";
+import { known, marks } from "../timeline";
+import { film, report } from "./data";
+
+const TERMS = 6; // lines of a chart
+
+/** The terms that rewards were made of, the largest first. */
+function rewards(): Picture | null {
+  const data = report.curves.games;
+  const size = (field: string): number => (data.fields[field]?.mean ?? []).reduce<number>((sum, v) => sum + Math.abs(v ?? 0), 0);
+  const found = data.names.filter((n) => n.startsWith("rewards/") && size(n) > 0).sort((a, b) => size(b) - size(a)).slice(0, TERMS);
+  if (!found.length) return null;
+  return { title: "Reward by term", unit: "a hero and game, weighted", note: "Before the other team's is subtracted; the largest.",
+           curves: found.map((field) => ({ field, label: field.slice("rewards/".length).replaceAll("_", " ") })) };
+}
+
+function Charts() {
+  const sheets = useMemo<readonly [Kind, readonly Picture[]][]>(() => {
+    const terms = rewards();
+    return [["ratings", ratingPictures(report.curves.ratings.names)],
+            ...SHEETS.map((s): [Kind, readonly Picture[]] => [s.kind, s.kind === "games" && terms ? [...s.pictures, terms] : s.pictures])];
+  }, []);
+  return <div class="charts">{sheets.flatMap(([kind, pictures]) =>
+    pictures.map((p) => <Chart key={`${kind}/${p.title}`} picture={p} data={report.curves[kind]} />))}</div>;
+}
+
+function Film() {
+  const data = useMemo(film, []);
+  return <section aria-label="The newest film"><h2>A game of {report.film?.name}</h2>
+    <Viewer address="" data={data} live={false} title={`Game of ${report.film?.name ?? ""}`} /></section>;
+}
+
+function ReportPage() {
+  return <>
+    <header class="bar"><span class="brand">Five</span><span class="run-name">{report.name}</span><span class="quiet">made {clock(report.made)}</span>
+      <span class="spring" /><button type="button" onClick={turn} aria-label={theme.value === "dark" ? "Light colours" : "Dark colours"}>{theme.value === "dark" ? "☀" : "☾"}</button></header>
+    <main id="content">
+      <h1>{report.name}</h1>
+      <dl class="facts">{report.facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      <TimeBar />
+      <Charts />
+      {report.film ? <Film /> : <p class="quiet">{report.note}</p>}
+      <h2>Events</h2>
+      <div class="scroll tall card" tabIndex={0} role="region" aria-label="Events"><table>
+        <thead><tr><th>when</th><th>who</th><th>what</th><th>particulars</th></tr></thead>
+        <tbody>{report.events.map((e) => <tr key={e.id}><td class="no-wrap">{clock(e.at)}</td><td>{e.who}</td><td class="no-wrap">{e.what}</td>
+          <td class="quiet">{told(e.details)}</td></tr>)}</tbody></table></div>
+    </main>
+  </>;
+}
+
+const ends = (Object.values(report.curves)).flatMap((c) => (c.first !== null && c.last !== null ? [c.first, c.last] : []));
+if (ends.length) known.value = { from: Math.min(...ends), to: Math.max(...ends) };
+marks.value = report.marks;
+const root = document.getElementById("page");
+if (root) {
+  root.textContent = ""; // what stands there for who has no scripts
+  render(<ReportPage />, root);
+}
