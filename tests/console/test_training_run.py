@@ -89,6 +89,18 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         expect(lane.get_by_role("button", name=re.compile("wider"))).to_be_visible()
         watched.close()
 
+        # The evaluator makes a draft's table of a version that it has rated: of one hero, a single line-up.
+        eventually(lambda: run.rest("GET", "draft/tables").json()["tables"], 180, "a rated version's table")
+        watched = Watched(browser, address)
+        printed = run.command("console", "--run", run.folder.name)
+        watched.page.goto(printed.stdout.strip())
+        watched.page.get_by_role("navigation", name="Pages").wait_for()
+        watched.visit("/draft")
+        expect(watched.page.get_by_role("region", name="Open picks")).to_contain_text("nevermore")
+        watched.page.get_by_role("button", name="Pick nevermore").click()
+        expect(watched.page.get_by_role("heading", name="Radiant picks")).to_be_visible()
+        watched.close()
+
         viewer = Watched(browser, address)
         printed = run.command("console", "--run", run.folder.name, "--role", "viewer")
         assert printed.returncode == 0, printed.stderr

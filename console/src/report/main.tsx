@@ -50,6 +50,7 @@ function ReportPage() {
     <main id="content">
       <h1>{report.name}</h1>
       <dl class="facts">{report.facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+      <h2 class="sr">Charts</h2>
       <TimeBar />
       <Charts />
       {report.film ? <Film /> : <p class="quiet">{report.note}</p>}

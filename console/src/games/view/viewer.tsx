@@ -55,10 +55,10 @@ export function Viewer({ address, live, title, data }: { address: string; live: 
       </header>
       <Board film={film} playback={playback} showing={showing} choose={choose} now={now} />
       <div class="controls">
-        <button type="button" onClick={() => jump(-15)} aria-label="15 seconds back">−15 s</button>
+        <button type="button" onClick={() => jump(-15)} aria-label="−15 s: back">−15 s</button>
         <button type="button" class="play" aria-pressed={playback.playing.value} onClick={() => { playback.playing.value = !playback.playing.value; }}>
           {playback.playing.value ? "Pause" : "Play"}</button>
-        <button type="button" onClick={() => jump(15)} aria-label="15 seconds on">+15 s</button>
+        <button type="button" onClick={() => jump(15)} aria-label="+15 s: on">+15 s</button>
         <input type="range" class="scrub" aria-label="Where in the game" min={0} max={Math.max(film.steps.value - 1, 1)} step={1} value={now.value}
           aria-valuetext={clock(time)} onInput={(event) => playback.seek(Number(event.currentTarget.value))} />
         <label>Speed <select value={String(playback.speed.value)} onChange={(event) => {
