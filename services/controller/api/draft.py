@@ -16,6 +16,12 @@ router = APIRouter(tags=["draft"])
 NAMES = r"^[a-z0-9_]*(,[a-z0-9_]+)*$"
 Heroes = Annotated[str, Query(pattern=NAMES, max_length=1000, description="Heroes, with commas between.")]
 _PAIR: dict[str, Any] = {"hero": "sniper", "other": "lion", "allied": True, "games": 214}
+_CHOICE: dict[str, Any] = {"hero": "sniper", "win": 0.53, "own": 0.53, "played": 420,
+                           "rarest": {**_PAIR, "allied": False}}
+_TABLE: dict[str, Any] = {"name": "version-1200", "heroes": ["lion", "nevermore", "sniper", "sven"], "team": 2,
+                          "shared": False, "facts": {"version": 1200}}
+_BIN: dict[str, Any] = {"low": 0.5, "high": 0.6, "games": 2, "predicted": 0.55, "won": 0.5, "at_least": 0.1,
+                        "at_most": 0.9}
 
 
 class PairOfHeroes(BaseModel):
@@ -32,6 +38,8 @@ class PairOfHeroes(BaseModel):
 class DraftChoice(BaseModel):
     """A hero that may be picked now."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [_CHOICE]})
+
     hero: str = Field(description="Its name.")
     win: float = Field(description="Probability that Radiant wins, if it is picked and both teams pick their best "
                        "after.")
@@ -44,9 +52,7 @@ class DraftChoice(BaseModel):
 class DraftTable(BaseModel):
     """A table of leaves: the win probability of every line-up of a pool, by one version."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{
-        "name": "version-1200", "heroes": ["lion", "nevermore", "sniper", "sven"], "team": 2, "shared": False,
-        "facts": {"version": 1200}}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [_TABLE]})
 
     name: str = Field(description="Its name.")
     heroes: list[str] = Field(description="The pool.")
@@ -59,6 +65,8 @@ class DraftTable(BaseModel):
 class DraftTables(BaseModel):
     """All tables."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tables": [_TABLE]}]})
+
     tables: list[DraftTable] = Field(description="The newest version's first.")
 
 
@@ -69,7 +77,7 @@ class Draft(BaseModel):
         "table": "version-1200", "heroes": ["lion", "nevermore", "sniper", "sven"], "team": 2, "shared": False,
         "line_ups": 6, "facts": {"version": 1200}, "order": "DRRD", "to_move": "R", "radiant": [], "dire": ["lion"],
         "banned": [], "win": 0.53, "choices": [
-            {"hero": "sniper", "win": 0.53, "own": 0.53, "played": 420, "rarest": {**_PAIR, "allied": False}}],
+            _CHOICE],
         "games": 812, "support": None}]})
 
     table: str = Field(description="The table that it is read from.")
@@ -92,6 +100,8 @@ class Draft(BaseModel):
 class CalibrationBin(BaseModel):
     """Games whose prediction lay in a stretch. All but the first three are null without games."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [_BIN]})
+
     low: float = Field(description="The stretch's lower end.")
     high: float = Field(description="Its upper end.")
     games: int = Field(description="Games.")
@@ -106,7 +116,7 @@ class DraftCalibration(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{
         "games": 2, "first": 1100, "last": 1200, "brier": 0.24, "brier_constant": 0.25, "error": 0.03, "bins": [
-            {"low": 0.5, "high": 0.6, "games": 2, "predicted": 0.55, "won": 0.5, "at_least": 0.1, "at_most": 0.9}]}]})
+            _BIN]}]})
 
     games: int = Field(description="Games of self-play that are counted.")
     first: int | None = Field(description="The oldest version that played one.")
