@@ -19,6 +19,7 @@ from schemathesis.specs.openapi.checks import (
 
 from five.anneal.document import Anneal, AnnealRamp
 from five.anneal.guard import GuardConfig
+from five.draft.leaves import Leaves, Pool
 from five.surgery import AgentSpec
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
@@ -26,6 +27,7 @@ from rapid.store.applied import Checks
 from rapid.store.series import Series
 from rapid.store.staging import kept_of
 from rapid.store.state import Status
+from run.drafting import DraftTables
 from services.controller.config import LimitsConfig
 from services.controller.operations.document import OperationState, StepState
 from services.controller.operations.store import OperationStore
@@ -38,11 +40,13 @@ UNLIMITED = LimitsConfig(requests_per_second=1e6, burst=1e6, client_requests_per
                          store_seconds=0.5)
 EXAMPLES = 8  # of each operation, right ones and wrong ones
 AWAY_EXAMPLES = 2
-# What takes more than a request that fits its schema: a plan, a change or a version of just this run, or an anneal
-# that no request before has ended.
-FITTING = {*(f"POST /v1/surgery/{verb}" for verb in ("plan", "check", "apply")), "POST /v1/anneal", "POST /v1/revert",
+# What takes more than a request that fits its schema: a plan, a change or a version of just this run, an anneal that no
+# request before has ended, or heroes that can be drafted.
+FITTING = {"GET /v1/draft",
+           *(f"POST /v1/surgery/{verb}" for verb in ("plan", "check", "apply")), "POST /v1/anneal", "POST /v1/revert",
            *(f"POST /v1/anneal/{verb}" for verb in ("hold", "resume", "promote", "abort", "revert")),
            "PUT /v1/anneal/share"}
+BLOBS = {"GET /v1/draft", "GET /v1/draft/tables"}
 ANNEALED = Anneal(id="patch-d4e5f6", overrides={"patch": "7.21d"}, base=0, began=0,
                   ramp=AnnealRamp(start=0, length=400), guard=GuardConfig(loss=0.3))
 
@@ -55,6 +59,9 @@ def fill(rest: LiveController) -> None:
     for kind in ("versions", "games", "ratings", "matches"):
         Series(rest.state.redis, RUN).extend(kind, [{"version": n} for n in range(3)])
     rest.state.table("league").set("version:1", [0.0, 3, 2])
+    assert rest.context.blobs is not None
+    leaves = Leaves(Pool(("lion", "sven"), 1), np.full((2, 1), 0.5, np.float32), {"version": 2})
+    DraftTables(rest.context.blobs, RUN).put("version-2", leaves)
     annealed(rest)
 
 
@@ -96,8 +103,8 @@ def ask_all(rest: LiveController, examples: int, checks: list[Callable[..., Any]
     def check(case: Any, answer: Any) -> None:
         label = case.operation.label
         seen.setdefault(label, set()).add(answer.status_code)
-        # Recordings lie in the blob store, which is there whatever the state's store does.
-        refused = expected is None or "/v1/replays" in label or answer.status_code in expected
+        # Recordings and drafts' tables lie in the blob store, which is there whatever the state's store does.
+        refused = expected is None or "/v1/replays" in label or label in BLOBS or answer.status_code in expected
         assert refused, (label, answer.status_code, answer.text)
         case.validate_response(answer, checks=checks)
 
@@ -143,6 +150,7 @@ def test_documented_requests_are_accepted(store: Any) -> None:
         send("POST", "/v1/schedules/history/{change}/revert", "Revert", change=change)
         match = send("POST", "/v1/matches", "MatchRequest")["id"]
         send("GET", "/v1/matches/{identity}", identity=match)
+        assert send("GET", "/v1/draft")["to_move"] == "D"
         send("POST", "/v1/matches/{identity}/cancel", identity=match)
         operate(rest, send)
         anneal_and_revert(rest, send)
@@ -208,4 +216,4 @@ def test_the_api_is_what_it_says_with_its_store_away(store: Any) -> None:
         checks = [check for check in CHECKS if check is not not_a_server_error]
         seen = ask_all(rest, AWAY_EXAMPLES, checks, {400, 401, 404, 405, 422, 428, 503})
         assert len(seen) >= 20 and all(503 in statuses for label, statuses in seen.items()
-                                      if label.startswith("GET") and "/replays" not in label)
+                                      if label.startswith("GET") and "/replays" not in label and label not in BLOBS)
