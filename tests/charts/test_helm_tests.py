@@ -55,8 +55,6 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
     port = free_port()
     folder.mkdir()
     users = secret("redis-users")[f"{role}.acl"]
-    if "7" not in REDIS_SERVER[1]:
-        users = users.replace("%R~", "~").replace("%W~", "~")  # the one here does not tell reading from writing
     (folder / "users.acl").write_text(users)
     text = find(DEFAULTS, "ConfigMap", f"redis-{role}")["data"]["redis.conf"]
     for old, new in {r"^port 6379$": f"port {port}", r"^dir /(data|tmp)$": f"dir {folder}",
@@ -65,7 +63,7 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
         assert found == 1 or "dir" in old or "users" in old, old
     (folder / "redis.conf").write_text(text)
     (folder / "bin").mkdir()
-    (folder / "bin/redis-server").symlink_to(REDIS_SERVER[0])
+    (folder / "bin/redis-server").symlink_to(REDIS_SERVER)
     kind = "StatefulSet" if role == "state" else "Deployment"
     (container,) = find(DEFAULTS, kind, f"redis-{role}")["spec"]["template"]["spec"]["containers"]
     command = [part.replace("/etc/five-redis/conf", str(folder)) for part in container["command"]]
@@ -79,14 +77,8 @@ def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None
         print(process.stdout.read() if process.stdout else "")
 
 
-def server() -> tuple[str, str]:
-    """The Redis of this machine, and its series: FIVE_REDIS_SERVER's, or the embedded one."""
-    path = os.environ.get("FIVE_REDIS_SERVER") or server_binary()
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
-    return path, re.findall(r"v=(\d+)", said)[0]
-
-
-REDIS_SERVER = server()
+# Another than the embedded one.
+REDIS_SERVER = os.environ.get("FIVE_REDIS_SERVER") or server_binary()
 
 
 def secret(name: str) -> dict[str, str]:

