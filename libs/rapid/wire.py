@@ -5,16 +5,18 @@ before and after decompression. What is wrong with a message is a ValueError tha
 """
 
 import math
-from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import zstandard
 
 from protos.five.v1 import tensors_pb2
+from rapid.packed import PackedArray
 
 Array = npt.NDArray[Any]
+Decoded = TypeVar("Decoded", Array, Array | PackedArray)
 Tensor = tensors_pb2.Tensor
 TensorSet = tensors_pb2.TensorSet
 
@@ -127,12 +129,44 @@ def _decompress(name: str, data: bytes, limit: int) -> bytes:
         raise ValueError(f"tensor {name!r}: its bytes are no zstd frame of known size ({error})") from None
 
 
+def pack(array: npt.NDArray[np.float16]) -> PackedArray:
+    """A float16 array in the sparse encoding."""
+    return PackedArray.of(array.shape, bytes(_sparse[0](np.ascontiguousarray(array).reshape(-1))))
+
+
+def unpack(array: PackedArray) -> npt.NDArray[np.float16]:
+    """The array that was packed."""
+    return _sparse[1](array.data, array.size).reshape(array.shape)
+
+
 def decode(tensor: Tensor, max_bytes: int = MAX_DECODED_BYTES) -> Array:
     """The array that a message holds; read-only where the bytes need no decoding.
 
     Raises ValueError, naming the tensor, when its dtype is unknown, its bytes are not exactly what its shape needs,
     or decoding would take more than ``max_bytes``.
     """
+    dtype, count, data = _checked(tensor, max_bytes)
+    if tensor.encoding in (SPARSE, SPARSE_ZSTD):
+        try:
+            return _sparse[1](data, count).reshape(tuple(tensor.shape))
+        except ValueError as error:
+            raise ValueError(f"tensor {tensor.name!r}: {error}") from None
+    return _plain(tensor, dtype, count, data)
+
+
+def decode_packed(tensor: Tensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
+    """As `decode`, but what came in a sparse encoding stays in it; it is checked all the same."""
+    dtype, count, data = _checked(tensor, max_bytes)
+    if tensor.encoding in (SPARSE, SPARSE_ZSTD):
+        try:
+            return PackedArray(tensor.shape, data)
+        except ValueError as error:
+            raise ValueError(f"tensor {tensor.name!r}: {error}") from None
+    return _plain(tensor, dtype, count, data)
+
+
+def _checked(tensor: Tensor, max_bytes: int) -> tuple[np.dtype[Any], int, bytes]:
+    """Dtype, number of values and bytes of a tensor, without zstd. Raises ValueError as `decode` does."""
     name = tensor.name
     dtype = DTYPES.get(tensor.dtype)
     if dtype is None:
@@ -152,17 +186,18 @@ def decode(tensor: Tensor, max_bytes: int = MAX_DECODED_BYTES) -> Array:
             raise ValueError(f"tensor {name!r}: the sparse encodings hold float16, not {tensor.dtype}")
         if encoding == SPARSE_ZSTD:
             data = _decompress(name, data, -(-count // 8) + 2 * count)
-        try:
-            return _sparse[1](data, count).reshape(shape)
-        except ValueError as error:
-            raise ValueError(f"tensor {name!r}: {error}") from None
-    if encoding == ZSTD:
+    elif encoding == ZSTD:
         data = _decompress(name, data, needed)
     elif encoding != RAW:
         raise ValueError(f"tensor {name!r}: unknown encoding {encoding}")
-    if len(data) != needed:
+    return dtype, count, data
+
+
+def _plain(tensor: Tensor, dtype: np.dtype[Any], count: int, data: bytes) -> Array:
+    name, shape = tensor.name, tuple(tensor.shape)
+    if len(data) != count * dtype.itemsize:
         raise ValueError(f"tensor {name!r}: {len(data)} bytes where shape {list(shape)} of {tensor.dtype} "
-                         f"needs {needed}")
+                         f"needs {count * dtype.itemsize}")
     if dtype == np.bool_ and count and np.frombuffer(data, np.uint8).max() > 1:
         raise ValueError(f"tensor {name!r}: a bool is neither 0 nor 1")
     return np.frombuffer(data, dtype).reshape(shape)
@@ -194,20 +229,32 @@ def decode_set(message: TensorSet, layout_hash: str | None,
     Raises LayoutMismatch naming both layouts, and ValueError for a malformed tensor, for a name given twice, and when
     all of them together would take more than ``max_bytes``.
     """
+    return _decoded(decode, message, layout_hash, max_bytes)
+
+
+def decode_packed_set(message: TensorSet, layout_hash: str | None,
+                      max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
+    """As `decode_set`, but what came in a sparse encoding stays in it. ``max_bytes`` are those of the arrays as they
+    would be unpacked."""
+    return _decoded(decode_packed, message, layout_hash, max_bytes)
+
+
+def _decoded(each: Callable[[Tensor, int], Decoded], message: TensorSet, layout_hash: str | None, max_bytes: int
+             ) -> dict[str, Decoded]:
     if layout_hash is not None and message.layout_hash != layout_hash:
         raise LayoutMismatch(message.layout_hash, layout_hash)
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, Decoded] = {}
     left = max_bytes
     for tensor in message.tensors:
         if tensor.name in arrays:
             raise ValueError(f"tensor {tensor.name!r} is given twice")
-        array = decode(tensor, left)
-        left -= array.nbytes
+        array = each(tensor, left)
+        left -= array.size * array.dtype.itemsize
         arrays[tensor.name] = array
     return arrays
 
 
-def require(arrays: Mapping[str, Array], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
+def require(arrays: Mapping[str, Array | PackedArray], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
             *lead: int) -> None:
     """Checks that ``arrays`` are exactly those of ``specs``, each of shape (*lead, *shape) and its dtype.
 

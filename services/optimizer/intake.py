@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from five.learning.buffer import Drawn, DropReason, SampleBuffer
 from five.learning.pacing import Pacer
 from five.learning.samples import split_segment
 from rapid import wire
+from rapid.packed import PackedArray
 
 Array = npt.NDArray[Any]
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
@@ -25,11 +27,18 @@ class Offer:
 
     segment_id: str
     samples: int
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, Array | PackedArray]
     reward_sum: float
     reward_square_sum: float
     reward_count: int
     newest_version: int
+
+    @cached_property
+    def hero_steps(self) -> int:
+        """Steps that count: where the mask is 1."""
+        mask = self.arrays["mask"]
+        assert isinstance(mask, np.ndarray)
+        return int(mask.sum())
 
 
 @dataclass
@@ -42,24 +51,48 @@ class RewardSums:
 
 
 class PackedSample:
-    """A sample at rest: float16 arrays as bitmask and values, the rest as they are."""
+    """A sample at rest: float16 arrays as bitmask and values, the rest as they are. Nothing is copied: the arrays of
+    a segment's samples are parts of the segment's, and leave with the last of them."""
 
-    __slots__ = ("nbytes", "plain", "sparse")
+    __slots__ = ("nbytes", "packed", "plain")
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self.sparse = {n: wire.encode(n, a, wire.SPARSE) for n, a in arrays.items() if a.dtype == np.float16}
-        # Copies: a view would keep the whole segment's message alive.
-        self.plain = {n: a.copy() for n, a in arrays.items() if a.dtype != np.float16}
-        self.nbytes = sum(len(t.data) for t in self.sparse.values()) + sum(a.nbytes for a in self.plain.values())
+    def __init__(self, plain: dict[str, Array], packed: dict[str, PackedArray], nbytes_of_plain: int) -> None:
+        self.plain = plain
+        self.packed = packed
+        self.nbytes = nbytes_of_plain + sum([len(array.data) for array in packed.values()])
 
     def arrays(self) -> dict[str, Array]:
         """The sample's arrays again."""
-        return {**{n: wire.decode(t) for n, t in self.sparse.items()}, **self.plain}
+        return {**{name: wire.unpack(array) for name, array in self.packed.items()}, **self.plain}
 
 
 def unpack(sample: PackedSample) -> dict[str, Array]:
     """The buffer's decoder."""
     return sample.arrays()
+
+
+def samples_of(arrays: Mapping[str, Array | PackedArray], samples: int) -> list[PackedSample]:
+    """A segment's samples. Packed arrays are cut without being unpacked. Raises ValueError naming an array that cannot
+    be split so."""
+    plain: dict[str, Array] = {}
+    packed: dict[str, list[PackedArray]] = {}
+    for name, array in arrays.items():
+        if isinstance(array, PackedArray):
+            try:
+                parts = array.split(samples)
+            except ValueError as error:
+                raise ValueError(f"{name!r}: {error}") from None
+            if parts is None:  # their borders are within a byte
+                parts = [wire.pack(part) for part in np.split(wire.unpack(array), samples)]
+            packed[name] = parts
+        elif array.dtype == np.float16:  # it came unpacked
+            packed[name] = [wire.pack(part[name]) for part in split_segment({name: array}, samples)]
+        else:
+            plain[name] = array
+    nbytes = sum(array.nbytes for array in plain.values()) // samples
+    columns = [dict(zip(packed, column, strict=True)) for column in zip(*packed.values(), strict=True)]
+    return [PackedSample(of_plain, of_packed, nbytes)
+            for of_plain, of_packed in zip(split_segment(plain, samples), columns or [{}] * samples, strict=True)]
 
 
 class Intake:
@@ -105,9 +138,8 @@ class Intake:
 
     def _take(self, offer: Offer) -> tuple[str, str]:
         # Packed first, all of them: what can fail does so before the buffer has any.
-        parts = [(arrays["versions"], PackedSample(arrays)) for arrays in split_segment(offer.arrays, offer.samples)]
-        hero_steps = int(offer.arrays["mask"].sum())
-        kept = sum(self.buffer.add(sample, versions, self.version, sample.nbytes) for versions, sample in parts)
+        parts = samples_of(offer.arrays, offer.samples)
+        kept = sum(self.buffer.add(sample, sample.plain["versions"], self.version, sample.nbytes) for sample in parts)
         if kept == 0:
             age = self.version - offer.newest_version
             return "too_old", f"{age} versions old, at most {self.buffer.config.max_age_versions} are learned from"
@@ -116,7 +148,7 @@ class Intake:
             if len(self._seen) > REMEMBERED_SEGMENTS:
                 self._seen.popitem(last=False)
             self.pacer.on_received(kept)
-            self.hero_steps += hero_steps
+            self.hero_steps += offer.hero_steps
             self._rewards.count += offer.reward_count
             self._rewards.total += offer.reward_sum
             self._rewards.squares += offer.reward_square_sum

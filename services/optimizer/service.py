@@ -63,10 +63,9 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
             await asyncio.sleep(GATE_SECONDS)
         verdict, reason = await asyncio.to_thread(self._intake.take, offer)
         if verdict == "accepted":
-            steps = float(offer.arrays["mask"].sum())
-            HERO_STEPS.inc(steps)
+            HERO_STEPS.inc(offer.hero_steps)
             if request.arm:
-                ARM_HERO_STEPS.labels(request.arm).inc(steps)
+                ARM_HERO_STEPS.labels(request.arm).inc(offer.hero_steps)
         return verdict, reason
 
     def check(self, request: experience_pb2.PushRequest) -> Offer:
@@ -82,7 +81,7 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
         sums = (request.reward_sum, request.reward_square_sum)
         if not all(map(math.isfinite, sums)):
             raise ValueError(f"the reward sums are not finite: {sums}")
-        arrays = wire.decode_set(request.tensors, self._layout)
+        arrays = wire.decode_packed_set(request.tensors, self._layout)
         steps = {n: a for n, a in arrays.items() if n not in self._samples}
         wire.require(steps, self._steps, request.samples * self._unroll)
         wire.require({n: a for n, a in arrays.items() if n in self._samples}, self._samples, request.samples)

@@ -9,7 +9,9 @@ import pytest
 
 from five.learning.buffer import DropReason
 from protos.five.v1 import experience_pb2
-from services.optimizer.intake import Intake, PackedSample
+from rapid import wire
+from rapid.packed import PackedArray
+from services.optimizer.intake import Intake, samples_of
 from services.optimizer.metrics import ARM_HERO_STEPS
 from services.optimizer.service import ExperienceService
 from tests.rapid.tensor_sets import encode_set
@@ -18,12 +20,36 @@ from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNR
 
 def test_a_sample_rests_packed_and_comes_back_the_same() -> None:
     arrays = segment(1)
-    sample = PackedSample(arrays)
+    (sample,) = samples_of(arrays, 1)
     back = sample.arrays()
     assert back.keys() == arrays.keys()
     for name, array in arrays.items():
-        np.testing.assert_array_equal(back[name], array)
+        np.testing.assert_array_equal(back[name], array[0] if name.startswith("state/") else array)
     assert sample.nbytes < sum(a.nbytes for a in arrays.values())
+
+
+def test_a_segment_is_cut_as_it_came_without_being_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {"shared": (rng.normal(size=(32, 24)) * (rng.random((32, 24)) < 0.3)).astype(np.float16),
+              "mask": np.ones((32, 2), np.float32), "state/h": rng.normal(size=(2, 3)).astype(np.float32)}
+    came = wire.decode_packed_set(encode_set(arrays, "l", ("shared",)), "l")
+    with monkeypatch.context() as patched:
+        patched.setattr(wire, "_sparse", (None, None))  # neither packs nor unpacks
+        parts = samples_of(came, 2)
+    for i, part in enumerate(parts):
+        for name, array in part.arrays().items():
+            expected = arrays[name][i] if name.startswith("state/") else arrays[name][i * 16:(i + 1) * 16]
+            np.testing.assert_array_equal(array, expected)
+
+
+def test_a_segment_whose_samples_end_within_a_byte_is_taken_in_all_the_same() -> None:
+    arrays = segment(2)
+    assert arrays["shared"][0].size * UNROLL % 8
+    checked = service(intake()).check(request(arrays=arrays))
+    assert isinstance(checked.arrays["shared"], PackedArray) and checked.hero_steps == 2 * UNROLL
+    second = samples_of(checked.arrays, 2)[1].arrays()
+    np.testing.assert_array_equal(second["shared"], arrays["shared"][UNROLL:])
+    np.testing.assert_array_equal(second["state/h"], arrays["state/h"][1])
 
 
 def test_a_segment_counts_once() -> None:
@@ -129,7 +155,9 @@ async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
 
 def test_a_good_segment_is_taken_in() -> None:
     checked = service(intake()).check(request())
-    np.testing.assert_array_equal(checked.arrays["shared"], segment()["shared"])
+    shared = checked.arrays["shared"]
+    assert isinstance(shared, PackedArray)
+    np.testing.assert_array_equal(wire.unpack(shared), segment()["shared"])
 
 
 @pytest.mark.parametrize(("changes", "words"), [
