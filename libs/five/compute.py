@@ -1,10 +1,19 @@
-"""Floating point operations of learning, counted rather than estimated."""
+"""How products are computed, and floating point operations counted rather than estimated."""
 
 import warnings
 from collections.abc import Callable
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+
+from five.config import ComputeConfig
+
+
+def apply(config: ComputeConfig) -> None:
+    """Sets what this process's GPU products are computed in. A CPU computes in full precision whatever it says."""
+    torch.backends.cuda.matmul.allow_tf32 = config.float32_products == "tf32"
+    torch.backends.cudnn.allow_tf32 = config.float32_products == "tf32"
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_sums == "bfloat16"
 
 
 def count_flops(step: Callable[[], object]) -> int:

@@ -69,6 +69,17 @@ class ModelConfig(_Section):
         return int(self.lstm_input * self.cross_hero_share)
 
 
+class ComputeConfig(_Section):
+    """How a GPU computes products, in inference and learning alike: a probability ratio compares the two."""
+
+    float32_products: Literal["float32", "tf32"] = Field(
+        "float32", description="float32 products and convolutions on a GPU: in full, or with inputs rounded to "
+        "TensorFloat32's 10 bits. PyTorch's own default is full for products and tf32 for convolutions.")
+    bfloat16_sums: Literal["float32", "bfloat16"] = Field(
+        "float32", description="What parts of a bfloat16 product are added up in where a GPU cuts its inner dimension. "
+        "PyTorch's own default is bfloat16.")
+
+
 # ------------------------------------------------------------------------------- learning, the league, the rating
 
 
@@ -190,6 +201,11 @@ class LeagueConfig(_Section):
     quality_learning_rate: float = Field(0.01, gt=0, description="η: what a win takes from the beaten opponent's "
                                          "quality, over its probability times the size of the pool.")
     add_every_versions: int = Field(10, ge=1, description="Versions from one addition to the pool to the next.")
+    past_in_play: int = Field(0, ge=0, description="Past versions in play at a time: each place among them is drawn "
+                              "again after in_play_minutes, and games are spread over the places. Over time each "
+                              "version is met as often as if every game drew, as in the paper (0); but inference has "
+                              "few to keep in memory, and full batches of them.")
+    in_play_minutes: float = Field(20.0, gt=0, description="Minutes for which a version keeps its place in play.")
     max_quality_drop: float = Field(1.0, gt=0, description="Most that one win takes from a quality: the rule is "
                                     "unbounded for opponents that are almost never drawn.")
     remembered_games: int = Field(65536, ge=1, description="Game ids kept so that a repeated report counts once.")

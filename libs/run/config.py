@@ -6,7 +6,15 @@ The defaults are the paper's wherever it prints a value, so a preset lists only 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dota.config import GameConfig, RewardConfig
-from five.config import BufferConfig, LeagueConfig, LearnerConfig, ModelConfig, RatingConfig, SchedulesConfig
+from five.config import (
+    BufferConfig,
+    ComputeConfig,
+    LeagueConfig,
+    LearnerConfig,
+    ModelConfig,
+    RatingConfig,
+    SchedulesConfig,
+)
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 from services.controller.config import ControllerConfig
 from services.dota_env.config import EnvServiceConfig
@@ -42,6 +50,7 @@ class RunConfig(_Section):
     game: GameConfig = Field(default_factory=GameConfig, description="What is played.")
     rewards: RewardConfig = Field(default_factory=RewardConfig, description="What is rewarded.")
     model: ModelConfig = Field(default_factory=ModelConfig, description="Sizes of the network.")
+    compute: ComputeConfig = Field(default_factory=ComputeConfig, description="Precision of a GPU's products.")
     learning: LearnerConfig = Field(default_factory=LearnerConfig, description="PPO.")
     schedules: SchedulesConfig = Field(default_factory=SchedulesConfig, description="What changes over versions.")
     buffer: BufferConfig = Field(default_factory=BufferConfig, description="Experience and its pace.")

@@ -37,6 +37,7 @@ KEY_UNITS: Mapping[str, str] = {
     "schedules.gae_horizon_seconds": "s", "buffer.sample_reuse": "uses of a sample",
     "league.quality_learning_rate": "quality", "league.max_quality_drop": "quality", "league.remembered_games": "games",
     "rating.sigma": "rating points", "rating.beta": "rating points", "rating.tau": "rating points",
+    "league.past_in_play": "versions", "league.in_play_minutes": "min",
     "rating.nearby": "rating points", "rating.reference_spacing": "rating points",
     "rpc.retries": "tries", "store.keep_versions": "versions", "store.archive_every": "versions",
     "store.keep_archived": "versions", "services.dota_env.max_games": "games",

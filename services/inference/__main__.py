@@ -9,6 +9,7 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
+from five.compute import apply
 from five.model.schema import Schema
 from five.model.states import state_specs
 from five.surgery import AgentSpec
@@ -102,6 +103,7 @@ def main() -> None:
     with start("inference", load, overlay=overlay) as service:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)
+        apply(service.config.compute)
         asyncio.run(serve_actions(service))
 
 

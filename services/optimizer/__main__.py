@@ -8,6 +8,7 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
+from five.compute import apply
 from five.learning.buffer import SampleBuffer
 from five.learning.learner import Learner
 from five.learning.pacing import Pacer
@@ -47,12 +48,12 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     config = service.config
     torch.manual_seed(config.seed)
     policy = Policy(layout, config.model)
-    learner = Learner(policy, config.learning, device, group.reduce)
+    settings = config.services.optimizer
+    learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20)
     buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
                      lambda: publisher.authority)
-    settings = config.services.optimizer
     schema = Schema.of(policy).id
     training = Training(
         learner, intake, config.learning, publisher,
@@ -124,6 +125,7 @@ def main() -> None:
         config = service.config
         settings = config.services.optimizer
         torch.set_num_threads(settings.threads)
+        apply(config.compute)
         wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
         device = device_of(settings.device)
         group = join(device)

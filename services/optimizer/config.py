@@ -16,6 +16,8 @@ class OptimizerConfig(BaseModel):
     optimizers: int = Field(1, ge=1, le=4096, description="Optimizer processes (the paper: one a GPU, 512 in Rerun).")
     device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?)$", description="Where the optimizer computes.")
     threads: int = Field(1, ge=1, description="CPU threads of the optimizer's computation.")
+    bucket_mebibytes: int = Field(25, ge=1, le=4096, description="Gradients are averaged over the optimizers in "
+                                  "buckets of at least this size, while the backward pass goes on.")
     addresses: list[str] = Field(
         [], description="Where each optimizer takes segments in, host:port in order of rank; or one pattern with "
         "{rank} in it, or with {node}: then ranks_per_node optimizers listen on each node, at the pattern's port and "

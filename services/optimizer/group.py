@@ -23,14 +23,15 @@ TIMEOUT = timedelta(seconds=120)  # a lost rank ends the others' wait; the agent
 class Group:
     """This process's place among the optimizers; alone by default. Every rank calls the same methods in the same order.
 
-    ``reduce`` averages tensors over the ranks in place; None: there is no other. ``restarts``: how often the group was
-    formed again.
+    ``reduce`` averages tensors over the ranks in place; None: there is no other. ``begin`` begins to average one, and
+    returns what ends that. ``restarts``: how often the group was formed again.
     """
 
     rank: int = 0
     size: int = 1
     restarts: int = 0
     reduce: Callable[[list[Tensor]], None] | None = None
+    begin: Callable[[Tensor], Callable[[], None]] | None = None
     _words: dist.ProcessGroup | None = None
 
     def everywhere(self, *here: bool) -> list[bool]:
@@ -83,14 +84,28 @@ def join(device: torch.device) -> Group:
     if device.type == "cuda":
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=TIMEOUT)
-
-    def reduce(tensors: list[Tensor]) -> None:
-        for tensor in tensors:
-            dist.all_reduce(tensor)
-            tensor /= size
-
-    return Group(dist.get_rank(), size, int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), reduce,
+    return Group(dist.get_rank(), size, int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")), average, begin_average,
                  dist.new_group(backend="gloo", timeout=TIMEOUT))
+
+
+def begin_average(tensor: Tensor) -> Callable[[], None]:
+    """Begins to average a tensor over the ranks of the default group, in place; what is returned ends that. With NCCL
+    the average is the collective's own and the end is the present stream's to wait for, not the host's."""
+    averages = dist.get_backend() == "nccl"
+    work = dist.all_reduce(tensor, dist.ReduceOp.AVG if averages else dist.ReduceOp.SUM, async_op=True)
+
+    def end() -> None:
+        work.wait()
+        if not averages:  # gloo knows no average
+            tensor.div_(dist.get_world_size())
+
+    return end
+
+
+def average(tensors: list[Tensor]) -> None:
+    """Averages each tensor over the ranks of the default group, in place."""
+    for end in [begin_average(tensor) for tensor in tensors]:
+        end()
 
 
 def leave() -> Callable[[], None]:

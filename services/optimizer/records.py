@@ -2,6 +2,7 @@
 
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ class Window:
         self._uses = 0
         self._samples = 0
 
-    def add(self, metrics: dict[str, float], staleness: npt.NDArray[np.int32], uses: npt.NDArray[np.int32],
+    def add(self, metrics: Mapping[str, float], staleness: npt.NDArray[np.int32], uses: npt.NDArray[np.int32],
             seconds: float, hero_steps: int) -> None:
         """Takes in one step: the learner's metrics, staleness [T, B] (-1: no step there), uses [B]."""
         self.steps += 1

@@ -15,6 +15,7 @@ from torch import Tensor
 from five.config import LearnerConfig, SchedulesConfig
 from five.learning.learner import Learner
 from five.learning.pacing import ReuseMeter, WaitMeter
+from five.learning.step_metrics import Moment, StepMetrics
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut
@@ -22,7 +23,7 @@ from services.optimizer import faults
 from services.optimizer import metrics as page
 from services.optimizer.beside import Beside
 from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.drawing import BatchesAhead
+from services.optimizer.drawing import BatchesAhead, Ready
 from services.optimizer.group import ALONE, Group
 from services.optimizer.intake import Intake
 from services.optimizer.records import Window, WindowRecord
@@ -58,6 +59,18 @@ class StateClient(Protocol):
     def event(self, what: str, details: dict[str, Any]) -> None: ...
 
 
+@dataclass(frozen=True)
+class Taken:
+    """A gradient step that was asked for: what it says of itself, the end of what the device did before, and what is
+    known of the samples."""
+
+    metrics: StepMetrics
+    before: Moment
+    staleness: npt.NDArray[np.int32]
+    uses: npt.NDArray[np.int32]
+    hero_steps: int
+
+
 @dataclass
 class Training:
     """One optimizer's part of the run. Rank 0 publishes, writes checkpoints and keeps the records beside learning, from
@@ -89,12 +102,13 @@ class Training:
     _asked: deque[Future[int]] = field(default_factory=deque)  # who waits for a checkpoint
     _beside: Beside = field(default_factory=Beside)
     _batches: BatchesAhead = field(init=False)
+    _taken: list[Taken] = field(default_factory=list)  # steps since the newest version, whose metrics were not read
     _flop_a_step: int = 0
     _received: int = 0
     _hero_steps: float = 0.0
 
     def __post_init__(self) -> None:
-        self._batches = BatchesAhead(self.intake, self.config.batch_samples)
+        self._batches = BatchesAhead(self.intake, self.config.batch_samples, self.learner)
 
     def start(self) -> None:
         """Resumes from the newest checkpoint, or publishes version 0. All ranks go on from rank 0's checkpoint, with
@@ -150,48 +164,43 @@ class Training:
     def run(self, stopping: Callable[[], bool]) -> None:
         """Learns until ``stopping``, on any of the ranks."""
         hyper = self._hyperparameters()
-        idle_since = time.monotonic()
-        drawn = None
+        before: Moment = self.learner.moment()
+        ready: Ready | None = None
         while True:
             self._watch(self._beside.look)
             # A batch that was drawn is kept until the others have one too.
             active = self._active()
-            if drawn is None and active:
-                drawn = self._batches.take()
+            if ready is None and active:
+                ready = self._batches.take()
             self._count_intake()
-            go_on, ready, unasked = self.group.everywhere(not (stopping() or self.left_behind), drawn is not None,
-                                                          not self._asked)
+            go_on, all_ready, unasked = self.group.everywhere(not (stopping() or self.left_behind), ready is not None,
+                                                              not self._asked)
             if not unasked:
                 self._save_as_asked()
             if not go_on:
                 break
-            self.resting = not ready and not active and self._beside.idle
-            if not ready:
-                if not self.starved.waiting:
+            self.resting = not all_ready and not active and self._beside.idle
+            if not all_ready:
+                # Before that the device is at work on the step asked for last, and misses nothing.
+                if not self.starved.waiting and before.passed:
                     self.starved.begin()
                 time.sleep(IDLE_SECONDS)
                 continue
             self.starved.end()
-            began = time.monotonic()
-            self.window.waited += began - idle_since
             rewards = self.intake.take_rewards()
             if rewards.count:
                 self.learner.add_rewards(rewards.count, rewards.total, rewards.squares)
-            assert drawn is not None
-            self._flop_a_step = self._flop_a_step or self.learner.flops(drawn.arrays)
+            assert ready is not None
+            self._flop_a_step = self._flop_a_step or self.learner.flops(ready.batch)
             if active:
                 self._batches.begin()
-            metrics = self.learner.step(drawn.arrays, hyper)
-            idle_since = time.monotonic()
-            self._show(metrics, drawn.staleness, idle_since - began)
-            self.reuse.on_consumed(self.config.batch_samples, idle_since)
-            self.window.add(metrics, drawn.staleness, drawn.uses, idle_since - began,
-                            hero_steps=int(drawn.arrays["mask"].sum()))
-            self.learned_hero_steps += int(drawn.arrays["mask"][:, drawn.uses == 1].sum())
-            drawn = None
-            if self.window.steps == self.config.gradient_steps_per_iteration:
+            before = self._step(ready, hyper, before)
+            ready = None
+            if len(self._taken) == self.config.gradient_steps_per_iteration:
                 self._next_version(hyper)
                 hyper = self._hyperparameters()
+                before = self.learner.moment()
+        self._read_steps()
         self._watch(self._beside.settle)
         hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
@@ -259,14 +268,29 @@ class Training:
         read = hyperparameters_at(self.client.schedules(), self.version).as_dict()
         return Hyperparameters(**dict(zip(read, self.group.from_first(list(read.values())), strict=True)))
 
-    def _show(self, metrics: Mapping[str, float], staleness: npt.NDArray[np.int32], seconds: float) -> None:
+    def _step(self, ready: Ready, hyper: Hyperparameters, before: Moment) -> Moment:
+        """Asks for a gradient step; returns its end. ``before``: the end of what the device did last."""
+        metrics, drawn = self.learner.step(ready.batch, hyper), ready.drawn
+        mask = drawn.arrays["mask"]
+        self._taken.append(Taken(metrics, before, drawn.staleness, drawn.uses, int(mask.sum())))
+        self.learned_hero_steps += int(mask[:, drawn.uses == 1].sum())
+        self.reuse.on_consumed(self.config.batch_samples, time.monotonic())
         page.STEPS.inc()
-        page.SKIPPED.inc(metrics["skipped"])
-        page.STEP_SECONDS.observe(seconds)
         page.CONSUMED.inc(self.config.batch_samples)
         page.FLOP.inc(self._flop_a_step)
         self.flop += self._flop_a_step
-        page.STALENESS.observe_all(staleness[staleness >= 0])
+        page.STALENESS.observe_all(drawn.staleness[drawn.staleness >= 0])
+        return metrics.ended
+
+    def _read_steps(self) -> None:
+        """Reads what the steps since the last version say of themselves: waits until the device has taken them."""
+        for taken in self._taken:
+            metrics = taken.metrics
+            page.SKIPPED.inc(metrics["skipped"])
+            page.STEP_SECONDS.observe(metrics.seconds)
+            self.window.waited += metrics.began.since(taken.before)
+            self.window.add(metrics, taken.staleness, taken.uses, metrics.seconds, taken.hero_steps)
+        self._taken.clear()
 
     def _count_intake(self) -> None:
         received = self.intake.pacer.received
@@ -277,6 +301,7 @@ class Training:
 
     def _next_version(self, hyper: Hyperparameters) -> None:
         """The parameters become a version. ``hyper`` are those of the steps that led to it."""
+        self._read_steps()
         began = time.monotonic()
         self.version += 1
         faults.overwrite(self.learner.policy.state_dict)

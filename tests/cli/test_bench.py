@@ -37,7 +37,7 @@ FIXED = {
     "env": ("env.hero_steps",),
     "inference": ("inference.team_steps.batch1", "inference.team_steps.batch8", "inference.team_steps.batch60"),
     "experience": ("experience.bytes", "experience.segments"),
-    "optimizer": ("optimizer.flops", "optimizer.samples"),
+    "optimizer": ("optimizer.flops", "optimizer.samples", "optimizer.step.samples"),
     "publish": ("publish.seconds",),
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
     "watching": ("watch.timestep",),
@@ -163,7 +163,8 @@ def test_experience():
 def test_optimizer():
     rows = optimizer.measure(optimizer.Size("laptop-1v1", SMALL, -25.0, seconds=0.1, repeats=2))
     check(rows, "optimizer")
-    flops, samples = rows
+    flops, samples, steps = rows
+    assert 0 < steps.value and samples.reference == steps.reference
     assert flops.value / samples.value == pytest.approx(1e9 * samples.conditions["gflop_a_sample"], rel=0.1)
 
 
@@ -172,6 +173,8 @@ def test_publish():
     check(rows, "publish")
     assert [r.conditions["dtype"] for r in rows] == ["float32", "bfloat16"]
     assert rows[0].conditions["megabytes"] > rows[1].conditions["megabytes"]
+    # Of what was published: float32 tensors, and float64 statistics beside them.
+    assert 4e-6 * rows[0].conditions["parameters"] <= rows[0].conditions["megabytes"] + 0.1
 
 
 @pytest.mark.timeout(240)

@@ -71,7 +71,10 @@ class TinyPolicy(nn.Module):
                          "building_events": aux["building_events"].sigmoid()}
         return actions, logp, self.value(h)[..., 0], probabilities, {"h": h, "c": c}
 
-    def unroll(self, obs, actions, state, resets=None):
+    def find(self, obs, actions, resets):
+        return None
+
+    def unroll(self, obs, actions, state, resets=None, found=None):
         h, c = state["h"], state["c"]
         hidden = []
         for t in range(actions.shape[0]):

@@ -1,10 +1,19 @@
 
+import pytest
 import torch
 
-from five.compute import count_flops
+from five.compute import apply, count_flops
+from five.config import ComputeConfig
 from five.learning.learner import Learner
 from tests.five.standins import HYPER, TinyPolicy
 from tests.five.test_learner import CONFIG, batch_of
+
+
+@pytest.mark.parametrize(("products", "sums"), [("tf32", "bfloat16"), ("float32", "float32")])
+def test_how_a_gpu_computes_is_what_the_configuration_says(products, sums):
+    apply(ComputeConfig(float32_products=products, bfloat16_sums=sums))
+    assert torch.backends.cuda.matmul.allow_tf32 == torch.backends.cudnn.allow_tf32 == (products == "tf32")
+    assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == (sums == "bfloat16")
 
 
 def test_flops_of_a_matrix_product_and_its_gradients():

@@ -188,8 +188,8 @@ def test_a_step_that_is_not_finite_changes_nothing_and_says_why(spoil, reason, c
     bad = {**batch, spoil: batch[spoil].copy()}
     bad[spoil][0, 0] = np.nan
     metrics = learner.step(bad, HYPER)
-    assert "gradient step 2 skipped" in caplog.text
     assert (metrics["skipped"], learner.skipped_steps, learner.gradient_steps) == (1.0, 1, 2)
+    assert "gradient step 2 skipped" in caplog.text
     assert reason in learner.skip_reason
     after = learner.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)

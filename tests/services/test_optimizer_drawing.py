@@ -3,10 +3,26 @@
 import numpy as np
 
 from five.learning.buffer import DropReason
+from five.learning.samples import Arrays
+from five.learning.to_device import Batch
 from services.optimizer.drawing import BatchesAhead
 from tests.services.optimizer_cases import LEARNING, intake, offer
 
 SAMPLES = LEARNING.batch_samples
+
+
+class Straight:
+    """Batches are where they are learned from; counts what was put and when its arrays' reuse was waited for."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def put(self, batch: Arrays) -> Batch:
+        self.calls.append("put")
+        return Batch({}, len(self.calls))
+
+    def settle(self) -> None:
+        self.calls.append("settle")
 
 
 def test_the_batches_are_those_of_drawing_in_place() -> None:
@@ -14,8 +30,10 @@ def test_the_batches_are_those_of_drawing_in_place() -> None:
     for i in range(6):
         ahead.take(offer(str(i)))
         in_place.take(offer(str(i)))
-    batches, taken = BatchesAhead(ahead, SAMPLES), 0
-    while (drawn := batches.take()) is not None:
+    ways = Straight()
+    batches, taken = BatchesAhead(ahead, SAMPLES, ways), 0
+    while (ready := batches.take()) is not None:
+        drawn = ready.drawn
         batches.begin()
         expected = in_place.draw(SAMPLES)
         assert expected is not None and (drawn.uses == expected.uses).all()
@@ -23,6 +41,8 @@ def test_the_batches_are_those_of_drawing_in_place() -> None:
             assert np.array_equal(drawn.arrays[name], array), name
         taken += 1
     assert in_place.draw(SAMPLES) is None
+    # Arrays are filled again when their copy is over, each time.
+    assert ways.calls[:2 * taken] == ["settle", "put"] * taken and "put" not in ways.calls[2 * taken:]
     assert taken >= 2 and ahead.pacer.consumed == in_place.pacer.consumed == taken * SAMPLES
 
 
@@ -30,22 +50,22 @@ def test_staleness_is_that_of_the_moment_it_is_taken() -> None:
     source = intake()
     for i in range(4):
         source.take(offer(str(i)))
-    batches = BatchesAhead(source, SAMPLES)
+    batches = BatchesAhead(source, SAMPLES, Straight())
     batches.begin()
     batches.drop()
     batches.begin()
     while source.pacer.consumed < 2 * SAMPLES:
         pass
     source.version = 2
-    drawn = batches.take()
-    assert drawn is not None and set(drawn.staleness.flat) == {2}
+    ready = batches.take()
+    assert ready is not None and set(ready.drawn.staleness.flat) == {2}
 
 
 def test_what_was_drawn_ahead_is_forgotten_with_its_epoch() -> None:
     source = intake()
     for i in range(4):
         source.take(offer(str(i)))
-    batches = BatchesAhead(source, SAMPLES)
+    batches = BatchesAhead(source, SAMPLES, Straight())
     batches.begin()
     batches.drop()
     source.end_epoch()

@@ -1,4 +1,4 @@
-"""Gradient steps, beside a matrix product of as many operations."""
+"""Gradient steps from the buffer on, beside a matrix product of as many operations."""
 
 import math
 from collections.abc import Callable
@@ -9,17 +9,24 @@ import torch
 from cli.benchmarks import recorded
 from cli.benchmarks.child import prepare
 from cli.benchmarks.table import Row, machine, median_rate, row
-from five.compute import count_flops
+from five.compute import apply
+from five.config import BufferConfig
+from five.learning.buffer import SampleBuffer
 from five.learning.learner import Learner
-from five.schedules import hyperparameters_at
+from five.learning.pacing import Pacer
+from five.learning.samples import Arrays
+from five.schedules import Hyperparameters, hyperparameters_at
+from run.config import RunConfig
 from run.load import load
+from services.optimizer.drawing import BatchesAhead
+from services.optimizer.intake import Intake, samples_of, unpack
 
 SIDE = 2048  # of the square matrices at most; larger ones are no faster
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured: whole gradient steps of the preset's batch."""
+    """How much is measured: draws and whole gradient steps of the preset's batch."""
 
     preset: str = "laptop-1v1"
     overrides: tuple[str, ...] = ()
@@ -45,24 +52,60 @@ def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> C
     return work
 
 
+def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchesAhead:
+    """Batches out of a buffer that holds ``parts`` packed, as often as they are asked for."""
+    buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9)
+    intake = Intake(SampleBuffer(buffers, unpack, allocate=learner.allocate),
+                    Pacer(buffers, config.learning.batch_samples))
+    for part in parts:
+        # A sample is a segment of one; a segment's states lead with its samples.
+        whole = {name: array[None] if name.startswith("state/") else array for name, array in part.items()}
+        (sample,) = samples_of(whole, 1)
+        intake.buffer.add(sample, part["versions"], 0, sample.nbytes)
+    intake.pacer.on_received(len(parts))
+    return BatchesAhead(intake, config.learning.batch_samples, learner)
+
+
+def steps_from_buffer(learner: Learner, batches: BatchesAhead, samples: int, hyper: Hyperparameters
+                      ) -> Callable[[], float]:
+    """A call takes a step as the service does, the next batch on its way meanwhile, and ends with the step."""
+    def step() -> float:
+        ready = batches.take()
+        if ready is None:
+            raise RuntimeError("the buffer gives no batch")
+        batches.begin()
+        learner.step(ready.batch, hyper).ended.wait()
+        return float(samples)
+
+    return step
+
+
 def measure(size: Size | None = None) -> list[Row]:
-    """Rows ``optimizer.flops`` and ``optimizer.samples``; the reference of both is the matrix product's speed."""
+    """Rows ``optimizer.flops`` and ``optimizer.samples``: from the packed sample in the buffer to the end of the step
+    that learned from it. ``optimizer.step.samples``: of the steps alone, batches made beforehand. The reference of all
+    is the matrix product's speed."""
     size = size or Size()
     prepare()
     config = load(size.preset, size.overrides)
     settings, learning = config.services.optimizer, config.learning
     device = torch.device(settings.device)
     torch.set_num_threads(settings.threads)
-    batch = recorded.batch_of(recorded.samples(config, learning.batch_samples, size.from_seconds))
+    apply(config.compute)
+    parts = recorded.samples(config, learning.batch_samples, size.from_seconds)
     learner = Learner(recorded.policy_of(config), learning, device)
     hyper = hyperparameters_at(config.schedules, 0)
+    batch = recorded.batch_of(parts)
+    flops = learner.flops(batch)
 
-    def step() -> float:
-        learner.step(batch, hyper)
+    def alone() -> float:
+        learner.step(batch, hyper).ended.wait()
         return float(learning.batch_samples)
 
-    flops = count_flops(step)
-    samples = median_rate(step, size.seconds, size.repeats)
+    steps = median_rate(alone, size.seconds, size.repeats)
+    batches = drawing(config, learner, parts)
+    samples = median_rate(steps_from_buffer(learner, batches, learning.batch_samples, hyper), size.seconds,
+                          size.repeats)
+    batches.drop()
     dtype = torch.bfloat16 if config.model.precision == "bfloat16" else torch.float32
     products = median_rate(matrix_products(flops, dtype, device), size.seconds / 2, size.repeats)
     per_sample = flops / learning.batch_samples
@@ -74,4 +117,5 @@ def measure(size: Size | None = None) -> list[Row]:
     return [
         row("optimizer.flops", samples * per_sample, "FLOP/s", products, conditions),
         row("optimizer.samples", samples, "samples/s", products / per_sample, conditions),
+        row("optimizer.step.samples", steps, "samples/s", products / per_sample, conditions),
     ]

@@ -23,24 +23,39 @@ class ElementClip:
         self.factor = factor
         self.decay = decay
         self.warmup_steps = warmup_steps
-        self.steps = 0
+        self._tried = 0  # steps asked for: no less than those taken, and known without asking the device
+        self._steps = torch.zeros((), dtype=torch.float64, device=device)
         self.v = torch.zeros(size, device=device)
 
+    @property
+    def steps(self) -> int:
+        """Gradients that v was made of; on a GPU the host waits for the answer."""
+        return int(self._steps)
+
+    @steps.setter
+    def steps(self, steps: int) -> None:
+        self._tried = steps
+        self._steps.fill_(steps)
+
     @torch.no_grad()
-    def apply_(self, gradient: Tensor) -> Tensor:
+    def apply_(self, gradient: Tensor, usable: Tensor | None = None) -> Tensor:
         """Clips ``gradient`` [size] in place, after updating v with it as it came.
 
-        Returns the share of elements that were clipped, a scalar tensor. Elements whose v is 0, those that never had a
-        gradient, pass unclipped.
+        ``usable`` bool []: where it is False the gradient, which is all zeros then, leaves v as it is; None: it is
+        usable. Returns the share of elements that were clipped, a scalar tensor. Elements whose v is 0, those that
+        never had a gradient, pass unclipped. Nothing here makes the host wait for the device.
         """
         share = torch.zeros((), device=gradient.device)
         bound = None
-        if self.factor > 0 and self.steps >= self.warmup_steps:
-            correction = 1.0 - self.decay**self.steps
+        if self.factor > 0 and self._tried >= self.warmup_steps:
+            # Steps that were skipped do not count, and how many they are is known on the device alone.
+            correction = 1.0 - torch.pow(self.decay, self._steps)
             bound = (self.v * (self.factor**2 / correction)).sqrt_()
-            bound.masked_fill_(bound == 0, torch.inf)
-        self.v.mul_(self.decay).addcmul_(gradient, gradient, value=1.0 - self.decay)
-        self.steps += 1
+            bound.masked_fill_((bound == 0) | (self._steps < self.warmup_steps), torch.inf)
+        taken = torch.ones_like(self._steps) if usable is None else usable.double()
+        self.v.mul_(torch.where(taken > 0, self.decay, 1.0)).addcmul_(gradient, gradient, value=1.0 - self.decay)
+        self._tried += 1
+        self._steps += taken
         if bound is not None:
             share = (gradient.abs() > bound).float().mean()
             torch.clamp(gradient, -bound, bound, out=gradient)

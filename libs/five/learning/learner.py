@@ -4,8 +4,8 @@ Order of a step (Berner et al. 2019, section 3.2): loss and gradient, average ov
 Adam, then the running statistics of observations and rewards.
 """
 
-import logging
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,14 +15,17 @@ from torch import Tensor
 
 from five.compute import count_flops
 from five.config import LearnerConfig
+from five.learning.buckets import Begin, GradientBuckets
 from five.learning.clip import ElementClip
 from five.learning.diagnostics import UnrolledPolicy
 from five.learning.ppo import Loss, Reduce, ppo_loss
 from five.learning.samples import Array, split_batch
+from five.learning.step_metrics import Moment, StepMetrics
+from five.learning.to_device import Batch, ToDevice
 from five.schedules import Hyperparameters
 
-log = logging.getLogger(__name__)
-
+BUCKET_BYTES = 25 << 20
+STEPS_AHEAD = 2  # steps that the host may have asked for and the device not finished
 _ALIGNMENT = 16  # elements: where a parameter's gradient may begin in the flat vector
 
 _POLICY, _ADAM, _CLIP = "policy/", "adam/", "clip/"
@@ -31,7 +34,9 @@ _POLICY, _ADAM, _CLIP = "policy/", "adam/", "clip/"
 class RunningRewards(Protocol):
     """The running deviation of rewards: `five.model.normaliser.RewardStatistics`."""
 
-    def merge_raw(self, count: float, total: float, squares: float) -> None: ...
+    def merge_sums(self, sums: Tensor) -> None: ...
+
+    def deviation(self) -> Tensor: ...
 
     def std(self) -> float: ...
 
@@ -42,8 +47,10 @@ class LearningPolicy(Protocol):
     @property
     def rewards(self) -> RunningRewards: ...
 
+    def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> Any: ...
+
     def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: dict[str, Tensor],
-               resets: Tensor | None = None) -> UnrolledPolicy: ...
+               resets: Tensor | None = None, found: Any = None) -> UnrolledPolicy: ...
 
     def update_normaliser(self, moments: Tensor) -> None: ...
 
@@ -65,13 +72,14 @@ class Learner:
         device: "cpu", "cuda", "cuda:0", ...
         reduce: averages each tensor of a list over all optimizers, in place (float32 and float64); every optimizer
             calls it the same number of times with the same shapes. None: there is no other.
+        begin: begins to average a tensor over all optimizers: gradients then go in buckets of ``bucket_bytes`` while
+            backward goes on, and only what is small through ``reduce``.
 
-    Attributes: ``gradient_steps`` steps tried so far; ``skipped_steps`` those left out because a loss or gradient was
-    not finite, ``skip_reason`` why the last one was; ``hold_steps`` steps still to be taken at learning rate 0.
+    Attributes: ``gradient_steps`` steps tried so far; ``hold_steps`` steps still to be taken at learning rate 0.
     """
 
     def __init__(self, policy: LearningPolicy, config: LearnerConfig, device: torch.device | str = "cpu",
-                 reduce: Reduce | None = None) -> None:
+                 reduce: Reduce | None = None, begin: Begin | None = None, bucket_bytes: int = BUCKET_BYTES) -> None:
         self.policy = policy
         self.config = config
         self.device = torch.device(device)
@@ -87,16 +95,33 @@ class Learner:
         self._gradient = torch.zeros(size, device=self.device)
         for name, parameter in self._parameters.items():
             parameter.grad = self._part(self._gradient, name)
+        places = [(parameter, self._offsets[name], self._offsets[name] + parameter.numel())
+                  for name, parameter in self._parameters.items()]
+        self._buckets = None if begin is None else GradientBuckets(self._gradient, places, begin, bucket_bytes)
         self._clip = ElementClip(size, config.gradient_clip, config.gradient_clip_decay,
                                  config.gradient_clip_warmup_steps, self.device)
         self._adam = torch.optim.Adam(
             list(self._parameters.values()), lr=0.0, betas=(config.adam_beta1, config.adam_beta2),
             eps=config.adam_epsilon, fused=config.fused_adam)
         self.gradient_steps = 0
-        self.skipped_steps = 0
-        self.skip_reason = ""
         self.hold_steps = config.initial_hold_steps
-        self._rewards = np.zeros(3)  # number, sum and sum of squares not yet merged
+        self._ways = ToDevice(self.device)
+        self._ends: deque[Moment] = deque(maxlen=STEPS_AHEAD)
+        self._skipped = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._flags: Tensor | None = None  # of the last step that was skipped
+        self._terms: list[str] = []
+        self._rewards = np.zeros(3)  # number, sum and sum of squares that came in since the last step
+        self._unmerged = torch.zeros(3, dtype=torch.float64, device=self.device)  # ... and before, in steps skipped
+
+    @property
+    def skipped_steps(self) -> int:
+        """Steps left out because a loss or gradient was not finite. On a GPU the host waits for the answer."""
+        return int(self._skipped)
+
+    @property
+    def skip_reason(self) -> str:
+        """Why the last one was; empty while there was none."""
+        return "" if self._flags is None or not self.skipped_steps else self._why(self._flags.tolist())
 
     def allocate(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """A zeroed array for batches: in page-locked memory when the device is a GPU, so that copies overlap."""
@@ -105,6 +130,10 @@ class Learner:
         nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
         array: Array = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=True).numpy().view(dtype).reshape(shape)
         return array
+
+    def moment(self) -> Moment:
+        """Now, in the device's work."""
+        return Moment(self.device)
 
     def hold(self, steps: int) -> None:
         """Takes the next ``steps`` steps at learning rate 0, while Adam's moments, the clip's and the observations'
@@ -120,12 +149,33 @@ class Learner:
             raise ValueError(f"reward sums are not usable: count {count}, sum {total}, squares {squares}")
         self._rewards += sums
 
-    def step(self, batch: Mapping[str, Array | Tensor], hyper: Hyperparameters) -> dict[str, float]:
-        """One gradient step.
+    def put(self, batch: Mapping[str, Array | Tensor]) -> Batch:
+        """Begins to bring a batch to the device, on any one thread; `step` takes it.
 
         Args:
             batch: time first, [T, B, ...], recurrent states ``state/<name>`` [B, ...], as `SampleBuffer.draw` makes
-                it; numpy arrays or tensors. It is no longer needed when this returns.
+                it; numpy arrays or tensors. It may be filled again when two more batches were put and `settle`d.
+
+        Raises ValueError naming what is wrong with the batch.
+        """
+        _check_batch(batch)
+        found = None
+        if all(isinstance(array, np.ndarray) or array.device.type == "cpu" for array in batch.values()):
+            tensors = {n: a if isinstance(a, Tensor) else torch.from_numpy(a) for n, a in batch.items()}
+            observation, _, learning = split_batch(tensors)
+            found = self.policy.find(observation, learning["actions"], learning["resets"])
+        return self._ways.begin(batch, found)
+
+    def settle(self) -> None:
+        """Waits until the arrays of all batches put but the last may be filled again."""
+        self._ways.settle()
+
+    def step(self, batch: Batch | Mapping[str, Array | Tensor], hyper: Hyperparameters) -> StepMetrics:
+        """One gradient step. On a GPU the host asks for the work and goes on: it never waits for the step that it
+        asked for, only, at the next one, for the step before it.
+
+        Args:
+            batch: what `put` made, or what it takes; it is no longer needed when the step is over.
             hyper: learning rate and entropy coefficient of the present version.
 
         Returns metrics: loss terms, entropy by head, ratio, KL, clip fraction, gradient norm, share of clipped
@@ -134,55 +184,86 @@ class Learner:
 
         Raises ValueError naming what is wrong with the batch.
         """
-        tensors = self._to_device(batch)
-        observation, state, learning = split_batch(tensors)
-        self._gradient.zero_()
-        actions = learning["actions"]
-        unrolled = self.policy.unroll(observation, actions, state, learning["resets"])
-        loss = ppo_loss(unrolled, learning, self.config, hyper.entropy_coefficient, self.reduce)
-        loss.total.backward()  # type: ignore[no-untyped-call]
-
-        moments = unrolled.observation_moments
-        shared_loss = loss.total.detach().double().reshape(1)
-        rewards = torch.tensor(self._rewards, dtype=torch.float64, device=self.device)
-        if self.reduce is not None:
-            self.reduce([self._gradient, moments, rewards, shared_loss])
-        norm = torch.linalg.vector_norm(self._gradient)
-        verdict = torch.stack((shared_loss[0].isfinite(), norm.isfinite(), moments.isfinite().all()))
+        if not isinstance(batch, Batch):
+            batch = self.put(batch)
+        if len(self._ends) == STEPS_AHEAD:
+            self._ends[0].wait()
+        began = Moment(self.device)
+        batch.arrive()
+        loss, shared = self._differentiate(batch, hyper)
+        batch.leave()
+        moments, rewards, total = shared[:-4].view(3, -1), shared[-4:-1], shared[-1]
+        norms = torch.stack(torch._foreach_norm([p.grad for p in self._parameters.values() if p.grad is not None]))
+        norm = torch.linalg.vector_norm(norms)
+        moments_fine = moments.isfinite().all()
+        # What is judged has been averaged over the optimizers: all of them skip, or none.
+        fine = total.isfinite() & norm.isfinite() & moments_fine
+        self._terms = list(loss.terms)
+        flags = torch.cat((torch.stack([*loss.terms.values()]).isfinite(),
+                           torch.stack((total.isfinite(), moments_fine)), norms.isfinite()))
         self.gradient_steps += 1
         held = self.hold_steps > 0
         self.hold_steps = max(self.hold_steps - 1, 0)
-        clipped = torch.zeros((), device=self.device)
-        # What is judged has been averaged over the optimizers: all of them skip, or none.
-        skipped = not bool(verdict.all())
-        if skipped:
-            self.skipped_steps += 1
-            self.skip_reason = self._why(loss, verdict.tolist())
-            log.warning("gradient step %d skipped: %s", self.gradient_steps, self.skip_reason)
-        else:
-            clipped = self._clip.apply_(self._gradient)
-            learning_rate = 0.0 if held else hyper.learning_rate
-            for group in self._adam.param_groups:
-                group["lr"] = learning_rate
-            self._adam.step()
-            self.policy.update_normaliser(moments)
-            count, total, squares = rewards.tolist()
-            if count > 0:
-                self.policy.rewards.merge_raw(count, total, squares)
-            self._rewards[:] = 0.0
-        metrics = {**loss.metrics, "gradient_norm": norm, "gradient_clipped_fraction": clipped}
-        values = torch.stack([m.detach().to(torch.float32) for m in metrics.values()]).tolist()
-        return {**dict(zip(metrics, values, strict=True)), "skipped": float(skipped), "held": float(held),
-                "learning_rate": 0.0 if held else hyper.learning_rate,
-                "entropy_coefficient": hyper.entropy_coefficient, "reward_std": self.policy.rewards.std()}
+        learning_rate = 0.0 if held else hyper.learning_rate
+        clipped = self._take(fine, moments, rewards, learning_rate)
+        self._skipped += ~fine
+        self._flags = flags if self._flags is None else torch.where(fine, self._flags, flags)
+        metrics = {**loss.metrics, "gradient_norm": norm, "gradient_clipped_fraction": clipped, "skipped": ~fine,
+                   "reward_std": self.policy.rewards.deviation()}
+        values = torch.cat((torch.stack([m.detach().to(torch.float32) for m in metrics.values()]), flags.float()))
+        known = {"held": float(held), "learning_rate": learning_rate,
+                 "entropy_coefficient": hyper.entropy_coefficient}
+        ended = Moment(self.device)
+        self._ends.append(ended)
+        return StepMetrics(list(metrics), values, known, began, ended, self.gradient_steps, self._why)
 
-    def flops(self, batch: Mapping[str, Array | Tensor]) -> int:
+    def _differentiate(self, batch: Batch, hyper: Hyperparameters) -> tuple[Loss, Tensor]:
+        """The loss, its gradient averaged over the optimizers, and what else is averaged: float64 [3 F + 4], the
+        observations' moments [3, F], the reward sums and the total loss."""
+        observation, state, learning = split_batch(batch.tensors)
+        self._gradient.zero_()
+        unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], batch.found)
+        loss = ppo_loss(unrolled, learning, self.config, hyper.entropy_coefficient, self.reduce)
+        if self._buckets is not None:
+            self._buckets.arm()
+        loss.total.backward()  # type: ignore[no-untyped-call]
+        for i, value in enumerate(self._rewards.tolist()):
+            self._unmerged[i] += value
+        self._rewards[:] = 0.0
+        shared = torch.cat((unrolled.observation_moments.flatten(), self._unmerged,
+                            loss.total.detach().double().reshape(1)))
+        if self._buckets is not None:
+            self._buckets.finish()
+        if self.reduce is not None:
+            self.reduce([shared] if self._buckets is not None else [self._gradient, shared])
+        return loss, shared
+
+    def _take(self, fine: Tensor, moments: Tensor, rewards: Tensor, learning_rate: float) -> Tensor:
+        """Changes parameters and statistics where ``fine`` bool [] holds, decided on the device; nothing otherwise.
+        Returns the share of gradient elements that were clipped."""
+        self._gradient.masked_fill_(~fine, 0.0)
+        clipped = self._clip.apply_(self._gradient, fine)
+        for group in self._adam.param_groups:
+            group["lr"] = learning_rate
+        if self.config.fused_adam:
+            self._adam.found_inf = (~fine).float()  # type: ignore[attr-defined]
+            self._adam.step()
+        elif bool(fine):
+            self._adam.step()
+        self.policy.update_normaliser(torch.where(fine, moments, 0.0))
+        self.policy.rewards.merge_sums(torch.where(fine & (rewards[0] > 0), rewards, 0.0))
+        self._unmerged.masked_fill_(fine, 0.0)
+        return clipped
+
+    def flops(self, batch: Batch | Mapping[str, Array | Tensor]) -> int:
         """Floating point operations of a gradient step on ``batch``, as `step` takes it: the forward and backward
         passes of this optimizer (`five.compute.count_flops`). They are run to be counted; nothing has changed after."""
-        observation, state, learning = split_batch(self._to_device(batch))
+        there = batch if isinstance(batch, Batch) else self.put(batch)
+        there.arrive()
+        observation, state, learning = split_batch(there.tensors)
 
         def passes() -> None:
-            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"])
+            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], there.found)
             # Where advantages are normalised over all optimizers these alone do: no operation that counts.
             loss = ppo_loss(unrolled, learning, self.config, 0.0, None)
             loss.total.backward()  # type: ignore[no-untyped-call]
@@ -204,17 +285,17 @@ class Learner:
 
     def fingerprint(self) -> int:
         """A number of 48 bits made of all bits of the policy's tensors: equal on optimizers that stayed together."""
-        total = 0
+        sums = []
         for tensor in self.policy.state_dict().values():
             bits = tensor.detach().contiguous().view(-1).view(torch.uint8 if tensor.element_size() % 4 else torch.int32)
-            total += int(bits.sum(dtype=torch.int64))
-        return total & (1 << 48) - 1
+            sums.append(bits.sum(dtype=torch.int64))
+        return sum(torch.stack(sums).tolist()) & (1 << 48) - 1
 
     def extra(self) -> dict[str, Any]:
         """The counters and the random state that go with `state_dict`, as JSON values."""
         return {
             "gradient_steps": self.gradient_steps, "skipped_steps": self.skipped_steps, "hold_steps": self.hold_steps,
-            "clip_steps": self._clip.steps, "pending_rewards": self._rewards.tolist(),
+            "clip_steps": self._clip.steps, "pending_rewards": (self._unmerged.cpu().numpy() + self._rewards).tolist(),
             "torch_rng": torch.get_rng_state().tolist()}
 
     def load_state_dict(self, state: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
@@ -237,10 +318,11 @@ class Learner:
                 "exp_avg": state[f"{_ADAM}m/{name}"].to(self.device, torch.float32, copy=True),
                 "exp_avg_sq": state[f"{_ADAM}v/{name}"].to(self.device, torch.float32, copy=True)}
         self.gradient_steps = int(extra["gradient_steps"])
-        self.skipped_steps = int(extra["skipped_steps"])
+        self._skipped.fill_(int(extra["skipped_steps"]))
         self.hold_steps = int(extra["hold_steps"])
         self._clip.steps = int(extra["clip_steps"])
         self._rewards = np.array(extra["pending_rewards"], np.float64)
+        self._unmerged.zero_()
         torch.set_rng_state(torch.tensor(extra["torch_rng"], dtype=torch.uint8))
 
     def _part(self, flat: Tensor, name: str) -> Tensor:
@@ -262,33 +344,32 @@ class Learner:
                 raise ValueError(f"the checkpoint is of another model: {name} is {tuple(state[name].shape)} there "
                                  f"and {tuple(shape)} here")
 
-    def _to_device(self, batch: Mapping[str, Array | Tensor]) -> dict[str, Tensor]:
-        out = {}
-        for name, array in batch.items():
-            tensor = array if isinstance(array, Tensor) else torch.from_numpy(array)
-            out[name] = tensor.to(self.device, non_blocking=True)
-        missing = {"actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label", "rank_label",
-                   "building_label"} - out.keys()
-        if missing:
-            raise ValueError(f"the batch lacks {sorted(missing)}")
-        lead, heroes = out["actions"].shape[:2], out["actions"].shape[2]
-        for name in ("behaviour_logp", "advantages", "returns", "mask"):
-            if out[name].shape != (*lead, heroes):
-                raise ValueError(f"{name} is {tuple(out[name].shape)}, but actions say {(*lead, heroes)}")
-        for name, tensor in out.items():
-            if not name.startswith("state/") and tensor.shape[:2] != lead:
-                raise ValueError(f"{name} is {tuple(tensor.shape)}, but actions say {tuple(lead)} leads every array")
-        return out
-
-    def _why(self, loss: Loss, verdict: list[bool]) -> str:
-        loss_fine, gradient_fine, moments_fine = verdict
-        terms = [name for name, term in loss.terms.items() if not bool(term.isfinite())]
-        if terms:
-            return f"the loss is not finite: {', '.join(terms)}"
+    def _why(self, flags: Sequence[bool]) -> str:
+        """Why a step was skipped: ``flags`` say what of it was finite, as `step` puts them together."""
+        terms = dict(zip(self._terms, flags, strict=False))
+        loss_fine, moments_fine = flags[len(terms)], flags[len(terms) + 1]
+        gradients = dict(zip(self._parameters, flags[len(terms) + 2:], strict=True))
+        if bad := [name for name, fine in terms.items() if not fine]:
+            return f"the loss is not finite: {', '.join(bad)}"
         if not loss_fine:
             return "the loss of another optimizer is not finite"
-        if not gradient_fine:
-            bad = [name for name in self._parameters if not bool(self._part(self._gradient, name).isfinite().all())]
-            return f"the gradient is not finite: {', '.join(bad[:5]) or 'its norm overflows'}"
-        assert not moments_fine
-        return "the observations are not finite"
+        if bad := [name for name, fine in gradients.items() if not fine]:
+            return f"the gradient is not finite: {', '.join(bad[:5])}"
+        if not moments_fine:
+            return "the observations are not finite"
+        return "the gradient's norm is not finite: it overflows"
+
+
+def _check_batch(batch: Mapping[str, Array | Tensor]) -> None:
+    """Raises ValueError naming what is missing, or does not fit to the actions' shape."""
+    missing = {"actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label", "rank_label",
+               "building_label"} - batch.keys()
+    if missing:
+        raise ValueError(f"the batch lacks {sorted(missing)}")
+    lead, heroes = tuple(batch["actions"].shape[:2]), batch["actions"].shape[2]
+    for name in ("behaviour_logp", "advantages", "returns", "mask"):
+        if tuple(batch[name].shape) != (*lead, heroes):
+            raise ValueError(f"{name} is {tuple(batch[name].shape)}, but actions say {(*lead, heroes)}")
+    for name, array in batch.items():
+        if not name.startswith("state/") and tuple(array.shape[:2]) != lead:
+            raise ValueError(f"{name} is {tuple(array.shape)}, but actions say {lead} leads every array")

@@ -31,18 +31,19 @@ class Core(nn.Module):
         c = forget.sigmoid() * c + enter.sigmoid() * new.tanh()
         return out.sigmoid() * c.tanh(), c
 
-    def forward(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None = None
-                ) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None = None,
+                starts: list[int] | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """x [T, B, H, I], h and c [B, H, D], resets bool [T, B] or None -> (outputs [T, B, H, D], h, c).
 
-        Where resets[t, b], the state of team b is zero before step t. Under autocast only the products are in its
+        Where resets[t, b], the state of team b is zero before step t; ``starts``: 0 and the other steps with a reset,
+        where they are known on the host. Under autocast only the products are in its
         dtype: cell, state and outputs are float32.
         """
         kind = x.device.type
         if torch.is_autocast_enabled(kind):
             with torch.autocast(kind, enabled=False):
                 return self._reduced(x, h, c, resets, torch.get_autocast_dtype(kind))
-        return self._whole(x, h, c, resets)
+        return self._whole(x, h, c, resets, starts)
 
     def _reduced(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None, dtype: torch.dtype
                  ) -> tuple[Tensor, Tensor, Tensor]:
@@ -54,13 +55,15 @@ class Core(nn.Module):
         out, h, c = lstm_sequence(gates, from_state.to(dtype), h.flatten(0, 1).float(), c.flatten(0, 1).float(), keep)
         return (out.view(steps, teams, heroes, -1), h.view(teams, heroes, -1), c.view(teams, heroes, -1))
 
-    def _whole(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def _whole(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None, starts: list[int] | None
+               ) -> tuple[Tensor, Tensor, Tensor]:
         """With the library's kernel, called once for each stretch between resets."""
         steps, teams, heroes, _ = x.shape
         flat = x.flatten(1, 2)
         state = (h.reshape(1, teams * heroes, -1), c.reshape(1, teams * heroes, -1))
-        starts = [0]
-        if resets is not None:
+        if resets is None:
+            starts = [0]
+        elif starts is None:
             starts = [0, *(t for t in resets.any(1).nonzero().squeeze(1).tolist() if t > 0)]
         outputs = []
         for start, end in zip(starts, [*starts[1:], steps], strict=True):

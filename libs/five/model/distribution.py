@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from dota.spaces import ActionPart, Layout, action_parts_used
+from dota.spaces import ActionPart, Layout, MaskClass, action_parts_used
 from five.config import ModelConfig
 from five.model.head_names import offset_pair_of, offset_pairs, unit_split_of, unit_splits
 from five.model.tree import id_rows
@@ -58,3 +58,18 @@ class ActionTable(nn.Module):
             self.register_buffer(name, torch.tensor(column), persistent=False)
         for name, flag in flags.items():
             self.register_buffer(name, torch.tensor(flag), persistent=False)
+
+
+def chosen_action(available: Tensor, actions: Tensor) -> Tensor:
+    """int64 [N, H]: ids of the primary actions that ``actions`` int64 [N, H, 6] took among ``available`` [N, H, 30]."""
+    return available.gather(-1, actions[..., :1])[..., 0]
+
+
+def valid_targets(table: ActionTable, target_mask: Tensor, action: Tensor, there: Tensor) -> Tensor:
+    """bool [N, H, U]: the unit slots that the action can target; none if it reads no unit. ``there`` bool [N, U]: the
+    slots that have a unit."""
+    teleports = table.reads_teleport[action]
+    row = torch.where(teleports, int(MaskClass.TELEPORT), table.mask_class[action])
+    mask = target_mask.gather(2, row[..., None, None].expand(-1, -1, 1, target_mask.shape[-1]))[:, :, 0] != 0
+    reads = table.reads_unit[action] | teleports
+    return mask & reads[..., None] & there[:, None]

@@ -6,9 +6,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dota.spaces import OFFSETS, ActionPart, Layout, MaskClass
+from dota.spaces import OFFSETS, ActionPart, Layout
 from five.config import ModelConfig
-from five.model.distribution import ActionTable, entropy, masked_log_softmax, sample
+from five.model.distribution import (
+    ActionTable,
+    chosen_action,
+    entropy,
+    masked_log_softmax,
+    sample,
+    valid_targets,
+)
+from five.model.found import Targets
 from five.model.head_names import DELAYS, offset_pairs, unit_splits
 from five.model.tree import id_rows
 from five.model.trunk import TrunkOutput
@@ -59,8 +67,9 @@ class ActionHeads(nn.Module):
 
     def forward(self, core: Tensor, trunk: TrunkOutput, obs: dict[str, Tensor], action_embedding: Tensor,
                 actions: Tensor | None = None, generator: torch.Generator | None = None,
-                greedy: bool = False) -> Chosen:
-        """core [N, H, D]; obs arrays with leading [N]; ``actions`` [N, H, 6] to evaluate, or None to choose."""
+                greedy: bool = False, targets: Targets | None = None) -> Chosen:
+        """core [N, H, D]; obs arrays with leading [N]; ``actions`` [N, H, 6] to evaluate, or None to choose;
+        ``targets``: what these could have aimed at, where it was searched for before."""
         available = obs["available"].long()
         given = None if actions is None else actions.long()
 
@@ -88,8 +97,8 @@ class ActionHeads(nn.Module):
         logp = logp + torch.where(counts, _picked(small_logp, small), 0.0).sum(-1)
 
         teleports = self.table.reads_teleport[action]
-        mask = self._target_mask(obs["target_mask"], action, teleports, trunk.rows)
-        unit_logp = masked_log_softmax(self._unit_logits(core, action, teleports, mask, trunk), mask)
+        mask = valid_targets(self.table, obs["target_mask"], action, trunk.rows >= 0)
+        unit_logp = masked_log_softmax(self._unit_logits(core, action, teleports, mask, trunk, targets), mask)
         counted = mask.any(-1)
         if given is not None:
             unit = torch.where(teleports, given[..., ActionPart.TELEPORT], given[..., ActionPart.UNIT])
@@ -114,9 +123,9 @@ class ActionHeads(nn.Module):
     def target_rows(self, actions: Tensor, obs: dict[str, Tensor], trunk: TrunkOutput) -> Tensor:
         """int64 [N, H]: the rows in ``trunk.units`` that given actions [N, H, 6] target; -1 where there is none."""
         given = actions.long()
-        action = obs["available"].long().gather(-1, given[..., :1])[..., 0]
+        action = chosen_action(obs["available"].long(), given)
         teleports = self.table.reads_teleport[action]
-        counted = self._target_mask(obs["target_mask"], action, teleports, trunk.rows).any(-1)
+        counted = valid_targets(self.table, obs["target_mask"], action, trunk.rows >= 0).any(-1)
         unit = torch.where(teleports, given[..., ActionPart.TELEPORT], given[..., ActionPart.UNIT])
         return torch.where(counted, trunk.rows.gather(1, unit), -1)
 
@@ -129,9 +138,9 @@ class ActionHeads(nn.Module):
         """
         available, given = obs["available"].long(), actions.long()
         primary = self._primary_logits(core, available, action_embedding).float()
-        action = available.gather(-1, given[..., :1])[..., 0]
+        action = chosen_action(available, given)
         teleports = self.table.reads_teleport[action]
-        mask = self._target_mask(obs["target_mask"], action, teleports, trunk.rows)
+        mask = valid_targets(self.table, obs["target_mask"], action, trunk.rows >= 0)
         unit = self._unit_logits(core, action, teleports, mask, trunk)
         small = self._small_heads(core, action)
         reads = torch.stack((available[..., 0] != 0, *[self.table.reads_offset[action]] * 2), -1)[..., None]
@@ -152,15 +161,8 @@ class ActionHeads(nn.Module):
         delay = F.pad(self.delay(core).float(), (0, OFFSETS - DELAYS), value=torch.finfo(torch.float32).min)
         return torch.cat((delay[..., None, :], offsets.gather(2, pair)[:, :, 0]), 2).log_softmax(-1)
 
-    def _target_mask(self, target_mask: Tensor, action: Tensor, teleports: Tensor, index: Tensor) -> Tensor:
-        """bool [N, H, U]: the unit slots that the action can target; none if it reads no unit."""
-        row = torch.where(teleports, int(MaskClass.TELEPORT), self.table.mask_class[action])
-        mask = target_mask.gather(2, row[..., None, None].expand(-1, -1, 1, target_mask.shape[-1]))[:, :, 0] != 0
-        reads = self.table.reads_unit[action] | teleports
-        return mask & reads[..., None] & (index >= 0)[:, None]
-
     def _unit_logits(self, core: Tensor, action: Tensor, teleports: Tensor, mask: Tensor,
-                     trunk: TrunkOutput) -> Tensor:
+                     trunk: TrunkOutput, targets: Targets | None = None) -> Tensor:
         """float32 [N, H, U]. Only valid targets are scored: most actions have few or none.
 
         The sigmoid gates the query instead of the keys, which gives the same products.
@@ -170,7 +172,7 @@ class ActionHeads(nn.Module):
             query = torch.where((self.table.unit_split[action] == i)[..., None] & ~teleports[..., None], head(core),
                                 query)
         query = query * torch.sigmoid(F.embedding(action, self.gate.weight, padding_idx=0))
-        step, hero, slot = mask.nonzero(as_tuple=True)
+        step, hero, slot = targets or mask.nonzero(as_tuple=True)
         keys = trunk.units[trunk.rows[step, slot], hero]
         # Queries repeat, keys do not: the gradient of index_select adds up in a fixed order, that of [...] does not.
         scores = (keys * query.flatten(0, 1).index_select(0, step * mask.shape[1] + hero)).sum(-1)

@@ -22,6 +22,15 @@ class Rows(NamedTuple):
     owners: int
 
 
+class Present(NamedTuple):
+    """Rows that are there, ordered by column: ``column`` and ``step`` int64 [R], and where each set or tower ``ends``
+    among them."""
+
+    column: Tensor
+    step: Tensor
+    ends: list[int]
+
+
 @dataclass
 class Inputs:
     """Raw values of ``steps`` team-steps N.
@@ -103,8 +112,9 @@ class InputReader(nn.Module):
         """(groups with statistics of their own, fields) of each normaliser stream, in a fixed order."""
         return {name: (len(stream.groups), stream.fields) for name, stream in self.streams.items()}
 
-    def forward(self, obs: dict[str, Tensor]) -> Inputs:
-        """``obs``: the layout's arrays with one leading dimension N. Raises ValueError on arrays of other widths."""
+    def forward(self, obs: dict[str, Tensor], present: Present | None = None) -> Inputs:
+        """``obs``: the layout's arrays with one leading dimension N; ``present``: their rows, where they were searched
+        for before. Raises ValueError on arrays of other widths."""
         shared, private = obs["shared"], obs["private"]
         if shared.shape[-1] != self.shared or private.shape[-2:] != (self.heroes, self.private):
             raise ValueError(
@@ -113,7 +123,7 @@ class InputReader(nn.Module):
         shared_ids, private_ids = obs["shared_ids"].long(), obs["private_ids"].long()
         inputs = Inputs(shared.shape[0])
         self._dense(inputs, shared, private, private_ids)
-        column, step, cuts = self._present(shared, shared_ids)
+        column, step, cuts = present or self.search(shared, shared_ids)
         count = len(self.sets)
         first = cuts[count - 1] if count else 0
         self._units(inputs, column[first:], step[first:], [c - first for c in cuts[count:]], shared, private,
@@ -136,11 +146,16 @@ class InputReader(nn.Module):
             inputs.ids["previous_action"] = private_ids[
                 ..., previous.offset["private_ids"] + previous.field("action").offset]
 
-    def _present(self, shared: Tensor, shared_ids: Tensor) -> tuple[Tensor, Tensor, list[int]]:
-        """(column, team-step) of every row that is present, ordered by column, and where each set or tower ends.
+    def unit_present(self, shared_ids: Tensor) -> Tensor:
+        """bool [N, U]: the unit slots that have a row."""
+        units = self.blocks["units"]
+        there = shared_ids.new_zeros((len(shared_ids), self.units), dtype=torch.bool)
+        there[:, self.tower_slots] = shared_ids[:, units.offset["shared_ids"]
+                                                + self.tower_slots * units.stride["shared_ids"]] != 0
+        return there
 
-        One search for all of them: on a GPU each search waits for the device.
-        """
+    def search(self, shared: Tensor, shared_ids: Tensor) -> Present:
+        """Every row that is present. One search for all of them: on a GPU it makes the host wait."""
         present = shared_ids.t().index_select(0, self.columns) != 0
         width = self.set_columns
         if width:
@@ -155,7 +170,7 @@ class InputReader(nn.Module):
                 status = rows_of(shared, block, "shared")[..., at:at + 3]
                 present[owned:width] |= (status != 0).any(-1).t()
         column, step = present.nonzero(as_tuple=True)
-        return column, step, torch.searchsorted(column, self.bounds).tolist()
+        return Present(column, step, torch.searchsorted(column, self.bounds).tolist())
 
     def _units(self, inputs: Inputs, column: Tensor, step: Tensor, cuts: list[int], shared: Tensor, private: Tensor,
                shared_ids: Tensor) -> None:

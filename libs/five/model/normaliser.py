@@ -122,12 +122,20 @@ class RewardStatistics(RunningStatistics):
 
     def std(self) -> float:
         """Square root of the variance; 1.0 while no reward was seen or all were equal."""
-        count = float(self.count) + self.prior
-        variance = (float(self.squares) + self.prior) / count if count > 0 else 0.0
-        return variance**0.5 if variance > 0 else 1.0
+        return float(self.deviation())
+
+    def deviation(self) -> Tensor:
+        """What `std` says, float64 [] on the statistics' device."""
+        variance = (self.squares[0] + self.prior) / (self.count[0] + self.prior).clamp_min(1e-300)
+        return torch.where(variance > 0, variance.sqrt(), 1.0)
 
     def merge_raw(self, count: float, total: float, squares: float) -> None:
         """Takes in rewards given as their number, sum and sum of squares (about zero), as rollouts send them."""
-        mean = float(self.mean)
+        self.merge_sums(torch.tensor((count, total, squares), dtype=torch.float64))
+
+    def merge_sums(self, sums: Tensor) -> None:
+        """`merge_raw` of a tensor float64 [3]; zeros change nothing."""
+        count, total, squares = sums.to(self.mean).unbind()
+        mean = self.mean[0]
         centred = (count, total - count * mean, squares - 2.0 * mean * total + count * mean * mean)
-        self.merge(torch.tensor(centred, dtype=torch.float64)[:, None])
+        self.merge(torch.stack(centred)[:, None])

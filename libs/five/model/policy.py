@@ -10,8 +10,9 @@ from five.config import ModelConfig
 from five.model.core import Core
 from five.model.cross_hero import cross_hero_pool
 from five.model.embeddings import Embeddings
+from five.model.found import Found, RowSearch
 from five.model.heads import ActionHeads, AuxiliaryHeads, Chosen
-from five.model.inputs import Inputs
+from five.model.inputs import Inputs, Present
 from five.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
 from five.model.process_set import SplitLinear
 from five.model.states import state_specs
@@ -75,6 +76,7 @@ class Policy(nn.Module):
         self.heads = ActionHeads(layout, config)
         self.value = nn.Linear(config.lstm, 1)
         self.auxiliary = AuxiliaryHeads(layout, config)
+        self._searches = (RowSearch(layout, config),)  # no part of the module: it stays on the host
 
     @property
     def device(self) -> torch.device:
@@ -112,23 +114,31 @@ class Policy(nn.Module):
                          "building_events": aux["building_events"].sigmoid()}
         return Acted(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary, unit)
 
+    def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> Found:
+        """What `unroll` would search for in these arrays, which are in the host's memory: with it, no step of an unroll
+        on a GPU makes the host wait. Safe on another thread."""
+        return self._searches[0](obs, actions, resets)
+
     def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: State,
-               resets: Tensor | None = None) -> Unrolled:
+               resets: Tensor | None = None, found: Found | None = None) -> Unrolled:
         """Evaluates given actions over a sequence.
 
         ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step, ``resets``
-        bool [T, B] (None: none): where set, a new game starts, and the state is zero before that step.
+        bool [T, B] (None: none): where set, a new game starts, and the state is zero before that step. ``found``: of
+        the same arrays, on the policy's device.
         """
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
         with self._autocast():
-            inputs, trunk, floats = self._encode(flat)
+            inputs, trunk, floats = self._encode(flat, None if found is None else found.present)
             moments = self.normaliser.stream_moments(inputs)
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
-            core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets)
+            core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
+                                   None if found is None else found.starts)
             core = core.flatten(0, 1)
-            chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
+            chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1),
+                                targets=None if found is None else found.targets)
             values = self.value(core)[..., 0].float()
             aux = self.auxiliary(core)
         entropies = {name: _leading(e, steps, teams) for name, e in chosen.entropies.items()}
@@ -171,9 +181,10 @@ class Policy(nn.Module):
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 
-    def _encode(self, obs: dict[str, Tensor]) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
+    def _encode(self, obs: dict[str, Tensor], present: Present | None = None
+                ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
         with torch.autocast(self.device.type, enabled=False):
-            inputs = self.trunk.reader(obs)
+            inputs = self.trunk.reader(obs, present)
             floats = self.normaliser(inputs)
         return inputs, self.trunk(inputs, floats, self.embeddings), floats
 
