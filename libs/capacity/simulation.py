@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from capacity import figures
+from capacity.past import past_pool
 from capacity.sizes import Cluster
 from services.controller.scaling.rules import Autoscaler, Decision, Kind, ScalingRule
 from services.controller.scaling.signals import Signals
@@ -68,10 +69,11 @@ def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")
     """The rate at which the team-steps under way go round: games, queue, forward pass. ``most``: no faster than that.
 
     A request waits for the end of the pass under way (half of one on average) and, once batches are full, for those
-    before it.
+    before it. Where past versions' passes have fewer team-steps than full ones, servers are worth less by as much.
     """
     if rollouts <= 0 or servers <= 0:
         return Flow(0.0, 0.0, 0.0)
+    servers /= past_pool(c).dearer
     under_way = rollouts * 2 * c.games / servers
     games = c.request_rows / c.rollout_most
     full = c.forward.seconds(c.forward.max_batch)

@@ -121,6 +121,8 @@ def gpu_forward(parameters: float) -> Forward:
 def clusters() -> list[Cluster]:
     """Laptop, one GPU node, 64 GPUs of each kind, 512 of each kind."""
     laptop, node, rerun = load("laptop-1v1"), load("gpu-node"), load("rerun")
+    # An eighth of the games fills batches of an eighth as many past versions.
+    eighth = load("rerun", ["league.past_in_play=16"])
     paper = figures.PAPER_PARAMETERS.value
 
     def gpus(name: str, config: RunConfig, parameters: float, rollouts: int, inference: int,
@@ -134,7 +136,7 @@ def clusters() -> list[Cluster]:
                 figures.LAPTOP_HERO_STEPS.value / laptop.learning.lstm_unroll_length, cpu_forward(),
                 figures.TEAM_STEP_1V1.value, LAPTOP_PARAMETERS * FLOAT, 1, laptop),
         gpus("one node", node, NODE_PARAMETERS, node.services.rollout.processes, 2, 1),
-        gpus("64 GPUs", rerun, RERUN_PARAMETERS, 7200 // rerun.services.rollout.games, 64, 64),
+        gpus("64 GPUs", eighth, RERUN_PARAMETERS, 7200 // eighth.services.rollout.games, 64, 64),
         gpus("512 GPUs", rerun, RERUN_PARAMETERS, rerun.services.rollout.processes, 512, 512),
     ]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from capacity.figures import FIGURES
 from capacity.links import Link, first_bottleneck, largest_inference_pool, links
+from capacity.past import PastPool
 from capacity.simulation import Outcome, Run, scenario
 from capacity.sizes import Cluster, clusters
 from services.controller.scaling.rules import Kind
@@ -103,6 +104,21 @@ def versions_table(found: Sequence[Cluster]) -> Table:
         row(c, half) for c in found for half in (False, True)))
 
 
+def past_table(found: Sequence[Cluster]) -> Table:
+    """What the past versions in play cost, as configured and if each group of games had one of its own."""
+    def row(pool: PastPool) -> tuple[str, ...]:
+        drawn = f"{pool.places:,} at a time" if pool.places else "one a group"
+        return (pool.cluster.name, drawn, number(pool.steps), number(pool.versions), f"{pool.rows:.3g}",
+                f"{pool.servers:.3g} of {pool.cluster.inference:,}", f"{pool.bytes_each / 1e6:,.0f} MB",
+                f"{pool.cluster.config.services.inference.past_mebibytes * 1.048576:,.0f} MB",
+                volume(pool.loads * pool.version_bytes))
+
+    kinds = [(c, places) for c in found for places in sorted({0, c.config.league.past_in_play})]
+    return Table("Past versions", (
+        "", "drawn", "their team-steps/s", "in play at most", "team-steps of one under way", "servers' worth of passes",
+        "memory each server needs", "memory it has", "loaded"), tuple(row(PastPool(c, n)) for c, n in kinds))
+
+
 def scenarios(c: Cluster) -> list[tuple[str, Outcome]]:
     """What happens to a cluster of that size."""
     base: dict[Kind, int] = {"rollout": c.rollouts, "inference": c.inference}
@@ -138,8 +154,8 @@ def scaling_table(found: Sequence[Cluster]) -> Table:
 def tables() -> list[Table]:
     """Everything that the command prints."""
     found = clusters()
-    return [sizes_table(found), *(links_table(c) for c in found), versions_table(found[1:]), scaling_table(found),
-            figures_table()]
+    return [sizes_table(found), *(links_table(c) for c in found), versions_table(found[1:]), past_table(found[1:]),
+            scaling_table(found), figures_table()]
 
 
 def as_text(table: Table) -> str:

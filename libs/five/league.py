@@ -112,8 +112,20 @@ class League:
         side = int(rng.integers(2))
         if not self._opponents or rng.random() >= self.config.past_opponent_share:
             return Match(None, side)
-        version = self._draw.draw(rng.random())
-        return Match(version, side, self._draw.chance(version))
+        version = self.draw(rng.random())
+        return Match(version, side, self.chance(version))
+
+    def draw(self, share: float) -> int:
+        """The past version at a ``share``, 0 to 1, of all chances. Raises ValueError without a pool."""
+        return self._draw.draw(share)
+
+    def has(self, version: int) -> bool:
+        """Whether a version is in the pool."""
+        return version in self._opponents
+
+    def chance(self, version: int) -> float:
+        """Of a past version to be drawn."""
+        return self._draw.chance(version)
 
     def after(self, version: int, won: bool) -> Opponent | None:
         """What a game of the current agent against ``version`` makes of it; ``won`` False: lost or drawn.

@@ -17,7 +17,7 @@ from dota.vec_game import STATS, VecGame
 from protos.five.v1 import evaluator_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import InferenceClient
-from rapid.clients.inference_pools import InferencePools, inference_client
+from rapid.clients.inference_pools import InferencePools, inference_pools
 from rapid.live import LiveSource
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
@@ -147,12 +147,12 @@ async def evaluate(service: Service[RunConfig]) -> None:
 
     pools = config.services.inference
 
-    def inference(addresses: Sequence[str]) -> InferenceClient:
-        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, epoch=service.epoch)
+    def connect(addresses: Sequence[str], name: str) -> InferenceClient:
+        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, name=name,
+                               epoch=service.epoch)
 
-    def client() -> InferenceClient | InferencePools:
-        return inference_client(inference(pools.addresses),
-                                inference(pools.past_addresses) if pools.past_addresses else None)
+    def client() -> InferencePools:
+        return inference_pools(connect, pools.addresses, pools.past_addresses)
 
     playing: set[Matches] = set()
 

@@ -38,10 +38,12 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     specs = state_specs(layout, config.model)
     loader = PolicyLoader(layout, config.model, device)
     older = OlderVersions.of(service.state, service.blobs, service.record, AgentSpec(config.game, config.model))
-    models = Models(StoreSource(service.parameters, device.type == "cuda", older), loader, past=settings.past_versions,
+    models = Models(StoreSource(service.parameters, device.type == "cuda", older), loader,
+                    past_bytes=settings.past_mebibytes << 20,
                     poll_seconds=settings.poll_seconds,
-                    on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident)),
-                    on_past=lambda served: meter.past_loaded(served, len(models.resident)))
+                    on_swap=lambda served, seconds: meter.swapped(served, seconds, len(models.resident),
+                                                                  models.past_bytes),
+                    on_past=lambda served: meter.past_loaded(served, len(models.resident), models.past_bytes))
     table = SessionTable(specs, device, settings.max_sessions, settings.session_seconds)
     # Every server samples from a stream of its own.
     seed = torch.seed() if settings.seed == 0 else settings.seed + zlib.crc32(service.id.encode())

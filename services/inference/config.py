@@ -15,7 +15,7 @@ class InferenceConfig(BaseModel):
         "Empty in a local cluster: it starts one on a free port.")
     past_addresses: list[str] = Field(
         [], description="Servers that play past versions (opponents, rated games), host:port; empty: those of "
-        "addresses.")
+        "addresses. Of several servers each past version belongs to one, found by its number.")
     device: Literal["cpu", "cuda"] = Field("cpu", description="Where the forward pass runs.")
     threads: int = Field(1, ge=1, le=256, description="Torch threads of the forward pass on the CPU.")
     max_batch: int = Field(256, ge=1, le=65536, description="Team-steps of one forward pass at most; a request "
@@ -28,8 +28,9 @@ class InferenceConfig(BaseModel):
     max_sessions: int = Field(65536, ge=1, description="Sessions whose recurrent state is kept at most.")
     session_seconds: float = Field(
         120.0, gt=0, description="Lease of a session: without a request for this long its state is dropped.")
-    past_versions: int = Field(
-        4, ge=1, description="Past versions kept beside the newest, the least recently used leaves first.")
+    past_mebibytes: int = Field(
+        256, ge=1, description="Memory for past versions beside the newest; the least recently used leaves first. "
+        "Where model.precision is bfloat16 their layers are kept in it, half of what the newest takes.")
     poll_seconds: float = Field(2.0, gt=0, description="Longest time between two looks for a newer version.")
     seed: int = Field(0, ge=0, description="Seed of action sampling, mixed with the server's id; 0: from the system.")
 

@@ -20,8 +20,9 @@ DROPPED = counter("inference", "dropped_requests", "Requests that were not evalu
                   "expired, refused, unknown_sessions, version.", ("reason",))
 NEWEST = unknown(gauge("inference", "newest", "versions", "Version that plays as the newest."))
 PAST_LOADS = counter("inference", "past_loads", "Past versions loaded from the store. If it grows faster than games "
-                     "begin, services.inference.past_versions is too small for the versions in play.")
+                     "begin, services.inference.past_mebibytes is too small for the versions in play.")
 RESIDENT = gauge("inference", "resident", "versions", "Versions in memory.")
+PAST_BYTES = gauge("inference", "past", "bytes", "Memory of the versions beside the newest.")
 SWAPS = counter("inference", "swaps", "Times a newer version took over.")
 SWAP_SECONDS = histogram("inference", "swap", "seconds", "Time from seeing a newer version to serving it.")
 
@@ -45,15 +46,17 @@ class Meter:
         """For the batcher."""
         return Observer(self._batch, self._queue, self._drop, self._sessions)
 
-    def swapped(self, served: Served, seconds: float, resident: int) -> None:
+    def swapped(self, served: Served, seconds: float, resident: int, past_bytes: int) -> None:
         """A newer version took over."""
+        PAST_BYTES.set(past_bytes)
         NEWEST.set(served.version)
         RESIDENT.set(resident)
         SWAPS.inc()
         SWAP_SECONDS.observe(seconds)
 
-    def past_loaded(self, served: Served, resident: int) -> None:
+    def past_loaded(self, served: Served, resident: int, past_bytes: int) -> None:
         """A past version was loaded."""
+        PAST_BYTES.set(past_bytes)
         PAST_LOADS.inc()
         RESIDENT.set(resident)
 

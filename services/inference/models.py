@@ -75,7 +75,13 @@ class VersionSource(Protocol):
 class PolicyBuilder(Protocol):
     """Makes policies and fills them with a version's tensors."""
 
-    def create(self) -> ActingPolicy: ...
+    def create(self, past: bool = False) -> ActingPolicy:
+        """A policy to be loaded into; one for ``past`` versions may be kept in fewer bytes."""
+        ...
+
+    def nbytes(self, policy: ActingPolicy) -> int:
+        """Memory that the policy takes on its device."""
+        ...
 
     def load(self, policy: ActingPolicy, tensors: Arrays, meta: Mapping[str, Any]) -> None: ...
 
@@ -91,12 +97,14 @@ class VersionNotFound(NotFound):
 @dataclass
 class Served:
     """A resident version: a number and the digest of its contents. ``users`` counts the requests that still need it.
-    """
+    ``past``: made for past versions."""
 
     version: int
     digest: str
     policy: ActingPolicy
     reward_std: float
+    nbytes: int = 0
+    past: bool = False
     users: int = 0
     used_at: float = field(default=0.0)
 
@@ -107,17 +115,23 @@ class Models:
 
     One thread looks for a newer version and loads it into a policy that nobody uses, made beforehand, then makes it
     the newest: a batch that is under way ends with the parameters it began with. Another thread loads past versions
-    on demand. At most ``past`` versions without users stay beside the newest; those that requests wait for are never
-    evicted.
+    on demand. Versions without users stay beside the newest as long as all past ones take ``past_bytes`` at most; those
+    that requests wait for are never evicted.
+
+    Who is about to play a past version says so first (`want`), and plays another until it is there. A version that was
+    asked for within ``play_seconds`` is in play; while those in play leave no room, no other is loaded that way: it
+    would be loaded again and again in turn with them.
     """
 
-    def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past: int, poll_seconds: float,
+    def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past_bytes: int, poll_seconds: float,
+                 play_seconds: float = 60.0,
                  on_swap: Callable[[Served, float], None] = lambda served, seconds: None,
                  on_past: Callable[[Served], None] = lambda served: None,
                  on_newest: Callable[[], None] = lambda: None) -> None:
         self._source = source
         self._builder = builder
-        self._past = past
+        self._past_bytes = past_bytes
+        self._play_seconds = play_seconds
         self._poll = poll_seconds
         self._on_swap = on_swap
         self._on_past = on_past
@@ -125,7 +139,9 @@ class Models:
         self._lock = threading.Lock()
         self._resident: dict[int, Served] = {}
         self._loading: dict[int, list[Future[Served]]] = {}
-        self._spare: list[ActingPolicy] = []
+        self._spare: list[ActingPolicy] = []  # at most one
+        self._spare_past: list[ActingPolicy] = []
+        self._size_of_past = 0  # bytes of the past version loaded last
         self._newest: int | None = None
         self._wake = threading.Event()
         self._closed = False
@@ -154,6 +170,12 @@ class Models:
     def newest(self) -> int | None:
         """Number of the newest loaded version; None before the first."""
         return self._newest
+
+    @property
+    def past_bytes(self) -> int:
+        """Memory of the versions beside the newest."""
+        with self._lock:
+            return sum(s.nbytes for s in self._resident.values() if s.version != self._newest)
 
     @property
     def resident(self) -> list[int]:
@@ -195,6 +217,26 @@ class Models:
             else:
                 waiters.append(waiting)
             return waiting
+
+    def want(self, version: int) -> bool:
+        """Whether a version is in memory. If not, its load begins where there is room beside the past versions in play;
+        whoever wants it asks again later. One that was asked for counts as in play."""
+        now = time.monotonic()
+        with self._lock:
+            served = self._resident.get(version)
+            if served is not None:
+                served.used_at = now
+                return True
+            if version in self._loading:
+                return False
+            in_play = sum(s.nbytes for s in self._resident.values()
+                          if s.version != self._newest and (s.users or now - s.used_at < self._play_seconds))
+            coming = self._size_of_past * (len(self._loading) + 1)
+            if in_play and in_play + coming > self._past_bytes:
+                return False
+            self._loading[version] = []
+            self._loader.submit(self._load_past, version)
+            return False
 
     def release(self, served: Served) -> None:
         """Give back one use."""
@@ -267,7 +309,7 @@ class Models:
 
     def _load_past(self, version: int) -> None:
         try:
-            served = self._fetch(version)
+            served = self._fetch(version, past=True)
         except Exception as cause:
             log.warning("version %d could not be loaded: %s", version, cause)
             with self._lock:
@@ -284,6 +326,7 @@ class Models:
             if there is not None and (there.digest == served.digest or version == self._newest):
                 served = there
             self._resident[version] = served
+            self._size_of_past = served.nbytes
             served.used_at = time.monotonic()
             waiters = self._loading.pop(version)
             served.users += len(waiters)
@@ -292,7 +335,7 @@ class Models:
         for waiting in waiters:
             waiting.set_result(served)
 
-    def _fetch(self, version: int) -> Served:
+    def _fetch(self, version: int, past: bool = False) -> Served:
         digest = None
         for _ in range(FETCH_TRIES):
             before = self._source.digests([version]).get(version, "")
@@ -303,15 +346,20 @@ class Models:
         if digest is None:
             raise VersionUnavailable(f"version {version} was replaced {FETCH_TRIES} times while it was being read")
         with self._lock:
-            policy = self._spare.pop() if self._spare else None
-        policy = policy if policy is not None else self._builder.create()
+            spare = self._spare_past if past else self._spare
+            policy = spare.pop() if spare else None
+        policy = policy if policy is not None else self._builder.create(past)
         self._builder.load(policy, tensors, meta)
-        return Served(version, digest, policy, float(policy.reward_std))
+        return Served(version, digest, policy, float(policy.reward_std), self._builder.nbytes(policy), past)
 
     def _evict(self) -> None:
-        idle = [s for s in self._resident.values() if s.users == 0 and s.version != self._newest]
-        idle.sort(key=lambda s: s.used_at)
-        for served in idle[:max(0, len(self._resident) - 1 - self._past)]:
+        beside = [s for s in self._resident.values() if s.version != self._newest]
+        taken = sum(s.nbytes for s in beside)
+        for served in sorted((s for s in beside if s.users == 0), key=lambda s: s.used_at):
+            if taken <= self._past_bytes:
+                break
+            taken -= served.nbytes
             del self._resident[served.version]
-            if not self._spare:
-                self._spare.append(served.policy)
+            spare = self._spare_past if served.past else self._spare
+            if not spare:
+                spare.append(served.policy)

@@ -21,6 +21,7 @@ Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 
 ACTION_PARTS = 6
 KNOWN_FLAGS = 0x7F
+MAX_WANTED = 64
 MAX_REQUESTS_OF_A_STREAM = 64  # read ahead; beyond it the transport holds the client back
 
 
@@ -45,7 +46,12 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         self._streams = itertools.count()
 
     async def GetModel(self, request: inference_pb2.GetModelRequest, context: Any) -> inference_pb2.GetModelResponse:
-        """What is served. newest_version is -1 before the first version."""
+        """What is served. newest_version is -1 before the first version. Loads of versions that are wanted begin."""
+        wanted = list(request.wanted_versions)
+        if len(wanted) > MAX_WANTED or min(wanted, default=0) < 0:
+            raise ValueError(f"wanted_versions: at most {MAX_WANTED} numbers of versions, not {wanted[:5]} ...")
+        for version in wanted:
+            self._models.want(version)
         newest = self._models.newest
         return inference_pb2.GetModelResponse(
             run=self._run, newest_version=-1 if newest is None else newest, layout_hash=self._layout,

@@ -4,8 +4,10 @@ The pool is kept in memory, so that a call costs what has changed since the last
 """
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
 
@@ -37,14 +39,20 @@ class Pool:
     """The pool of past versions of one run. All of its state is in Redis, but for which game was given whom.
 
     Safe to share between threads; any number of processes may keep the same pool.
+
+    With ``past_in_play`` there are so many places, each of which holds one past version for a while: whoever asks is
+    given one of these. The places take turns in being drawn again, so that few versions come at once.
     """
 
-    def __init__(self, state: RunState, config: LeagueConfig, seed: int) -> None:
+    def __init__(self, state: RunState, config: LeagueConfig, seed: int,
+                 clock: Callable[[], float] = time.time) -> None:
         self._table = FollowedTable(state, TABLE, self._take)
         self._config = config
         self._seed = seed
         self._league = League(config)
+        self._clock = clock
         self._assigned: OrderedDict[str, Match] = OrderedDict()
+        self._places: dict[int, tuple[int, int]] = {}  # turn and version of each place in play
         self._lock = threading.Lock()
 
     def league(self) -> League:
@@ -76,16 +84,34 @@ class Pool:
         return gone if left else []
 
     def assign(self, game_id: str) -> Match:
-        """The match of a game. The draw depends on the game's id and the pool alone; asked again, the same is given."""
+        """The match of a game. The draw depends on the game's id, the pool and what is in play; asked again, it is the
+        same."""
         with self._lock:
             if game_id not in self._assigned:
                 self._table.refresh()
-                digest = blake2b(f"{self._seed}/{game_id}".encode(), digest_size=8).digest()
-                rng = np.random.default_rng(int.from_bytes(digest, "little"))
-                self._assigned[game_id] = self._league.choose(rng)
+                rng = self._random(game_id)
+                match = self._league.choose(rng)
+                if match.past is not None and self._config.past_in_play:
+                    past = self._in_play(int(rng.integers(self._config.past_in_play)))
+                    match = replace(match, past=past, probability=self._league.chance(past))
+                self._assigned[game_id] = match
                 if len(self._assigned) > ASSIGNMENTS:
                     self._assigned.popitem(last=False)
             return self._assigned[game_id]
+
+    def _random(self, what: str) -> np.random.Generator:
+        digest = blake2b(f"{self._seed}/{what}".encode(), digest_size=8).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
+
+    def _in_play(self, place: int) -> int:
+        """The past version in a place. Other keepers of the pool draw the same for the same turn of it."""
+        turn = int(self._clock() / (60 * self._config.in_play_minutes) + place / self._config.past_in_play)
+        held = self._places.get(place)
+        there = held is not None and held[0] == turn and self._league.has(held[1])
+        if held is None or not there:
+            held = turn, self._league.draw(self._random(f"place {place} turn {turn}").random())
+            self._places[place] = held
+        return held[1]
 
     def report(self, game_id: str, version: int, won: bool) -> bool:
         """A game against a past version has ended. Returns whether it counted; a second report does not."""

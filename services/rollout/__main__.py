@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from rapid import wire
 from rapid.clients.environment import EnvironmentClient
 from rapid.clients.experience import ExperienceClient
 from rapid.clients.inference import InferenceClient
-from rapid.clients.inference_pools import inference_client
+from rapid.clients.inference_pools import inference_pools
 from rapid.clients.opponents import OpponentsClient
 from rapid.live import LiveSource
 from rapid.rpc.errors import CallFailed
@@ -35,6 +35,7 @@ from services.rollout.broadcast import Broadcast
 from services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
 from services.rollout.games import Matchmaker
 from services.rollout.metrics import Meter
+from services.rollout.past import PastOpponent
 from services.rollout.ring import StepRing
 from services.rollout.rollout import Group, Wiring, ring_capacity, spread
 from services.rollout.segments import Rates, Segments
@@ -140,16 +141,16 @@ class Rollout:
         self._opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token,
                                           epoch=self._epoch)
         self.matchmaker = Matchmaker(self._opponents, settings.scripted_fraction, settings.scripted_bots,
-                                     np.random.default_rng(self._seeds.spawn(1)[0]), settings.games_per_past_opponent)
+                                     np.random.default_rng(self._seeds.spawn(1)[0]))
         pools = config.services.inference
 
-        def inference(addresses: Sequence[str], group: int) -> InferenceClient:
-            return InferenceClient(addresses, config.rpc, self._layout.hash, service.token, sparse, zstd,
-                                   first=identity + group, moves=True, epoch=self._epoch)
+        def connect(group: int) -> Callable[[Sequence[str], str], InferenceClient]:
+            return lambda addresses, name: InferenceClient(
+                addresses, config.rpc, self._layout.hash, service.token, sparse, zstd, first=identity + group,
+                moves=True, name=name, epoch=self._epoch)
 
-        self._inference = [inference_client(
-            inference(pools.addresses, i), inference(pools.past_addresses, i) if pools.past_addresses else None)
-            for i in range(settings.groups)]
+        self._inference = [inference_pools(connect(group), pools.addresses, pools.past_addresses)
+                           for group in range(settings.groups)]
         self.groups: list[Group] = []
         self.live = LiveSource(Watching(service.state.redis, config.name), f"rollout/{service.id}", self._live_games)
 
@@ -176,6 +177,7 @@ class Rollout:
             log.warning("%d segments were not sent", left)
         await self.games.flush()
         await self.matchmaker.close()
+        await asyncio.gather(*(group.wiring.past.close() for group in self.groups if group.wiring.past is not None))
         await asyncio.gather(*(group.wiring.environment.close() for group in self.groups),
                              *(client.close() for client in self._inference), self._opponents.close())
         drained.cancel()
@@ -215,7 +217,9 @@ class Rollout:
         segments = Segments(layout, learning, config.rewards, ring)
         wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
                         self.control, self.control.rates, self._ended, self.control.annealing.draw,
-                        Broadcast(self.live, config.name, config.game, config.rewards, STATS))
+                        Broadcast(self.live, config.name, config.game, config.rewards, STATS),
+                        PastOpponent(self._inference[index].want,
+                                     config.services.rollout.games_per_past_opponent or games))
         return Group(wiring, ring, streams, segments, unroll, samples)
 
     def _live_games(self) -> list[dict[str, Any]]:

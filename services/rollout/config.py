@@ -23,8 +23,9 @@ class RolloutConfig(BaseModel):
     scripted_bots: list[Literal["random", "scripted-easy", "scripted", "scripted-hard"]] = Field(
         ["scripted"], min_length=1, description="Bots of those games, drawn uniformly.")
     games_per_past_opponent: int = Field(
-        1, ge=1, description="Games that a process plays against a past version once it is drawn. The paper draws for "
-        "every game; with more, fewer versions are in play at a time and inference batches are larger.")
+        0, ge=0, description="Games that a group plays against a past version once it is drawn; 0: as many as it has "
+        "games. The paper draws for every game; with more, fewer versions are in play at a time and inference batches "
+        "are larger.")
     max_unsent_segments: int = Field(
         8, ge=1, description="Segments that wait to be sent; beyond it games stop, so that they run at the pace of "
         "learning.")

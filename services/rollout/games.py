@@ -5,7 +5,7 @@ import logging
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from services.rollout.anneal import NOT_ANNEALED, Draw
+from services.rollout.past import PastOpponent
 from services.rollout.streams import Seats
 
 log = logging.getLogger(__name__)
@@ -62,19 +63,12 @@ class Opponents(Protocol):
 class Matchmaker:
     """Draws the next match, some ahead of need, and reports results until they are taken.
 
-    A past version that was drawn is met in ``games_per_opponent`` games against the past in a row: each version in
-    play is a forward pass of its own, so few at a time make larger batches. Every game still has its own chance of
-    being one against the past, and over many games each version is met as often as it is drawn.
-
     Without an answer from the opponents service games are self-play of the newest version: learning goes on.
     """
 
     def __init__(self, opponents: Opponents, scripted_fraction: float, bots: Sequence[str],
-                 rng: np.random.Generator, games_per_opponent: int = 1) -> None:
+                 rng: np.random.Generator) -> None:
         self._opponents = opponents
-        self._past = NEWEST
-        self._past_games = 0  # still to be played against it
-        self._games_per_opponent = games_per_opponent
         self._scripted = scripted_fraction
         self._bots = list(bots)
         self._rng = rng
@@ -95,8 +89,16 @@ class Matchmaker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def next(self) -> Match:
-        """The next game to play."""
+    async def next(self, past: PastOpponent | None = None) -> Match:
+        """The next game to play, of a group that meets ``past``; None: whatever version was drawn."""
+        match = await self._next()
+        if past is None or match.opponent == NEWEST:
+            return match
+        met = past.meet(match.opponent)
+        self.unassigned += met == NEWEST
+        return replace(match, opponent=met)
+
+    async def _next(self) -> Match:
         if self._rng.random() < self._scripted:
             return Match(new_game_id(), NEWEST, int(self._rng.integers(2)), str(self._rng.choice(self._bots)))
         if not self._ready.empty():
@@ -129,16 +131,7 @@ class Matchmaker:
                 log.warning("no opponent could be had, games are self-play meanwhile: %s", error)
                 await asyncio.sleep(1.0)
                 continue
-            await self._ready.put(Match(game_id, self._met(opponent.version), opponent.side))
-
-    def _met(self, drawn: int) -> int:
-        """The version to be played where ``drawn`` was drawn."""
-        if drawn == NEWEST:
-            return NEWEST
-        if self._past_games == 0:
-            self._past, self._past_games = drawn, self._games_per_opponent
-        self._past_games -= 1
-        return self._past
+            await self._ready.put(Match(game_id, opponent.version, opponent.side))
 
     async def _report(self) -> None:
         while True:

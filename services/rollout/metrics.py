@@ -39,7 +39,8 @@ DROPPED = counter("rollout", "dropped_segments", "Segments that were made for no
 SEGMENTS = counter("rollout", "segments", "Segments made.")
 RECOVERIES = counter("rollout", "recoveries", "Times recurrent states were lost, and rebuilt from a sample's start.")
 ABANDONED = counter("rollout", "abandoned_games", "Games given up because their server or their opponent was gone.")
-UNASSIGNED = counter("rollout", "unassigned_games", "Games that became self-play because no opponent could be had.")
+UNASSIGNED = counter("rollout", "unassigned_games", "Games that became self-play because no opponent could be had, or "
+                     "no past version was loaded yet.")
 STAGE_SECONDS = counter("rollout", "stage_seconds", "Time of the groups by stage: waiting for learning or a pause, for "
                         "inference, for the games, and cutting segments.", ("stage",))
 UNSENT = gauge("rollout", "unsent", "segments", "Segments that no optimizer has acknowledged yet.")

@@ -23,6 +23,7 @@ from services.rollout.anneal import NOT_ANNEALED, Draw
 from services.rollout.broadcast import Broadcast
 from services.rollout.environment import Environment, Outcome
 from services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
+from services.rollout.past import PastOpponent
 from services.rollout.ring import SIDES, StepRing
 from services.rollout.segments import Rates, Segments
 from services.rollout.sender import Sender
@@ -95,6 +96,7 @@ class Wiring:
     on_game: Callable[[dict[str, Any]], None] = lambda record: None
     draw: Callable[[str, int], Draw] = lambda game, version: NOT_ANNEALED
     broadcast: Broadcast | None = None
+    past: PastOpponent | None = None
 
 
 @dataclass
@@ -307,7 +309,7 @@ class Group:
         controllers = np.zeros((len(games), SIDES), np.uint8)
         rules: list[GameConfig | None] = []
         for i, game in enumerate(games.tolist()):
-            match = await self.wiring.matchmaker.next()
+            match = await self.wiring.matchmaker.next(self.wiring.past)
             if match.bot is not None:
                 controllers[i, match.side] = BOTS[match.bot]
             drawn = self.wiring.draw(match.game_id, self.progress.newest_version)

@@ -10,6 +10,7 @@ import yaml
 
 from capacity import figures, sizes
 from capacity.links import first_bottleneck, largest_inference_pool, links
+from capacity.past import PastPool, past_pool
 from capacity.simulation import Outcome, flow
 from capacity.sizes import Cluster, clusters
 from cli.main import main
@@ -79,10 +80,22 @@ def test_one_redis_core_is_what_stops_512_readers(found: dict[str, Cluster]) -> 
     assert not [link for link in links(found["64 GPUs"]) if link.used is not None and link.used > 0.5]
 
 
+def test_past_versions_in_play_have_full_batches_and_fit(found: dict[str, Cluster]) -> None:
+    c = found["512 GPUs"]
+    pool, apart = past_pool(c), PastPool(c, 0)
+    # A tenth of the team-steps, at what the newest's cost; a version a group would take more servers than there are.
+    assert pool.steps == pytest.approx(c.played_steps / 10) and 45 < pool.rows < 75
+    assert pool.servers == pytest.approx(c.inference / 10, rel=0.2)
+    assert apart.rows < 4 and apart.servers > 5 * pool.servers
+    assert pool.version_bytes == c.parameter_bytes / 2
+    assert pool.bytes_each < c.config.services.inference.past_mebibytes << 20
+    assert all(past_pool(x).bytes_each < x.config.services.inference.past_mebibytes << 20 for x in found.values())
+
+
 def test_flow_grows_with_pods_up_to_what_inference_does(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
     rates = [flow(c, pods, 512) for pods in (10, 100, 400, 800, 1800, 3600)]
-    most = c.forward.most * 512
+    most = c.forward.most * 512 / past_pool(c).dearer
     assert all(a.rate <= b.rate and a.queue <= b.queue for a, b in itertools.pairwise(rates))
     assert rates[-1].rate == pytest.approx(most) and rates[-1].queue > 2 * rates[-2].queue
     assert flow(c, 1800, 512, most / 2).rate == pytest.approx(most / 2)

@@ -1,15 +1,18 @@
 """Two pools of inference servers behind one client."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rapid.clients import inference_pools as inference_pools_module
 from rapid.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
-from rapid.clients.inference_pools import InferencePools
+from rapid.clients.inference_pools import InferencePools, PastServers, inference_pools, owner_of
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
+from rapid.rpc.resolve import Target
 from tests.rapid.conftest import TOKEN, at
 from tests.rapid.test_clients_inference import ADD_INFERENCE, LAYOUT, CountingInference
 
@@ -30,10 +33,13 @@ class Pools:
 async def pools(start_server: Any, rpc_config: RpcConfig) -> AsyncIterator[Pools]:
     newest, past = CountingInference(9), CountingInference(3)
     one, two = await start_server(ADD_INFERENCE, newest), await start_server(ADD_INFERENCE, past)
-    config = rpc_config.model_copy(update={"reconnect_seconds": 0.5})
-    async with InferencePools(InferenceClient([at(one)], config, LAYOUT, TOKEN, epoch=1),
-                              InferenceClient([at(two)], config, LAYOUT, TOKEN, epoch=1)) as client:
+    async with inference_pools(connecting(rpc_config), [at(one)], [at(two)]) as client:
         yield Pools(newest, past, client, two)
+
+
+def connecting(rpc_config: RpcConfig) -> Any:
+    config = rpc_config.model_copy(update={"reconnect_seconds": 0.5})
+    return lambda addresses, name: InferenceClient(addresses, config, LAYOUT, TOKEN, name=name, epoch=1)
 
 
 async def test_sessions_go_to_the_pool_of_their_version(pools: Pools) -> None:
@@ -78,3 +84,71 @@ async def test_a_request_for_one_pool_does_not_need_the_other(pools: Pools) -> N
     assert result.values[:, 0].tolist() == [2, 2]
     with pytest.raises(CallFailed):
         await pools.act(RESET)
+
+
+def test_every_client_finds_the_same_owner_and_few_change_when_a_server_goes() -> None:
+    servers = [f"10.0.0.{i}:50051" for i in range(8)]
+    before = {v: owner_of(v, servers) for v in range(4000)}
+    assert before == {v: owner_of(v, servers[::-1]) for v in range(4000)}
+    held = [list(before.values()).count(server) for server in servers]
+    assert 400 < min(held) and max(held) < 600
+    after = {v: owner_of(v, servers[:3] + servers[4:]) for v in range(4000)}
+    assert all(after[v] == before[v] for v in range(4000) if before[v] != servers[3])
+    assert servers[3] not in after.values()
+
+
+async def test_each_past_version_is_played_on_its_own_server(start_server: Any, rpc_config: RpcConfig) -> None:
+    served = [CountingInference(9), CountingInference(1), CountingInference(2)]
+    newest, *others = [await start_server(ADD_INFERENCE, one) for one in served]
+    addresses = [at(server) for server in others]
+    async with inference_pools(connecting(rpc_config), [at(newest)], addresses) as client:
+        versions = np.array([NEWEST, 10, 20, 30, 40, 50, NEWEST, 60], np.int64)
+        sessions = np.arange(8)
+        result = await client.act(sessions, versions, np.full(8, RESET | WANT_STATE, np.uint8),
+                                  {"x": np.zeros((8, 3), np.float16)})
+        expected = [9 if v == NEWEST else 1 + addresses.index(owner_of(int(v), addresses)) for v in versions]
+        assert result.versions.tolist() == expected and len(set(expected)) == 3
+        # A server that is lost: its versions are the other's, and what is asked for again goes there.
+        await others[0].stop(0)
+        with pytest.raises(CallFailed):
+            await client.act(sessions, versions, np.full(8, RESET, np.uint8), {"x": np.zeros((8, 3), np.float16)})
+        result = await client.act(sessions, versions, np.full(8, RESET, np.uint8), {"x": np.zeros((8, 3), np.float16)})
+        assert result.versions.tolist() == [9 if v == NEWEST else 2 for v in versions]
+
+
+async def test_one_server_is_asked_for_all_in_one_request(start_server: Any, rpc_config: RpcConfig) -> None:
+    served = CountingInference(9)
+    server = await start_server(ADD_INFERENCE, served)
+    async with inference_pools(connecting(rpc_config), [at(server)], []) as client:
+        await client.act(SESSIONS, POLICIES, np.full(4, RESET, np.uint8), {"x": np.zeros((4, 3), np.float16)})
+        assert len(served.requests) == 1
+        assert await client.want(1) and not await client.want(7)  # it says that 0 and 1 are resident
+
+
+async def test_a_version_is_wanted_of_its_owner_and_not_there_where_nobody_answers(pools: Pools) -> None:
+    assert await pools.client.want(1)
+    await pools.past_server.stop(0)
+    assert not await pools.client.want(1)
+
+
+async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["10.0.0.1:50051"]
+    gate = asyncio.Event()
+    gate.set()
+
+    async def look_up(addresses: Any) -> list[Target]:
+        await gate.wait()
+        return [Target(name) for name in names]
+
+    monkeypatch.setattr(inference_pools_module, "servers_of", look_up)
+    monkeypatch.setattr(inference_pools_module, "LOOK_SECONDS", 0.0)
+    servers = PastServers(["inference:50051"], lambda target: None)  # type: ignore[arg-type, return-value]
+    assert await servers.look() == 1 and servers.owner(3) == names[0]
+    gate.clear()
+    names.append("10.0.0.2:50051")
+    assert await servers.look() == 1  # the answer is on its way
+    gate.set()
+    await asyncio.sleep(0.01)
+    assert await servers.look() == 2
+    assert {servers.owner(v) for v in range(50)} == set(names)
+    await servers.close()

@@ -41,7 +41,7 @@ def test_what_is_no_packed_form_is_refused_as_unpacking_it_is(count: int) -> Non
         mask = -(-count // 8)
         broken.append(data[:mask - 1] + bytes([data[mask - 1] | 0x80]) + data[mask:] + b"\0\0")
     for bad in broken:
-        with pytest.raises(ValueError):  # noqa: PT011 - both say the same
+        with pytest.raises(ValueError):
             wire.unpack_sparse(bad, count)
         with pytest.raises(ValueError, match=r"bytes|bits"):
             PackedArray((count,), bad)

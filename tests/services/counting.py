@@ -72,12 +72,15 @@ class CountingPolicy:
 
 
 class CountingBuilder:
-    """Fills counting policies from versions of a `Versions`."""
+    """Fills counting policies from versions of a `Versions`. Each takes one byte."""
 
     def __init__(self) -> None:
         self.created: list[CountingPolicy] = []
 
-    def create(self) -> CountingPolicy:
+    def nbytes(self, policy: Any) -> int:
+        return 1
+
+    def create(self, past: bool = False) -> CountingPolicy:
         self.created.append(CountingPolicy())
         return self.created[-1]
 

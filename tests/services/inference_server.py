@@ -26,7 +26,7 @@ class InferenceServer:
     def __init__(self, versions: Versions, lease_seconds: float = 60.0, epoch: int = 1, **options: Any) -> None:
         self.versions = versions
         self.builder = CountingBuilder()
-        self.models = Models(versions, self.builder, past=2, poll_seconds=60)
+        self.models = Models(versions, self.builder, past_bytes=2, poll_seconds=60)
         self.table = SessionTable(STATE_SPECS, torch.device("cpu"), 10_000, lease_seconds)
         self.batcher = Batcher(self.models, self.table, BatcherOptions(**options))
         self.epoch = epoch

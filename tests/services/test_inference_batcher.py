@@ -29,7 +29,7 @@ class Server:
     def __init__(self, versions: Versions, lease: float = 60.0, past: int = 2, **options: float) -> None:
         self.versions = versions
         self.builder = CountingBuilder()
-        self.models = Models(versions, self.builder, past=past, poll_seconds=60)
+        self.models = Models(versions, self.builder, past_bytes=past, poll_seconds=60)
         self.table = SessionTable(STATE_SPECS, torch.device("cpu"), 1000, lease)
         self.drops: list[str] = []
         self.sizes: list[int] = []
@@ -262,6 +262,42 @@ def test_the_least_recently_used_past_version_leaves() -> None:
         futures = [s.submit([10 + v], [0.0], RESET, v) for v in (0, 1, 2, 3)]  # more at once than fit
         assert [f.result(5).versions[0] for f in futures] == [0, 1, 2, 3]
         assert len(s.models.resident) == 3
+    finally:
+        s.close()
+
+
+def wanted(s: Server, version: int) -> bool:
+    """Asks for a version until it is there, as a rollout does."""
+    for _ in range(200):
+        if s.models.want(version):
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def test_a_wanted_version_is_loaded_beside_and_kept_while_it_is_in_play() -> None:
+    s = Server(Versions(0, 1, 2, 3, 9), past=2)
+    try:
+        assert not s.models.want(0)  # on its way
+        assert wanted(s, 0) and wanted(s, 1)
+        assert s.models.resident == [0, 1, 9] and s.models.past_bytes == 2
+        # Two are in play: a third would be loaded again and again in turn with them.
+        assert not wanted(s, 2) and s.versions.fetches.count(2) == 0
+        assert s.ask([1], [0.0], RESET, 0).versions.tolist() == [0]
+        s.models._play_seconds = 0.0
+        assert wanted(s, 2)
+        assert s.models.resident == [0, 2, 9]  # the least recently used left
+        assert not wanted(s, 77)
+    finally:
+        s.close()
+
+
+def test_a_version_larger_than_the_budget_plays_all_the_same() -> None:
+    s = Server(Versions(0, 1, 9), past=0)
+    try:
+        assert s.ask([1], [0.0], RESET, 0).versions.tolist() == [0]
+        assert s.models.resident == [9]
+        assert not s.models.want(1)
     finally:
         s.close()
 

@@ -48,7 +48,7 @@ def policy(served: object) -> CountingPolicy:
 
 def test_the_head_is_loaded_again_when_its_digest_moves_and_not_when_nothing_does(
         store: ParameterStore, redis_client: redis.Redis) -> None:
-    models = Models(StoreSource(store, False), CountingBuilder(), past=2, poll_seconds=60)
+    models = Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=60)
     publish(store, 1, 10)
     assert models.refresh() and not models.refresh()
     publish(store, 2, 20)
@@ -65,7 +65,7 @@ def test_the_head_is_loaded_again_when_its_digest_moves_and_not_when_nothing_doe
 
 def test_a_past_version_is_loaded_again_when_its_digest_has_moved(
         store: ParameterStore, redis_client: redis.Redis) -> None:
-    models = Models(StoreSource(store, False), CountingBuilder(), past=2, poll_seconds=60)
+    models = Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=60)
     for version in (1, 2, 3):
         publish(store, version, 10 * version)
     models.refresh()
@@ -85,7 +85,7 @@ def test_a_past_version_is_loaded_again_when_its_digest_has_moved(
 def test_rows_of_a_batch_that_name_the_newest_are_of_the_digest_that_is(
         store: ParameterStore, redis_client: redis.Redis) -> None:
     """A request that reserved the number before it changed its contents shares its batch with others."""
-    models = Models(StoreSource(store, False), CountingBuilder(), past=2, poll_seconds=60)
+    models = Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=60)
     publish(store, 1, 10)
     models.refresh()
     table = SessionTable(STATE_SPECS, torch.device("cpu"), 100, 60.0)

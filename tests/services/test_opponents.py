@@ -49,6 +49,42 @@ def test_a_game_is_given_the_same_opponent_when_it_asks_again(state: RunState) -
     assert {m.past for m in first} == {None, 0, 10, 20} and {m.side for m in first} == {0, 1}
 
 
+def test_few_versions_are_in_play_and_over_time_each_as_often_as_it_is_drawn(state: RunState) -> None:
+    now = [0.0]
+    config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "past_in_play": 4, "in_play_minutes": 10.0})
+    pool, other = Pool(state, config, 0, lambda: now[0]), Pool(state, config, 0, lambda: now[0])
+    for v in range(0, 80, 10):
+        pool.on_version(v)
+    for game in range(200):  # qualities that differ
+        pool.report(f"r{game}", 0 if game % 2 else 10, won=True)
+    met: dict[int, float] = dict.fromkeys(range(0, 80, 10), 0)
+    changes = 0
+    for turn in range(250):
+        now[0] = 600.0 * turn + 1
+        places = [pool._in_play(place) for place in range(4)]
+        found = [pool.assign(f"{turn}/{i}") for i in range(4)]
+        assert {m.past for m in found} <= set(places) and {m.side for m in found} <= {0, 1}
+        if turn < 5:
+            assert [other.assign(f"{turn}/{i}") for i in range(4)] == found
+        for version in places:
+            met[version] += 1 / (4 * 250)
+        now[0] += 160.0  # one place's turn has come since
+        changes += sum(pool._in_play(place) != version for place, version in enumerate(places))
+    assert 100 < changes <= 250
+    for version, chance in pool.league().probabilities().items():
+        assert met[version] == pytest.approx(chance, abs=0.06), version
+
+
+def test_what_left_the_pool_is_in_play_no_longer(state: RunState) -> None:
+    config = CONFIG.model_copy(update={"past_opponent_share": 1.0, "past_in_play": 3})
+    pool = Pool(state, config, 0, lambda: 0.0)
+    for v in (0, 10, 20):
+        pool.on_version(v)
+    assert len({pool.assign(str(i)).past for i in range(50)}) > 1
+    pool.keep(lambda version: version == 10)
+    assert {pool.assign(f"again {i}").past for i in range(50)} == {10}
+
+
 def test_a_result_counts_once_also_for_another_instance(state: RunState) -> None:
     pool = Pool(state, CONFIG, seed=0)
     for v in (0, 10):

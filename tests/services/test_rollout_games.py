@@ -35,8 +35,8 @@ class Service:
         return True
 
 
-def matchmaker(service: Service, scripted: float = 0.0, games_per_opponent: int = 1) -> Matchmaker:
-    return Matchmaker(service, scripted, ["scripted", "random"], np.random.default_rng(0), games_per_opponent)
+def matchmaker(service: Service, scripted: float = 0.0) -> Matchmaker:
+    return Matchmaker(service, scripted, ["scripted", "random"], np.random.default_rng(0))
 
 
 def test_seats() -> None:
@@ -61,23 +61,6 @@ async def test_each_game_has_the_opponent_that_was_assigned_to_its_id() -> None:
     assert [x.game_id for x in matches] == service.assigned[:5]
     assert len(set(service.assigned)) == len(service.assigned)
     assert {(x.opponent, x.side, x.bot) for x in matches} == {(4, 1, None)}
-
-
-async def test_a_past_version_is_met_for_as_many_games_as_asked_for() -> None:
-    class Drawing(Service):
-        async def assign(self, game_id: str) -> Opponent:
-            await super().assign(game_id)
-            n = len(self.assigned)
-            return Opponent(-1 if n % 2 else n, n % 2)  # every second game is against the newest
-
-    service = Drawing()
-    m = matchmaker(service, games_per_opponent=3)
-    m.start()
-    matches = [await m.next() for _ in range(16)]
-    await m.close()
-    assert [x.opponent for x in matches[0::2]] == [-1] * 8
-    assert [x.opponent for x in matches[1::2]] == [2, 2, 2, 8, 8, 8, 14, 14]
-    assert [x.game_id for x in matches] == service.assigned[:16]
 
 
 async def test_without_an_answer_games_are_self_play_and_do_not_wait_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ class Stored:
 class Server:
     def __init__(self, stored: Stored, seed: int) -> None:
         device = torch.device("cpu")
-        self.models = Models(stored, PolicyLoader(LAYOUT, MODEL, device), past=1, poll_seconds=60)
+        self.models = Models(stored, PolicyLoader(LAYOUT, MODEL, device), past_bytes=1, poll_seconds=60)
         self.batcher = Batcher(self.models, SessionTable(SPECS, device, 100, 60.0), BatcherOptions(seed=seed))
         self.servicer = InferenceService("test", "schema", LAYOUT.hash, LAYOUT.array_specs(), SPECS, LAYOUT.heroes,
                                      self.models, self.batcher, epoch=1)

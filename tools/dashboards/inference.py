@@ -42,7 +42,7 @@ BOARD = Board("inference", "Five / Inference", "Queue time, batch size, load and
         chart("Versions in memory", "The newest, and past ones that opponents play.",
               Query(largest(series("five_inference_resident_versions"), "instance"), "{{instance}}"), least=0),
         chart("Loads", "In the last hour: newer versions that took over, and past ones loaded for a game's opponent. "
-              "Many of the latter: past versions do not fit into memory (services.inference.past_versions).",
+              "Many of the latter: past versions do not fit into memory (services.inference.past_mebibytes).",
               Query(total(increase("five_inference_swaps_total")), "newer"),
               Query(total(increase("five_inference_past_loads_total")), "past"), least=0),
         chart("Sessions", "Kept, and forgotten because their lease ran out (an hour).",

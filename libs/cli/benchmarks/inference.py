@@ -70,7 +70,7 @@ def _serve(pipe: Connection, config: RunConfig, batches: tuple[int, ...]) -> Non
     specs = state_specs(layout, config.model)
     loader = PolicyLoader(layout, config.model, device)
     tensors = {n: t.numpy() for n, t in recorded.policy_of(config).state_dict().items()}
-    models = Models(_Fixed(tensors), loader, past=1, poll_seconds=3600.0)
+    models = Models(_Fixed(tensors), loader, past_bytes=0, poll_seconds=3600.0)
     models.refresh()
     services, batchers = [], []
     for batch in batches:

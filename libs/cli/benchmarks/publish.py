@@ -23,10 +23,9 @@ from run.load import load
 from services.inference.loading import PolicyLoader, StoreSource
 from services.inference.models import Models, Served
 
-PAST = 1  # past versions that the server keeps
-# Versions until memory on both sides is that of a run under way: the server's policies (the newest, the past ones and
-# the one that is loaded into) and the store's chunks are there, and are used again from then on.
-WARM_UP = PAST + 2
+# Versions until memory on both sides is that of a run under way: the server's policies (the newest and the one that is
+# loaded into) and the store's chunks are there, and are used again from then on.
+WARM_UP = 3
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,8 @@ def _follow(pipe: Connection, config: RunConfig) -> None:
 
     device = torch.device(config.services.inference.device)
     loader = PolicyLoader(Layout(config.game), config.model, device)
-    models = Models(StoreSource(store, device.type == "cuda"), loader, past=PAST, poll_seconds=3600.0, on_swap=swapped)
+    models = Models(StoreSource(store, device.type == "cuda"), loader, past_bytes=0, poll_seconds=3600.0,
+                    on_swap=swapped)
     pipe.send("ready")
     models.start()
     newest = None
@@ -62,8 +62,8 @@ def _follow(pipe: Connection, config: RunConfig) -> None:
         models.close()
 
 
-def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int]:
-    """(seconds of each publish until the version plays, bytes of a version in the store)."""
+def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int, int]:
+    """(seconds of each publish until the version plays, bytes of a version in the store, parameters of its policy)."""
     store = ParameterStore(connect(config.store.params_url, config.store, "params"),
                            connect(config.store.state_url, config.store), config.name, config.store)
     policy = recorded.policy_of(config).to(config.services.optimizer.device)
@@ -82,7 +82,7 @@ def publish_seconds(config: RunConfig, repeats: int) -> tuple[list[float], int]:
             seconds.append(at - began)
     record = store.record(WARM_UP)
     assert record is not None
-    return seconds[WARM_UP:], record.bytes
+    return seconds[WARM_UP:], record.bytes, sum(p.numel() for p in policy.parameters())
 
 
 def redis_seconds(config: RunConfig, nbytes: int, repeats: int) -> list[float]:
@@ -116,9 +116,10 @@ def measure(size: Size | None = None) -> list[Row]:
             config = load(size.preset, [*size.overrides, f"store.state_url={state.url}",
                                         f"store.params_url={params.url}", f"store.publish_dtype={dtype}",
                                         "store.keep_versions=1", "store.grace_seconds=1"])
-            seconds, nbytes = publish_seconds(config, size.repeats)
+            seconds, nbytes, parameters = publish_seconds(config, size.repeats)
             plain = redis_seconds(config, nbytes, size.repeats)
-        conditions = machine(preset=size.preset, torch=torch.__version__, megabytes=round(nbytes / 1e6, 1),
+        conditions = machine(preset=size.preset, torch=torch.__version__, parameters=parameters,
+                             megabytes=round(nbytes / 1e6, 1),
                              chunk_mebibytes=StoreConfig().chunk_mebibytes, dtype=dtype,
                              device=config.services.inference.device)
         rows.append(row(name, statistics.median(seconds), "s", statistics.median(plain), conditions))

@@ -35,7 +35,8 @@ class GradientBuckets:
         self._armed = False
         end, members = flat.numel(), 0
         for parameter, start, _ in reversed(parameters):
-            parameter.register_post_accumulate_grad_hook(self._hook(len(self._bounds)))
+            hook = self._hook(len(self._bounds))
+            parameter.register_post_accumulate_grad_hook(hook)  # type: ignore[no-untyped-call]
             members += 1
             if (end - start) * flat.element_size() >= nbytes or start == 0:
                 self._bounds.append((start, end))

@@ -289,7 +289,7 @@ class Learner:
         for tensor in self.policy.state_dict().values():
             bits = tensor.detach().contiguous().view(-1).view(torch.uint8 if tensor.element_size() % 4 else torch.int32)
             sums.append(bits.sum(dtype=torch.int64))
-        return sum(torch.stack(sums).tolist()) & (1 << 48) - 1
+        return int(sum(torch.stack(sums).tolist())) & (1 << 48) - 1
 
     def extra(self) -> dict[str, Any]:
         """The counters and the random state that go with `state_dict`, as JSON values."""

@@ -17,13 +17,13 @@ class Moment:
         self._event: torch.cuda.Event | None = None
         self._time = time.perf_counter()
         if device.type == "cuda":
-            self._event = torch.cuda.Event(enable_timing=True)
+            self._event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
             self._event.record(torch.cuda.current_stream(device))
 
     @property
     def passed(self) -> bool:
         """Whether the device has come to it."""
-        return self._event is None or self._event.query()
+        return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
 
     def wait(self) -> None:
         """Waits until the device has come to it."""
@@ -35,7 +35,7 @@ class Moment:
         if self._event is None or earlier._event is None:
             return self._time - earlier._time
         self.wait()
-        return earlier._event.elapsed_time(self._event) / 1e3
+        return float(earlier._event.elapsed_time(self._event)) / 1e3
 
 
 class StepMetrics(Mapping[str, float]):

@@ -54,7 +54,9 @@ class ToDevice:
         self._device = device
         self._copied: deque[torch.cuda.Event] = deque()
         self._places = deque(_Place({}) for _ in range(AHEAD))
-        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self._stream: torch.cuda.Stream | None = None
+        if device.type == "cuda":
+            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def settle(self, under_way: int = AHEAD - 1) -> None:
         """Waits until at most so many of the batches begun last are still being copied: the arrays of the others may
@@ -88,7 +90,7 @@ class ToDevice:
                 # Their sizes are those of what is present: each batch's own.
                 indices = tuple(t.pin_memory().to(self._device, non_blocking=True) for t in found.tensors())
                 found = found.moved(indices)
-            copied = torch.cuda.Event()
+            copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
             copied.record(stream)
         self._copied.append(copied)
 
@@ -99,7 +101,7 @@ class ToDevice:
                 tensor.record_stream(reading)
 
         def leave() -> None:
-            place.left = torch.cuda.Event()
+            place.left = torch.cuda.Event()  # type: ignore[no-untyped-call]
             place.left.record(torch.cuda.current_stream(self._device))
 
         return Batch(dict(place.tensors), found, arrive, leave)

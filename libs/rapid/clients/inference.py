@@ -164,14 +164,15 @@ class InferenceClient:
     An address may be a name that stands for many servers: clients with different ``first`` take different ones. Use
     within one asyncio loop; any number of ``act`` may be under way. ``sparse`` names the float16 observations that
     are mostly zero. ``moves``: whoever asks rebuilds sessions that are reported unknown, so the stream may change to
-    another server when the servers behind a name have changed (``rpc.stream_max_seconds``). ``epoch`` is the run's that
-    the games are played in.
+    another server when the servers behind a name have changed (``rpc.stream_max_seconds``). ``name``: what the servers'
+    certificates bear where that is not what is dialled. ``epoch`` is the run's that the games are played in.
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: str | None = None,
                  sparse: Collection[str] = (), zstd: bool = False, first: int = 0, moves: bool = False, *,
-                 epoch: int) -> None:
+                 name: str = "", epoch: int) -> None:
         self._epoch = epoch
+        self._name = name
         self._addresses = require_addresses(addresses, SERVICE)
         self._config = config
         self._token = token
@@ -185,7 +186,7 @@ class InferenceClient:
         self._stream: _Stream | None = None
         self._connecting = asyncio.Lock()
         self._closed = False
-        self._caller = Caller(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token)
+        self._caller = Caller(self._addresses, inference_pb2_grpc.InferenceServiceStub, SERVICE, config, token, name)
         self.connections = 0
 
     @property
@@ -266,9 +267,11 @@ class InferenceClient:
             wire.decode_set(answer.states, None), wire.decode_set(answer.auxiliary, None),
             answer.queue_us, answer.forward_us, answer.reward_std, seconds, wire.decode_set(answer.thoughts, None))
 
-    async def model(self) -> ModelInfo:
-        """What the servers serve. Raises CallFailed."""
-        m = await self._caller.call("GetModel", lambda stub: stub.GetModel, inference_pb2.GetModelRequest())
+    async def model(self, wanted: Sequence[int] = ()) -> ModelInfo:
+        """What the servers serve. ``wanted``: past versions that are about to be played, to be loaded where there is
+        room; they are there once ``resident_versions`` has them. Raises CallFailed."""
+        m = await self._caller.call("GetModel", lambda stub: stub.GetModel,
+                                    inference_pb2.GetModelRequest(wanted_versions=wanted))
         return ModelInfo(m.run, m.newest_version, m.layout_hash, m.schema_id, tuple(m.resident_versions), m.epoch)
 
     async def _connected(self, end: float) -> _Stream:
@@ -282,7 +285,7 @@ class InferenceClient:
                     return self._stream
                 server = await self._server()
                 self._dialled = server.address
-                channel = aio_channel(server.address, self._config, self._token, server.name)
+                channel = aio_channel(server.address, self._config, self._token, server.name or self._name)
                 try:
                     await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.05), 5.0))
                     self._stream = _Stream(channel, loop.time() + self._age())

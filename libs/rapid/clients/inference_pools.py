@@ -1,10 +1,15 @@
-"""Two pools of inference servers as one: some play the newest version, others the past ones.
+"""Inference servers as one client: some play the newest version, and each past version has a server of its own.
 
-Past versions take memory and batches of their own; apart from the newest they neither wait for it nor hold it up.
+A past version takes memory and is a batch of its own, so that of several servers each owns some. Every client finds the
+same owner, by the version's number and the servers' addresses alone (rendezvous hashing): when a server comes or goes,
+only the versions change hands that it takes or leaves.
 """
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -21,44 +26,130 @@ from rapid.clients.inference import (
     InferenceClient,
     ModelInfo,
 )
+from rapid.rpc.errors import CallFailed
+from rapid.rpc.resolve import Target, servers_of
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 15.0  # how long servers are taken to be those that were looked up
+AWAY_SECONDS = 30.0  # how long a server that was lost is passed over
+
+
+def owner_of(version: int, servers: Sequence[str]) -> str:
+    """Which of the servers, one at least, has a past version."""
+    return max(servers, key=lambda server: (
+        blake2b(f"{version}/{server}".encode(), digest_size=8).digest(), server))
+
+
+class PastServers:
+    """The servers that past versions are played on: one client each, made when its first version is asked for.
+
+    ``connect`` makes a client of one server. A server that was lost is passed over for a while; its versions are then
+    the next one's.
+    """
+
+    def __init__(self, addresses: Sequence[str], connect: Callable[[Target], InferenceClient]) -> None:
+        self._addresses = list(addresses)
+        self._connect = connect
+        self._servers: dict[str, Target] = {}
+        self._looked = 0.0
+        self._looking: asyncio.Task[None] | None = None
+        self._clients: dict[str, InferenceClient] = {}
+        self._away: dict[str, float] = {}
+
+    async def look(self) -> int:
+        """How many servers there are. Only the first look waits for the answer; later ones are brought up to date
+        beside."""
+        if not self._servers:
+            await self._refresh()
+        elif self._looking is None and asyncio.get_running_loop().time() - self._looked >= LOOK_SECONDS:
+            self._looking = asyncio.get_running_loop().create_task(self._refresh())
+        return len(self._servers)
+
+    async def _refresh(self) -> None:
+        try:
+            found = await servers_of(self._addresses)
+            self._servers = {target.address: target for target in found} or self._servers
+        finally:
+            self._looked = asyncio.get_running_loop().time()
+            self._looking = None
+
+    def owner(self, version: int) -> str:
+        """The address of the server that has a version. `look` goes before."""
+        now = asyncio.get_running_loop().time()
+        there = [server for server in self._servers if self._away.get(server, 0.0) <= now]
+        return owner_of(version, there or list(self._servers))
+
+    def client(self, server: str) -> InferenceClient:
+        """The client of a server that `owner` named."""
+        if server not in self._clients:
+            self._clients[server] = self._connect(self._servers[server])
+        return self._clients[server]
+
+    def lost(self, server: str) -> None:
+        """A server did not answer."""
+        log.warning("inference server %s is lost, its past versions go to others", server)
+        self._away[server] = asyncio.get_running_loop().time() + AWAY_SECONDS
+
+    async def close(self) -> None:
+        """Ends all streams."""
+        if self._looking is not None:
+            self._looking.cancel()
+        await asyncio.gather(*(client.close() for client in self._clients.values()))
 
 
 class InferencePools:
-    """Asks ``newest`` for the sessions that follow the newest version and ``past`` for the others; used like either."""
+    """Asks ``newest`` for the sessions that follow the newest version, and for each other session the server that has
+    its version; used like either. Where there is no server but one, it is asked for all in one request."""
 
-    def __init__(self, newest: InferenceClient, past: InferenceClient) -> None:
+    def __init__(self, newest: InferenceClient, past: PastServers, shared: bool = False) -> None:
+        """``shared``: the servers of past versions play the newest one too."""
         self._newest = newest
         self._past = past
+        self._shared = shared
 
     async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8], observations: Mapping[str, Array],
                   states: Mapping[str, Array] | None = None, replayed_actions: npt.NDArray[np.int16] | None = None
                   ) -> ActResult:
         """One step of n sessions, as InferenceClient.act takes and answers it.
 
-        When one pool knows sessions no longer, those that the other has stepped meanwhile are reported unknown with
-        them: asked again they would be stepped twice. Raises what either raises.
+        When one server knows sessions no longer, those that the others have stepped meanwhile are reported unknown with
+        them: asked again they would be stepped twice. Raises what any raises.
         """
-        to_newest = np.asarray(policies) == NEWEST
-        if to_newest.all() or not to_newest.any():
-            client = self._newest if to_newest.all() else self._past
-            return await client.act(sessions, policies, flags, observations, states, replayed_actions)
-        parts = [np.flatnonzero(to_newest), np.flatnonzero(~to_newest)]
+        policies = np.asarray(policies)
+        if (policies == NEWEST).all() or (await self._past.look() == 1 and self._shared):
+            return await self._newest.act(sessions, policies, flags, observations, states, replayed_actions)
+        servers = {int(v): "" if v == NEWEST else self._past.owner(int(v)) for v in np.unique(policies)}
+        asked = sorted(set(servers.values()))
+        of_row = np.array([asked.index(servers[int(v)]) for v in policies])
+        parts = [np.flatnonzero(of_row == i) for i in range(len(asked))]
         restored, replayed = np.flatnonzero(flags & RESTORE), np.flatnonzero(flags & REPLAY)
-        asked = [client.act(
-            sessions[rows], policies[rows], flags[rows], {name: array[rows] for name, array in observations.items()},
-            None if states is None else {name: array[np.isin(restored, rows)] for name, array in states.items()},
-            None if replayed_actions is None else replayed_actions[np.isin(replayed, rows)])
-            for client, rows in zip((self._newest, self._past), parts, strict=True)]
-        # Both are waited for: a request that is left under way would step its sessions unseen.
-        found = await asyncio.gather(*asked, return_exceptions=True)
+
+        async def ask(server: str, rows: npt.NDArray[np.intp]) -> ActResult:
+            client = self._past.client(server) if server else self._newest
+            try:
+                return await client.act(
+                    sessions[rows], policies[rows], flags[rows],
+                    {name: array[rows] for name, array in observations.items()},
+                    None if states is None else {name: array[np.isin(restored, rows)]
+                                                 for name, array in states.items()},
+                    None if replayed_actions is None else replayed_actions[np.isin(replayed, rows)])
+            except CallFailed as failure:
+                if server and failure.may_retry:
+                    self._past.lost(server)
+                raise
+
+        # All are waited for: a request that is left under way would step its sessions unseen.
+        found = await asyncio.gather(*(ask(server, rows) for server, rows in zip(asked, parts, strict=True)),
+                                     return_exceptions=True)
         answers = []
         for answer in found:
             if isinstance(answer, BaseException):
                 raise answer
             answers.append(answer)
+        if len(answers) == 1:
+            return answers[0]
         if any(answer.unknown_sessions.size for answer in answers):
             return ActResult(np.concatenate([
                 answer.unknown_sessions if answer.unknown_sessions.size
@@ -66,12 +157,21 @@ class InferencePools:
                 for answer, rows in zip(answers, parts, strict=True)]))
         return _joined(answers, parts, np.flatnonzero(flags & WANT_STATE), np.flatnonzero(flags & WANT_THOUGHTS))
 
+    async def want(self, version: int) -> bool:
+        """Whether a past version is in the memory of its server; if not, its load has begun where there is room. False
+        also when the server does not answer."""
+        with contextlib.suppress(CallFailed):
+            alone = await self._past.look() == 1 and self._shared
+            client = self._newest if alone else self._past.client(self._past.owner(version))
+            return version in (await client.model((version,))).resident_versions
+        return False
+
     async def model(self) -> ModelInfo:
         """What the servers of the newest version serve. Raises CallFailed."""
         return await self._newest.model()
 
     async def close(self) -> None:
-        """Ends both streams."""
+        """Ends all streams."""
         await asyncio.gather(self._newest.close(), self._past.close())
 
     async def __aenter__(self) -> "InferencePools":
@@ -83,7 +183,7 @@ class InferencePools:
 
 def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted: npt.NDArray[np.intp],
             watched: npt.NDArray[np.intp]) -> ActResult:
-    """Both answers in the order of the request; ``wanted`` are the rows that states were asked of, ``watched`` those
+    """The answers in the order of the request; ``wanted`` are the rows that states were asked of, ``watched`` those
     whose thoughts were."""
     n = sum(len(rows) for rows in parts)
 
@@ -109,6 +209,9 @@ def _joined(answers: list[ActResult], parts: list[npt.NDArray[np.intp]], wanted:
         named_rows([a.thoughts for a in answers], watched))
 
 
-def inference_client(newest: InferenceClient, past: InferenceClient | None) -> InferenceClient | InferencePools:
-    """``newest`` for everything, or with the other pool for the past."""
-    return newest if past is None else InferencePools(newest, past)
+def inference_pools(connect: Callable[[Sequence[str], str], InferenceClient], addresses: Sequence[str],
+                    past_addresses: Sequence[str]) -> InferencePools:
+    """Both pools of a configuration; ``past_addresses`` empty: those of ``addresses`` play past versions as well.
+    ``connect`` makes a client of addresses, whose servers' certificates bear a name ('': their own)."""
+    past = PastServers(past_addresses or addresses, lambda target: connect([target.address], target.name))
+    return InferencePools(connect(addresses, ""), past, shared=not past_addresses)

@@ -29,7 +29,9 @@ class Caller(Generic[Stub]):
     """
 
     def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,
-                 config: RpcConfig, token: str | None) -> None:
+                 config: RpcConfig, token: str | None, name: str = "") -> None:
+        """``name``: what the servers' certificates bear where it is not what is dialled."""
+        self._name = name
         self._addresses = require_addresses(addresses, service)
         self._make_stub = make_stub
         self.service = service
@@ -41,7 +43,7 @@ class Caller(Generic[Stub]):
     def _stub(self) -> tuple[Channel, Stub]:
         address = self._addresses[self._at % len(self._addresses)]
         if address not in self._open:
-            channel = aio_channel(address, self._config, self._token)
+            channel = aio_channel(address, self._config, self._token, self._name)
             self._open[address] = channel, self._make_stub(channel.grpc)
         return self._open[address]
 

@@ -1,0 +1,118 @@
+"""The past version that a group of games meets: one at a time, never waited for."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from rapid.clients.inference import NEWEST
+from rapid.clients.opponents import Opponent
+from services.rollout import past
+from services.rollout.games import Matchmaker
+from services.rollout.past import PastOpponent
+from tests.services.test_rollout_games import Service
+
+
+class Servers:
+    """Where versions are loaded: those in ``loaded`` at once, others never."""
+
+    def __init__(self, *loaded: int) -> None:
+        self.loaded = set(loaded)
+        self.wanted: list[int] = []
+
+    async def want(self, version: int) -> bool:
+        self.wanted.append(version)
+        return version in self.loaded
+
+
+async def rounds() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "PAUSE_SECONDS", 0.001)
+
+
+async def test_a_group_meets_one_version_for_as_many_games_as_asked_for() -> None:
+    """Each game against the past has one drawn; what is met changes every three games, while the next is loaded."""
+    servers = Servers(*range(100))
+    group = PastOpponent(servers.want, 3)
+    met = []
+    for drawn in range(2, 16):
+        met.append(group.meet(drawn))
+        await rounds()
+    await group.close()
+    # The first has nobody yet; from then on each is met three times, and once more while its successor comes.
+    assert met == [NEWEST, 2, 2, 2, 2, 6, 6, 6, 6, 10, 10, 10, 10, 14]
+    assert servers.wanted == [2, 6, 10, 14]
+    assert group.meet(NEWEST) == NEWEST
+
+
+async def test_a_load_is_never_waited_for() -> None:
+    servers = Servers(4)
+    group = PastOpponent(servers.want, 1)
+    assert [group.meet(9), group.meet(9)] == [NEWEST, NEWEST]  # 9 is not there: games are self-play
+    await rounds()
+    servers.loaded.add(9)
+    await asyncio.sleep(0.02)
+    assert group.meet(4) == 9
+    assert group.meet(4) == 9  # 4 is on its way, the group goes on with 9
+    await rounds()
+    assert group.meet(9) == 4
+    await group.close()
+
+
+async def test_a_version_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "LOAD_SECONDS", 0.01)
+    servers = Servers(5)
+    group = PastOpponent(servers.want, 1)
+    group.meet(8)
+    await asyncio.sleep(0.05)
+    assert group.given_up == 1 and group.present == NEWEST
+    group.meet(5)
+    await rounds()
+    assert group.meet(5) == 5
+    # The one that was met is let go then as well: it may be what takes the room.
+    assert group.meet(8) == 5
+    await asyncio.sleep(0.05)
+    assert group.given_up == 2 and group.present == NEWEST
+    await group.close()
+
+
+async def test_the_version_that_is_met_is_kept_in_play_and_not_met_when_it_is_gone(monkeypatch: pytest.MonkeyPatch
+                                                                                   ) -> None:
+    monkeypatch.setattr(past, "RENEW_SECONDS", 0.005)
+    servers = Servers(5)
+    group = PastOpponent(servers.want, 10)
+    group.meet(5)
+    await asyncio.sleep(0.05)
+    assert servers.wanted.count(5) > 3 and group.meet(6) == 5
+    servers.loaded.clear()
+    await asyncio.sleep(0.02)
+    assert group.meet(6) == NEWEST
+    servers.loaded.add(6)
+    await asyncio.sleep(0.02)
+    assert group.meet(7) == 6
+    await group.close()
+
+
+async def test_groups_of_a_process_meet_versions_of_their_own() -> None:
+    class Drawing(Service):
+        async def assign(self, game_id: str) -> Opponent:
+            await super().assign(game_id)
+            return Opponent(len(self.assigned), 0)
+
+    service, servers = Drawing(), Servers(*range(100))
+    matches = Matchmaker(service, 0.0, ["scripted"], np.random.default_rng(0))
+    groups = [PastOpponent(servers.want, 50) for _ in range(2)]
+    matches.start()
+    for group in groups:
+        assert (await matches.next(group)).opponent == NEWEST
+        await rounds()
+    met = [[(await matches.next(group)).opponent for _ in range(4)] for group in groups]
+    await matches.close()
+    await asyncio.gather(*(group.close() for group in groups))
+    assert [len(set(versions)) for versions in met] == [1, 1] and met[0] != met[1]
+    assert matches.unassigned == 2  # each group's first: nothing was loaded then
