@@ -69,9 +69,9 @@ def batch_of(heroes: int, steps: int = 4, teams: int = 3, seed: int = 0) -> dict
     return batch
 
 
-def learner_of(precision: str = "float32", heroes: int = 2) -> Learner:
+def learner_of(precision: str = "float32", heroes: int = 2, device: str = "cpu") -> Learner:
     torch.manual_seed(1)
-    return Learner(Policy(layout(heroes), SMALL.model_copy(update={"precision": precision})), CONFIG)
+    return Learner(Policy(layout(heroes), SMALL.model_copy(update={"precision": precision})), CONFIG, device)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
@@ -125,3 +125,31 @@ def test_what_is_found_beforehand_is_what_the_network_finds(heroes: int) -> None
     for a, b in ((one.logp, other.logp), (one.values, other.values), (one.entropy, other.entropy),
                  (one.observation_moments, other.observation_moments)):
         assert torch.equal(a, b)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_step_on_a_gpu_never_waits_by_cudas_own_check(precision: str) -> None:
+    """Steps ahead of the device, batches through the copy stream into places that are used again."""
+    learner, cpu = learner_of(precision, device="cuda"), learner_of(precision)
+    pinned = []
+    for seed in range(6):
+        batch = batch_of(2, seed=seed)
+        pinned.append({name: learner.allocate(array.shape, array.dtype) for name, array in batch.items()})
+        for name, array in batch.items():
+            pinned[-1][name][...] = array
+    learner.step(pinned[0], HYPER)["loss"]  # what is made once is made
+    cpu.step(pinned[0], HYPER)
+    steps = []
+    try:
+        for arrays in pinned[1:]:
+            learner.settle()
+            batch_there = learner.put(arrays)
+            torch.cuda.set_sync_debug_mode("error")
+            steps.append(learner.step(batch_there, HYPER))
+            torch.cuda.set_sync_debug_mode("default")
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    for arrays, metrics in zip(pinned[1:], steps, strict=True):
+        assert cpu.step(arrays, HYPER)["loss"] == pytest.approx(metrics["loss"], rel=0.05, abs=0.01)
+        assert metrics.seconds > 0

@@ -16,10 +16,13 @@ from five.model.tree import sets, streams, towers
 
 
 class Rows(NamedTuple):
-    """Which pool each packed row belongs to: ``owner`` int64 [R], below ``owners``."""
+    """Which pool each packed row belongs to: ``owner`` int64 [R], below ``owners``, and which of its ``slots`` it is:
+    ``slot`` int64 [R]."""
 
     owner: Tensor
     owners: int
+    slot: Tensor
+    slots: int
 
 
 class Present(NamedTuple):
@@ -37,8 +40,9 @@ class Inputs:
 
     ``floats``: by normaliser stream, fields last. ``ids``: categorical ids. ``sets``: pools of the packed sets; the
     owners are packed unit rows (hero sets: the first rows; ``unit_modifiers``: those after the heroes).
-    ``unit_step``, ``unit_slot``, ``unit_tower`` int64 [R] say where a packed unit row comes from, ``tower_rows`` how
-    many each tower has, ``index`` int64 [N, U] where a slot's row lies (-1: absent).
+    ``unit_step``, ``unit_slot``, ``unit_tower``, ``unit_place`` int64 [R] say where a packed unit row comes from (the
+    place is that within its tower), ``tower_rows`` how many each tower has, ``index`` int64 [N, U] where a slot's row
+    lies (-1: absent).
     """
 
     steps: int
@@ -49,6 +53,7 @@ class Inputs:
     unit_step: Tensor = field(default_factory=lambda: torch.empty(0))
     unit_slot: Tensor = field(default_factory=lambda: torch.empty(0))
     unit_tower: Tensor = field(default_factory=lambda: torch.empty(0))
+    unit_place: Tensor = field(default_factory=lambda: torch.empty(0))
     index: Tensor = field(default_factory=lambda: torch.empty(0))
 
     @property
@@ -72,6 +77,7 @@ class InputReader(nn.Module):
     bounds: Tensor
     tower_slots: Tensor
     tower_of: Tensor
+    place_of: Tensor
 
     def __init__(self, layout: Layout) -> None:
         super().__init__()
@@ -104,6 +110,7 @@ class InputReader(nn.Module):
             "columns": columns, "owner_slots": owners, "owner_columns": [column_of[slot] for slot in owners],
             "bounds": bounds, "tower_slots": slots,
             "tower_of": [i for i, tower in enumerate(self.towers) for _ in tower.slots],
+            "place_of": [place for tower in self.towers for place in range(len(tower.slots))],
         }
         for name, table in tables.items():
             self.register_buffer(name, torch.tensor(table, dtype=torch.int64), persistent=False)
@@ -179,6 +186,7 @@ class InputReader(nn.Module):
         slot = self.tower_slots[place]
         inputs.tower_rows = [end - start for start, end in zip([0, *cuts], cuts, strict=False)]
         inputs.unit_step, inputs.unit_slot, inputs.unit_tower = step, slot, self.tower_of[place]
+        inputs.unit_place = self.place_of[place]
         index = torch.full((inputs.steps * self.units,), -1, device=step.device)
         index[step * self.units + slot] = torch.arange(len(step), device=step.device)
         inputs.index = index.view(inputs.steps, self.units)
@@ -206,11 +214,10 @@ class InputReader(nn.Module):
             inputs.floats[name] = rows_of(shared, spec.block, "shared")[at, place].float()
             inputs.ids[name] = rows_of(shared_ids, spec.block, "shared_ids")[at, place, 0]
             if name == "pickups":
-                inputs.sets[name] = Rows(at, inputs.steps)
-            elif name == "unit_modifiers":
-                inputs.sets[name] = Rows(owner[start:end] - heroes, units - heroes)
+                inputs.sets[name] = Rows(at, inputs.steps, place, spec.block.instances)
             else:
-                inputs.sets[name] = Rows(owner[start:end], heroes)
+                first, owners = (heroes, units - heroes) if name == "unit_modifiers" else (0, heroes)
+                inputs.sets[name] = Rows(owner[start:end] - first, owners, place % spec.per_owner, spec.per_owner)
             start, base = end, base + spec.block.instances
 
 

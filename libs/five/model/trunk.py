@@ -8,9 +8,11 @@ from torch import Tensor, nn
 from dota.spaces import Layout
 from five.config import ModelConfig
 from five.model.embeddings import Embeddings
-from five.model.inputs import InputReader, Inputs
+from five.model.inputs import InputReader, Inputs, Rows
 from five.model.process_set import ProcessSet, UnitSet, segment_max
 from five.model.spatial import MapNet
+
+BY_TOWER = ("cuda",)  # devices on which each tower has its pools by itself
 
 
 class TrunkOutput(NamedTuple):
@@ -64,7 +66,7 @@ class Trunk(nn.Module):
 
     def forward(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings) -> TrunkOutput:
         """``inputs`` as read, ``floats`` its streams normalised."""
-        steps, ids = inputs.steps, inputs.ids
+        ids = inputs.ids
         pooled = {}
         for name, spec in self.reader.sets.items():
             values = torch.cat((floats[name], embeddings.embed(spec.space, ids[name])), -1)
@@ -81,10 +83,7 @@ class Trunk(nn.Module):
 
         units = torch.cat([tower(*features) for tower, features in zip(
             self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)])
-        count = len(self.towers)
-        pools = segment_max(units.flatten(1), inputs.unit_step * count + inputs.unit_tower, steps * count)
-        pools = pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
-        private += [pools, self._own(units, inputs)]
+        private += [self._pools(units.flatten(1), inputs), self._own(units, inputs)]
         return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.index)
 
     def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
@@ -105,6 +104,21 @@ class Trunk(nn.Module):
         sizes = inputs.tower_rows[2:]
         return [(first, hero_private[:allied]), (hero[allied:], hero_private[allied:]),
                 *zip(torch.split(others, sizes), torch.split(others_private, sizes), strict=True)]
+
+    def _pools(self, units: Tensor, inputs: Inputs) -> Tensor:
+        """The towers' pools [N, H, towers * S] of units [R, H * S]."""
+        steps, count = inputs.steps, len(self.towers)
+        sizes = [len(tower.slots) for tower in self.reader.towers]
+        if units.device.type in BY_TOWER:
+            # Tower by tower: side by side in slots of the largest, most would be empty.
+            parts = zip(*(torch.split(x, inputs.tower_rows) for x in (units, inputs.unit_step, inputs.unit_place)),
+                        sizes, strict=True)
+            pools = torch.stack([segment_max(rows, Rows(step, steps, place, slots))
+                                 for rows, step, place, slots in parts], 1)
+        else:
+            pools = segment_max(units, Rows(inputs.unit_step * count + inputs.unit_tower, steps * count,
+                                            inputs.unit_place, max(sizes)))
+        return pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
 
     def _own(self, units: Tensor, inputs: Inputs) -> Tensor:
         """Each hero's embedding of itself: the hero in allied slot i is controlled by replica i. [N, H, S]."""
