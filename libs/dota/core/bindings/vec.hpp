@@ -1,6 +1,8 @@
 // What the bindings of layouts, games and spectators share.
 #pragma once
 
+#include <memory>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -16,6 +18,8 @@ inline int integer(const Node& n, const char* key) { return static_cast<int>(n.n
 
 // dota.tables.core_layout()'s dict. Throws std::runtime_error naming what is wrong.
 LayoutTable layout_table(nanobind::handle described);
+// What dota.vec_game describes: its tables, settings, registry ids and rules. Throws std::runtime_error.
+std::shared_ptr<const GameSetup> game_setup(const LayoutTable& layout, nanobind::handle variant);
 // Everything of a game, without fog.
 nanobind::dict spectator_frame(const GameState& state, const Tables& tables);
 const char* kind_name(UnitKind kind);

@@ -305,71 +305,71 @@ void check_affects(const Node& abilities, const Tables& t) {
 
 void load_abilities(const Node& abilities, Tables& t) {
   const Node& all = abilities.at("abilities");
-  for (const auto& [name, n] : all.object)
-    reading(name, [&] {
-      AbilityDef a = read_ability(name, n, t);
-      a.max_level = static_cast<int>(n.num("max_level"));
-      a.required_level = static_cast<int>(n.num("required_level"));
-      a.levels_between = static_cast<int>(n.num("levels_between"));
-      a.slot = whole(n, "slot", 0);
-      a.learnable = n.num("learnable", 1) > 0;
-      a.ultimate = n.str("type") == "ultimate";
-      const auto owner = t.unit_index.find(n.str("owner"));
-      if (owner != t.unit_index.end()) a.owner_unit = owner->second;
-      add_ability(t, std::move(a));
-    });
-  for (const auto& [name, n] : all.object)
-    reading(name, [&] {
-      AbilityDef& a = t.abilities[static_cast<std::size_t>(t.ability_index.at(name))];
-      a.linked_skill = linked_skill(all, name, t);
-      if (a.owner_unit < 0) return;
-      UnitDef& owner = t.units[static_cast<std::size_t>(a.owner_unit)];
-      if (owner.hero < 0) owner.abilities.push_back(a.id);
-    });
+  reading_each(all, [&](const std::string& name, const Node& n) {
+    AbilityDef a = read_ability(name, n, t);
+    a.max_level = static_cast<int>(n.num("max_level"));
+    a.required_level = static_cast<int>(n.num("required_level"));
+    a.levels_between = static_cast<int>(n.num("levels_between"));
+    a.slot = whole(n, "slot", 0);
+    a.learnable = n.num("learnable", 1) > 0;
+    a.ultimate = n.str("type") == "ultimate";
+    const auto owner = t.unit_index.find(n.str("owner"));
+    if (owner != t.unit_index.end()) a.owner_unit = owner->second;
+    add_ability(t, std::move(a));
+  });
+  reading_each(all, [&](const std::string& name, const Node&) {
+    AbilityDef& a = t.abilities[static_cast<std::size_t>(t.ability_index.at(name))];
+    a.linked_skill = linked_skill(all, name, t);
+    if (a.owner_unit < 0) return;
+    UnitDef& owner = t.units[static_cast<std::size_t>(a.owner_unit)];
+    if (owner.hero < 0) owner.abilities.push_back(a.id);
+  });
 }
 
 void load_items(const Node& items, Tables& t) {
   const Node& all = items.at("items");
-  for (const auto& [name, n] : all.object)
-    reading(name, [&] {
-      t.item_index[name] = static_cast<int>(t.items.size());
-      t.items.push_back(read_item(name, n, items));
-    });
-  for (const auto& [name, n] : all.object)
-    reading(name,
-            [&] { read_recipe(items, n, name, t.items[static_cast<std::size_t>(t.item_index.at(name))], t); });
+  reading_each(all, [&](const std::string& name, const Node& n) {
+    t.item_index[name] = static_cast<int>(t.items.size());
+    t.items.push_back(read_item(name, n, items));
+  });
+  reading_each(all, [&](const std::string& name, const Node& n) {
+    read_recipe(items, n, name, t.items[static_cast<std::size_t>(t.item_index.at(name))], t);
+  });
   check_recipes(t);
-  for (const auto& [name, n] : all.object)
-    reading(name, [&] {
-      ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
-      if (!n.find("effects")) return;
-      AbilityDef a = read_ability(name, at_base_level(n, d.base_level), t);
-      // An item with nothing but passive effects says nothing, or "passive"; whatever can be used says how.
-      const auto behavior = strings(n, "behavior");
-      a.passive = !has(behavior, "no_target") && !has(behavior, "unit_target") && !has(behavior, "point");
-      if (a.passive) a.target = TargetType::None;
-      a.is_item = t.item_index.at(name);
-      a.learnable = false;
-      a.required_level = 0;
-      a.levels_between = 0;
-      d.ability = static_cast<int>(t.abilities.size());
-      add_ability(t, std::move(a));
-    });
+  reading_each(all, [&](const std::string& name, const Node& n) {
+    ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
+    if (!n.find("effects")) return;
+    AbilityDef a = read_ability(name, at_base_level(n, d.base_level), t);
+    // An item with nothing but passive effects says nothing, or "passive"; whatever can be used says how.
+    const auto behavior = strings(n, "behavior");
+    a.passive = !has(behavior, "no_target") && !has(behavior, "unit_target") && !has(behavior, "point");
+    if (a.passive) a.target = TargetType::None;
+    a.is_item = t.item_index.at(name);
+    a.learnable = false;
+    a.required_level = 0;
+    a.levels_between = 0;
+    d.ability = static_cast<int>(t.abilities.size());
+    add_ability(t, std::move(a));
+  });
 }
 
 void compile_programs(const Node& abilities, const Node& items, Tables& t) {
-  for (const auto& [name, n] : abilities.at("abilities").object)
-    reading("abilities.json, " + name, [&] {
-      Program p = compile_program(n, name, t);
-      t.abilities[static_cast<std::size_t>(t.ability_index.at(name))].program = std::move(p);
-    });
-  for (const auto& [name, n] : items.at("items").object)
-    reading("items.json, " + name, [&] {
-      const ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
-      if (d.ability < 0) return;
-      Program p = compile_program(at_base_level(n, d.base_level), name, t);
-      t.abilities[static_cast<std::size_t>(d.ability)].program = std::move(p);
-    });
+  reading_each(
+      abilities.at("abilities"),
+      [&](const std::string& name, const Node& n) {
+        Program p = compile_program(n, name, t);
+        t.abilities[static_cast<std::size_t>(t.ability_index.at(name))].program = std::move(p);
+      },
+      "abilities.json, ");
+  reading_each(
+      items.at("items"),
+      [&](const std::string& name, const Node& n) {
+        const ItemDef& d = t.items[static_cast<std::size_t>(t.item_index.at(name))];
+        if (d.ability < 0) return;
+        Program p = compile_program(at_base_level(n, d.base_level), name, t);
+        t.abilities[static_cast<std::size_t>(d.ability)].program = std::move(p);
+      },
+      "items.json, ");
 }
 
 }  // namespace dota

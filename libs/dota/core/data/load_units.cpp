@@ -137,26 +137,24 @@ int skill_entry(const Node& n, const HeroDef& h, const Tables& t) {
 }  // namespace
 
 void load_units(const Node& units, Tables& t) {
-  for (const auto& [name, n] : units.at("units").object)
-    reading(name, [&] {
-      t.unit_index[name] = static_cast<int>(t.units.size());
-      t.units.push_back(read_unit(name, n));
-    });
+  reading_each(units.at("units"), [&](const std::string& name, const Node& n) {
+    t.unit_index[name] = static_cast<int>(t.units.size());
+    t.units.push_back(read_unit(name, n));
+  });
 }
 
 void load_hero_bodies(const Node& heroes, Tables& t) {
-  for (const auto& [name, n] : heroes.at("heroes").object)
-    reading(name, [&] {
-      HeroDef h;
-      h.name = name;
-      h.unit = static_cast<int>(t.units.size());
-      UnitDef body = read_body(name, n);
-      body.hero = static_cast<int>(t.heroes.size());
-      t.unit_index[name] = h.unit;
-      t.hero_index[name] = body.hero;
-      t.units.push_back(std::move(body));
-      t.heroes.push_back(std::move(h));
-    });
+  reading_each(heroes.at("heroes"), [&](const std::string& name, const Node& n) {
+    HeroDef h;
+    h.name = name;
+    h.unit = static_cast<int>(t.units.size());
+    UnitDef body = read_body(name, n);
+    body.hero = static_cast<int>(t.heroes.size());
+    t.unit_index[name] = h.unit;
+    t.hero_index[name] = body.hero;
+    t.units.push_back(std::move(body));
+    t.heroes.push_back(std::move(h));
+  });
   for (const auto& [list, pool] :
        {std::pair{"pool_finals_2019_17", &t.pool_finals}, {"pool_ti8_2018_18", &t.pool_ti8}})
     for (const std::string& name : strings(heroes, list))

@@ -20,6 +20,14 @@ void reading(const std::string& place, F&& f) {
   }
 }
 
+// Runs f(name, node) for each entry of an object, in file order; an error is told with `file` and the entry's name
+// in front. The two are parameters because clang 14 lets no lambda capture a structured binding.
+template <class F>
+void reading_each(const Node& entries, F&& f, const std::string& file = "") {
+  for (const auto& entry : entries.object)
+    reading(file + entry.first, [&] { f(entry.first, entry.second); });
+}
+
 // A number that a patch may not have: null gives 0, an absent key or another type is an error.
 float nullable(const Node& n, const std::string& key);
 // A list of numbers, or one number as a list of one; absent gives an empty list.

@@ -15,6 +15,14 @@ struct Node {
   std::vector<Node> list;
   std::vector<std::pair<std::string, Node>> object;  // in file order
 
+  // Defined below, where a pair of a name and a Node is a complete type: clang looks at it here otherwise.
+  Node();
+  ~Node();
+  Node(const Node&);
+  Node(Node&&) noexcept;
+  Node& operator=(const Node&);
+  Node& operator=(Node&&) noexcept;
+
   bool is(Type t) const { return type == t; }
   const Node* find(const std::string& key) const {
     for (const auto& [k, v] : object)
@@ -40,5 +48,12 @@ struct Node {
     return n && n->is(Type::String) ? n->string : otherwise;
   }
 };
+
+inline Node::Node() = default;
+inline Node::~Node() = default;
+inline Node::Node(const Node&) = default;
+inline Node::Node(Node&&) noexcept = default;
+inline Node& Node::operator=(const Node&) = default;
+inline Node& Node::operator=(Node&&) noexcept = default;
 
 }  // namespace dota

@@ -311,4 +311,14 @@ float stat_sum(const World& w, const Unit& u, Stat s) {
   return product ? 100 * (1 - rest) : sum;
 }
 
+// Whether a chance- and cooldown-gated modifier fires now; starts its cooldown when it does.
+bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer) {
+  if (m.ready > c.world.time + kTimeSlack) return false;
+  Role r = Role::ChancePct;
+  if (n.given(Role::ChanceMeleePct)) r = is_ranged(c, bearer) ? Role::ChanceRangedPct : Role::ChanceMeleePct;
+  if (n.given(r) && !pseudo_random(c, number(c, inv, n, r), m.counter)) return false;
+  if (n.given(Role::Icd)) m.ready = c.world.time + number(c, inv, n, Role::Icd);
+  return true;
+}
+
 }  // namespace dota

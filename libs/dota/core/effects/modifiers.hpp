@@ -41,6 +41,8 @@ void each_modifier(Context& c, Unit& u, F&& f) {
     i = next;
   }
 }
+// Whether a chance- and cooldown-gated modifier fires now; starts its cooldown when it does.
+bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer);
 // Recomputes the stats a modifier gives from its node. Returns whether anything changed.
 bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target, Modifier& m);
 void remove_modifier(Context& c, int index);
@@ -64,9 +66,10 @@ bool leap_meets(Context& c, Modifier& m, const EffectNode& n, int index, Unit& u
 void settle(Context& c, Unit& u);  // onto the nearest place it can stand, after a forced motion
 void finish_teleport(Context& c, Unit& u, Vec2 goal);          // motion.cpp
 Area* area_of(World& w, Handle owner, int ability, int node);  // area.cpp: the owner's that is active, or nullptr
-void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target);  // projectile.cpp
+void launch_spirit(Context& c, Area& a, const EffectNode& n, const Unit& target);  // projectile_flight.cpp
 void fly_missile(Context& c, Area& a, const EffectNode& n);                        // unit.cpp
-float backstab(Context& c, Unit& source, const Unit& target, bool from_anywhere);  // triggers.cpp: what it adds
+float backstab(Context& c, Unit& source, const Unit& target,
+               bool from_anywhere);  // attack_triggers.cpp: what it adds
 void reappear(Context& c, Unit& u, Modifier& m,
               const EffectNode& n);  // casting.cpp: seen until it has faded again
 void strike_at_random(Context& c, Invocation& inv, const EffectNode& n, const Area& a);  // attack.cpp

@@ -1,0 +1,87 @@
+// What modifiers, abilities and items do when their bearer kills or dies.
+#include <algorithm>
+
+#include "effects/modifiers.hpp"
+#include "world/math.hpp"
+
+namespace dota {
+
+void on_kill(Context& c, Unit& killer, Unit& victim) {
+  const bool hero = victim.kind == UnitKind::Hero;
+  const bool soul = hero || victim.kind == UnitKind::LaneCreep || victim.kind == UnitKind::Neutral ||
+                    victim.kind == UnitKind::Roshan || victim.kind == UnitKind::Summon;
+  each_modifier(c, killer, [&](Modifier& m, const EffectNode& n, int i) {
+    if (n.ends_on == EndsOn::TargetKillsUnit) return remove_modifier(c, i);
+    if (n.prim != Prim::StackGain || n.on != Trigger::KillUnit || !soul || !(m.flags & kModPassive)) return;
+    const Invocation inv = invocation_of(c, m);
+    float amount = number(c, inv, n, hero && n.given(Role::AmountHero) ? Role::AmountHero : Role::Amount);
+    if (hero) amount += number(c, inv, n, Role::AmountHeroExtra);
+    gain_stack(c, killer, inv, n, m.node, static_cast<int>(amount));
+  });
+}
+
+void on_death(Context& c, Unit& victim, Unit* killer) {
+  World& w = c.world;
+  // What a creature's abilities do when it dies.
+  if (victim.hero < 0)
+    for (const int ability : c.tables.units[victim.type].abilities) {
+      if (!program_of(c, ability).missing.empty()) continue;
+      Invocation inv = invocation_of(c, victim, ability, 1);
+      if (killer) inv.target = w.handle(*killer);
+      run_trigger(c, inv, Trigger::Death);
+    }
+  // What the dead leave behind while they still have it all.
+  if (const HeroState* h = hero_of(w, victim))
+    for (const AbilityState& s : h->abilities) {
+      if (s.id < 0 || s.level <= 0) continue;
+      const Program& p = program_of(c, s.id);
+      for (const std::uint16_t r : p.roots) {
+        const EffectNode& n = p.nodes[r];
+        if (n.prim != Prim::RadialLines || !n.given(Role::OnDeathSoulsFrac)) continue;
+        Invocation inv = invocation_of(c, victim, s.id, s.level);
+        inv.step =
+            static_cast<std::uint8_t>(number(c, inv, n, Role::Count) * number(c, inv, n, Role::OnDeathSoulsFrac));
+        if (inv.step > 0) run_node(c, inv, r);
+      }
+    }
+  each_modifier(c, victim, [&](Modifier& m, const EffectNode& n, int) {
+    if (n.prim != Prim::StackGain) return;
+    if (n.on == Trigger::KillHeroWithin3s && !(m.source == w.handle(victim))) {
+      if (Unit* killer = w.get(m.source)) {
+        const Invocation inv = invocation_of(c, *killer, m.ability, m.level);
+        gain_stack(c, *killer, inv, n, m.node, static_cast<int>(number(c, inv, n, Role::Amount)));
+      }
+      return;
+    }
+    if (!n.given(Role::LostOnDeathFrac)) return;
+    const Invocation inv = invocation_of(c, m);
+    const int lost = static_cast<int>(static_cast<float>(m.stacks) * number(c, inv, n, Role::LostOnDeathFrac));
+    gain_stack(c, victim, inv, n, m.node, -lost);
+  });
+  if (victim.kind != UnitKind::Hero) return;
+  for (HeroState& h : w.heroes) {
+    Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    if (!u) continue;
+    for (int slot = 0; slot < kInventory; ++slot) {
+      ItemState& item = h.items[static_cast<std::size_t>(slot)];
+      const int ability = item.id < 0 ? -1 : c.tables.items[static_cast<std::size_t>(item.id)].ability;
+      if (ability < 0) continue;
+      const Program& p = program_of(c, ability);
+      for (const std::uint16_t r : p.roots) {
+        const EffectNode& n = p.nodes[r];
+        if (n.prim != Prim::ChargeOnNearbyDeath) continue;
+        const Invocation inv = invocation_of(c, *u, ability, 1);
+        int change = 0;
+        if (u == &victim)
+          change = n.given(Role::LostFracKept) ? static_cast<int>(static_cast<float>(item.charges) *
+                                                                  (number(c, inv, n, Role::LostFracKept) - 1))
+                                               : -static_cast<int>(number(c, inv, n, Role::LoseOnDeath));
+        else if (u->alive && u->team != victim.team && distance(u->pos, victim.pos) <= number(c, inv, n, Role::R))
+          change = static_cast<int>(number(c, inv, n, item.charges == 0 ? Role::First : Role::Count));
+        item.charges = static_cast<std::int8_t>(std::clamp(item.charges + change, 0, 120));
+      }
+    }
+  }
+}
+
+}  // namespace dota
