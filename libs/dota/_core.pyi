@@ -257,6 +257,9 @@ class VecGame:
     def set_hp(self, game: int, slot: int, hp: float) -> None:
         """For tests."""
 
+    def give_xp(self, game: int, hero: int, xp: float) -> None:
+        """Experience for the hero team * 5 + place: for tests."""
+
     def observe(self, game: int) -> None:
         """Looks again after a test moved units."""
 

@@ -41,7 +41,7 @@ target_compile_options(dota_core PRIVATE -Wall -Wextra)
 target_compile_options(dota_core PRIVATE -fno-math-errno -fno-trapping-math)
 # Four fifths of the time a source took to compile went into these headers.
 target_precompile_headers(dota_core PRIVATE <algorithm> <cmath> <string> <vector>
-                          ${CMAKE_CURRENT_LIST_DIR}/core/world/systems.hpp
+                          ${CMAKE_CURRENT_LIST_DIR}/core/world/world.hpp
                           ${CMAKE_CURRENT_LIST_DIR}/core/map/map_data.hpp
                           ${CMAKE_CURRENT_LIST_DIR}/core/effects/program_node.hpp)
 if(FIVE_ARCH)

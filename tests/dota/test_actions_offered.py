@@ -58,6 +58,21 @@ def test_hostile_spell_needs_an_enemy_near() -> None:
     assert "nevermore_shadowraze1" not in offered(game, index)  # at home, alone
 
 
+def test_a_talent_s_cast_range_is_in_the_mask() -> None:
+    """Lion at level 10 has taken 100 more cast range: who stands 50 beyond Hex's reach before can be aimed at then."""
+    game = VecGame(duel(hero="lion"), 1, seed=1)
+    game._core.give_xp(0, 0, 2000)
+    steps(game, 3)
+    reach = 500 + 600 + 2 * 24  # Hex, the walk to it, and their hulls
+    for xp, expected in ((0, False), (8000, True)):
+        game._core.give_xp(0, 0, xp)
+        steps(game, 3)
+        place(game, hero_unit(game, 0), -700, -600)
+        place(game, hero_unit(game, 1), -700 + 0.707 * (reach + 50), -600 + 0.707 * (reach + 50))
+        game._core.observe(0)
+        assert ("lion_voodoo" in offered(game)) is expected
+
+
 def test_dead_hero_has_noop_and_buyback_only() -> None:
     game = VecGame(duel(kills_to_win=9), 1, seed=1)
     victim = hero_unit(game, 1)

@@ -8,30 +8,9 @@ import pytest
 
 from tests.dota.arena import CENTRE, STEP, Arena, cast_by
 from tests.dota.conftest import FILES, read_data
+from tests.dota.talents import duel, take, value, without_and_with
 
 SILENCED, DISARMED, TAUNTED, BROKEN, HEXED = 1 << 2, 1 << 3, 1 << 13, 1 << 12, 1 << 4
-
-
-def value(data: dict[str, Any], hero: str, talent: str, key: str = "value") -> float:
-    talents = data["heroes"]["heroes"]["npc_dota_hero_" + hero]["talents"]
-    number: float = next(t["values"][key] for t in talents if t["id"] == "special_bonus_unique_" + talent)
-    return number
-
-
-def duel(new_world: Any, data: dict[str, Any], hero: str, *, allies: Any = (), enemies: Any = ("sven",)) -> Arena:
-    """The hero at the centre, the first enemy 300 before him, all with health to spare."""
-    arena = Arena(new_world((hero, *allies), enemies), data)
-    arena.place(arena.unit(0), 0, 0)
-    arena.place(arena.unit(5), 300, 0, math.pi)
-    for i in (0, 5):
-        arena.world.set_unit(arena.unit(i), extra_hp=4000)
-        arena.world.set_unit(arena.unit(i), hp=4000)
-    return arena
-
-
-def take(arena: Arena, talent: str, hero: int = 0) -> None:
-    arena.world.teach(hero, "special_bonus_unique_" + talent, 1)
-    arena.still(arena.unit(hero))
 
 
 COOLDOWNS = [
@@ -49,10 +28,7 @@ COOLDOWNS = [
 def test_a_talent_shortens_a_cooldown(new_world: Any, data: dict[str, Any], hero: str, talent: str,
                                       ability: str) -> None:
     left = []
-    for taken in (False, True):
-        arena = duel(new_world, data, hero)
-        if taken:
-            take(arena, talent)
+    for arena in without_and_with(new_world, data, hero, talent):
         slot = arena.teach(0, ability, 1)
         left.append(cast_by(arena, 0, slot, arena.unit(5), ability))
     assert left[0] == pytest.approx(arena.field(ability, "cooldown")[0] + STEP / 2, abs=STEP)
@@ -67,10 +43,7 @@ def test_a_talent_lengthens_a_cast(new_world: Any, data: dict[str, Any], hero: s
     far = duel(new_world, data, hero).field(ability, "cast_range")[0] + 200
     assert value(data, hero, talent) > 200
     moved = []
-    for taken in (False, True):
-        arena = duel(new_world, data, hero)
-        if taken:
-            take(arena, talent)
+    for arena in without_and_with(new_world, data, hero, talent):
         slot = arena.teach(0, ability, 1)
         arena.place(arena.unit(0), 0, 0, -math.pi / 4)
         arena.place(arena.unit(5), far * 0.707, -far * 0.707)  # down the river, in sight
@@ -96,10 +69,7 @@ def test_call_down_reaches_everywhere(new_world: Any, data: dict[str, Any]) -> N
 
 def test_assassinate_takes_aim_sooner(new_world: Any, data: dict[str, Any]) -> None:
     aimed = []
-    for taken in (False, True):
-        arena = duel(new_world, data, "sniper")
-        if taken:
-            take(arena, "sniper_4")
+    for arena in without_and_with(new_world, data, "sniper", "sniper_4"):
         slot = arena.teach(0, "sniper_assassinate", 1)
         arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
         start = arena.world.time
@@ -112,21 +82,18 @@ def test_assassinate_takes_aim_sooner(new_world: Any, data: dict[str, Any]) -> N
 
 def test_axe_turns_when_he_attacks(new_world: Any, data: dict[str, Any]) -> None:
     """Counter Helix with the talent: attacks of his own set it off as blows on him do, a fifth of them."""
-    turned = {}
-    for taken in (False, True):
-        arena = duel(new_world, data, "axe")
-        if taken:
-            take(arena, "axe_3")
+    turned = []
+    for arena in without_and_with(new_world, data, "axe", "axe_3"):
         arena.teach(0, "axe_counter_helix", 4)
         beside = arena.dummy(0, 150, hp=60000)
         target = arena.dummy(130, 0, hp=60000)
         arena.world.order(arena.unit(0), "attack", target=target)
         arena.world.set_unit(arena.unit(0), attack_ready=0)
         arena.seconds(60)
-        turned[taken] = arena.world.unit(beside)["max_hp"] - arena.hp(beside)
-    assert turned[False] == 0
+        turned.append(arena.world.unit(beside)["max_hp"] - arena.hp(beside))
+    assert turned[0] == 0
     each = arena.field("axe_counter_helix", "damage")[3] * arena.amp(arena.unit(0))
-    assert turned[True] > 0 and turned[True] / each == pytest.approx(round(turned[True] / each), abs=0.01)
+    assert turned[1] > 0 and turned[1] / each == pytest.approx(round(turned[1] / each), abs=0.01)
 
 
 def test_arcane_aura_lowers_mana_costs(new_world: Any, data: dict[str, Any]) -> None:
@@ -268,10 +235,7 @@ def test_scream_of_pain_frightens(new_world: Any, data: dict[str, Any]) -> None:
 
 def test_tricks_of_the_trade_dispel(new_world: Any, data: dict[str, Any]) -> None:
     left = []
-    for taken in (False, True):
-        arena = duel(new_world, data, "riki", enemies=("crystal_maiden",))
-        if taken:
-            take(arena, "riki_5")
+    for arena in without_and_with(new_world, data, "riki", "riki_5", enemies=("crystal_maiden",)):
         nova = arena.teach(5, "crystal_maiden_crystal_nova", 4)
         arena.world.order(arena.unit(5), "cast_point", x=CENTRE[0], y=CENTRE[1], slot=nova)
         arena.seconds(0.6)
@@ -299,10 +263,7 @@ def test_presence_weighs_on_buildings(new_world: Any, data: dict[str, Any]) -> N
 
 def test_storm_bolt_dispels(new_world: Any, data: dict[str, Any]) -> None:
     left = []
-    for taken in (False, True):
-        arena = duel(new_world, data, "sven", enemies=("sven",))
-        if taken:
-            take(arena, "sven_3")
+    for arena in without_and_with(new_world, data, "sven", "sven_3", enemies=("sven",)):
         cry = arena.teach(5, "sven_warcry", 4)
         arena.world.order(arena.unit(5), "cast", slot=cry)
         arena.seconds(0.3)
@@ -316,10 +277,7 @@ def test_storm_bolt_dispels(new_world: Any, data: dict[str, Any]) -> None:
 
 def test_nethertoxin_silences(new_world: Any, data: dict[str, Any]) -> None:
     status = []
-    for taken in (False, True):
-        arena = duel(new_world, data, "viper")
-        if taken:
-            take(arena, "viper_3")
+    for arena in without_and_with(new_world, data, "viper", "viper_3"):
         slot = arena.teach(0, "viper_nethertoxin", 1)
         arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 300, y=CENTRE[1], slot=slot)
         arena.seconds(1)
@@ -346,10 +304,7 @@ def test_poison_attack_works_on_buildings(new_world: Any, data: dict[str, Any]) 
 
 def test_death_ward_reaches_farther(new_world: Any, data: dict[str, Any]) -> None:
     reach = []
-    for taken in (False, True):
-        arena = duel(new_world, data, "witch_doctor")
-        if taken:
-            take(arena, "witch_doctor_1")
+    for arena in without_and_with(new_world, data, "witch_doctor", "witch_doctor_1"):
         slot = arena.teach(0, "witch_doctor_death_ward", 1)
         arena.world.order(arena.unit(0), "cast_point", x=CENTRE[0] + 200, y=CENTRE[1], slot=slot)
         arena.seconds(0.8)
@@ -361,10 +316,7 @@ def test_death_ward_reaches_farther(new_world: Any, data: dict[str, Any]) -> Non
 def test_voodoo_restoration_heals_by_share(new_world: Any, data: dict[str, Any]) -> None:
     """1.5 % of the greatest health a second more."""
     healed = []
-    for taken in (False, True):
-        arena = duel(new_world, data, "witch_doctor")
-        if taken:
-            take(arena, "witch_doctor_2")
+    for arena in without_and_with(new_world, data, "witch_doctor", "witch_doctor_2"):
         slot = arena.teach(0, "witch_doctor_voodoo_restoration", 1)
         arena.world.set_unit(arena.unit(0), hp=500)
         arena.world.order(arena.unit(0), "cast", slot=slot)

@@ -6,6 +6,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "data/load_tables.hpp"
+
 namespace nb = nanobind;
 
 namespace dota {

@@ -8,7 +8,7 @@
 
 #include "data/node.hpp"
 #include "data/tables.hpp"
-#include "world/systems.hpp"
+#include "world/world.hpp"
 
 namespace dota {
 

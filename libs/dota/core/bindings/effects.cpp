@@ -5,7 +5,7 @@
 
 #include "bindings/data.hpp"
 #include "effects/program_node.hpp"
-#include "world/systems.hpp"
+#include "effects/programs.hpp"
 
 namespace nb = nanobind;
 

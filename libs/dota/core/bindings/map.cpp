@@ -13,9 +13,12 @@
 
 #include "bindings/data.hpp"
 #include "bindings/world.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
 #include "map/routes.hpp"
-#include "world/systems.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
+#include "world/step.hpp"
 
 namespace nb = nanobind;
 

@@ -5,7 +5,8 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings/vec.hpp"
-#include "world/systems.hpp"
+#include "map/vision.hpp"
+#include "world/world.hpp"
 
 namespace nb = nanobind;
 

@@ -12,7 +12,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/vec.hpp"
-#include "world/systems.hpp"
+#include "map/vision.hpp"
+#include "world/heroes.hpp"
 
 namespace nb = nanobind;
 

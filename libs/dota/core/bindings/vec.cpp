@@ -11,7 +11,11 @@
 #include "bindings/data.hpp"
 #include "bindings/events.hpp"
 #include "bindings/vec.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
 #include "vec/vec_game.hpp"
+#include "world/heroes.hpp"
+#include "world/lineup.hpp"
 
 namespace nb = nanobind;
 
@@ -324,6 +328,16 @@ void bind_vec(nb::module_& m) {
       .def(
           "set_hp", [](PyVecGame& self, int i, int slot, float hp) { unit_at(self, i, slot).hp = hp; },
           nb::arg("game"), nb::arg("slot"), nb::arg("hp"), "For tests.")
+      .def(
+          "give_xp",
+          [](PyVecGame& self, int i, int hero, float xp) {
+            if (hero < 0 || hero >= kMaxHeroes) throw nb::index_error("a hero is 0 to 9");
+            Context c = self.vec.game(self.check(i)).context();
+            HeroState& h = c.world.heroes[static_cast<std::size_t>(hero)];
+            if (!h.in_game) throw nb::index_error(("no hero " + std::to_string(hero) + " plays").c_str());
+            give_xp(c, h, xp);
+          },
+          nb::arg("game"), nb::arg("hero"), nb::arg("xp"), "Experience for team * 5 + place: for tests.")
       .def(
           "observe",
           [](PyVecGame& self, int i) {

@@ -7,7 +7,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "world/buildings.hpp"
 #include "world/fingerprint.hpp"
+#include "world/lineup.hpp"
+#include "world/step.hpp"
 #include "world/validate.hpp"
 
 namespace nb = nanobind;

@@ -2,7 +2,13 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings/world.hpp"
+#include "effects/abilities.hpp"
+#include "effects/running.hpp"
+#include "world/buildings.hpp"
+#include "world/heroes.hpp"
 #include "world/inventory.hpp"
+#include "world/items.hpp"
+#include "world/units.hpp"
 
 namespace nb = nanobind;
 

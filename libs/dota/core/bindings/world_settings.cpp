@@ -7,6 +7,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/world.hpp"
+#include "world/lineup.hpp"
+#include "world/step.hpp"
 
 namespace nb = nanobind;
 

@@ -5,8 +5,18 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/world.hpp"
+#include "effects/abilities.hpp"
+#include "effects/running.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
+#include "world/attack.hpp"
+#include "world/buildings.hpp"
+#include "world/damage.hpp"
 #include "world/kit.hpp"
+#include "world/orders.hpp"
+#include "world/runes.hpp"
+#include "world/units.hpp"
 
 namespace nb = nanobind;
 

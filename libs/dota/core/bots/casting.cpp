@@ -15,7 +15,7 @@ struct Tool {
   int level = 1;
   bool toggled = false, item = false;
   TargetType target = TargetType::None;
-  float range() const { return ability->at(ability->cast_range, level); }
+  float range = 0;
   // Of an untargeted one; what says nothing strikes near.
   float radius() const { return use->radius.given() ? use->radius.at(level) : 450.0f; }
 };
@@ -30,7 +30,7 @@ struct Tools {
 Tools tools_of(const Situation& s) {
   Tools out;
   const ViewConstants& k = s.view.constants;
-  const auto add = [&](int ability, int level, bool toggled, bool item) {
+  const auto add = [&](int ability, int level, bool toggled, bool item, float range) {
     if (ability < 0) return;
     const int action = k.actions->of_ability[static_cast<std::size_t>(ability)];
     if (action == kNoAction || !s.offered(action)) return;
@@ -41,14 +41,15 @@ Tools tools_of(const Situation& s) {
          level,
          toggled,
          item,
-         k.actions->defs[static_cast<std::size_t>(action)].target};
+         k.actions->defs[static_cast<std::size_t>(action)].target,
+         range};
   };
   for (const SeenAbility& a : s.hero.abilities)
-    if (a.id >= 0 && a.castable) add(a.id, a.level, a.toggled, false);
+    if (a.id >= 0 && a.castable) add(a.id, a.level, a.toggled, false, a.reach);
   for (const SeenItem& i : s.hero.items)
     if (i.id >= 0 && i.castable) {
       const ItemDef& item = k.tables->items[static_cast<std::size_t>(i.id)];
-      add(item.ability, item.base_level, false, true);
+      add(item.ability, item.base_level, false, true, i.reach);
     }
   return out;
 }
@@ -70,13 +71,13 @@ Command aim(const Situation& s, const Tool& t, const SeenUnit& target, float wal
   switch (t.target) {
     case TargetType::Unit: {
       const int at = s.view.find(target.handle);
-      if (at < 0 || gap > t.range() + walk || !may_target(s.view, *t.ability, at)) return {};
+      if (at < 0 || gap > t.range + walk || !may_target(s.view, *t.ability, at)) return {};
       return with(t.action, target.handle);
     }
     case TargetType::UnitOffset:
-      return away <= t.range() + walk ? with(t.action, target.handle) : Command{};
+      return away <= t.range + walk ? with(t.action, target.handle) : Command{};
     case TargetType::Point: {
-      const float reach = std::max(t.range(), 400.0f);
+      const float reach = std::max(t.range, 400.0f);
       return away <= reach + walk ? towards(s, t, target.pos + target.velocity * 0.3f) : Command{};
     }
     case TargetType::None:

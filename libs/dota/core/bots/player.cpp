@@ -55,8 +55,11 @@ Command farm(const Situation& s) {
   Command c = travel(s, place);
   if (lanes && s.skill.disciplined && c.action == kNoop) {
     // Who stands still strikes whatever is near, and pushes the lane: a step to and fro.
+    // Either side's last step from its place leads forward: a side that stood a step back lost creeps by it.
     c = with(kMove);
-    c.dx = static_cast<std::int8_t>(s.body.pos.x > place.x ? -1 : 1);
+    const int forward = s.scene.enemy_home.x > s.scene.home.x ? 1 : -1;
+    const bool beyond = (s.body.pos.x - place.x) * static_cast<float>(forward) > 0;
+    c.dx = static_cast<std::int8_t>(beyond ? -forward : forward);
   }
   return c;
 }

@@ -3,7 +3,7 @@
 
 #include "data/loading.hpp"
 #include "data/stat_names.hpp"
-#include "world/systems.hpp"
+#include "effects/programs.hpp"
 
 namespace dota {
 

@@ -1,8 +1,9 @@
+#include "data/load_tables.hpp"
 #include "data/loading.hpp"
+#include "effects/programs.hpp"
 #include "map/map_data.hpp"
 #include "world/fingerprint.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
 
 namespace dota {
 

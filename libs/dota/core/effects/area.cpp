@@ -3,8 +3,16 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "effects/running.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
+#include "world/attack.hpp"
+#include "world/buildings.hpp"
+#include "world/damage.hpp"
 #include "world/math.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 

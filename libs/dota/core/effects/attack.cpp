@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
+#include "world/attack.hpp"
 
 namespace dota {
 

@@ -2,7 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "effects/abilities.hpp"
 #include "effects/modifiers.hpp"
+#include "effects/triggers.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
+#include "world/damage.hpp"
 #include "world/game_rules.hpp"
 #include "world/math.hpp"
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
+#include "world/damage.hpp"
 
 namespace dota {
 

@@ -1,8 +1,12 @@
 // What can be cast, on whom, and what a cast does.
 #include <algorithm>
 
+#include "effects/abilities.hpp"
 #include "effects/modifiers.hpp"
+#include "effects/running.hpp"
 #include "map/map_data.hpp"
+#include "map/vision.hpp"
+#include "world/items.hpp"
 
 namespace dota {
 

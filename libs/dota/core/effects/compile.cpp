@@ -4,7 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "world/systems.hpp"
+#include "effects/programs.hpp"
+#include "world/unit.hpp"
 
 namespace dota {
 

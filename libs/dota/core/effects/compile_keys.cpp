@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "effects/compile.hpp"
+#include "world/unit.hpp"
 
 namespace dota {
 

@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
+#include "world/damage.hpp"
 
 namespace dota {
 

@@ -2,6 +2,10 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "effects/triggers.hpp"
+#include "map/spatial.hpp"
+#include "world/damage.hpp"
+#include "world/items.hpp"
 #include "world/math.hpp"
 
 namespace dota {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "effects/triggers.hpp"
 #include "world/math.hpp"
 
 namespace dota {

@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
+#include "world/damage.hpp"
 #include "world/math.hpp"
 
 namespace dota {

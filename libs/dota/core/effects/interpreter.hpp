@@ -2,8 +2,9 @@
 #pragma once
 
 #include "effects/program_node.hpp"
+#include "map/spatial.hpp"
 #include "world/kit.hpp"
-#include "world/systems.hpp"
+#include "world/world.hpp"
 
 namespace dota {
 

@@ -4,7 +4,7 @@
 #include "data/loading.hpp"
 #include "data/stat_names.hpp"
 #include "effects/compile.hpp"
-#include "world/systems.hpp"
+#include "effects/programs.hpp"
 
 namespace dota {
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
 
 namespace dota {
 

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "effects/running.hpp"
+#include "map/spatial.hpp"
+#include "world/units.hpp"
+
 namespace dota {
 
 namespace {

@@ -2,7 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "effects/abilities.hpp"
 #include "effects/modifiers.hpp"
+#include "effects/running.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
+#include "world/damage.hpp"
+#include "world/orders.hpp"
 
 namespace dota {
 

@@ -3,7 +3,10 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "effects/running.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
 #include "world/math.hpp"
 
 namespace dota {

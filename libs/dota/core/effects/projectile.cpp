@@ -3,6 +3,7 @@
 
 #include "effects/modifiers.hpp"
 #include "effects/projectile.hpp"
+#include "map/spatial.hpp"
 #include "world/math.hpp"
 
 namespace dota {

@@ -4,6 +4,10 @@
 
 #include "effects/modifiers.hpp"
 #include "effects/projectile.hpp"
+#include "effects/running.hpp"
+#include "map/spatial.hpp"
+#include "world/attack.hpp"
+#include "world/damage.hpp"
 #include "world/math.hpp"
 
 namespace dota {

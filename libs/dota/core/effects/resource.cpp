@@ -2,6 +2,9 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
+#include "world/damage.hpp"
+#include "world/heroes.hpp"
 
 namespace dota {
 

@@ -3,6 +3,9 @@
 
 #include "effects/modifiers.hpp"
 #include "map/map_data.hpp"
+#include "world/heroes.hpp"
+#include "world/items.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "effects/running.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
 
 namespace dota {
 

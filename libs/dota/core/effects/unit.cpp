@@ -3,8 +3,11 @@
 #include <cmath>
 
 #include "effects/modifiers.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
 #include "world/math.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 

@@ -1,7 +1,9 @@
 // What talents and Aghanim's Scepter change in abilities, besides the numbers of their programs (evaluate()).
 #include <algorithm>
 
+#include "effects/abilities.hpp"
 #include "effects/modifiers.hpp"
+#include "world/heroes.hpp"
 
 namespace dota {
 
@@ -47,6 +49,11 @@ float cast_number(const Context& c, const Unit& u, const AbilityDef& a, CastNumb
     x = change.talent.empty() ? a.at(change.instead, level) : x + change.add;
   }
   return std::max(0.0f, x);
+}
+
+float cast_reach(const Context& c, const Unit& u, const AbilityDef& a, int level) {
+  const float range = cast_number(c, u, a, CastNumber::Range, level);
+  return range > 0 ? range + u.cast_range : 0;
 }
 
 int charge_limit(const Context& c, const Unit& u, const AbilityDef& a, int level) {

@@ -3,7 +3,9 @@
 #include <limits>
 #include <numbers>
 
+#include "map/ground.hpp"
 #include "map/nav.hpp"
+#include "map/spatial.hpp"
 #include "world/math.hpp"
 
 namespace dota {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "map/ground.hpp"
 #include "map/path.hpp"
 
 namespace dota {

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "map/map_data.hpp"
-#include "world/systems.hpp"
+#include "map/spatial.hpp"
+#include "world/world.hpp"
 
 namespace dota {
 

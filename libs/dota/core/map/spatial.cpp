@@ -4,7 +4,8 @@
 
 #include "map/map_data.hpp"
 #include "map/nav.hpp"
-#include "world/systems.hpp"
+#include "map/spatial.hpp"
+#include "world/world.hpp"
 
 namespace dota {
 

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "effects/running.hpp"
 #include "map/felled_sight.hpp"
 #include "map/nav.hpp"
+#include "map/vision.hpp"
 
 namespace dota {
 

@@ -5,6 +5,9 @@
 #include <stdexcept>
 
 #include "map/map_data.hpp"
+#include "world/heroes.hpp"
+#include "world/lineup.hpp"
+#include "world/step.hpp"
 #include "world/validate.hpp"
 
 namespace dota {

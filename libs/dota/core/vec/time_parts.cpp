@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "vec/vec_game.hpp"
+#include "world/step.hpp"
 
 namespace dota {
 

@@ -186,8 +186,8 @@ struct Chooser {
     }
     return enemy_gap <= most;
   }
-  bool cast_possible(const ActionDef& def, const AbilityDef& a, int level) {
-    const float most = a.at(a.cast_range, level) + kWalkMargin;
+  bool cast_possible(const ActionDef& def, const AbilityDef& a, float cast_range) {
+    const float most = cast_range + kWalkMargin;
     switch (def.target) {
       case TargetType::None:
         if (def.tree) return view.heroes[static_cast<std::size_t>(hero)].tree_near;
@@ -224,23 +224,20 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
   if (c.mark(MaskClass::Attack, c.me().attack_range + kWalkMargin,
              [&](int unit, const SeenUnit&) { return may_attack(v, c.caster, unit); }))
     c.offer(kAttack);
-  const auto cast = [&](int ability, int level) {
+  const auto cast = [&](int ability, float reach) {
     if (ability < 0) return;
     const int action = actions.of_ability[static_cast<std::size_t>(ability)];
     if (action == kNoAction) return;
     for (int i = 0; i < c.count; ++i)
       if (c.list[static_cast<std::size_t>(i)] == action) return;  // two of the same item
     if (c.count < kMaxAvailable && c.cast_possible(actions.defs[static_cast<std::size_t>(action)],
-                                                   t.abilities[static_cast<std::size_t>(ability)], level))
+                                                   t.abilities[static_cast<std::size_t>(ability)], reach))
       c.offer(action);
   };
   for (const SeenAbility& a : h.abilities)
-    if (a.castable) cast(a.id, a.level);
+    if (a.castable) cast(a.id, a.reach);
   for (const SeenItem& i : h.items)
-    if (i.castable) {
-      const ItemDef& item = t.items[static_cast<std::size_t>(i.id)];
-      cast(item.ability, item.base_level);
-    }
+    if (i.castable) cast(t.items[static_cast<std::size_t>(i.id)].ability, i.reach);
   if (h.rune_near >= 0) c.offer(kPickup);
   if (v.glyph_cooldown[0] <= 0 && !actions.scripted_glyph && v.time >= 0) c.offer(kGlyph);
   if (!actions.scripted_shrine)

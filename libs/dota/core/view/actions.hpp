@@ -83,4 +83,7 @@ Command decode_action(const std::int16_t* row, const ActionVocabulary& vocabular
                       const std::array<std::uint16_t, kMaxAvailable>& available, const SlotTable& slots,
                       bool mirrored, int* slot_out);
 
+// An impossible command is a no-op.
+void apply_command(Context& c, HeroState& h, const Command& cmd);
+
 }  // namespace dota

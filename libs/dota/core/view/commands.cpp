@@ -1,8 +1,14 @@
 // What a primary action does to the hero that chose it: from command to orders.
+#include "effects/abilities.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/vision.hpp"
 #include "view/actions.hpp"
+#include "world/attack.hpp"
+#include "world/buildings.hpp"
+#include "world/heroes.hpp"
 #include "world/math.hpp"
-#include "world/systems.hpp"
+#include "world/orders.hpp"
 
 namespace dota {
 
@@ -81,8 +87,8 @@ void order_cast(Context& c, HeroState& h, Unit& u, const ActionDef& def, const C
       o.type = OrderType::CastNoTarget;
       if (def.tree) {
         o.type = OrderType::CastPoint;
-        o.tree =
-            static_cast<std::int16_t>(tree_at(c.world, *c.tables.map, u.pos, a.at(a.cast_range, 1) + kWalkMargin));
+        o.tree = static_cast<std::int16_t>(
+            tree_at(c.world, *c.tables.map, u.pos, cast_reach(c, u, a, 1) + kWalkMargin));
         if (o.tree < 0) return;
         o.point = c.tables.map->trees[static_cast<std::size_t>(o.tree)].pos;
         if (u.order.slot == o.slot && u.order.tree == o.tree && u.order.type == o.type) return;

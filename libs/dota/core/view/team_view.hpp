@@ -8,7 +8,6 @@
 #include "view/actions.hpp"
 #include "view/ids.hpp"
 #include "view/layout.hpp"
-#include "world/systems.hpp"
 #include "world/world.hpp"
 
 namespace dota {
@@ -76,12 +75,14 @@ struct SeenAbility {
   std::int8_t level = 0, charges = 0;
   bool castable = false, in_use = false, toggled = false;
   float cooldown = 0;
+  float reach = 0;  // cast_reach(), of an own hero's that can be cast now
 };
 struct SeenItem {
   std::int16_t id = -1;
   std::int8_t charges = 0, toggle = 0;
   bool castable = false;
   float cooldown = 0, enable_time = 0;
+  float reach = 0;  // as of an ability
 };
 
 // A hero. Of an enemy in fog everything but what the scoreboard shows is as it was last seen.

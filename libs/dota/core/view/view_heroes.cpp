@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <bit>
 
+#include "effects/abilities.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
 #include "view/fill.hpp"
+#include "world/heroes.hpp"
 
 namespace dota {
 
@@ -44,6 +47,7 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
          false,
          a.toggled,
          left(a.ready, w.time)};
+    if (own && o.castable) o.reach = cast_reach(c, u, c.tables.abilities[static_cast<std::size_t>(a.id)], a.level);
     o.in_use = a.toggled || (s.using_ability && u.order.slot == i);
     if (!exact) {
       o.cooldown = 0;
@@ -101,9 +105,12 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
   if (!u.alive) return;
   for (int i = 0; i < kInventory; ++i) {
     if (!s.items[static_cast<std::size_t>(i)].castable) continue;
-    const AbilityDef* a = slot_ability(c, u, 16 + i, nullptr);
-    if (a && a->target_tree)
-      s.tree_near = s.tree_near || tree_near(w, *c.tables.map, u.pos, a->at(a->cast_range, 1) + kWalkMargin);
+    int level = 0;
+    const AbilityDef* a = slot_ability(c, u, 16 + i, &level);
+    if (!a) continue;
+    s.items[static_cast<std::size_t>(i)].reach = cast_reach(c, u, *a, level);
+    if (a->target_tree)
+      s.tree_near = s.tree_near || tree_near(w, *c.tables.map, u.pos, cast_reach(c, u, *a, level) + kWalkMargin);
   }
   float nearest = kWalkMargin;
   for (int i = 0; i < kMaxPickups; ++i) {

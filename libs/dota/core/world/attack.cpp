@@ -1,9 +1,14 @@
 #include <algorithm>
 
 #include "effects/interpreter.hpp"
+#include "effects/triggers.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/vision.hpp"
+#include "world/attack.hpp"
+#include "world/buildings.hpp"
+#include "world/damage.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
 
 namespace dota {
 namespace {

@@ -1,8 +1,11 @@
 #include <algorithm>
 
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "world/buildings.hpp"
+#include "world/damage.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
+#include "world/signals.hpp"
 
 namespace dota {
 namespace {

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "effects/abilities.hpp"
 #include "effects/program_node.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/vision.hpp"
 #include "world/game_rules.hpp"
+#include "world/items.hpp"
 #include "world/kit.hpp"
+#include "world/signals.hpp"
 
 namespace dota {
 namespace {
@@ -73,9 +78,8 @@ Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o) {
 }
 
 bool cast_in_range(const Context& c, const Unit& u, const AbilityDef& a, int level, const Order& o) {
-  const float range = cast_number(c, u, a, CastNumber::Range, level);
-  if (range <= 0 || o.type == OrderType::CastNoTarget || a.target == TargetType::Teleport) return true;
-  float reach = range + u.cast_range;
+  float reach = cast_reach(c, u, a, level);
+  if (reach <= 0 || o.type == OrderType::CastNoTarget || a.target == TargetType::Teleport) return true;
   if (o.type == OrderType::CastUnit && o.tree < 0)
     if (const Unit* t = c.world.get(o.target)) reach += u.radius + t->radius;
   return distance(u.pos, cast_point_of(c, u, o)) <= reach;
@@ -142,7 +146,7 @@ void run_cast(Context& c, Unit& u) {
       u.act = Act::Walk;
       const float slack = target ? u.radius + target->radius : 0;
       move_towards(c, u, aim,
-                   std::max(kArrive, cast_number(c, u, *a, CastNumber::Range, level) + u.cast_range + slack - 1));
+                   std::max(kArrive, cast_reach(c, u, *a, level) + slack - 1));
       return;
     }
     u.velocity = Vec2{};

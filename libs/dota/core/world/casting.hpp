@@ -1,7 +1,7 @@
 // What orders share: the parts of a cast, and small distances that orders end at.
 #pragma once
 
-#include "world/systems.hpp"
+#include "world/world.hpp"
 
 namespace dota {
 

@@ -1,7 +1,14 @@
+#include "effects/abilities.hpp"
+#include "effects/running.hpp"
 #include "map/map_data.hpp"
+#include "map/vision.hpp"
 #include "world/casting.hpp"
+#include "world/creature_ai.hpp"
 #include "world/game_rules.hpp"
 #include "world/inventory.hpp"
+#include "world/items.hpp"
+#include "world/orders.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

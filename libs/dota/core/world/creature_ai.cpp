@@ -2,9 +2,13 @@
 // somebody. They decide; the order goes the way of everybody's.
 #include <algorithm>
 
+#include "effects/abilities.hpp"
 #include "effects/modifiers.hpp"
+#include "map/spatial.hpp"
 #include "world/casting.hpp"
+#include "world/creature_ai.hpp"
 #include "world/kit.hpp"
+#include "world/orders.hpp"
 
 namespace dota {
 namespace {

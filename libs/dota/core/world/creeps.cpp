@@ -1,9 +1,15 @@
 #include <algorithm>
 
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "world/attack.hpp"
+#include "world/buildings.hpp"
 #include "world/casting.hpp"
+#include "world/creeps.hpp"
 #include "world/game_rules.hpp"
 #include "world/math.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

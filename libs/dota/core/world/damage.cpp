@@ -1,7 +1,10 @@
 #include <algorithm>
 
+#include "effects/triggers.hpp"
+#include "world/buildings.hpp"
+#include "world/creeps.hpp"
+#include "world/damage.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
 
 namespace dota {
 namespace {

@@ -1,8 +1,16 @@
 #include <algorithm>
 
+#include "effects/abilities.hpp"
+#include "effects/running.hpp"
+#include "effects/triggers.hpp"
 #include "map/map_data.hpp"
+#include "world/creeps.hpp"
+#include "world/damage.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
+#include "world/heroes.hpp"
+#include "world/items.hpp"
+#include "world/signals.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

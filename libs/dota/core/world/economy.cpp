@@ -4,7 +4,11 @@
 #include "effects/program_node.hpp"
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
+#include "world/heroes.hpp"
 #include "world/inventory.hpp"
+#include "world/items.hpp"
+#include "world/lineup.hpp"
+#include "world/signals.hpp"
 
 namespace dota {
 namespace {

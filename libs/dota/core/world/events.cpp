@@ -1,6 +1,7 @@
 // The one place where an event is noted and where the signals of single events are given, so that transcript, kill
 // feed and rewards cannot differ.
-#include "world/systems.hpp"
+
+#include "world/signals.hpp"
 
 namespace dota {
 namespace {

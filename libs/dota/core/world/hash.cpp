@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "world/fields.hpp"
-#include "world/systems.hpp"
+#include "world/step.hpp"
 
 namespace dota {
 namespace {

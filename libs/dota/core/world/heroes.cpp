@@ -1,10 +1,18 @@
 #include <algorithm>
 
+#include "effects/abilities.hpp"
 #include "effects/program_node.hpp"
+#include "effects/running.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "world/damage.hpp"
 #include "world/game_rules.hpp"
+#include "world/heroes.hpp"
 #include "world/inventory.hpp"
-#include "world/systems.hpp"
+#include "world/items.hpp"
+#include "world/signals.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

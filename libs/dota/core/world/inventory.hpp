@@ -1,7 +1,7 @@
 // The scripted buyer's parts (Berner et al. 2019, appendix on scripted logic): purchases, carrying, courier.
 #pragma once
 
-#include "world/systems.hpp"
+#include "world/world.hpp"
 
 namespace dota {
 

@@ -1,9 +1,12 @@
 #include <algorithm>
 
 #include "effects/program_node.hpp"
+#include "effects/running.hpp"
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
+#include "world/heroes.hpp"
 #include "world/inventory.hpp"
+#include "world/items.hpp"
 #include "world/kit.hpp"
 
 namespace dota {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "world/systems.hpp"
+#include "world/lineup.hpp"
 
 namespace dota {
 namespace {

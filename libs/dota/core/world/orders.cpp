@@ -1,9 +1,14 @@
 #include <algorithm>
 
+#include "effects/abilities.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "world/attack.hpp"
 #include "world/casting.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
+#include "world/orders.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

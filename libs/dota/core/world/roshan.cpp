@@ -1,9 +1,16 @@
 #include <algorithm>
 
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "world/attack.hpp"
 #include "world/casting.hpp"
+#include "world/creature_ai.hpp"
+#include "world/creeps.hpp"
 #include "world/game_rules.hpp"
+#include "world/heroes.hpp"
 #include "world/inventory.hpp"
+#include "world/signals.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

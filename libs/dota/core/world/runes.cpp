@@ -1,6 +1,9 @@
+#include "world/runes.hpp"
 #include "map/map_data.hpp"
 #include "world/casting.hpp"
 #include "world/game_rules.hpp"
+#include "world/heroes.hpp"
+#include "world/signals.hpp"
 
 namespace dota {
 namespace {

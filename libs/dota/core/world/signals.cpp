@@ -7,7 +7,8 @@
 
 #include "map/map_data.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
+#include "world/signals.hpp"
+#include "world/step.hpp"
 
 namespace dota {
 namespace {

@@ -1,11 +1,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "effects/running.hpp"
+#include "map/ground.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
 #include "world/game_rules.hpp"
+#include "world/heroes.hpp"
 #include "world/inventory.hpp"
+#include "world/items.hpp"
+#include "world/lineup.hpp"
 #include "world/math.hpp"
-#include "world/systems.hpp"
+#include "world/signals.hpp"
+#include "world/step.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

@@ -1,9 +1,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "effects/running.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
+#include "map/vision.hpp"
+#include "view/actions.hpp"
+#include "world/buildings.hpp"
+#include "world/creeps.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
+#include "world/heroes.hpp"
+#include "world/items.hpp"
+#include "world/orders.hpp"
+#include "world/runes.hpp"
+#include "world/signals.hpp"
+#include "world/step.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

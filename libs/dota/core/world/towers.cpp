@@ -1,8 +1,12 @@
 #include <algorithm>
 
+#include "map/spatial.hpp"
+#include "world/attack.hpp"
+#include "world/buildings.hpp"
 #include "world/casting.hpp"
+#include "world/creature_ai.hpp"
 #include "world/game_rules.hpp"
-#include "world/systems.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

@@ -1,9 +1,11 @@
 #include <algorithm>
 
 #include "effects/modifiers.hpp"
+#include "effects/running.hpp"
+#include "map/spatial.hpp"
 #include "world/game_rules.hpp"
 #include "world/kit.hpp"
-#include "world/systems.hpp"
+#include "world/units.hpp"
 
 namespace dota {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "world/systems.hpp"
+#include "world/world.hpp"
 
 namespace dota {
 

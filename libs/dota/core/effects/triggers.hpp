@@ -1,0 +1,25 @@
+// What happens in the game told to the modifiers that wait for it.
+#pragma once
+
+#include "world/world.hpp"
+
+namespace dota {
+
+struct DamageInfo;
+
+struct AttackRoll {
+  float damage = 0;
+  bool crit = false, true_strike = false;
+};
+void on_attack_start(Context& c, Unit& source, Unit& target, AttackRoll& roll);  // crits, next-attack modifiers
+// Procs, cleave, orbs. `rolled`: the attack's damage before armor and block (cleave reads it); < 0: not known.
+void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt, float rolled = -1);
+// damaged_by_enemy, ends_on; `blow`: as it was dealt, before reductions
+void on_damaged(Context& c, Unit& target, Unit* source, float amount, const DamageInfo& blow);
+void on_spell_damage(Context& c, Unit& source, const Unit& target, float amount);  // what spells give back
+float blocked_damage(Context& c, Unit& target);  // what a block takes off an attack, before armor
+float absorb_damage(Context& c, Unit& target, float amount, DamageType type, bool attack);  // shields
+void on_kill(Context& c, Unit& killer, Unit& victim);
+void on_death(Context& c, Unit& victim, Unit* killer);
+
+}  // namespace dota

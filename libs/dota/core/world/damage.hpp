@@ -1,0 +1,25 @@
+// Damage, healing (damage.cpp) and death (death.cpp).
+#pragma once
+
+#include "world/world.hpp"
+
+namespace dota {
+
+struct DamageInfo {
+  Unit* source = nullptr;  // may be null (its owner is gone)
+  Unit* target = nullptr;
+  float amount = 0;
+  DamageType type = DamageType::Physical;
+  bool attack = false;  // an attack's own hit: class table and block apply
+  std::int16_t ability = -1;
+  bool no_reflect = false;
+};
+float deal_damage(Context& c,
+                  const DamageInfo& d);  // after armor, resistance, shields; handles death. Returns hp lost
+void heal(Context& c, Unit& target, float amount);
+void give_mana(Context& c, Unit& target, float amount);
+void kill(Context& c, Unit& victim,
+          Unit* killer);                   // bounties, XP, events, respawn timers, buildings' consequences
+bool reincarnate(Context& c, Unit& hero);  // Aegis: true when the hero is to rise again and did not die for good
+
+}  // namespace dota

@@ -1,0 +1,38 @@
+"""Duels of a hero with and without one of his talents."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from tests.dota.arena import Arena
+
+
+def value(data: dict[str, Any], hero: str, talent: str, key: str = "value") -> float:
+    talents = data["heroes"]["heroes"]["npc_dota_hero_" + hero]["talents"]
+    number: float = next(t["values"][key] for t in talents if t["id"] == "special_bonus_unique_" + talent)
+    return number
+
+
+def duel(new_world: Any, data: dict[str, Any], hero: str, *, allies: Any = (), enemies: Any = ("sven",)) -> Arena:
+    """The hero at the centre, the first enemy 300 before him, all with health to spare."""
+    arena = Arena(new_world((hero, *allies), enemies), data)
+    arena.place(arena.unit(0), 0, 0)
+    arena.place(arena.unit(5), 300, 0, math.pi)
+    for i in (0, 5):
+        arena.world.set_unit(arena.unit(i), extra_hp=4000)
+        arena.world.set_unit(arena.unit(i), hp=4000)
+    return arena
+
+
+def take(arena: Arena, talent: str, hero: int = 0) -> None:
+    arena.world.teach(hero, "special_bonus_unique_" + talent, 1)
+    arena.still(arena.unit(hero))
+
+
+def without_and_with(new_world: Any, data: dict[str, Any], hero: str, talent: str, **sides: Any) -> Iterator[Arena]:
+    """A duel of a hero who has not taken the talent, then one of a hero who has."""
+    for taken in (False, True):
+        arena = duel(new_world, data, hero, **sides)
+        if taken:
+            take(arena, talent)
+        yield arena
