@@ -39,6 +39,7 @@ class EventKind(IntEnum):
     SHRINE = 21  # unit used the shrine `other`
     MEGAS = 22  # team's creeps are mega creeps from now on
     WON = 23  # team; 2: a draw
+    ASSEMBLED = 24  # unit has the item `what`, made of its parts
 
 
 assert len(EventKind) == _core.EVENT_KINDS

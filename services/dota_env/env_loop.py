@@ -1,6 +1,7 @@
 """The games of one stream: stepped by the core outside the event loop, one request after another."""
 
 import asyncio
+import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.spectator.happenings import happenings
 from dota.spectator.schema import game_schema, pack_frame
 from dota.vec_game import STATS, Controller, VecGame
 
@@ -28,7 +30,8 @@ class Shown:
     statistics: npt.NDArray[np.float32]
     step_us: int
     lineups: npt.NDArray[np.int16]
-    seen: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)  # by place: frame, slots int16 [2, units]
+    # By place: frame, slots int16 [2, units], what happened (JSON).
+    seen: dict[int, tuple[bytes, bytes, bytes]] = field(default_factory=dict)
 
 
 class GameBatch:
@@ -128,11 +131,12 @@ class GameBatch:
         return Shown({name: array[which] for name, array in g.obs.items()}, g.signals[which], g.winner[which],
                      g.game_time[which], g.stats[which], took, g.lineups[which])
 
-    def _seen(self, place: int) -> tuple[bytes, bytes]:
+    def _seen(self, place: int) -> tuple[bytes, bytes, bytes]:
         frame = self._schema.empty()
         self._games.write_seen(place, frame)
         return pack_frame(self._schema, frame), np.stack([
-            self._games.slot_units(place, side) for side in range(2)]).tobytes()
+            self._games.slot_units(place, side) for side in range(2)]).tobytes(), json.dumps(
+                happenings(self._games.events(place))).encode()
 
     async def _run(self, work: Any) -> Shown:
         shown: Shown = await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -160,7 +160,7 @@ def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) ->
         winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
         statistic_names=GameBatch.statistic_names, step_us=shown.step_us,
         epoch=epoch, lineups=shown.lineups.tobytes(),
-        seen=[env_pb2.SeenGame(place=place, schema=seen_schema, frame=frame, slots=slots)
-                           for place, (frame, slots) in shown.seen.items()])
+        seen=[env_pb2.SeenGame(place=place, schema=seen_schema, frame=frame, slots=slots, happened=happened)
+              for place, (frame, slots, happened) in shown.seen.items()])
     wire.fill_set(response.observations, shown.observations, layout_hash, SPARSE)
     return response

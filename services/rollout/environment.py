@@ -1,6 +1,7 @@
 """Where a group's games run: in this process, or in the environment service. Both look the same from here."""
 
 import asyncio
+import json
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -199,7 +200,7 @@ class RemoteEnvironment:
             for name, array in frame.items():
                 out[name][...] = array
 
-        camera.look_at(write)
+        camera.look_at(write, json.loads(seen.happened or b"[]"))
         return True
 
     def slot_units(self, place: int, side: int) -> npt.NDArray[np.int16] | None:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.events import Event
 from dota.spectator.chunks import CHUNK_STEPS, ChunkWriter
 from dota.spectator.happenings import happenings
 from dota.spectator.header import make_header, pack_header
@@ -24,6 +25,8 @@ class Seen(Protocol):
     """The part of a game's core that is looked at."""
 
     def write_seen(self, game: int, out: dict[str, Array]) -> None: ...
+
+    def events(self, game: int) -> list[Event]: ...
 
 
 class Camera:
@@ -46,6 +49,7 @@ class Camera:
         self._earned = np.zeros((len(self._frame["reward"]), self._frame["reward"].shape[1]))
         self._waiting = False
         self._facts: ChunkFacts | None = None
+        self._happened: list[dict[str, Any]] = []
         unit = self.schema.table("unit")
         self._columns = [unit.column(name) for name in ("generation", "type", "look", "x", "y")]
 
@@ -55,11 +59,12 @@ class Camera:
 
     def look(self, core: Seen, place: int) -> None:
         """The game as it is now."""
-        self.look_at(lambda out: core.write_seen(place, out))
+        self.look_at(lambda out: core.write_seen(place, out), happenings(core.events(place)))
 
-    def look_at(self, write: Callable[[dict[str, Array]], None]) -> None:
-        """As ``look``, of what ``write`` fills in."""
+    def look_at(self, write: Callable[[dict[str, Array]], None], happened: list[dict[str, Any]]) -> None:
+        """As ``look``, of what ``write`` fills in and of what ``happenings`` made of the timestep's events."""
         self._commit()
+        self._happened = happened
         self._frame, self._before = self._before, self._frame
         for name in ("thought", "choice", "aim"):
             self._frame[name][...] = 0
@@ -123,8 +128,7 @@ class Camera:
         self._waiting = False
         clock = self._frame["clock"][0]
         frame = int(clock[0]) | int(clock[1]) << 16
-        known = self._facts is not None or self._before["clock"].any()
-        events = happenings(self.schema, self.header["names"], self._before, self._frame) if known else []
+        events, self._happened = self._happened, []
         if self._writer.steps == 0:
             self._facts = ChunkFacts(frame, game_time(clock))
         assert self._facts is not None

@@ -27,11 +27,12 @@ METHOD = "five.v1.EnvService/Play"
 @dataclass(frozen=True)
 class SeenGame:
     """What a spectator sees of a game: ``frame`` as packed by its ``schema``, and by side which unit stands in each
-    slot of the observation, int16 [2, units]."""
+    slot of the observation, int16 [2, units]; ``happened``: a JSON list of what happened in the step."""
 
     schema: bytes
     frame: bytes
     slots: npt.NDArray[np.int16]
+    happened: bytes
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,8 @@ class EnvironmentClient:
             dict(observations), wire.decode_bytes("signals", signals, np.float32, (k, 2, heroes, width)), winners,
             wire.decode_bytes("game_time", answer.game_time, np.float32, (k,)),
             wire.decode_bytes("statistics", answer.statistics, np.float32, (k, 2, heroes, len(names))), names,
-            answer.step_us, {seen.place: SeenGame(seen.schema, seen.frame, _slots(seen.slots)) for seen in answer.seen},
+            answer.step_us, {seen.place: SeenGame(seen.schema, seen.frame, _slots(seen.slots), seen.happened)
+                             for seen in answer.seen},
             wire.decode_bytes("lineups", answer.lineups, np.int16, (k, 2, heroes)) if answer.lineups else None)
 
 

@@ -24,6 +24,7 @@ std::string thing_name(const Tables& t, const Event& e) {
       return t.abilities[i].name;
     case EventKind::Bought:
     case EventKind::Sold:
+    case EventKind::Assembled:
       return t.items[i].name;
     case EventKind::Rune:
       return kRunes[i];

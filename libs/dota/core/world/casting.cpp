@@ -145,8 +145,7 @@ void run_cast(Context& c, Unit& u) {
       }
       u.act = Act::Walk;
       const float slack = target ? u.radius + target->radius : 0;
-      move_towards(c, u, aim,
-                   std::max(kArrive, cast_reach(c, u, *a, level) + slack - 1));
+      move_towards(c, u, aim, std::max(kArrive, cast_reach(c, u, *a, level) + slack - 1));
       return;
     }
     u.velocity = Vec2{};

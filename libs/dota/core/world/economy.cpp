@@ -160,6 +160,7 @@ Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh
     h.items[static_cast<std::size_t>(slot)] = ItemState{};
   }
   place_item(c, h, item, std::max(charges, def.initial_charges), any_stash && all_stash && !reach);
+  hero_event(c, EventKind::Assembled, h, nullptr, item);
   return Step::Done;
 }
 
@@ -329,6 +330,7 @@ void finish_recipe(Context& c, HeroState& h) {
   for (int slot = 0; slot < kStashFirst; ++slot)
     if (parts >> slot & 1u) h.items[static_cast<std::size_t>(slot)] = ItemState{};
   place_item(c, h, item, std::max(charges, def.initial_charges), false);
+  hero_event(c, EventKind::Assembled, h, nullptr, item);
   advance_past(c, h, item);
 }
 

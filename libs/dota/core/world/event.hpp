@@ -35,6 +35,7 @@ enum class EventKind : std::uint8_t {
   Shrine,         // unit used one of its team's
   Megas,          // team's creeps are mega creeps from now on
   Won,            // team; kNeutralTeam: a draw
+  Assembled,      // unit; id: Tables::items that its parts became
   Count
 };
 constexpr int kEventKinds = static_cast<int>(EventKind::Count);
