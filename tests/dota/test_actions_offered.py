@@ -59,18 +59,17 @@ def test_hostile_spell_needs_an_enemy_near() -> None:
 
 
 def test_a_talent_s_cast_range_is_in_the_mask() -> None:
-    """Lion at level 10 has taken 100 more cast range: who stands 50 beyond Hex's reach before can be aimed at then."""
+    """Lion has 100 more cast range at level 10: who stands 50 beyond Hex's 500 can be aimed at then, not before."""
     game = VecGame(duel(hero="lion"), 1, seed=1)
-    game._core.give_xp(0, 0, 2000)
-    steps(game, 3)
-    reach = 500 + 600 + 2 * 24  # Hex, the walk to it, and their hulls
-    for xp, expected in ((0, False), (8000, True)):
+    far = 500 + 600 + 2 * 24 + 50  # and the walk that an action may begin with, and both hulls
+    for xp, expected in ((2000, False), (8000, True)):
         game._core.give_xp(0, 0, xp)
-        steps(game, 3)
+        steps(game, 25)  # a rank each
         place(game, hero_unit(game, 0), -700, -600)
-        place(game, hero_unit(game, 1), -700 + 0.707 * (reach + 50), -600 + 0.707 * (reach + 50))
-        game._core.observe(0)
-        assert ("lion_voodoo" in offered(game)) is expected
+        for away, seen in ((far, expected), (far - 100, True)):
+            place(game, hero_unit(game, 1), -700 - 0.7071 * away, -600 - 0.7071 * away)  # in a tower's sight
+            game._core.observe(0)
+            assert ("lion_voodoo" in offered(game)) is seen
 
 
 def test_dead_hero_has_noop_and_buyback_only() -> None:

@@ -7,6 +7,7 @@ from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout, MaskClass, TargetType
 from dota.tables import load_tables
 from dota.vec_game import STATS, Controller, VecGame, Winner
+from tests.dota.conftest import read_data
 
 MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30, max_game_seconds=600,
                  neutrals=False, roshan=False, runes=False,
@@ -218,3 +219,35 @@ def test_stronger_teams_win(stronger, weaker, wins):
     """A hundred games five against five, the sides swapped. Measured: docs/game.md."""
     winner, _ = match(stronger, weaker, 100, seed=11, config=GameConfig(max_game_seconds=4800))
     assert (winner == Winner.RADIANT).sum() >= wins
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_strongest_wins_alone_from_either_side(side):
+    """Twenty games one against one from each side: what a bot does by the compass is worth less on the other."""
+    vec = VecGame(MID, 20, seed=1000, observations=False)
+    vec.controllers[:, side], vec.controllers[:, 1 - side] = Controller.HARD, Controller.SCRIPTED
+    while (running := np.flatnonzero(vec.winner == Winner.RUNNING)).size:
+        vec.step(which=running)
+    assert (vec.winner == (Winner.RADIANT, Winner.DIRE)[side]).sum() >= 12
+
+
+@pytest.mark.slow
+def test_the_strongest_stacks_camps():
+    """Four games of ten minutes: in some a camp has more creeps than the largest that are born together."""
+    data = read_data("7.21d")
+    largest = max(len(born) for tier in data["units"]["neutral_camp_sets"].values() for born in tier)
+    camps = np.array([(camp["x"], camp["y"]) for camp in data["map"]["camps"]])
+    vec = VecGame(GameConfig(max_game_seconds=4800), 4, seed=6, observations=False)
+    vec.controllers[:] = Controller.HARD
+    stacked = np.zeros(4, bool)
+    for step in range(4500):  # ten minutes
+        vec.step()
+        if step % 450:
+            continue
+        for i in range(4):
+            where = np.array([(u["x"], u["y"]) for u in vec.spectate(i)["units"] if u["kind"] == "neutral"])
+            if len(where):
+                nearest = ((where[:, None] - camps) ** 2).sum(2).argmin(1)
+                stacked[i] |= np.bincount(nearest).max() > largest
+    assert stacked.sum() >= 2

@@ -7,6 +7,10 @@ namespace dota {
 namespace {
 
 constexpr float kCampSeen = 450;  // a camp this near is known to be empty or not
+// Of drawing a camp away, seconds before its next creeps: when the hero leaves for it, and when it strikes, so
+// that they follow it out of their box and have not turned back.
+constexpr float kLeaveFor = 11, kStrikeAt = 4.2f;
+constexpr float kStackWay = 1900;  // world units that it goes for it at most
 
 // Level from which a hero takes on a camp of the tier alone.
 int level_for(int tier) {
@@ -14,7 +18,43 @@ int level_for(int tier) {
   return kLevels[std::clamp(tier, 0, 3)];
 }
 
+// Creeps of the camp that are in sight; whether one of them is after the hero.
+const SeenUnit* one_of(const Situation& s, const MapCamp& camp, bool* chased) {
+  const SeenUnit* found = nullptr;
+  for (const int i : s.scene.neutrals) {
+    const SeenUnit& u = s.scene.unit(i);
+    if (u.kind != UnitKind::Neutral || distance(u.pos, camp.pos) > 1200.0f) continue;
+    *chased = *chased || u.attack_target == s.body.handle;
+    if (distance(u.pos, camp.pos) < kCampSeen && (!found || s.away(u.pos) < s.away(found->pos))) found = &u;
+  }
+  return found;
+}
+
 }  // namespace
+
+Command stack_camp(const Situation& s) {
+  const float left = s.view.time_to_neutrals;
+  if (!s.skill.disciplined || s.role() < 4 || s.view.time < 60.0f || s.health() < 0.5f || left > kLeaveFor ||
+      left <= 0)
+    return {};
+  const BotMemory& m = s.scene.memory;
+  const auto& camps = s.scene.map.camps;
+  const MapCamp* nearest = nullptr;
+  for (std::size_t i = 0; i < camps.size() && i < kMaxCamps; ++i)
+    if (camps[i].side == s.view.team && camps[i].tier < 3 && m.camp_empty_until[i] <= s.view.time &&
+        s.away(camps[i].pos) < kStackWay && (!nearest || s.away(camps[i].pos) < s.away(nearest->pos)))
+      nearest = &camps[i];
+  if (!nearest) return {};
+  bool chased = false;
+  const SeenUnit* prey = one_of(s, *nearest, &chased);
+  const bool blow = s.body.act == Act::AttackWindup && s.memory.last.action == kAttack;
+  if (chased && !blow) return travel(s, lane_position(s, std::max<int>(s.memory.lane, 0)));
+  const float stand = s.body.attack_range + 150.0f, way = std::max(s.away(nearest->pos) - stand, 0.0f);
+  if (left < kStrikeAt)
+    return prey && s.away(prey->pos) < stand + 150.0f ? with(kAttack, prey->handle) : Command{};
+  if (way > (left - kStrikeAt + 1.0f) * s.body.move_speed) return {};  // too late
+  return way > 0 ? travel(s, nearest->pos) : with(kNoop);
+}
 
 Command farm_jungle(const Situation& s) {
   if (!s.skill.jungles || s.health() < 0.45f) return {};

@@ -136,6 +136,7 @@ bool wants_buyback(const Situation& s);
 
 // ---- jungle.cpp
 Command farm_jungle(const Situation& s);
+Command stack_camp(const Situation& s);  // draws a camp's creeps out of it when the next ones are due
 
 // ---- player.cpp
 Command decide(const Situation& s);
