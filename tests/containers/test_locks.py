@@ -1,0 +1,79 @@
+"""What the images install is pinned, with hashes, and the pins are those of what the project asks for."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "deploy/images"
+PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)((?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.M)
+
+
+@pytest.fixture(scope="module")
+def lock() -> ModuleType:
+    """The program, which is no package and has a neighbour."""
+    sys.path.insert(0, str(IMAGES))
+    try:
+        spec = importlib.util.spec_from_file_location("lock", IMAGES / "lock.py")
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    finally:
+        sys.path.remove(str(IMAGES))
+
+
+def pins(layer: str) -> dict[str, str]:
+    """Version by package. Every line of the file is part of a pin with hashes, or a comment."""
+    text = (IMAGES / f"locks/{layer}.txt").read_text()
+    found = {name: version for name, version, _ in PIN.findall(text)}
+    rest = PIN.sub("", text)
+    assert not [line for line in rest.splitlines() if line and not line.startswith("#")], layer
+    return found
+
+
+def test_the_pins_are_of_what_is_asked_for_now(lock: ModuleType) -> None:
+    layers = lock.layers((ROOT / "pyproject.toml").read_text())
+    assert {path.stem for path in (IMAGES / "locks").iterdir()} == set(layers)
+    for layer, lines in layers.items():
+        text = (IMAGES / f"locks/{layer}.txt").read_text()
+        assert f"{lock.OF}{lock.digest(lines)}\n" in text, f"{layer}: run python deploy/images/lock.py"
+
+
+def test_every_requirement_is_pinned_within_its_bounds(lock: ModuleType) -> None:
+    below = pins("platform")
+    for layer, lines in lock.layers((ROOT / "pyproject.toml").read_text()).items():
+        found = {**({} if layer in ("build", "console") else below), **pins(layer)}
+        assert not pins(layer).keys() & below.keys() or layer in ("platform", "build"), "a layer repeats nothing"
+        for line in lines:
+            asked = Requirement(line)
+            if asked.name != "torch":
+                assert asked.specifier.contains(found[asked.name.lower()]), line
+
+
+def test_another_requirement_is_found(lock: ModuleType) -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    other = lock.layers(text.replace('"redis>=8"', '"redis>=9"'))
+    assert lock.digest(other["platform"]) != lock.digest(lock.layers(text)["platform"])
+
+
+def test_torch_needs_nothing_that_is_not_pinned_but_its_flavours() -> None:
+    found = {**pins("platform"), **pins("agent")}
+    assert {"filelock", "sympy", "networkx", "jinja2", "typing-extensions", "fsspec"} <= found.keys()
+    assert not [name for name in found if name.startswith(("torch", "nvidia", "cuda", "triton"))]
+
+
+def test_images_install_by_hash_alone() -> None:
+    """But for torch, whose flavour is an argument, and the project's own wheel."""
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    installs = re.findall(r"^.*?\bpip --python \S+ install (.*?)(?= \\?$|$)", dockerfile, re.M)
+    assert len(installs) == 11
+    for options in installs:
+        assert "--require-hashes -r /locks/" in options or '"$TORCH"' in options or "/wheels/*.whl" in options, options
+    locks = set(re.findall(r"-r /locks/(\w+)\.txt", dockerfile))
+    assert locks == {path.stem for path in (IMAGES / "locks").iterdir()}
