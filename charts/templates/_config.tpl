@@ -97,7 +97,17 @@ services:
     optimizers: {{ include "five.optimizerCount" . }}
     ranks_per_node: {{ include "five.optimizerRanks" . }}
     {{- /* Over TLS by a longer name: a certificate's wildcard holds below a name of two labels or more only. */}}
-    addresses: ["{{ $optimizer }}-{node}.{{ $optimizer }}{{ with .Values.tls.grpc.enabled }}.{{ $.Release.Namespace }}.svc{{ end }}:50051"]
+    {{- $below := printf "%s%s" $optimizer (ternary (printf ".%s.svc" .Release.Namespace) "" .Values.tls.grpc.enabled) }}
+    {{- if eq .Values.optimizer.gang.form "StatefulSet" }}
+    addresses: ["{{ $optimizer }}-{node}.{{ $below }}:50051"]
+    {{- else }}
+    addresses:
+      {{- range $host := include "five.optimizerHosts" . | fromJsonArray }}
+      {{- range $rank := until (int (include "five.optimizerRanks" $)) }}
+      - {{ $host }}.{{ $below }}:{{ add 50051 $rank }}
+      {{- end }}
+      {{- end }}
+    {{- end }}
     device: {{ ternary "cuda" "cpu" (gt (int .Values.optimizer.gpu.count) 0) }}
   opponents:
     address: {{ include "five.componentName" (dict "root" . "component" "opponents") }}:50051

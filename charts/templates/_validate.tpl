@@ -22,7 +22,7 @@ What values.schema.json cannot say: values that each are fine and together are n
 {{- define "five.validate" -}}
 {{- $facts := include "five.facts" . | fromYaml }}
 {{- $problems := list }}
-{{- range list "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.kept.problems" "five.secrets.problems" "five.env.problems" }}
+{{- range list "five.tls.problems" "five.autoscaling.problems" "five.redis.problems" "five.kept.problems" "five.secrets.problems" "five.env.problems" "five.gang.problems" }}
 {{- $problems = concat $problems (include . $ | trim | splitList "\n" | compact) }}
 {{- end }}
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from rapid.telemetry.probe import SECONDS
 from tests.charts.rendering import Object, Values, containers, find, matches, objects, pods, run_config
 
 DEFAULTS = Values("defaults")
@@ -70,8 +71,12 @@ def test_probes(values: Values) -> None:
     for name, _, spec in pods(o for o in objects(values) if o["kind"] in CONTROLLERS):
         for c in spec["containers"]:
             if c["name"] == "optimizer" and group:
-                # Its ranks are there only while the whole group is.
-                assert "livenessProbe" not in c and "readinessProbe" not in c
+                # Its ranks are there only while the whole group is; those that are have to answer.
+                assert "startupProbe" not in c and "readinessProbe" not in c
+                *probe, port, ranks = c["livenessProbe"]["exec"]["command"]
+                assert probe == ["python", "-m", "rapid.telemetry.probe"] and port == "9100"
+                assert f"--nproc-per-node={ranks}" in c["args"]
+                assert c["livenessProbe"]["timeoutSeconds"] > SECONDS
                 continue
             for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
                 assert kind in c, (name, c["name"], kind)

@@ -1,0 +1,35 @@
+"""Whether the processes of a machine that run answer that they live: ``python -m rapid.telemetry.probe PORT COUNT``.
+
+For a pod whose processes come and go under an agent (torchrun's): one that does not listen does not run, and is the
+agent's affair; one that listens and does not answer hangs.
+"""
+
+import http.client
+import sys
+
+SECONDS = 5.0  # that an answer may take
+
+
+def hanging(port: int, count: int, seconds: float = SECONDS) -> list[str]:
+    """What is wrong with those of ``count`` processes that listen, whose pages are at ``port`` and those after it."""
+    found = []
+    for at in range(port, port + count):
+        connection = http.client.HTTPConnection("127.0.0.1", at, timeout=seconds)
+        try:
+            connection.request("GET", "/healthz")
+            answer = connection.getresponse()
+            if answer.status != http.client.OK:
+                found.append(f"port {at}: {answer.status} {answer.read(500).decode('utf-8', 'replace').strip()}")
+        except ConnectionRefusedError:
+            pass
+        except (OSError, http.client.HTTPException) as error:
+            found.append(f"port {at}: {error or type(error).__name__}")
+        finally:
+            connection.close()
+    return found
+
+
+if __name__ == "__main__":
+    troubles = hanging(int(sys.argv[1]), int(sys.argv[2]))
+    print("\n".join(troubles) or "alive")
+    sys.exit(bool(troubles))
