@@ -66,7 +66,8 @@ class StoreConfig(_Section):
                             "password comes from the environment variable FIVE_PARAMS_PASSWORD.")
     tls_authority: str = Field("", description="File with the certificates that rediss:// URLs are checked against; "
                                "empty: the machine's own.")
-    timeout_seconds: float = Field(20.0, gt=0, description="Time one exchange with Redis may take.")
+    timeout_seconds: float = Field(10.0, gt=0, description="Time one exchange with Redis may take. With all "
+                                   "its further tries it takes twice as long at most.")
     reconnect_seconds: float = Field(60.0, ge=0, description="Time a starting service waits for Redis, and a publish "
                                      "or a fetch goes on trying while it is away.")
     chunk_mebibytes: float = Field(2.0, gt=0, le=64, description="Size of a stored piece of a version; 1-4 is best.")
@@ -115,6 +116,9 @@ class LifecycleConfig(_Section):
     grace_seconds: float = Field(20.0, gt=0, description="Time to drain after SIGTERM before the process is ended.")
     heartbeat_seconds: float = Field(2.0, gt=0, description="Interval of a service's heartbeat.")
     lease_seconds: float = Field(10.0, gt=0, description="A service silent for so long is taken for dead.")
+    stuck_seconds: float = Field(300.0, ge=5, description="A loop of a process (its events, forward passes, learning) "
+                                 "that has not turned for so long stands still: the process is not alive, and ends "
+                                 "itself.")
     poll_seconds: float = Field(1.0, gt=0, description="Interval at which a service reads the run's status.")
     quiet_seconds: float = Field(60.0, gt=0, description="Time that services may take to come to rest when the run is "
                                  "paused; past it an event names who has not. The pause goes on waiting.")

@@ -13,6 +13,7 @@ import redis
 
 from rapid.store.record import RunRecord
 from rapid.store.state import ACTIVE, ENDED, HELD, RunState, Status
+from rapid.vital import Vital
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,14 @@ class Lifecycle:
         self._signals = 0
         self._ends_with_run = True
         self._on_reading: Callable[[RunRecord | None], None] = lambda record: None
+        self._vital: Vital | None = None
         self.drain_reason = ""
+
+    def vital(self, stuck_seconds: float) -> Vital:
+        """What starts the process's vital threads and tasks: the death of one drains it. Made once."""
+        if self._vital is None:
+            self._vital = Vital(self.drain, lambda: self.draining, stuck_seconds, self._exit)
+        return self._vital
 
     # Ending.
 
@@ -144,8 +152,12 @@ class Lifecycle:
         """
         self._ends_with_run = ends_with_run
         self._on_reading = on_reading
-        self._watcher = threading.Thread(target=self._watch, args=(state, poll_seconds), name="run-status",
-                                         daemon=True)
+        if self._vital is None:
+            self._watcher = threading.Thread(target=self._watch, args=(state, poll_seconds), name="run-status",
+                                             daemon=True)
+        else:
+            self._watcher = self._vital.thread("the look at the run's status",
+                                               lambda: self._watch(state, poll_seconds), may_end=True)
         self._watcher.start()
 
     def _watch(self, state: RunState, poll_seconds: float) -> None:
@@ -182,6 +194,8 @@ class Lifecycle:
     def close(self) -> None:
         """Ends the threads and gives the signals back."""
         self._closed.set()
+        if self._vital is not None:
+            self._vital.close()
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous.clear()

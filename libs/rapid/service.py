@@ -112,7 +112,8 @@ class Service(Generic[C]):
     ``file_config``, the file's own; ``record``, what the service works under, and its ``epoch``; ``arguments``;
     ``kind`` and ``id``; ``token`` for gRPC (None: there is none); ``lifecycle``; ``state`` and ``parameters`` of the
     run; ``blobs``; ``folder`` of the run. Set ``stats`` to a function that returns JSON values: they go with each
-    heartbeat. Set ``not_ready`` to one that says why the service cannot do its work yet, '' when it can: /readyz tells.
+    heartbeat. ``vital`` starts the threads and tasks that the process cannot do without: whichever dies ends it. Set
+    ``not_ready`` to one that says why the service cannot do its work yet, '' when it can: /readyz tells.
     Set ``quiet`` to one that says whether nothing is played or learned here any more; it is asked while a pause holds
     the run.
 
@@ -134,6 +135,7 @@ class Service(Generic[C]):
         self.folder = folder
         self.token = load_token(config.rpc)
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds)
+        self.vital = self.lifecycle.vital(config.lifecycle.stuck_seconds)
         self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
         state = connect(config.store.state_url, config.store, "state")
         self._params = connect(config.store.params_url, config.store, "params")
@@ -154,12 +156,12 @@ class Service(Generic[C]):
         self._lease = self.state.lease(kind, self.id, config.lifecycle.lease_seconds)
         self._ended = threading.Event()
         self._nudge = threading.Event()  # ends the heartbeat's wait
-        self._beat = threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True)
+        self._beat = self.vital.thread("the heartbeat", self._heartbeat, may_end=True)
 
     def _open(self) -> None:
         telemetry = self.config.telemetry
         port = _own(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
-        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready)
+        self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.vital.why_dead)
         identify(self.config.name, self.kind, self.id)
         self._lease.metrics_address = f"{reachable(telemetry.metrics_host)}:{self._pages.port}"
         self.lifecycle.install()
@@ -304,6 +306,7 @@ class Service(Generic[C]):
             self._pages.close()
         self.lifecycle.close()
         log.info("ended")
+        self.vital.last_words()
 
     def __enter__(self) -> "Service[C]":
         try:
@@ -322,11 +325,13 @@ class Service(Generic[C]):
         if renews:
             self.before_renewal()
             become_again()
+        if self.vital.failure and (error is None or isinstance(error, SystemExit)):
+            raise SystemExit(1)
 
     def _is_to_renew(self, error: BaseException | None) -> bool:
         """Whether the process goes on under another record, rather than ends."""
         fine = error is None or (isinstance(error, SystemExit) and not error.code)
-        if not self._joined or self.lifecycle.told_to_end or not (fine or _left_behind(error)):
+        if not self._joined or self.vital.failure or self.lifecycle.told_to_end or not (fine or _left_behind(error)):
             return False
         if self._moved or _left_behind(error):
             return True

@@ -29,7 +29,8 @@ class StorelessService(Generic[C]):
     """A started service without a store. Use as a context, in the main thread.
 
     Attributes: ``config``; ``arguments``; ``kind`` and ``id``; ``token`` for gRPC (None: there is none);
-    ``lifecycle``. Set ``not_ready`` to a function that says why the service cannot do its work yet, '' when it can:
+    ``lifecycle``; ``vital``, which starts what the process cannot do without. Set ``not_ready`` to a function that says
+    why the service cannot do its work yet, '' when it can:
     /readyz tells.
     """
 
@@ -40,6 +41,7 @@ class StorelessService(Generic[C]):
         self.arguments = arguments
         self.token = load_token(config.rpc)
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds)
+        self.vital = self.lifecycle.vital(config.lifecycle.stuck_seconds)
         self.not_ready: Callable[[], str] = lambda: "starting"
         self._pages: PagesServer | None = None
 
@@ -56,7 +58,7 @@ class StorelessService(Generic[C]):
         telemetry = self.config.telemetry
         port = telemetry.metrics_port if self.arguments.metrics_port is None else self.arguments.metrics_port
         try:
-            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready)
+            self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.vital.why_dead)
         except (ValueError, OSError) as error:
             refuse(self.kind, error)
         identify(self.config.name, self.kind, self.id)
@@ -65,11 +67,14 @@ class StorelessService(Generic[C]):
                  self._pages.port)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if self._pages is not None:
             self._pages.close()
         self.lifecycle.close()
         log.info("ended")
+        self.vital.last_words()
+        if self.vital.failure and (error is None or isinstance(error, SystemExit)):
+            raise SystemExit(1)
 
 
 def start_storeless(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str] | None = None

@@ -105,13 +105,16 @@ async def serve_rest(service: Service[RunConfig]) -> None:
 
     port = settings.port if service.arguments.port is None else service.arguments.port
     service.not_ready = not_ready
-    rest = server(create_app(context, service.why_not_ready), settings.limits, settings.host, port)
+    rest = server(create_app(context, service.why_not_ready, service.vital.why_dead), settings.limits, settings.host,
+                  port)
     serving = asyncio.create_task(rest.serve())
     while not rest.started and not serving.done():
         await asyncio.sleep(0.02)
     if rest.started:
         service.announce(rest.servers[0].sockets[0].getsockname()[1], settings.host)
-    tasks = [asyncio.create_task(keep(service))
+    # Scaling and playing matches end at once where they are switched off.
+    tasks = [service.vital.task(keep.__name__.replace("_", " "), keep(service),
+                                may_end=keep in (keep_scaling, keep_playing))
              for keep in (keep_reconciling, keep_operating, keep_annealing, keep_metrics_current, keep_scaling,
                           keep_playing)]
     drained = asyncio.create_task(service.lifecycle.drained())
@@ -130,7 +133,7 @@ def make_run(service: Service[RunConfig]) -> None:
 def main() -> None:
     with start("controller", load, open_run=make_run,
                ends_with_run=lambda config: not config.services.controller.stay, overlay=overlay) as service:
-        asyncio.run(serve_rest(service))
+        service.vital.run(serve_rest(service))
 
 
 if __name__ == "__main__":

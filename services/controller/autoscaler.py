@@ -79,6 +79,11 @@ class ScalingLoop:
             self._brain.forget()
             return []
         live = self._leases.live()
+        if any(i.stats.get("holding") for i in live if i.kind == "optimizer"):
+            # Learning waits for a store, and with it all else: that says nothing about sizes.
+            self._window.forget()
+            self._brain.forget()
+            return []
         self._window.observe(now, [Beat(i.kind, i.id, i.beaten_at, i.started_at, i.stats) for i in self._ours(live)])
         signals = self._window.signals()
         metrics.show_signals(signals.as_dict() if signals else {})

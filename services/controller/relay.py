@@ -202,7 +202,7 @@ class Relay:
             try:
                 subscription = subscription or self._watching.subscribe()
                 said = subscription.get_message(timeout=0.5)
-            except redis.RedisError as error:
+            except Exception as error:  # whatever it is, the thread goes on: nobody would begin it again
                 log.warning("live games cannot be listened to, trying again: %s", error)
                 _close(subscription)
                 subscription = None

@@ -1,7 +1,6 @@
 """The environment service: many games in one process, for rollouts elsewhere. It has no store: what is played comes
 with the request for games."""
 
-import asyncio
 import logging
 
 from dota import packing
@@ -32,7 +31,7 @@ async def serve_games(service: StorelessService[RunConfig]) -> None:
 def main() -> None:
     wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
     with start_storeless("dota_env", load) as service:
-        asyncio.run(serve_games(service))
+        service.vital.run(serve_games(service))
 
 
 if __name__ == "__main__":

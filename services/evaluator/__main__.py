@@ -189,9 +189,11 @@ async def evaluate(service: Service[RunConfig]) -> None:
     playing_now: list[Listing] = []
     source = LiveSource(Watching(service.state.redis, config.name), f"evaluator/{service.id}",
                         lambda: [entry for games in playing_now for entry in games()])
-    rating = asyncio.create_task(rate(service, loop, guard, client(), game, playing, folder, source, playing_now))
-    showing = asyncio.create_task(source.run())
-    drafts = asyncio.create_task(drafter.run(lambda: service.lifecycle.active, lambda: service.lifecycle.draining))
+    rating = service.vital.task(
+        "rating", rate(service, loop, guard, client(), game, playing, folder, source, playing_now))
+    showing = service.vital.task("live games", source.run())
+    drafts = service.vital.task("drafting", drafter.run(lambda: service.lifecycle.active,
+                                                        lambda: service.lifecycle.draining))
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)
@@ -204,7 +206,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     with start("evaluator", load, overlay=overlay) as service:
-        asyncio.run(evaluate(service))
+        service.vital.run(evaluate(service))
 
 
 if __name__ == "__main__":

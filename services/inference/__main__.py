@@ -88,9 +88,10 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     service.quiet = quiet
     service.not_ready = lambda: "no version has been loaded yet" if models.newest is None else ""
     service.announce(server.port)
-    models.start()
-    batcher.start()
-    tasks = [asyncio.create_task(follow(service, models)), asyncio.create_task(tell_ready(server, models))]
+    models.start(service.vital)
+    batcher.start(service.vital)
+    tasks = [service.vital.task("following versions", follow(service, models)),
+             service.vital.task("telling that a version is served", tell_ready(server, models), may_end=True)]
     await service.lifecycle.drained()
     for task in tasks:
         task.cancel()
@@ -106,7 +107,7 @@ def main() -> None:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)
         apply(service.config.compute)
-        asyncio.run(serve_actions(service))
+        service.vital.run(serve_actions(service))
 
 
 if __name__ == "__main__":

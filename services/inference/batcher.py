@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 
 from rapid.rpc.errors import Unavailable
+from rapid.vital import Pulse, Vital
 from services.inference.models import Models, Served, VersionUnavailable
 from services.inference.queue import BatchQueue, Pending
 from services.inference.requests import (
@@ -35,6 +36,8 @@ from services.inference.rows import groups, joined, merge, to_numpy
 from services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
 
 log = logging.getLogger(__name__)
+FAILURES_IN_A_ROW = 20  # batches; after them it is the device that has failed, not a batch
+
 
 @dataclass(frozen=True)
 class BatcherOptions:
@@ -82,9 +85,14 @@ class Batcher:
         self.open_stream, self.close_stream = self._queue.open_stream, self._queue.close_stream
         self._unanswered: set[Future[Reply]] = set()
         self._thread = threading.Thread(target=self._run, name="forward", daemon=True)
+        self._pulse: Pulse | None = None
+        self._failed_in_a_row = 0
 
-    def start(self) -> None:
-        """Begin to serve."""
+    def start(self, vital: Vital | None = None) -> None:
+        """Begin to serve; in a process of which the thread of the forward passes is a ``vital`` part."""
+        if vital is not None:
+            self._pulse = vital.pulse("the forward passes")
+            self._thread = vital.thread("the thread of the forward passes", self._run, may_end=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -153,6 +161,8 @@ class Batcher:
     def _run(self) -> None:
         swept = self._clock()
         while not self._queue.closed:
+            if self._pulse is not None:
+                self._pulse.turn()
             batch = self._queue.take()
             if batch:
                 self._serve(batch)
@@ -160,6 +170,8 @@ class Batcher:
             if now - swept > 1.0:
                 swept = now
                 self._observer.sessions(len(self._table), self._table.expire(now))
+        if self._pulse is not None:
+            self._pulse.end()
 
     def _serve(self, batch: list[Pending]) -> None:
         now = self._clock()
@@ -172,11 +184,15 @@ class Batcher:
         except Exception as error:
             if not isinstance(error, VersionUnavailable):
                 log.exception("a batch of %d requests failed", len(live))
+                self._failed_in_a_row += 1
                 self._observer.dropped("error", len(live))
             for pending in live:
                 self._table.close(pending.request.sessions)
                 self._fail(pending, error)
+            if self._failed_in_a_row >= FAILURES_IN_A_ROW:
+                raise RuntimeError(f"{self._failed_in_a_row} batches in a row have failed") from error
             return
+        self._failed_in_a_row = 0
         for pending, reply in zip(live, replies, strict=True):
             self._release(pending)
             _set_result(pending.future, reply)

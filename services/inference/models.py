@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 
 from rapid.rpc.errors import NotFound, Unavailable
+from rapid.vital import Vital
 
 log = logging.getLogger(__name__)
 
@@ -147,11 +148,16 @@ class Models:
         self._closed = False
         self._loader = ThreadPoolExecutor(1, "past-versions")
         self._watcher: threading.Thread | None = None
+        self._vital: Vital | None = None
         self._swap_lock = threading.Lock()
 
-    def start(self) -> None:
-        """Begin to follow the newest version."""
-        self._watcher = threading.Thread(target=self._watch, name="newest-version", daemon=True)
+    def start(self, vital: Vital | None = None) -> None:
+        """Begin to follow the newest version; in a process of which that is a ``vital`` part."""
+        if vital is None:
+            self._watcher = threading.Thread(target=self._watch, name="newest-version", daemon=True)
+        else:
+            self._watcher = vital.thread("following the newest version", self._watch, may_end=True)
+        self._vital = vital
         self._watcher.start()
 
     def close(self) -> None:
@@ -213,7 +219,7 @@ class Models:
             waiters = self._loading.get(version)
             if waiters is None:
                 self._loading[version] = [waiting]
-                self._loader.submit(self._load_past, version)
+                self._loader.submit(self._load_past, version).add_done_callback(self._loaded)
             else:
                 waiters.append(waiting)
             return waiting
@@ -306,6 +312,12 @@ class Models:
                 delay = min(2 * delay, 30.0)
             self._wake.wait(delay)
             self._wake.clear()
+
+    def _loaded(self, load: "Future[None]") -> None:
+        """A load that died left requests waiting that nobody answers."""
+        error = None if load.cancelled() else load.exception()
+        if error is not None and self._vital is not None:
+            self._vital.died("loading past versions", error)
 
     def _load_past(self, version: int) -> None:
         try:

@@ -59,7 +59,7 @@ async def serve_pool(service: Service[RunConfig]) -> None:
                          service.token)
     service.announce(server.port)
     service.not_ready = lambda: ""
-    following = asyncio.create_task(follow(service, pool))
+    following = service.vital.task("following versions", follow(service, pool))
     await service.lifecycle.drained()
     following.cancel()
     await server.stop(1.0)
@@ -67,7 +67,7 @@ async def serve_pool(service: Service[RunConfig]) -> None:
 
 def main() -> None:
     with start("opponents", load, overlay=overlay) as service:
-        asyncio.run(serve_pool(service))
+        service.vital.run(serve_pool(service))
 
 
 if __name__ == "__main__":

@@ -71,7 +71,9 @@ def hold_lease(service: Service[RunConfig], group: Group) -> LeasedPublisher:
     with that one. Raises SystemExit when the service is told to end before it is had."""
     config = service.config
     lease = PublisherLease(service.state.redis, config.name, f"optimizer {service.id}", config.lifecycle.lease_seconds)
-    publisher = LeasedPublisher(service.parameters, lease, service.epoch, service.lifecycle.drain)
+    # What cannot be written now is tried again beside learning, for as long as it takes.
+    publisher = LeasedPublisher(service.parameters.impatient(), lease, service.epoch, service.lifecycle.drain,
+                                service.vital)
     if group.rank != 0:
         return publisher
 
@@ -93,8 +95,7 @@ def start_surgery(service: Service[RunConfig], training: Training, publisher: Le
     recordings = Recordings(training.intake.buffer, service.blobs, config.name, spec.layout.hash)
     surgeon = Surgeon(service.state, service.parameters, service.blobs, training, spec, recordings,
                       lambda: publisher.authority)
-    threading.Thread(target=surgeon.run, args=(lambda: service.lifecycle.draining,), name="surgery",
-                     daemon=True).start()
+    service.vital.thread("carrying orders out", lambda: surgeon.run(lambda: service.lifecycle.draining)).start()
 
 
 async def take_in(service: Service[RunConfig], training: Training, layout: Layout, port: int,
@@ -136,6 +137,7 @@ def main() -> None:
             training.checkpoints.settle()
             commit_staged(service.state, service.record, training.checkpoints, client.event)
         training.start()
+        client.follow(service.vital)
         if group.rank == 0:
             start_surgery(service, training, publisher)
         service.stats = lambda: {
@@ -146,24 +148,26 @@ def main() -> None:
             "versions/min": round(60 / client.last["seconds"], 2) if client.last else 0.0,
             "received": training.intake.pacer.received, "consumed": training.intake.pacer.consumed,
             "starved_seconds": round(training.starved.seconds, 3),
+            **({"holding": training.holding} if training.holding else {}),
             **({"fingerprint": f"{training.fingerprint:012x}"} if group.size > 1 else {}),
         }
         service.quiet = lambda: training.resting
-        failure: list[BaseException] = []
+        pulse = service.vital.pulse("learning")
+        training.turned = pulse.turn
 
         def learn() -> None:
             try:
                 training.run(lambda: service.lifecycle.draining)
-            except BaseException as error:
-                log.exception("learning ended")
-                failure.append(error)
+            finally:
+                pulse.end()
 
-        thread = threading.Thread(target=learn, name="learning")
+        # It ends by itself when the run is in another epoch.
+        thread = service.vital.thread("learning", learn, may_end=True)
         thread.start()
         port = settings.listening_port(group.rank, local_rank())
-        asyncio.run(take_in(service, training, layout, port, thread))
+        service.vital.run(take_in(service, training, layout, port, thread))
         thread.join()
-        if failure:
+        if service.vital.failure:
             raise SystemExit(1)
         if training.left_behind:
             service.renew("the run is in another epoch")

@@ -50,6 +50,8 @@ PUBLISH_SECONDS = histogram("optimizer", "publish", "seconds", "Time from a vers
 STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time that learning stands still for a version: a copy "
                           "of the parameters, and for the version before if that is not served yet.",
                           buckets=VERSION_BUCKETS)
+HOLDING = gauge("optimizer", "holding", "seconds", "Time for which the next version has waited because the one before "
+                "cannot be written: a store is away or full. 0 while learning goes on.")
 CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written.")
 CHECKPOINT_TIME = unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
                                 "written or resumed from, in seconds since 1970."))

@@ -10,19 +10,23 @@ import redis
 from rapid.store.authority import Authority, PublisherLease
 from rapid.store.errors import FencedOut, LeaseHeld
 from rapid.store.parameters import ParameterStore
+from rapid.vital import Vital
 
 log = logging.getLogger(__name__)
 
 
 class LeasedPublisher:
     """services.optimizer.training.Publisher under the publisher's lease. ``lost`` is called once, from another thread,
-    when the lease has gone to somebody else: nothing can be published any more."""
+    when the lease has gone to somebody else: nothing can be published any more. Holding it is one of the process's
+    ``vital`` parts."""
 
-    def __init__(self, store: ParameterStore, lease: PublisherLease, epoch: int, lost: Callable[[str], None]) -> None:
+    def __init__(self, store: ParameterStore, lease: PublisherLease, epoch: int, lost: Callable[[str], None],
+                 vital: Vital | None = None) -> None:
         self._store = store
         self._lease = lease
         self._epoch = epoch
         self._lost = lost
+        self._vital = vital
         self._authority: Authority | None = None
         self._ended = threading.Event()
 
@@ -47,8 +51,17 @@ class LeasedPublisher:
             if found.epoch != self._epoch:
                 raise FencedOut("epoch", f"the run is in epoch {found.epoch}, this optimizer began in {self._epoch}")
             self._authority = found
-            threading.Thread(target=self._hold, args=(found, seconds), name="publisher-lease", daemon=True).start()
+            self._begin(found, seconds)
             return True
+
+    def _begin(self, authority: Authority, seconds: float) -> None:
+        def hold() -> None:
+            self._hold(authority, seconds)
+
+        if self._vital is None:
+            threading.Thread(target=hold, name="publisher-lease", daemon=True).start()
+        else:
+            self._vital.thread("holding the publisher's lease", hold, may_end=True).start()
 
     def _hold(self, authority: Authority, seconds: float) -> None:
         """Renews the lease; a Redis that has forgotten it (killed before it wrote it down) gets it back with that."""

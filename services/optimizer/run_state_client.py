@@ -1,7 +1,7 @@
 """The run's state as the training loop sees it: schedules in, records and events out."""
 
 import logging
-import time
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +14,7 @@ from rapid.store.authority import Authority, Command
 from rapid.store.errors import FencedOut
 from rapid.store.series import Series
 from rapid.store.state import RunState
+from rapid.vital import Vital
 from services.optimizer.records import WindowRecord
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,8 @@ SCHEDULE_SECONDS = 2.0
 
 
 class RunStateClient:
-    """services.optimizer.training.StateClient over a run's Redis. A Redis that is away costs records, never the loop.
+    """services.optimizer.training.StateClient over a run's Redis. The loop that learns never waits for Redis here:
+    schedules are read on a thread of their own, once `follow` has begun it, and records are written beside learning.
 
     Records and events are written under ``authority``: those of a group that was replaced are refused.
     """
@@ -32,7 +34,8 @@ class RunStateClient:
         self._series = Series(state.redis, state.run)
         self._lifecycle = lifecycle
         self._schedules = configured
-        self._read_at = 0.0
+        self._read = False
+        self._ended = threading.Event()
         self._who = who
         self._authority = authority
         self._leaving = False
@@ -43,17 +46,33 @@ class RunStateClient:
         return self._lifecycle.active
 
     def schedules(self) -> SchedulesConfig:
-        """The schedules in force, read again every few seconds."""
-        if time.monotonic() - self._read_at > SCHEDULE_SECONDS:
-            try:
-                changed = self._state.schedules()
-            except redis.RedisError as error:
-                log.warning("the schedules cannot be read, the last ones hold: %s", error)
-                return self._schedules
-            self._read_at = time.monotonic()
-            if changed is not None:
-                self._schedules = load_schedules(changed)
+        """The schedules in force, as they were read last; the first time they are read here."""
+        if not self._read:
+            self.read_schedules()
         return self._schedules
+
+    def read_schedules(self) -> None:
+        """Reads the schedules; a Redis that is away leaves them as they are."""
+        try:
+            changed = self._state.schedules()
+        except redis.RedisError as error:
+            log.warning("the schedules cannot be read, the last ones hold: %s", error)
+            return
+        if changed is not None:
+            self._schedules = load_schedules(changed)
+        self._read = True
+
+    def follow(self, vital: Vital) -> None:
+        """Reads the schedules every few seconds from now on, on a thread of the process's vital ones."""
+        def read() -> None:
+            while not self._ended.wait(SCHEDULE_SECONDS):
+                self.read_schedules()
+
+        vital.thread("following schedules", read, may_end=True).start()
+
+    def close(self) -> None:
+        """Ends the reading."""
+        self._ended.set()
 
     def record(self, record: WindowRecord) -> None:
         """Keeps a version's record."""

@@ -18,7 +18,7 @@ from five.learning.pacing import ReuseMeter, WaitMeter
 from five.learning.step_metrics import Moment, StepMetrics
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from rapid.blobs import BlobMissing
-from rapid.store.errors import FencedOut
+from rapid.store.errors import FencedOut, is_away
 from services.optimizer import faults
 from services.optimizer import metrics as page
 from services.optimizer.beside import Beside
@@ -31,6 +31,7 @@ from services.optimizer.records import Window, WindowRecord
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 0.005
+TOLD_AFTER_SECONDS = 5.0  # of holding, the log has it
 
 
 class Publisher(Protocol):
@@ -74,7 +75,8 @@ class Taken:
 @dataclass
 class Training:
     """One optimizer's part of the run. Rank 0 publishes, writes checkpoints and keeps the records beside learning, from
-    copies, so that no rank waits for a store or a disk.
+    copies, so that no rank waits for a store or a disk. While a store takes nothing learning holds: the step that would
+    make another version is not taken, on any rank, and ``holding`` says why.
 
     ``meta`` goes with every version (schema, layout).
     """
@@ -98,9 +100,13 @@ class Training:
     learned_hero_steps: int = 0  # of this process: hero-steps received that were learned from, each counted once
     left_behind: bool = False  # whether the run is in another epoch than this process
     resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
+    holding: str = ""  # why the next version waits: the one before cannot be written; '' while learning goes on
+    turned: Callable[[], None] = lambda: None  # told each time that the loop comes round
     warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
     _asked: deque[Future[int]] = field(default_factory=deque)  # who waits for a checkpoint
-    _beside: Beside = field(default_factory=Beside)
+    _beside: Beside = field(default_factory=lambda: Beside(is_away))
+    _held_since: float | None = None
+    _told: bool = False
     _batches: BatchesAhead = field(init=False)
     _taken: list[Taken] = field(default_factory=list)  # steps since the newest version, whose metrics were not read
     _flop_a_step: int = 0
@@ -167,22 +173,28 @@ class Training:
         before: Moment = self.learner.moment()
         ready: Ready | None = None
         while True:
+            self.turned()
             self._watch(self._beside.look)
             # A batch that was drawn is kept until the others have one too.
             active = self._active()
             if ready is None and active:
                 ready = self._batches.take()
             self._count_intake()
-            go_on, all_ready, unasked = self.group.everywhere(not (stopping() or self.left_behind), ready is not None,
-                                                              not self._asked)
+            go_on, fed, free, unasked = self.group.everywhere(
+                not (stopping() or self.left_behind), ready is not None, not self._holds(),
+                not (self._asked and self._beside.idle))
             if not unasked:
                 self._save_as_asked()
             if not go_on:
                 break
-            self.resting = not all_ready and not active and self._beside.idle
-            if not all_ready:
-                # Before that the device is at work on the step asked for last, and misses nothing.
-                if not self.starved.waiting and before.passed:
+            go = fed and free
+            self.resting = not go and not active and self._beside.idle
+            if not go or not unasked:
+                # Who holds does not starve: more rollouts would not help. Before the moment has passed the device is at
+                # work on the step asked for last, and misses nothing.
+                if not free:
+                    self.starved.end()
+                elif not fed and not self.starved.waiting and before.passed:
                     self.starved.begin()
                 time.sleep(IDLE_SECONDS)
                 continue
@@ -201,7 +213,7 @@ class Training:
                 hyper = self._hyperparameters()
                 before = self.learner.moment()
         self._read_steps()
-        self._watch(self._beside.settle)
+        self._watch(lambda: self._beside.settle(last_try=True))
         hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
             self._watch(lambda: self._save(int(hero_steps), flop))
@@ -212,6 +224,25 @@ class Training:
             write()
         except FencedOut as error:
             self._leave_behind(error)
+
+    def _holds(self) -> bool:
+        """Whether the next step would make a version while the one before is not written yet."""
+        due = len(self._taken) == self.config.gradient_steps_per_iteration - 1
+        now = time.monotonic()
+        if not due or self._beside.idle:
+            if self._told:
+                log.info("learning goes on")
+            self._held_since, self.holding, self._told = None, "", False
+            page.HOLDING.set(0.0)
+            return False
+        since = self._held_since = now if self._held_since is None else self._held_since
+        page.HOLDING.set(now - since)
+        self.holding = f"version {self.version} is not written yet" + (
+            f": {self._beside.trouble}" if self._beside.trouble else "")
+        if now - since > TOLD_AFTER_SECONDS and not self._told:
+            self._told = True
+            log.warning("learning holds: %s", self.holding)
+        return True
 
     def _active(self) -> bool:
         """Whether the run learns now. ``resting`` no longer holds by the time of the reading that this returns: whoever
@@ -253,15 +284,25 @@ class Training:
         asked = [self._asked.popleft() for _ in range(len(self._asked))]
         if self.group.rank != 0:
             return
+        version = self.version
         try:
-            self._beside.settle()  # who asked finds the newest version published
-            self._save(int(hero_steps), flop)
+            save = self._checkpoint(int(hero_steps), flop)
         except Exception as error:
             for waiting in asked:
                 waiting.set_exception(error)
             return
-        for waiting in asked:
-            waiting.set_result(self.version)
+
+        def write() -> None:
+            try:
+                save()
+            except Exception as error:
+                for waiting in asked:
+                    waiting.set_exception(error)
+                return
+            for waiting in asked:
+                waiting.set_result(version)
+
+        self._beside.begin(write)  # nothing is under way: who asked finds the newest version published
 
     def _hyperparameters(self) -> Hyperparameters:
         """Those of the present version, as rank 0 reads the schedules: the same for all."""

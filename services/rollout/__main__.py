@@ -161,9 +161,10 @@ class Rollout:
         service.not_ready = self.not_ready
         service.quiet = self.quiet
         self.sender.start()
-        self.matchmaker.start()
-        helpers = [asyncio.create_task(task) for task in (self.control.follow(), self.games.write(), self._show(),
-                                                            self.live.run())]
+        self.matchmaker.start(service.vital)
+        helpers = [service.vital.task(name, task) for name, task in (
+            ("following schedules", self.control.follow()), ("the log of games", self.games.write()),
+            ("metrics", self._show()), ("live games", self.live.run()))]
         drained = asyncio.create_task(service.lifecycle.drained())
         playing = asyncio.create_task(self._play())
         await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)
@@ -277,7 +278,7 @@ async def run(service: Service[RunConfig]) -> None:
 def main() -> None:
     wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
     with start("rollout", load, overlay=overlay) as service:
-        asyncio.run(run(service))
+        service.vital.run(run(service))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from rapid.clients.inference import NEWEST
 from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
+from rapid.vital import Vital
 from services.rollout.anneal import NOT_ANNEALED, Draw
 from services.rollout.past import PastOpponent
 from services.rollout.streams import Seats
@@ -79,9 +80,13 @@ class Matchmaker:
         self.unassigned = 0
         self.stale = 0  # results that came when their epoch was over
 
-    def start(self) -> None:
-        """Begin to ask for opponents and to report results."""
-        self._tasks = [asyncio.create_task(self._assign()), asyncio.create_task(self._report())]
+    def start(self, vital: Vital | None = None) -> None:
+        """Begin to ask for opponents and to report results; in a process whose ``vital`` parts these are."""
+        self._tasks = [asyncio.create_task(self._assign(), name="asking for opponents"),
+                       asyncio.create_task(self._report(), name="reporting results")]
+        if vital is not None:
+            for task in self._tasks:
+                vital.watch(task)
 
     async def close(self) -> None:
         """Stop; results not yet taken are lost with the process."""

@@ -1,6 +1,7 @@
 """Connections to Redis: passwords from the environment, TLS with an authority of one's own, and what is refused."""
 
 import asyncio
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import redis
 
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.store.connection import Login, connect, password_of, require_reachable, safe_url, user_of
+from rapid.store.connection import FAILED, Login, connect, password_of, require_reachable, safe_url, user_of
 from rapid.store.errors import StoreRefused, StoreUnreachable
 
 CONFIG = StoreConfig(timeout_seconds=5)
@@ -139,3 +140,18 @@ def test_tls_is_checked_against_the_authority(redis_server: RunningRedis, certif
     forwarder.close()
     with pytest.raises(ValueError, match=r"store.tls_authority /nowhere/ca.pem cannot be read"):
         connect(url, CONFIG.model_copy(update={"tls_authority": "/nowhere/ca.pem"}))
+
+
+def failed_tries() -> float:
+    return sum(s.value for family in FAILED.collect() for s in family.samples if s.labels["role"] == "state")
+
+
+def test_a_server_that_swallows_everything_costs_twice_the_timeout_at_most() -> None:
+    """Not the timeout for each further try: collectives of the optimizers wait for less."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as hole:
+        client = connect(f"redis://127.0.0.1:{hole.getsockname()[1]}/0", CONFIG.model_copy(
+            update={"timeout_seconds": 0.3}))
+        before = failed_tries()
+        with pytest.raises(redis.TimeoutError):
+            client.get("x")
+        assert 1 <= failed_tries() - before <= 2  # and not eleven

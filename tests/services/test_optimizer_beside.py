@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from rapid.store.errors import FencedOut
+from services.optimizer import metrics as page
 from services.optimizer.beside import Beside
 from tests.services.optimizer_cases import StateInMemory, Versions, feed, training, until
 
@@ -150,3 +152,107 @@ def test_a_refusal_beside_ends_learning(tmp_path: Path, reason: str) -> None:
         until(run, 3)
         assert run.left_behind
     assert list(versions.published) == [0]
+
+
+def test_a_task_is_begun_again_while_a_store_is_away() -> None:
+    beside, tries = Beside(lambda error: isinstance(error, OSError)), []
+
+    def write() -> None:
+        tries.append(beside.trouble)
+        if len(tries) < 3:
+            raise ConnectionError("Redis is away")
+
+    beside.begin(write)
+    beside.settle()
+    assert tries == ["", "ConnectionError: Redis is away", "ConnectionError: Redis is away"] and beside.trouble == ""
+
+    def wrong() -> None:
+        tries.append("once")
+        raise ValueError("a bug")
+
+    beside.begin(wrong)
+    with pytest.raises(ValueError, match="a bug"):
+        beside.settle()
+    assert tries.count("once") == 1
+
+
+def test_the_last_try_of_a_process_that_ends_is_its_last() -> None:
+    beside, tried = Beside(lambda error: True), threading.Event()
+
+    def write() -> None:
+        tried.set()
+        raise ConnectionError("Redis is away")
+
+    beside.begin(write)
+    assert tried.wait(10)
+    with pytest.raises(ConnectionError):
+        beside.settle(last_try=True)
+    assert beside.idle
+
+
+class AwayVersions(Versions):
+    """A store that is away from version 1 on until it is back; what is published then is there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.back = threading.Event()
+
+    def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+        if version and not self.back.is_set():
+            raise redis.ConnectionError("no Redis answers")
+        super().publish(version, tensors, meta)
+
+
+def test_learning_holds_while_a_store_is_away_and_goes_on_with_nothing_lost(tmp_path: Path) -> None:
+    versions, client = AwayVersions(), StateInMemory()
+    run = training(tmp_path, versions, client)
+    run.start()
+    feed(run, 8)
+    held: list[tuple[str, int, int]] = []
+    turns = [0]
+
+    def turned() -> None:
+        turns[0] += 1
+
+    def stop() -> bool:
+        if run.holding:
+            held.append((run.holding, run.learner.gradient_steps, turns[0]))
+            if len(held) == 100:
+                versions.back.set()
+        return run.version == 2 or turns[0] > 20_000
+
+    run.turned = turned
+    run.run(stop)
+    # Version 1 cannot be written: of the two steps to version 2 one is taken, and the loop turns all the while.
+    assert {steps for _, steps, _ in held} == {3}
+    assert held[-1][2] - held[0][2] >= 99
+    assert any("version 1 is not written yet: ConnectionError: no Redis answers" in why for why, _, _ in held)
+    assert run.holding == "" and list(versions.published) == [0, 1, 2]
+    assert [record["version"] for record in client.records] == [1, 2]
+    assert page.HOLDING.collect()[0].samples[0].value == 0.0
+
+
+def test_a_full_disk_holds_learning_and_the_checkpoint_is_written_when_there_is_room(tmp_path: Path) -> None:
+    run = training(tmp_path, Versions())
+    run.start()
+    feed(run, 8)
+    save, full = run.checkpoints.save, threading.Event()
+    full.set()
+
+    def no_room(*arguments: Any) -> None:
+        if full.is_set():
+            raise OSError(28, "No space left on device")
+        save(*arguments)
+
+    run.checkpoints.save = no_room  # type: ignore[method-assign, assignment]
+    seen: list[str] = []
+
+    def stop() -> bool:
+        seen.append(run.holding)
+        if "No space left" in run.holding:
+            full.clear()
+        return run.version == 2 or len(seen) > 20_000
+
+    run.run(stop)
+    assert any("No space left" in why for why in seen)
+    assert run.version == 2 and run.checkpoints.versions()[-1] == 2

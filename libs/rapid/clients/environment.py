@@ -178,6 +178,8 @@ class EnvironmentClient:
             failure = failure_of(error, target, METHOD)
         except asyncio.CancelledError:
             failure = CallFailed(StatusCode.CANCELLED, target, METHOD, "the client is closed")
+        except Exception as error:  # whoever waits on this stream is told, whatever it is
+            failure = CallFailed(StatusCode.INTERNAL, target, METHOD, f"{type(error).__name__}: {error}")
         self._fail(failure)
 
     def _fail(self, failure: CallFailed) -> None:

@@ -139,6 +139,8 @@ class _Stream:
             reason = failure_of(error, self.target, METHOD)
         except asyncio.CancelledError:
             reason = _Lost("the stream was given up")
+        except Exception as error:  # whoever waits on this stream is told, whatever it is
+            reason = _Lost(f"{type(error).__name__}: {error}")
         self._end(reason)
 
     def _end(self, reason: Exception) -> None:

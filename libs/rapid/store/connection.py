@@ -1,6 +1,7 @@
 """Connections to Redis."""
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -39,17 +40,24 @@ class Login(CredentialProvider):
 
 
 class CountedRetry(Retry):
-    """Counts each try that failed, on the metrics page."""
+    """Counts each try that failed, on the metrics page. None begins after ``seconds``: where a server does not answer
+    at all, every try takes its whole timeout."""
 
-    def __init__(self, role: Role, retries: int = RETRIES) -> None:
+    def __init__(self, role: Role, retries: int = RETRIES, seconds: float = float("inf")) -> None:
         super().__init__(ExponentialWithJitterBackoff(*_BACKOFF), retries)
+        self._seconds = seconds
         self._role = role  # not the counter itself: every connection copies its Retry, and a counter's lock cannot be
 
     def call_with_retry(self, do: Callable[[], Any], fail: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """As Retry's."""
-        def failed(*details: Any) -> Any:
+        end = time.monotonic() + self._seconds
+
+        def failed(error: Exception, *details: Any) -> Any:
             FAILED.labels(self._role).inc()
-            return fail(*details)
+            answer = fail(error, *details)
+            if time.monotonic() >= end:
+                raise error
+            return answer
 
         return super().call_with_retry(do, failed, *arguments, **options)
 
@@ -71,7 +79,8 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
     User and password are the URL's own, those of ``login``, or those of ``role`` in the environment; a server behind a
     unix socket is sent a password only with its user's name. Raises ValueError for a URL that is none of Redis, a
     certificate file that cannot be read, or a user without a password. An exchange that fails is tried ``retries``
-    times more.
+    times more, the last of them no later than ``store.timeout_seconds`` after the first: a server that is restarting is
+    waited for, one that swallows everything costs twice the timeout at most.
     """
     FAILED.labels(role)  # shown as 0 until the first one fails
     if not url:
@@ -94,7 +103,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
         client: redis.Redis = redis.Redis.from_url(
             url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
             health_check_interval=30, **options,
-            retry=CountedRetry(role, retries),
+            retry=CountedRetry(role, retries, config.timeout_seconds),
             retry_on_error=[redis.BusyLoadingError])
     except (ValueError, TypeError) as error:
         raise ValueError(f"{safe_url(url)} is no Redis URL: {error}") from None

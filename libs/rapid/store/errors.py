@@ -2,6 +2,9 @@
 
 import time
 
+# Clients of stores raise errors of their own; they are known by where they come from, and need not be there.
+CLIENTS = frozenset({"redis", "botocore", "aiobotocore", "aiohttp", "s3fs", "gcsfs", "google", "azure", "adlfs"})
+
 
 class VersionMissing(LookupError):
     """A version is neither in Redis nor in the blob store."""
@@ -17,6 +20,12 @@ class Corrupt(RuntimeError):
 
 class IllegalTransition(ValueError):
     """The run cannot go from its present status to the one asked for."""
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether a store has failed in a way that passes by itself or by an operator's hand: it is away, restarts, is
+    full, refuses for now. Not what would fail for ever: another's right, other contents, a value that is none."""
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in CLIENTS
 
 
 class StoreUnreachable(ConnectionError):

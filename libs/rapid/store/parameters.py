@@ -68,10 +68,16 @@ class ParameterStore:
         self._state = state
         self._keys = Keys(run)
         self._config = config
+        self._blobs = blobs
         self._watching = HeadWatch(state, self._keys)
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
         if config.chunk_bytes > MAX_VALUE_BYTES:
             raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
+
+    def impatient(self) -> "ParameterStore":
+        """The same store, for who tries again himself: nothing waits for a Redis that is away."""
+        return ParameterStore(self._params, self._state, self._keys.run,
+                              self._config.model_copy(update={"reconnect_seconds": 0.0}), self._blobs)
 
     # Publishing.
 

@@ -18,7 +18,7 @@ Environ = dict[str, Any]
 
 
 def always_ready() -> str:
-    """Readiness of a process that is ready as soon as it lives."""
+    """Readiness of a process that is ready as soon as it lives, and the life of one that has no vital parts."""
     return ""
 
 
@@ -81,10 +81,12 @@ class PagesServer:
         self._thread.join(timeout=5)
 
 
-def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str] = always_ready) -> PagesServer:
+def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str] = always_ready,
+                why_dead: Callable[[], str] = always_ready) -> PagesServer:
     """Serves http://host:port; port 0 takes a free one.
 
-    ``/metrics`` for Prometheus; ``/healthz``, 200 while the process answers, whatever becomes of its peers;
+    ``/metrics`` for Prometheus; ``/healthz``, 200 while ``why_dead()`` is '' (all threads and tasks that the process
+    needs live, and its loops have turned lately), whatever becomes of its peers, else 503 with the reason;
     ``/readyz``, 200 when ``not_ready()`` is '', else 503 with the reason that it gave. Raises OSError when the port is
     taken.
     """
@@ -93,11 +95,12 @@ def start_pages(port: int, host: str = "127.0.0.1", not_ready: Callable[[], str]
     except OSError as error:
         raise OSError(f"cannot serve metrics at {host}:{port}: {error.strerror or error}; set "
                       "telemetry.metrics_port to a free port, or to 0 for any") from None
-    server.set_app(_application(not_ready))
+    server.set_app(_application(not_ready, why_dead))
     return PagesServer(server)
 
 
-def _application(not_ready: Callable[[], str]) -> Callable[[Environ, Any], Iterable[bytes]]:
+def _application(not_ready: Callable[[], str], why_dead: Callable[[], str]
+                 ) -> Callable[[Environ, Any], Iterable[bytes]]:
     metrics: Any = make_wsgi_app(REGISTRY)
 
     def text(start: Any, status: str, words: str) -> list[bytes]:
@@ -113,7 +116,8 @@ def _application(not_ready: Callable[[], str]) -> Callable[[Environ, Any], Itera
                 found: Iterable[bytes] = metrics(environ, start)
                 return found
             case "/healthz":
-                return text(start, "200 OK", "alive")
+                reason = why_dead()
+                return text(start, "503 Service Unavailable" if reason else "200 OK", reason or "alive")
             case "/readyz":
                 reason = not_ready()
                 return text(start, "503 Service Unavailable" if reason else "200 OK", reason or "ready")

@@ -42,9 +42,10 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 
 
-def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> FastAPI:
+def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
+               why_dead: Callable[[], str] = lambda: "") -> FastAPI:
     """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
-    '' when it can."""
+    '' when it can; ``why_dead`` what of its process has died or stands still."""
     # FastAPI's own pages load scripts from elsewhere: the console has a page of the API.
     app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,
                   generate_unique_id_function=lambda route: route.name)
@@ -57,8 +58,9 @@ def create_app(context: Context, not_ready: Callable[[], str] = lambda: "") -> F
                        replays=Replays(context.state.redis, context.run), changed=context.overview.forget)
 
     @app.get("/healthz", include_in_schema=False)
-    def alive() -> dict[str, str]:
-        return {"status": "alive"}
+    def alive() -> JSONResponse:
+        reason = why_dead()
+        return JSONResponse({"status": reason or "alive"}, 503 if reason else 200)
 
     @app.get("/readyz", include_in_schema=False)
     def answers() -> JSONResponse:
