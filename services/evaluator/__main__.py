@@ -56,8 +56,9 @@ def evaluation_game(game: GameConfig) -> GameConfig:
 def newest_kept(parameters: ParameterStore, every: int) -> int | None:
     """The newest version that is rated: it stays in the archive, so that it can be played for as long as its rating
     takes, and is none of a warm-up."""
-    return next((r.version for r in reversed(parameters.records())
-                 if r.blob and r.version % every == 0 and not r.warming), None)
+    if every == 0:
+        return None  # none is kept
+    return next((r.version for r in parameters.newest_records(every) if r.blob and not r.warming), None)
 
 
 def replay_folder(configured: str, run: Path) -> Path:

@@ -40,8 +40,8 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
             if gone := await asyncio.to_thread(pool.keep, ours):
                 log.info("%d versions that were reverted have left the pool: %s", len(gone), gone[:20])
             async for _ in service.parameters.watch():
-                for record in await asyncio.to_thread(service.parameters.records):
-                    if record.version > last and ours(record.version) and joins(record, keep_every):
+                for record in await asyncio.to_thread(lambda: list(service.parameters.records_from(last + 1))):
+                    if ours(record.version) and joins(record, keep_every):
                         last = record.version
                         await asyncio.to_thread(pool.on_version, last)
                 show_pool((await asyncio.to_thread(pool.league)).probabilities())

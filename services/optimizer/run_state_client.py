@@ -75,9 +75,10 @@ class RunStateClient:
         self._ended.set()
 
     def record(self, record: WindowRecord) -> None:
-        """Keeps a version's record."""
+        """Keeps a version's record, once: it may be told of again. Raises redis.RedisError while Redis is away."""
         self.last = record
-        self._write(self._series.command("versions", record), f"the record of version {record['version']}")
+        name = f"{record['version']}"
+        self._write(self._series.once_command("versions", name, record), f"the record of version {name}", lose=False)
 
     def leave_epoch(self) -> None:
         """Events from now on are this process's last words in its epoch: written whatever the run's is by now."""
@@ -93,12 +94,16 @@ class RunStateClient:
             return
         self._write(self._state.event_command(self._who, what, details), f"event {what}")
 
-    def _write(self, command: Command, what: str) -> None:
+    def _write(self, command: Command, what: str, lose: bool = True) -> None:
         authority = self._authority()
         if authority is None:
             log.warning("%s is lost: this optimizer does not hold the publisher's lease", what)
             return
         try:
             self._state.write(authority, [command], what)
-        except (redis.RedisError, FencedOut) as error:
+        except FencedOut as error:
+            log.warning("%s is lost: %s", what, error)
+        except redis.RedisError as error:
+            if not lose:
+                raise
             log.warning("%s is lost: %s", what, error)

@@ -101,12 +101,13 @@ class GameLog:
             await asyncio.sleep(1.0)
 
     async def flush(self) -> None:
-        """Writes what has come. What cannot be written waits for the next time, up to a bound."""
+        """Writes what has come, each game once: what was sent and not answered is sent again. What cannot be written
+        waits for the next time, up to a bound."""
         records, self._waiting = self._waiting, []
         if not records:
             return
         try:
-            await asyncio.to_thread(self._series.extend, "games", records)
+            await asyncio.to_thread(self._series.extend_once, "games", [(r["game"], r) for r in records])
         except redis.RedisError as error:
             log.warning("%d games could not be recorded yet: %s", len(records), error)
             self._waiting = (records + self._waiting)[-10_000:]

@@ -46,13 +46,13 @@ def test_everything_comes_back_in_another_server(state: RunState, database: redi
         assert backup.load(other, file, "me") == made
         after = contents(other)
         gone = before.keys() - after.keys()
-        assert gone == {b"five:r:lease:rollout:0", b"five:r:params:12:aa:0"}
+        assert gone == {b"five:r:lease:rollout:0", b"five:r:leases:rollout", b"five:r:params:12:aa:0"}
         again = RunState(other, "r")
         assert {n for n in after if after[n] != before[n]} == {again.keys.status.encode(), again.keys.events.encode()}
         now = again.status()
         assert now is not None and now.status is Status.STOPPING and now.who == "me"
         assert [e.what for e in again.events.last(1)] == ["run.restored"]
-        assert again.table("ratings").seen("game-1") and other.ttl(again.keys.once("ratings", "game-1")) > 600_000
+        assert again.table("ratings").seen("game-1")
         assert not RunState(other, "another").exists()
         again.transition(Status.STARTING, "me")
         other.close()

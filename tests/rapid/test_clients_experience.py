@@ -129,6 +129,27 @@ async def test_another_optimizer_is_taken_when_the_own_one_stays_away(start_serv
         assert buffer.seen == [f"{0:032x}"]
 
 
+async def test_what_one_optimizer_may_have_taken_is_never_sent_to_another(start_server: Any,
+                                                                          rpc_config: RpcConfig) -> None:
+    """A segment was taken in, its acknowledgement was lost with the server: at another one it would count again."""
+    taken, other = Buffer(), Buffer()
+    taken.break_after = 1
+    first, second = await start_server(ADD_EXPERIENCE, taken), await start_server(ADD_EXPERIENCE, other)
+    config = rpc_config.model_copy(update={"deadline_seconds": 0.2})
+    async with ExperienceClient([at(first), at(second)], config, LAYOUT, "r", "0", TOKEN, in_flight=4,
+                                failover_seconds=0.3, epoch=1) as client:
+        taken.gate.clear()  # taken in and never answered
+        await client.push(segment(0))
+        while not taken.arrived:
+            await asyncio.sleep(0.01)
+        await first.stop(0)
+        while client.abandoned == 0:
+            await asyncio.sleep(0.01)
+        await client.push(segment(1))
+        assert await client.flush(5)
+    assert other.seen == [f"{1:032x}"] and client.abandoned == 1
+
+
 async def test_a_refusal_reaches_the_pusher(start_server: Any, rpc_config: RpcConfig) -> None:
     server = await start_server(ADD_EXPERIENCE, Buffer())
     async with ExperienceClient([at(server)], rpc_config, "f" * 16, "r", "0", TOKEN, in_flight=1, epoch=1) as client:

@@ -145,7 +145,7 @@ def test_when_redis_lost_its_last_second_memory_follows_it(state: RunState, data
     assert other.seen() == {"a": 2}
     for name, payload in saved.items():
         database.restore(name, 0, payload, replace=True)  # type: ignore[arg-type]
-    database.delete(state.keys.once("pool", "lost"))
+    database.zrem(state.keys.once("pool"), "lost")
     # Others have gone on meanwhile, as far as it was.
     third = Copy(state)
     third.add("b")

@@ -52,7 +52,8 @@ class ExperienceClient:
 
     A full window makes ``push`` wait: that is how learning sets the pace. Use within one asyncio loop, as
     ``async with``. The first address is kept through losses of the connection; another is taken only when no server
-    answers there for ``failover_seconds``, since a segment counts once per server.
+    answers there for ``failover_seconds``. What was sent to the first and not answered is then given up
+    (``abandoned``): it may have been taken in there, and servers know only what they took in themselves.
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, run: str, rollout: str,
@@ -81,6 +82,8 @@ class ExperienceClient:
         self._task: asyncio.Task[None] | None = None
         self.verdicts: Counter[int] = Counter()
         self.resent = 0
+        self.abandoned = 0  # that may have counted at the server that was left
+        self._sent: set[str] = set()  # of those not acknowledged: to the present server
         self.bytes_sent = 0
 
     @property
@@ -188,8 +191,21 @@ class ExperienceClient:
             if loop.time() - reached_at > self._failover_seconds and len(self._addresses) > 1:
                 self._at = (self._at + 1) % len(self._addresses)
                 reached_at = loop.time()
+                self._abandon()
             log.warning("%d segments wait for the optimizer: %s", len(self._unacked), failure)
             await asyncio.sleep(next(pauses))
+
+    def _abandon(self) -> None:
+        """Another server is about to be asked: what may have counted at this one must not count there."""
+        for identity in self._sent:
+            del self._unacked[identity]
+            self.abandoned += 1
+            self._room.release()
+        if self._sent:
+            log.warning("%d segments are given up with the optimizer that they were sent to", len(self._sent))
+        self._sent.clear()
+        if not self._unacked:
+            self._idle.set()
 
     async def _exchange(self, stub: experience_pb2_grpc.ExperienceServiceStub, metadata: Any) -> None:
         """Sends what was not acknowledged, then what is new, until the stream ends."""
@@ -200,11 +216,13 @@ class ExperienceClient:
         async def requests() -> AsyncIterator[experience_pb2.PushRequest]:
             for request in again:
                 self.bytes_sent += request.ByteSize()
+                self._sent.add(request.segment_id)
                 yield request
             fresh = self._fresh
             while True:
                 request = await fresh.get()
                 self.bytes_sent += request.ByteSize()
+                self._sent.add(request.segment_id)
                 yield request
 
         call = stub.Push(requests(), metadata=metadata)
@@ -212,6 +230,7 @@ class ExperienceClient:
             async for answer in call:
                 if self._unacked.pop(answer.segment_id, None) is None:
                     continue
+                self._sent.discard(answer.segment_id)
                 self.verdicts[answer.verdict] += 1
                 if answer.verdict in (TOO_OLD, STALE_EPOCH):
                     log.info("segment %s was dropped: %s", answer.segment_id, answer.reason)

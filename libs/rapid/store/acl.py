@@ -30,6 +30,7 @@ class Kind(StrEnum):
     VALUE = "value"  # a string
     PASSING = "passing"  # a string that ends by itself or is removed
     FIELDS = "fields"  # a hash
+    ANSWERS = "answers"  # a hash that is begun again
     COUNTERS = "counters"  # a hash of numbers that are only added to
     SORTED = "sorted"  # a sorted set
     STREAM = "stream"
@@ -40,8 +41,9 @@ READS: Mapping[Kind, tuple[str, ...]] = {
     Kind.VALUE: ("get", "mget", "exists"),
     Kind.PASSING: ("get", "mget", "exists"),
     Kind.FIELDS: ("hget", "hmget", "hgetall", "hexists", "hlen"),
+    Kind.ANSWERS: ("hgetall",),
     Kind.COUNTERS: ("hget", "hgetall"),
-    Kind.SORTED: ("zrange", "zcard", "zscore"),
+    Kind.SORTED: ("zrange", "zrangebyscore", "zcard", "zscore"),
     Kind.STREAM: ("xrange", "xrevrange", "xread", "xlen", "exists"),
     Kind.CHANNEL: ("subscribe", "unsubscribe"),
 }
@@ -49,8 +51,9 @@ WRITES: Mapping[Kind, tuple[str, ...]] = {
     Kind.VALUE: ("set",),
     Kind.PASSING: ("set", "del", "pexpire", "persist"),
     Kind.FIELDS: ("hset", "hdel"),
+    Kind.ANSWERS: ("hset", "del"),
     Kind.COUNTERS: ("hincrby", "hincrbyfloat"),
-    Kind.SORTED: ("zadd", "zrem"),
+    Kind.SORTED: ("zadd", "zrem", "zremrangebyrank", "zremrangebyscore"),
     Kind.STREAM: ("xadd",),
     Kind.CHANNEL: ("publish",),
 }
@@ -113,9 +116,10 @@ def _tables() -> Iterable[Entry]:
     for name, (writers, readers) in TABLES.items():
         yield Entry("table", f"table:{name}", Kind.FIELDS, writers, readers)
         yield Entry("table_log", f"log:{name}", Kind.STREAM, writers, readers)
-        yield Entry("once", f"once:{name}:*", Kind.PASSING, writers, readers)
+        yield Entry("once", f"once:{name}", Kind.SORTED, writers, readers)
     for name, (writers, readers) in SERIES.items():
         yield Entry("series", f"series:{name}", Kind.STREAM, writers, readers)
+        yield Entry("once_in", f"once-in:{name}", Kind.SORTED, writers)
 
 
 VERSIONED = _who(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR)
@@ -133,7 +137,7 @@ ENTRIES: Sequence[Entry] = (
     Entry("lineage", "lineage", Kind.FIELDS, _who(CONTROLLER, OPTIMIZER), _who(OPPONENTS, EVALUATOR)),
     Entry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
     Entry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
-    *(Entry("quiet", f"quiet:{service}:*", Kind.PASSING, _who(service, CONTROLLER)) for service in SERVICES),
+    *(Entry("quiet", f"quiet:{service}", Kind.ANSWERS, _who(service, CONTROLLER)) for service in SERVICES),
     Entry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
     Entry("staged", "versions:staged", Kind.PASSING, _who(OPTIMIZER)),
     Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),
@@ -149,15 +153,15 @@ ENTRIES: Sequence[Entry] = (
     Entry("session", "session:*", Kind.PASSING, _who(CONTROLLER)),
     *_tables(),
     *(Entry("lease", f"lease:{service}:*", Kind.PASSING, _who(service), _who(CONTROLLER)) for service in SERVICES),
+    *(Entry("leases", f"leases:{service}", Kind.SORTED, _who(service), _who(CONTROLLER)) for service in SERVICES),
     Entry("stored_versions", "params:versions", Kind.SORTED, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
     Entry("manifest", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE, CONTROLLER), "params"),
     Entry("chunk", "params:*", Kind.PASSING, _who(OPTIMIZER), _who(INFERENCE), "params"),
 )
-# Beside keys: who lists services looks for their leases, who shows how a server is asks it, and who runs scripts.
+# Beside keys: leases run out by the server's clock, who shows how a server is asks it, and who runs scripts.
 EXTRA: Mapping[tuple[str, Role], tuple[str, ...]] = {
-    **{(service, "state"): SCRIPT for service in SERVICES},
-    (CONTROLLER, "state"): (*SCRIPT, "scan", "info", "time"),
-    (OPTIMIZER, "state"): (*SCRIPT, "time"),
+    **{(service, "state"): (*SCRIPT, "time") for service in SERVICES},
+    (CONTROLLER, "state"): (*SCRIPT, "info", "time"),
     (CONTROLLER, "params"): ("info",),
 }
 

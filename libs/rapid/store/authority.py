@@ -9,6 +9,7 @@ import json
 import logging
 import secrets
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ import redis
 from rapid.process_identity import ProcessIdentity
 from rapid.store.errors import FencedOut, LeaseHeld
 from rapid.store.keys import Keys
+from rapid.store.marks import MARKS
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -51,7 +53,14 @@ if why then return why end
 for _, pair in ipairs(cjson.decode(ARGV[4])) do
   if redis.call('GET', pair[1]) ~= (pair[2] or false) then return 'moved' end
 end
-for _, command in ipairs(cjson.decode(ARGV[5])) do redis.call(unpack(command)) end
+for _, command in ipairs(cjson.decode(ARGV[5])) do
+  if command[1] ~= 'ONCE' then
+    redis.call(unpack(command))
+  elseif redis.call('ZADD', command[2], 'NX', ARGV[8], command[3]) == 1 then
+    redis.call('ZREMRANGEBYRANK', command[2], 0, -1 - tonumber(ARGV[9]))
+    redis.call(unpack(command, 4))
+  end
+end
 return 'written'
 """
 # Time is the server's. A lease is free when there is none, when it was given back or ran out, and when it is the one
@@ -127,12 +136,14 @@ def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequen
           expected: Expected | None = None) -> None:
     """Runs Redis commands as one step if the authority holds and every expected key has the text given.
 
-    ``what`` is named in errors. Raises FencedOut (having changed nothing), redis.RedisError.
+    A command that begins with ONCE, marks and a name is run unless the name is marked (`rapid.store.marks`), so that
+    the step may be sent again. ``what`` is named in errors. Raises FencedOut (having changed nothing), redis.RedisError.
     """
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
     # No key is declared as the script's: who may not write a key may not name it so, and here some are only compared.
     outcome: Any = state.eval(_WRITE, 0, *authority.arguments(), json.dumps(pairs),
-                              json.dumps([list(command) for command in commands]), keys.record, keys.publisher)
+                              json.dumps([list(command) for command in commands]), keys.record, keys.publisher,
+                              repr(time.time()), str(MARKS))
     if outcome != b"written":
         raise refuse(keys.run, outcome.decode(), authority, what)
 

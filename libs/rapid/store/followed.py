@@ -12,8 +12,9 @@ from typing import Any
 import redis
 
 from rapid.store.events import event_fields
+from rapid.store.marks import is_marked, mark
 from rapid.store.state import RunState
-from rapid.store.tables import ONCE_SECONDS, Json
+from rapid.store.tables import Json
 
 Rows = Mapping[str, Json]
 LOG_ENTRIES = 10_000  # a reader further behind reads the whole table
@@ -54,12 +55,13 @@ class FollowedTable:
         Returns whether it was applied.
         """
         client: Any = self._state.redis
-        mark = self._state.keys.once(self._name, once)
+        marks = self._state.keys.once(self._name)
         with client.pipeline(transaction=True) as pipeline:
             for _ in range(_TRIES):
                 try:
-                    pipeline.watch(self._key, self._log, mark)
-                    if once and pipeline.exists(mark):
+                    # Marks are written with the table alone.
+                    pipeline.watch(self._key, self._log)
+                    if once and is_marked(pipeline, marks, once):
                         return False
                     self._refresh(pipeline)
                     changed = change()
@@ -68,7 +70,7 @@ class FollowedTable:
                         changed = change()
                     if not changed:
                         return False
-                    self._write(pipeline, changed, mark if once else "", event, also())
+                    self._write(pipeline, changed, once, event, also())
                     return True
                 except redis.WatchError:
                     continue
@@ -118,7 +120,7 @@ class FollowedTable:
         fields = [field.encode() for field in changed]
         return bool(pipeline.hmget(self._key, fields) == [self._texts.get(field) for field in fields])
 
-    def _write(self, pipeline: Any, changed: Rows, mark: str,
+    def _write(self, pipeline: Any, changed: Rows, once: str,
                event: tuple[str, str, dict[str, Json]] | None, also: Sequence[tuple[str, ...]]) -> None:
         fields = {_CHANGES: _text(changed)}
         pipeline.multi()
@@ -128,8 +130,8 @@ class FollowedTable:
                 pipeline.hdel(self._key, field)
             else:
                 pipeline.hset(self._key, field, _text(value))
-        if mark:
-            pipeline.set(mark, "1", ex=ONCE_SECONDS)
+        if once:
+            mark(pipeline, self._state.keys.once(self._name), once)
         if event:
             pipeline.xadd(self._state.keys.events, event_fields(*event))
         for command in also:

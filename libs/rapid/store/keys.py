@@ -57,9 +57,13 @@ class Keys:
         """A time series of JSON records."""
         return f"{self.prefix}series:{kind}"
 
-    def once(self, name: str, identity: str) -> str:
-        """Mark that an update has been applied."""
-        return f"{self.prefix}once:{name}:{identity}"
+    def once(self, name: str) -> str:
+        """Marks of the newest updates of a table that have been applied."""
+        return f"{self.prefix}once:{name}"
+
+    def once_in(self, kind: str) -> str:
+        """Marks of the newest records of a series that were written under a name."""
+        return f"{self.prefix}once-in:{kind}"
 
     def idempotency(self, digest: str) -> str:
         """What a change through REST was answered, by the digest of its key and caller."""
@@ -77,6 +81,10 @@ class Keys:
         """A service's heartbeat."""
         return f"{self.prefix}lease:{kind}:{identity}"
 
-    def quiet(self, kind: str, identity: str) -> str:
-        """A service's answer to a pause."""
-        return f"{self.prefix}quiet:{kind}:{identity}"
+    def leases(self, kind: str) -> str:
+        """Who of a kind is alive, by when his lease runs out."""
+        return f"{self.prefix}leases:{kind}"
+
+    def quiet(self, kind: str) -> str:
+        """Answers of a kind's services to a pause."""
+        return f"{self.prefix}quiet:{kind}"

@@ -9,19 +9,31 @@ import redis
 from rapid.process_identity import ProcessIdentity
 from rapid.store.keys import Keys
 
-_SCAN = 500
-ANSWER_MS = 30 * 24 * 3600 * 1000  # answers to a pause go after so long: no pause lasts longer
+# Who keeps a lease, in the order in which they are listed; others are asked for by their kind.
+KINDS = ("controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout")
+# Renews a lease. Its name stands in a sorted set by when it runs out, by the server's clock: who is alive is one look
+# at that, whatever else the server holds, and those that have run out go with each renewal. Keys: lease, names of the
+# kind, answers of the kind. Arguments: name, what is written down, milliseconds, answer ('' where no pause holds).
+_RENEW = """
+local t = redis.call('TIME')
+local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+if ARGV[4] ~= '' then redis.call('HSET', KEYS[3], ARGV[1], ARGV[4]) end
+"""
 # Ends a lease, and with it says that the instance has ended as it should, or ('1') that it will be back and is waited
-# for. Keys: lease, quiet. A key that is only read
-# is an argument: who may not write it may not name it as a script's key.
+# for. Keys: lease, names of the kind, answers of the kind. A key that is only read is an argument: who may not write it
+# may not name it as a script's key.
 LEAVE = """
 redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[4])
 local text = redis.call('GET', ARGV[3])
 local now = text and cjson.decode(text) or {}
 local number = now['pause'] or 0
 if number > 0 and (now['status'] == 'pausing' or now['status'] == 'paused' or now['status'] == 'operating') then
   local answer = {pause = number, quiet = ARGV[2] == '0', gone = true, at = tonumber(ARGV[1])}
-  redis.call('SET', KEYS[2], cjson.encode(answer), 'PX', ARGV[4])
+  redis.call('HSET', KEYS[3], ARGV[4], cjson.encode(answer))
 end
 """
 
@@ -54,7 +66,8 @@ class Lease:
         self._redis = state
         self._keys = Keys(run)
         self._key = self._keys.lease(kind, identity)
-        self._answer = self._keys.quiet(kind, identity)
+        self._names = self._keys.leases(kind)
+        self._answers = self._keys.quiet(kind)
         self._ttl_ms = max(int(ttl_seconds * 1000), 1)
         self.kind = kind
         self.id = identity
@@ -75,18 +88,16 @@ class Lease:
         said = {"pause": pause, "epoch": epoch, "quiet": quiet, "life": self._life}
         if said != self._said:
             self._said, self._said_at = said, now
-        pipeline: Any = self._redis.pipeline(transaction=True)
-        pipeline.set(self._key, json.dumps(instance._asdict(), allow_nan=False), px=self._ttl_ms)
-        if pause:
-            # Every time: a Redis that was killed may have forgotten it.
-            pipeline.set(self._answer, json.dumps({**said, "at": self._said_at}), px=ANSWER_MS)
-        pipeline.execute()
+        # The answer every time: a Redis that was killed may have forgotten it.
+        answer = json.dumps({**said, "at": self._said_at}) if pause else ""
+        self._redis.eval(_RENEW, 3, self._key, self._names, self._answers, self.id,
+                         json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer)
 
     def release(self, renews: bool = False) -> None:
         """Ends the lease at once; for an instance that ends as it should, which answers a pause. One that ``renews``
         itself is waited for."""
-        self._redis.eval(LEAVE, 2, self._key, self._answer, repr(time.time()), str(int(renews)), self._keys.status,
-                         str(ANSWER_MS))
+        self._redis.eval(LEAVE, 3, self._key, self._names, self._answers, repr(time.time()), str(int(renews)),
+                         self._keys.status, self.id)
 
 
 class Leases:
@@ -97,9 +108,14 @@ class Leases:
         self._keys = Keys(run)
 
     def live(self, kind: str | None = None) -> list[Instance]:
-        """Instances whose lease is on, of one kind or of all, by kind and id."""
-        pattern = self._keys.lease(kind or "*", "*")
-        names: list[Any] = list(self._redis.scan_iter(match=pattern, count=_SCAN))
+        """Instances whose lease is on, of one kind or of all `KINDS`, by kind and id."""
+        kinds = KINDS if kind is None else (kind,)
+        pipeline: Any = self._redis.pipeline(transaction=False)
+        for one in kinds:
+            pipeline.zrange(self._keys.leases(one), 0, -1)
+        names = [self._keys.lease(one, name.decode())
+                 for one, found in zip(kinds, pipeline.execute(), strict=True) for name in found]
+        # The leases themselves run out, by the server's clock; a name that stands longer is nobody's.
         texts: Any = self._redis.mget(names) if names else []
         found = [Instance(**json.loads(text)) for text in texts if text is not None]
         return sorted(found, key=lambda i: (i.kind, i.id))

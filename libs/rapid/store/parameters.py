@@ -9,7 +9,7 @@ back from the blob store.
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,6 +33,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 Array = npt.NDArray[Any]
 
+PAGE = 500  # records read at once
 MAX_VALUE_BYTES = 512 << 20  # of a Redis value; one byte more and the server drops the connection
 
 # Takes the version's record and makes it the head, unless it exists with another digest, or the publisher may not.
@@ -264,6 +265,23 @@ class ParameterStore:
         """All versions ever published, in order."""
         rows: Any = self._state.hgetall(self._keys.versions)
         return sorted((parse_record(int(v), text) for v, text in rows.items()), key=lambda r: r.version)
+
+    def records_from(self, version: int) -> Iterator[VersionRecord]:
+        """Versions from that number on, in order, page by page: what is new costs what is new."""
+        head = self.head()
+        while head is not None and version <= head:
+            stop = min(version + PAGE, head + 1)
+            yield from self.records_of(range(max(version, 0), stop))
+            version = stop
+
+    def newest_records(self, every: int = 1, most: int = 10 * PAGE) -> Iterator[VersionRecord]:
+        """Versions whose number is a multiple of ``every``, newest first, page by page; of ``most`` numbers."""
+        head = self.head()
+        if head is None:
+            return
+        numbers = range(head - head % every, -1, -every)[:most]
+        for start in range(0, len(numbers), PAGE):
+            yield from self.records_of(numbers[start:start + PAGE])
 
     def records_of(self, versions: Sequence[int]) -> list[VersionRecord]:
         """What is remembered of those versions, in their order; those never published are left out."""

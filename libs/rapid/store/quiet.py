@@ -12,30 +12,23 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.store.keys import Keys
-from rapid.store.leases import ANSWER_MS, Instance, Leases
+from rapid.store.leases import Instance, Leases
 
-_SCAN = 500
 # What plays or learns, and so has to be quiet before a run is paused.
 QUIET_KINDS = ("evaluator", "inference", "optimizer", "rollout")
 
 # Writes down who is waited for, and forgets the answers to earlier pauses. Keys: pause, record. Arguments: number, now,
-# the run's prefix, how long answers stay, kinds.
+# the run's prefix, kinds.
 ENROL = """
-local function each(pattern, take)
-  local cursor = '0'
-  repeat
-    local page = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 1000)
-    cursor = page[1]
-    for _, name in ipairs(page[2]) do take(name) end
-  until cursor == '0'
-end
-each(ARGV[3] .. 'quiet:*', function(name) redis.call('DEL', name) end)
 local waited = cjson.encode({pause = tonumber(ARGV[1]), quiet = false, at = tonumber(ARGV[2])})
-for i = 5, #ARGV do
-  local prefix = ARGV[3] .. 'lease:' .. ARGV[i] .. ':'
-  each(prefix .. '*', function(name)
-    redis.call('SET', ARGV[3] .. 'quiet:' .. ARGV[i] .. ':' .. string.sub(name, #prefix + 1), waited, 'PX', ARGV[4])
-  end)
+local t = redis.call('TIME')
+local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
+for i = 4, #ARGV do
+  local answers = ARGV[3] .. 'quiet:' .. ARGV[i]
+  redis.call('DEL', answers)
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', ARGV[3] .. 'leases:' .. ARGV[i], now, '+inf')) do
+    redis.call('HSET', answers, name, waited)
+  end
 end
 local run = redis.call('GET', KEYS[2])
 redis.call('SET', KEYS[1], cjson.encode({number = tonumber(ARGV[1]), asked_at = tonumber(ARGV[2]),
@@ -78,21 +71,22 @@ def report(state: redis.Redis, run: str) -> QuietReport:
     keys = Keys(run)
     # Leases first: who says it and leaves between the two readings has answered.
     live = {name_of(i.kind, i.id): i for i in Leases(state, run).live() if i.kind in QUIET_KINDS}
-    prefix = keys.quiet("", "").removesuffix(":")
-    names: list[Any] = list(state.scan_iter(match=f"{prefix}*", count=_SCAN))
-    texts: Any = state.mget(keys.status, keys.record, keys.pause, *names)
-    status, record, pause, *rows = texts
+    pipeline: Any = state.pipeline(transaction=True)
+    pipeline.mget(keys.status, keys.record, keys.pause)
+    for kind in QUIET_KINDS:
+        pipeline.hgetall(keys.quiet(kind))
+    (status, record, pause), *tables = pipeline.execute()
     number = int(json.loads(status).get("pause", 0)) if status else 0
     epoch = int(json.loads(record)["epoch"]) if record else 0
     asked = json.loads(pause) if pause else {"asked_at": 0.0}
     if number == 0:
         return QuietReport(0, epoch, 0.0, {}, [])
     answers: dict[str, dict[str, Any]] = {}
-    for name, text in zip(names, rows, strict=True):
-        kind, _, identity = name.decode().removeprefix(prefix).partition(":")
-        row = None if text is None else json.loads(text)
-        if kind in QUIET_KINDS and row is not None and row["pause"] == number:
-            answers[name_of(kind, identity)] = row
+    for kind, rows in zip(QUIET_KINDS, tables, strict=True):
+        for identity, text in rows.items():
+            row = json.loads(text)
+            if row["pause"] == number:
+                answers[name_of(kind, identity.decode())] = row
     said, waiting = {}, []
     for name in sorted(answers.keys() | live.keys()):
         row = answers.get(name)
@@ -118,4 +112,4 @@ def note_overdue(state: redis.Redis, run: str, number: int, fields: dict[str, st
 
 def enrol_arguments(keys: Keys, number: int) -> tuple[str, ...]:
     """What ENROL is called with, after the number of its keys."""
-    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, str(ANSWER_MS), *QUIET_KINDS)
+    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, *QUIET_KINDS)

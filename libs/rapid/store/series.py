@@ -6,12 +6,13 @@ optimizer), ``games`` (one a finished game, by rollouts), ``ratings`` (one a rat
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import redis
 
 from rapid.store.keys import Keys
+from rapid.store.marks import apply_once
 
 
 class Record(NamedTuple):
@@ -44,6 +45,16 @@ class Series:
         for values in records:
             pipeline.execute_command(*self.command(kind, values))
         pipeline.execute()
+
+    def extend_once(self, kind: str, records: Sequence[tuple[str, dict[str, Any]]]) -> int:
+        """Appends records, each under its name and unless one of that name was appended lately: what was sent and not
+        answered may be sent again. Returns how many were appended now."""
+        texts = json.dumps([[name, self.command(kind, values)] for name, values in records])
+        return apply_once(self._redis, self._keys.once_in(kind), texts)
+
+    def once_command(self, kind: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:
+        """The command that appends one record under its name, once, for a step of several."""
+        return "ONCE", self._keys.once_in(kind), name, *self.command(kind, values)
 
     def command(self, kind: str, values: dict[str, Any]) -> tuple[str, ...]:
         """The Redis command that appends one record, for a step of several (rapid.store.authority.write)."""

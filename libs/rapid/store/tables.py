@@ -8,9 +8,9 @@ import redis
 
 from rapid.store.events import event_fields
 from rapid.store.keys import Keys
+from rapid.store.marks import is_marked, mark
 
 Json = Any
-ONCE_SECONDS = 7 * 24 * 3600  # how long an update's identity is remembered
 _TRIES = 100  # of an optimistic transaction that others keep overtaking
 
 
@@ -58,8 +58,8 @@ class Table:
             self._redis.hset(self._key, field, json.dumps(value, allow_nan=False))
 
     def seen(self, identity: str) -> bool:
-        """Whether an update with ``once=identity`` was applied (in the last week)."""
-        return bool(self._redis.exists(self._keys.once(self._name, identity)))
+        """Whether an update with ``once=identity`` was applied, of the newest `rapid.store.marks.MARKS`."""
+        return is_marked(self._redis, self._keys.once(self._name), identity)
 
     def update(self, change: Callable[[dict[str, Json]], dict[str, Json] | None], once: str = "",
                event: "tuple[str, str, dict[str, Json]] | None" = None) -> bool:
@@ -69,10 +69,10 @@ class Table:
         it may be called again when another writer was faster. With ``once`` the update is applied at most once for
         that identity. ``event`` (who, what, details) is noted with it. Returns whether anything was applied.
         """
-        mark = self._keys.once(self._name, once)
+        marks = self._keys.once(self._name)
 
         def attempt(pipeline: Any) -> bool:
-            if once and pipeline.exists(mark):
+            if once and is_marked(pipeline, marks, once):
                 pipeline.multi()
                 return False
             rows = {k.decode(): json.loads(v) for k, v in pipeline.hgetall(self._key).items()}
@@ -86,9 +86,9 @@ class Table:
                 else:
                     pipeline.hset(self._key, field, json.dumps(value, allow_nan=False))
             if once:
-                pipeline.set(mark, "1", ex=ONCE_SECONDS)
+                mark(pipeline, marks, once)
             if event:
                 pipeline.xadd(self._keys.events, event_fields(*event))
             return True
 
-        return bool(transaction(self._redis, attempt, self._key, mark))
+        return bool(transaction(self._redis, attempt, self._key, *((marks,) if once else ())))

@@ -1,0 +1,69 @@
+"""Who is alive, found in what it costs to name them."""
+
+import time
+
+import pytest
+import redis
+
+from rapid.store import leases
+from rapid.store.leases import Leases
+from rapid.store.state import RunState, Status
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    run = RunState(database, "r")
+    run.create({}, "test")
+    run.transition(Status.RUNNING, "test")
+    return run
+
+
+def calls(client: redis.Redis) -> dict[str, int]:
+    return {name.removeprefix("cmdstat_"): row["calls"] for name, row in client.info("commandstats").items()}
+
+
+def test_looking_for_the_living_costs_no_walk_over_all_keys(state: RunState, database: redis.Redis) -> None:
+    pipeline = database.pipeline()
+    for i in range(5000):
+        pipeline.set(f"five:r:idempotency:{i}", "x")
+    pipeline.execute()
+    for kind in ("rollout", "optimizer"):
+        for i in range(3):
+            state.lease(kind, str(i), 30).renew({"n": i}, 1, 1)
+    before = calls(database)
+    found = state.services()
+    number = state.transition(Status.PAUSING, "test").pause
+    report = state.quiet()
+    after = calls(database)
+    assert [(i.kind, i.id, i.stats["n"]) for i in found] == [
+        (kind, str(i), i) for kind in ("optimizer", "rollout") for i in range(3)]
+    assert report.pause == number and len(report.waiting_for) == 6
+    assert after.get("scan", 0) == before.get("scan", 0) and after.get("keys", 0) == before.get("keys", 0)
+
+
+def test_a_lease_ends_with_its_release_and_when_it_runs_out(state: RunState, database: redis.Redis) -> None:
+    gone, silent, living = (state.lease("rollout", name, ttl) for name, ttl in (
+        ("gone", 30), ("silent", 0.05), ("living", 30)))
+    for lease in (gone, silent, living):
+        lease.renew()
+    gone.release()
+    time.sleep(0.1)
+    assert [i.id for i in state.services("rollout")] == ["living"]
+    living.renew()  # with it go the names of the dead
+    assert database.zrange(state.keys.leases("rollout"), 0, -1) == [b"living"]
+
+
+def test_a_clock_that_jumps_changes_nothing_about_who_is_alive(state: RunState, monkeypatch: pytest.MonkeyPatch
+                                                               ) -> None:
+    lease = state.lease("rollout", "0", 30)
+    for now in (time.time() - 1e6, time.time() + 1e6):
+        monkeypatch.setattr(leases.time, "time", lambda now=now: now)
+        lease.renew()
+        state.lease("rollout", "1", 30).renew()
+        assert [i.id for i in Leases(state.redis, "r").live("rollout")] == ["0", "1"]
+
+
+def test_every_kind_of_a_service_is_listed(state: RunState) -> None:
+    from rapid.store import acl
+
+    assert set(acl.SERVICES) <= set(leases.KINDS)

@@ -1,0 +1,69 @@
+"""What is done once, whatever is sent again, and what that costs after a year."""
+
+from pathlib import Path
+
+import pytest
+import redis
+
+from rapid.store import marks
+from rapid.store.authority import Authority, write
+from rapid.store.series import Series
+from rapid.store.state import RunState
+from tests.rapid.failing_redis import Breaking
+
+
+@pytest.fixture
+def state(database: redis.Redis) -> RunState:
+    run = RunState(database, "r")
+    run.create({}, "test")
+    return run
+
+
+def games(state: RunState) -> list[str]:
+    return [record.values["game"] for record in Series(state.redis, "r").read("games")]
+
+
+def test_a_record_that_is_sent_again_is_appended_once(state: RunState) -> None:
+    series = Series(state.redis, "r")
+    records = [(name, {"game": name}) for name in ("a", "b")]
+    assert series.extend_once("games", records) == 2
+    assert series.extend_once("games", [*records, ("c", {"game": "c"})]) == 1
+    assert games(state) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("answer", [False, True], ids=["before it is sent", "before its answer"])
+def test_a_connection_that_breaks_loses_no_game_and_counts_none_twice(
+        state: RunState, redis_server: object, answer: bool) -> None:
+    path = redis_server.url.removeprefix("unix://").partition("?")[0]  # type: ignore[attr-defined]
+    breaking = Breaking(1, answer)
+    Series(breaking.client(path, retries=1), "r").extend_once("games", [("a", {"game": "a"}), ("b", {"game": "b"})])
+    assert breaking.broken and games(state) == ["a", "b"]
+
+
+def test_a_versions_record_is_written_once_under_its_authority(state: RunState) -> None:
+    series, authority = Series(state.redis, "r"), Authority("me", 1, None)
+    for _ in range(2):
+        write(state.redis, state.keys, authority, [series.once_command("versions", "7", {"version": 7})], "the record")
+    assert [r.values for r in series.read("versions")] == [{"version": 7}]
+
+
+def test_marks_are_bounded_and_the_newest_stay(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marks, "MARKS", 10)
+    table = state.table("league")
+    for i in range(50):
+        assert table.update(lambda rows: {"n": (rows.get("n") or 0) + 1}, once=f"game-{i}")
+    assert state.redis.zcard(state.keys.once("league")) == 10
+    assert table.seen("game-49") and table.seen("game-40") and not table.seen("game-39")
+    series = Series(state.redis, "r")
+    for i in range(50):
+        series.extend_once("games", [(f"game-{i}", {"game": i})])
+    assert state.redis.zcard(state.keys.once_in("games")) == 10 and series.extend_once("games", [("game-49", {})]) == 0
+
+
+def test_a_clock_that_jumps_back_marks_all_the_same(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = state.table("league")
+    assert table.update(lambda rows: {"n": 1}, once="before")
+    monkeypatch.setattr(marks.time, "time", lambda: 1000.0)
+    assert table.update(lambda rows: {"n": 2}, once="after") and not table.update(lambda rows: {"n": 3}, once="after")
+    assert table.seen("before") and table.get("n") == 2
+    assert Path(marks.__file__).name == "marks.py"
