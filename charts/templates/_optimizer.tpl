@@ -112,6 +112,9 @@ spec:
         # A group that is started again needs a store of its own: the agent's holds the addresses of lost ranks.
         - name: TORCH_DISABLE_SHARE_RDZV_TCP_STORE
           value: "1"
+        # Ranks know how long they need to end, and the pod's grace period bounds it.
+        - name: TORCH_ELASTIC_SHUTDOWN_TIMEOUT
+          value: "3600"
         {{- end }}
         {{- include "five.env" $optimizer | trim | nindent 8 }}
       ports:

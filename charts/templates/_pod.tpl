@@ -17,12 +17,27 @@ priorityClassName: {{ . }}
 {{- with .values.runtimeClassName }}
 runtimeClassName: {{ . }}
 {{- end }}
-terminationGracePeriodSeconds: {{ .values.terminationGracePeriodSeconds }}
+terminationGracePeriodSeconds: {{ include "five.graceSeconds" . }}
 securityContext:
   {{- include "five.podSecurityContext" . | nindent 2 }}
 {{- with include "five.schedulingConstraints" . }}
 {{ . }}
 {{- end }}
+{{- end }}
+
+{{/*
+How long a pod may take to end. An optimizer writes what is under way and a last checkpoint (services.optimizer.draining
+has the same sum), with five seconds to spare.
+*/}}
+{{- define "five.graceSeconds" -}}
+{{- $own := int .values.terminationGracePeriodSeconds }}
+{{- if eq .component "optimizer" }}
+{{- $facts := include "five.facts" .root | fromYaml }}
+{{- $grace := dig "lifecycle" "grace_seconds" 20 .root.Values.run.overrides | float64 }}
+{{- $writing := divf (mulf 2.5 $facts.checkpoint_bytes) (mulf 1000000.0 .root.Values.blobs.megabytesPerSecond) }}
+{{- $own = max $own (int (ceil (addf 5.0 $grace $writing))) }}
+{{- end }}
+{{- $own }}
 {{- end }}
 
 {{- define "five.podAnnotations" -}}
@@ -141,7 +156,7 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
 {{- define "five.env.problems" -}}
-{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_ALSO" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" }}
+{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_ALSO" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
 {{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}

@@ -133,6 +133,7 @@ appendonly yes
 appendfsync everysec
 save ""
 maxmemory {{ .Values.redis.state.maxmemory }}
+maxclients {{ .Values.redis.state.maxclients }}
 maxmemory-policy noeviction
 {{- end }}
 

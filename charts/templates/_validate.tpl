@@ -54,6 +54,20 @@ What values.schema.json cannot say: values that each are fine and together are n
 {{- end }}
 {{- end }}
 
+{{- $rollouts := int .Values.rollout.replicas }}
+{{- $servers := 0 }}
+{{- if eq .Values.autoscaling.mode "none" }}
+{{- $servers = int .Values.inference.replicas }}
+{{- else }}
+{{- $rollouts = int .Values.autoscaling.rollout.maxReplicas }}
+{{- $servers = int .Values.autoscaling.inference.maxReplicas }}
+{{- end }}
+{{- /* As capacity.connections counts them: one a rollout, three an inference server, ten an optimizer, the rest. */}}
+{{- $connections := add $rollouts (mul 3 $servers) (mul 10 $count) 100 }}
+{{- if gt (int $connections) (int .Values.redis.state.maxclients) }}
+{{- $problems = append $problems (printf "redis.state.maxclients: %d rollouts, %d inference servers and %d optimizers hold %d connections to the state's Redis, which takes %d: fewer of them, or raise it (the node's limit of open files too)" $rollouts $servers $count (int $connections) (int .Values.redis.state.maxclients)) }}
+{{- end }}
+
 {{- if and (eq .Values.dotaEnv.placement "deployment") (not (int .Values.dotaEnv.replicas)) .Values.rollout.replicas }}
 {{- $problems = append $problems "dotaEnv.replicas: rollouts without games; give dotaEnv a replica, or rollout none" }}
 {{- end }}

@@ -27,6 +27,7 @@ from services.optimizer.config import AGENT_ENVIRONMENT
 HOST = "127.0.0.1"
 STORES, SERVERS, PLAYERS = 0, 1, 2  # stages: started in this order, ended in the opposite one
 START_SECONDS = 90.0
+OPTIMIZER_GRACE = 300.0  # before they are killed; they know how long they need, and end themselves
 
 
 def free_ports(count: int) -> list[int]:
@@ -95,7 +96,8 @@ def optimizer_group(config: RunConfig, path: str, env: Mapping[str, str]) -> Pro
     argv = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node",
             str(settings.optimizers), "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-endpoint",
             settings.rendezvous, "--local-addr", HOST, "-m", "services.optimizer", "--config", path]
-    return ProcessSpec("optimizers", argv, {**env, **AGENT_ENVIRONMENT}, None, SERVERS)
+    return ProcessSpec("optimizers", argv, {**env, **AGENT_ENVIRONMENT}, None, SERVERS,
+                       grace_seconds=OPTIMIZER_GRACE)
 
 
 @dataclass

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from capacity import connections
 from capacity.figures import FIGURES
 from capacity.links import Link, first_bottleneck, largest_inference_pool, links
 from capacity.past import PastPool
@@ -71,6 +72,8 @@ def sizes_table(found: Sequence[Cluster]) -> Table:
         ("seconds from version to version", lambda c: number(c.version_seconds)),
         ("messages/s, all links", lambda c: number(sum(link.messages for link in traffic(c)))),
         ("bytes/s, all links", lambda c: volume(sum(link.bytes for link in traffic(c)))),
+        ("connections to the state's Redis, at most", lambda c: number(connections.of_state(c))),
+        ("share of those that it takes", lambda c: share(connections.of_state(c) / connections.MAX_CLIENTS)),
         ("nearest to its limit", lambda c: first_bottleneck(links(c)).name),
         ("share of it", lambda c: share(first_bottleneck(links(c)).used)),
     ]

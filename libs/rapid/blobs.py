@@ -4,8 +4,10 @@ Contents lie under ``objects/<first two hex digits>/<sha256>``; names are small 
 digest, and ``uses/<sha256>/`` lists the names of contents. A name may move to other contents; contents never change.
 """
 
+import errno
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -50,6 +52,18 @@ def _pieces(data: "Buffer | Sequence[Buffer] | Path") -> Iterable[Buffer]:
         yield from data
 
 
+def _sync_folder(folder: Path) -> None:
+    """Has the folder's names written to the disk, where its file system can."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
 class BlobStore:
     """Blobs below ``url``: a folder, or any URL fsspec knows (s3://bucket/prefix needs its extra installed)."""
 
@@ -73,7 +87,8 @@ class BlobStore:
         return f"{self._root}/refs/{name}"
 
     def _write(self, path: str, pieces: Iterable[Buffer]) -> None:
-        """Whole or not at all: beside and renamed in a folder; an object store shows an object when it is complete."""
+        """Whole or not at all: beside and renamed in a folder, and on the disk when this returns, for a checkpoint that
+        is said to be there has to survive a power cut; an object store shows an object when it is complete."""
         if not self._local:
             with self._fs.open(path, "wb") as file:
                 for piece in pieces:
@@ -86,7 +101,10 @@ class BlobStore:
             with beside.open("wb") as file:
                 for piece in pieces:
                     file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
             beside.replace(target)
+            _sync_folder(target.parent)
         finally:
             beside.unlink(missing_ok=True)
 

@@ -47,9 +47,18 @@ class RpcConfig(_Section):
                                              "connection.")
     listen_host: str = Field("127.0.0.1", min_length=1, description="Address that servers listen on; 0.0.0.0 in a "
                              "container.")
+    max_concurrent_calls: int = Field(4096, ge=1, description="Calls and streams that a server answers at once; more "
+                                      "are refused with RESOURCE_EXHAUSTED.")
+    read_ahead_mebibytes: float = Field(32.0, gt=0, description="Bytes of requests that a stream's server reads before "
+                                        "it has answered them; beyond it the transport holds the client back.")
     token_file: str = Field("", description="File with the bearer token; empty: environment variable FIVE_TOKEN.")
     require_token: bool = Field(True, description="Servers refuse to start without a token, and calls without it.")
     tls: TlsConfig | None = Field(None, description="Encrypts the connections; none: plain text.")
+
+    @property
+    def read_ahead_bytes(self) -> int:
+        """The bound on what is read ahead."""
+        return int(self.read_ahead_mebibytes * MEBIBYTE)
 
     @property
     def max_message_bytes(self) -> int:

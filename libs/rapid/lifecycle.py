@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -50,6 +51,11 @@ class Lifecycle:
             self._vital = Vital(self.drain, lambda: self.draining, stuck_seconds, self._exit)
         return self._vital
 
+    def allow(self, seconds: float) -> None:
+        """Draining may take so long from now on: a service that knows what it has to write then knows better than its
+        configuration. Also while it drains."""
+        self.grace_seconds = seconds
+
     # Ending.
 
     @property
@@ -90,9 +96,13 @@ class Lifecycle:
         threading.Thread(target=self._enforce, name="grace", daemon=True).start()
 
     def _enforce(self) -> None:
-        if not self._closed.wait(self.grace_seconds):
+        began = time.monotonic()
+        while not self._closed.wait(max(min(began + self.grace_seconds - time.monotonic(), 1.0), 0.0)):
+            if time.monotonic() - began < self.grace_seconds:
+                continue
             log.error("still alive %g s after %s: ending", self.grace_seconds, self.drain_reason)
             self._exit(1)
+            return
 
     def on_drain(self, callback: Callable[[], None]) -> None:
         """Calls back, from another thread, when draining begins; at once if it has."""

@@ -24,7 +24,7 @@ from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
 from rapid.renewal import become_again
 from rapid.rpc.security import load_token, other_token
 from rapid.store import acl
-from rapid.store.connection import Role, connect, password_of, require_reachable
+from rapid.store.connection import MOST_CONNECTIONS, Role, connect, password_of, require_reachable
 from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
@@ -137,8 +137,9 @@ class Service(Generic[C]):
         self.lifecycle = Lifecycle(config.lifecycle.grace_seconds)
         self.vital = self.lifecycle.vital(config.lifecycle.stuck_seconds)
         self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
-        state = connect(config.store.state_url, config.store, "state")
-        self._params = connect(config.store.params_url, config.store, "params")
+        most = MOST_CONNECTIONS.get(kind)
+        state = connect(config.store.state_url, config.store, "state", most=most)
+        self._params = connect(config.store.params_url, config.store, "params", most=most)
         self.state = RunState(state, config.name)
         self.parameters = ParameterStore(self._params, state, config.name, config.store, self.blobs)
         self.stats: Callable[[], dict[str, Any]] = dict

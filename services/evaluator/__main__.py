@@ -39,7 +39,7 @@ from services.evaluator.guard_loop import GuardLoop
 from services.evaluator.matches import Inference, Matches, Pairing, Result
 from services.evaluator.pace import Pace
 from services.evaluator.rating_loop import RatingLoop, number
-from services.evaluator.recording import Films, Recorder
+from services.evaluator.recording import Films, Recorder, tidy
 from services.evaluator.service import BOTS, EvaluatorService
 
 log = logging.getLogger("services.evaluator")
@@ -80,8 +80,9 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
     pace = Pace(settings.cpu_share)
     cameras = Cameras(games, service.config.name, service.config.rewards, source)
     playing_now.append(cameras.games)
-    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays,
-                        Films(cameras, service.blobs, folder))
+    films = Films(cameras, service.blobs, folder)
+    recorder = Recorder(games.record, games.hash, folder, settings.keep_replays, films,
+                        lambda: tidy(folder, settings.replay_days, settings.replay_mebibytes * 2**20, films))
     rng = np.random.default_rng(service.config.seed)
 
     def show() -> None:

@@ -25,4 +25,7 @@ class EvaluatorConfig(BaseModel):
     draft_line_ups: int = Field(
         2000, ge=0, description="A draft's table (docs/draft.md) of each rated version is made where it has at most so "
         "many line-ups: one takes some milliseconds of a core. 0 makes none. `five draft` makes larger ones.")
+    replay_days: float = Field(90.0, gt=0, description="Recordings of matches on request that are older go.")
+    replay_mebibytes: float = Field(2048.0, gt=0, description="Recordings of all kinds take at most so much of the "
+                                    "folder; the oldest go first.")
     enabled: bool = Field(True, description="Whether versions are rated at all.")

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,16 +50,35 @@ class Films:
         return self._folder / f".game-{os.getpid()}-{id(self._cameras):x}-{place}{SUFFIX}"
 
 
+def tidy(folder: Path, days: float, most_bytes: float, films: "Films | None" = None) -> list[str]:
+    """Removes recordings of matches on request that are older than ``days``, and the oldest of all while they take more
+    than ``most_bytes``. Returns the names of those that went."""
+    found = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*.replay"))
+    total = sum(size for _, size, _ in found)
+    gone = []
+    for at, size, path in found[:-1]:  # the newest has just been asked for
+        rated = path.stem.removeprefix("version-").isdigit()
+        if total <= most_bytes and (rated or time.time() - at <= days * 86400):
+            continue
+        path.unlink(missing_ok=True)
+        if films is not None:
+            films.remove(path.stem)
+        total -= size
+        gone.append(path.stem)
+    return gone
+
+
 class Recorder:
     """Records the first rated game of each version into ``folder``, as PLAYER.replay, and keeps the newest ``keep``.
 
     ``record`` begins the recording of the game at a place, ``final_hash`` is the state that it ended in. With
-    ``films`` what is to be seen of a game goes into their store as well.
+    ``films`` what is to be seen of a game goes into their store as well. ``tidy`` makes room, after each.
     """
 
     def __init__(self, record: Callable[[int], Replay], final_hash: Callable[[int], int], folder: Path, keep: int,
-                 films: "Films | None" = None) -> None:
+                 films: "Films | None" = None, tidy: Callable[[], object] = lambda: None) -> None:
         self._films = films
+        self._tidy = tidy
         self._record = record
         self._hash = final_hash
         self._folder = folder
@@ -90,6 +110,7 @@ class Recorder:
                     path.unlink(missing_ok=True)
                     if self._films is not None:
                         self._films.remove(path.stem)
+            self._tidy()
         except OSError as error:
             log.warning("a game of %s is not kept: %s", player, error)
 

@@ -51,7 +51,8 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
         settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds, settings.device, seed),
         meter.observer)
     servicer = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
-                                layout.heroes, models, batcher, epoch=service.epoch)
+                                layout.heroes, models, batcher, epoch=service.epoch,
+                                read_ahead=config.rpc.read_ahead_bytes)
     return servicer, models, batcher
 
 

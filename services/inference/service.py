@@ -25,16 +25,44 @@ MAX_WANTED = 64
 MAX_REQUESTS_OF_A_STREAM = 64  # read ahead; beyond it the transport holds the client back
 
 
+class _Ahead:
+    """Bytes of one stream's requests that are not answered yet."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._bytes = 0
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def more(self, size: int) -> None:
+        """A request was read."""
+        self._bytes += size
+        if self._bytes >= self._most:
+            self._room.clear()
+
+    def less(self, size: int) -> None:
+        """It was answered."""
+        self._bytes -= size
+        if self._bytes < self._most:
+            self._room.set()
+
+    async def room(self) -> None:
+        """Waits until another request may be read."""
+        await self._room.wait()
+
+
 class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
     """Decodes requests, lets the batcher evaluate them, and answers each stream in order.
 
     ``observation_specs`` and ``state_specs`` give shape and dtype of each array of one team-step and of one team's
-    state; ``heroes`` is H; ``epoch`` is the run's that this process serves.
+    state; ``heroes`` is H; ``epoch`` is the run's that this process serves; ``read_ahead`` bounds the bytes of a
+    stream's requests that are not answered yet (one is always read).
     """
 
     def __init__(self, run: str, schema_id: str, layout_hash: str, observation_specs: Specs, state_specs: StateSpecs,
-                 heroes: int, models: Models, batcher: Batcher, *, epoch: int) -> None:
+                 heroes: int, models: Models, batcher: Batcher, *, epoch: int, read_ahead: int = 32 << 20) -> None:
         self._epoch = epoch
+        self._read_ahead = read_ahead
         self._run = run
         self._schema = schema_id
         self._layout = layout_hash
@@ -63,16 +91,19 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         """One stream of a client. A bad request ends it with INVALID_ARGUMENT or FAILED_PRECONDITION, and so does one
         of an older epoch; one of a newer ends it with UNAVAILABLE."""
         stream = next(self._streams)
-        waiting: asyncio.Queue[tuple[int, asyncio.Future[Reply]] | BaseException | None] = asyncio.Queue(
+        waiting: asyncio.Queue[tuple[int, asyncio.Future[Reply], int] | BaseException | None] = asyncio.Queue(
             MAX_REQUESTS_OF_A_STREAM)
-        reader = asyncio.create_task(self._read(request_iterator, stream, waiting))
+        ahead = _Ahead(self._read_ahead)
+        reader = asyncio.create_task(self._read(request_iterator, stream, waiting, ahead))
         self._batcher.open_stream(stream)
         try:
             while (item := await waiting.get()) is not None:
                 if isinstance(item, BaseException):
                     raise item
-                request_id, future = item
-                yield self._encode(request_id, await future)
+                request_id, future, size = item
+                reply = await future
+                ahead.less(size)
+                yield self._encode(request_id, reply)
         finally:
             self._batcher.close_stream(stream)
             reader.cancel()
@@ -83,15 +114,19 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
                     left[1].cancel()
 
     async def _read(self, requests: AsyncIterator[inference_pb2.ActRequest], stream: int,
-                    waiting: "asyncio.Queue[tuple[int, asyncio.Future[Reply]] | BaseException | None]") -> None:
+                    waiting: "asyncio.Queue[tuple[int, asyncio.Future[Reply], int] | BaseException | None]",
+                    ahead: "_Ahead") -> None:
         try:
             async for message in requests:
+                size = message.ByteSize()
+                ahead.more(size)
                 # First of all: what belongs to another epoch may have another layout.
                 require_epoch(self._epoch, message.epoch)
                 if self._models.newest is None:
                     raise Unavailable("no version has been published yet: the optimizer publishes the first")
                 future = self._batcher.submit(self._decode(message, stream))
-                await waiting.put((message.request_id, asyncio.wrap_future(future)))
+                await waiting.put((message.request_id, asyncio.wrap_future(future), size))
+                await ahead.room()
         except asyncio.CancelledError:
             raise
         except Exception as error:

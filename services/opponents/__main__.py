@@ -40,7 +40,7 @@ async def follow(service: Service[RunConfig], pool: Pool) -> None:
             if gone := await asyncio.to_thread(pool.keep, ours):
                 log.info("%d versions that were reverted have left the pool: %s", len(gone), gone[:20])
             async for _ in service.parameters.watch():
-                for record in await asyncio.to_thread(lambda: list(service.parameters.records_from(last + 1))):
+                for record in await asyncio.to_thread(list, service.parameters.records_from(last + 1)):
                     if ours(record.version) and joins(record, keep_every):
                         last = record.version
                         await asyncio.to_thread(pool.on_version, last)

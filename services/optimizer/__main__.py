@@ -136,6 +136,7 @@ def main() -> None:
         if group.rank == 0:
             training.checkpoints.settle()
             commit_staged(service.state, service.record, training.checkpoints, client.event)
+        training.measure_drains(config.lifecycle.grace_seconds, service.lifecycle.allow)
         training.start()
         client.follow(service.vital)
         if group.rank == 0:

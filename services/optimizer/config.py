@@ -2,8 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-# What torchrun's agent has to find in its environment: a new store for every generation of the group.
-AGENT_ENVIRONMENT = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+# What torchrun's agent has to find in its environment: a new store for every generation of the group; and, when it is
+# told to end, patience until its ranks have: they know what they still have to write, and end themselves in time.
+AGENT_ENVIRONMENT = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3600"}
 
 
 class OptimizerConfig(BaseModel):

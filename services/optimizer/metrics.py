@@ -52,6 +52,10 @@ STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time that learning s
                           buckets=VERSION_BUCKETS)
 HOLDING = gauge("optimizer", "holding", "seconds", "Time for which the next version has waited because the one before "
                 "cannot be written: a store is away or full. 0 while learning goes on.")
+DRAIN_SECONDS = gauge("optimizer", "drain", "seconds", "Time that draining may take, from the checkpoint's size and "
+                      "the blob store's measured rate. The pod's grace period has to be longer.")
+BLOB_RATE = unknown(gauge("optimizer", "checkpoint_write", "rate", "Bytes a second at which the newest checkpoint was "
+                          "written to the blob store."))
 CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written.")
 CHECKPOINT_TIME = unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
                                 "written or resumed from, in seconds since 1970."))

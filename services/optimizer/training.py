@@ -23,6 +23,7 @@ from services.optimizer import faults
 from services.optimizer import metrics as page
 from services.optimizer.beside import Beside
 from services.optimizer.checkpoints import Checkpoints
+from services.optimizer.draining import DrainTime
 from services.optimizer.drawing import BatchesAhead, Ready
 from services.optimizer.group import ALONE, Group
 from services.optimizer.intake import Intake
@@ -101,6 +102,7 @@ class Training:
     left_behind: bool = False  # whether the run is in another epoch than this process
     resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
     holding: str = ""  # why the next version waits: the one before cannot be written; '' while learning goes on
+    drain_time: DrainTime | None = None
     turned: Callable[[], None] = lambda: None  # told each time that the loop comes round
     warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
     _asked: deque[Future[int]] = field(default_factory=deque)  # who waits for a checkpoint
@@ -407,11 +409,25 @@ class Training:
             "schema": self.meta["schema"], "warm_up_until": self.warm_up_until,
         }
 
-        def write() -> None:
+        def save() -> None:
             self.checkpoints.save(version, tensors, extra)
+
+        def write() -> None:
+            if self.drain_time is None:
+                save()
+            else:
+                self.drain_time.timed(save, self._checkpoint_bytes(tensors))
             page.show_checkpoint()
 
         return write
+
+    @staticmethod
+    def _checkpoint_bytes(tensors: Mapping[str, Tensor]) -> int:
+        return sum(tensor.nbytes for tensor in tensors.values())
+
+    def measure_drains(self, base: float, allow: Callable[[float], None]) -> None:
+        """Has the time that draining may take follow from what has to be written then; ``base`` seconds beside it."""
+        self.drain_time = DrainTime(base, self._checkpoint_bytes(self.learner.state_dict()), allow)
 
     def _publish(self) -> None:
         self._publication()()

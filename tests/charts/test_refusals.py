@@ -43,6 +43,11 @@ CASES = {
                                       "run.overrides.services.controller.port: the chart computes it"),
     "no time to drain": (("optimizer.terminationGracePeriodSeconds=5",),
                          "optimizer.terminationGracePeriodSeconds: 5 s"),
+    "more connections than Redis takes": (
+        ("rollout.replicas=9900",), "9900 rollouts, 1 inference servers and 1 optimizers hold 10013 connections"),
+    "more than that when it has grown": (
+        ("autoscaling.mode=controller", "autoscaling.rollout.maxReplicas=9000",
+         "autoscaling.inference.maxReplicas=400"), "redis.state.maxclients: 9000 rollouts"),
     "a tag that is none": (("global.image.tag=a b",), "tag"),
     "a port that is none": (("redis.state.external.port=70000",), "port"),
 }

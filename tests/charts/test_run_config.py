@@ -81,6 +81,18 @@ def test_pods_end_after_their_service_has_drained(values: Values, tmp_path: Path
             assert spec["terminationGracePeriodSeconds"] > grace, name
 
 
+def test_an_optimizer_has_the_time_that_its_checkpoint_takes() -> None:
+    def grace(*sets: str) -> int:
+        found = {name: spec for name, _, spec in pods(objects(Values(" ".join(sets), sets=sets)))}
+        return int(found["StatefulSet/five-optimizer"]["terminationGracePeriodSeconds"])
+
+    assert grace() == 60  # the value holds where it is more
+    paper = grace("run.preset=rerun", "redis.params.maxmemory=8gb")
+    assert paper == 151  # 20 s, and 2.5 x 2,506 MB at 50 MB/s, and 5 to spare
+    assert grace("run.preset=rerun", "redis.params.maxmemory=8gb", "blobs.megabytesPerSecond=500") == 60
+    assert grace("run.preset=rerun", "redis.params.maxmemory=8gb", "blobs.megabytesPerSecond=10") == 652
+
+
 def test_files_are_where_the_configuration_says(values: Values, tmp_path: Path) -> None:
     """Certificates and authorities that are named are mounted in every container that reads the configuration, but
     for the tests', of which each dials one kind."""

@@ -1,5 +1,6 @@
 """Blobs: contents that never change, names that move, damage that is noticed."""
 
+import os
 from pathlib import Path
 
 import fsspec
@@ -103,3 +104,25 @@ def test_a_url_that_cannot_be(tmp_path: Path) -> None:
         BlobStore("")
     with pytest.raises(ValueError, match="blobs.url nothing://x"):
         BlobStore("nothing://x")
+
+
+def test_what_is_said_to_be_there_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is written down before it gets its name, and the name before the next step depends on it."""
+    done: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        done.append(f"sync {'folder' if os.path.isdir(path) else 'file'} of {path.split(str(tmp_path))[1][:6]}")
+        fsync(descriptor)
+
+    def renamed(self: Path, target: Path) -> Path:
+        done.append(f"name {str(target).split(str(tmp_path))[1][:6]}")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", renamed)
+    BlobStore(str(tmp_path)).put(b"a checkpoint", "run/checkpoints/1")
+    steps = [[f"sync file of {where}", f"name {where}", f"sync folder of {where}"]
+             for where in ("/objec", "/uses/", "/refs/")]
+    assert done == [*steps[0], *steps[1], *steps[2]]

@@ -12,7 +12,16 @@ import redis
 
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.store.connection import FAILED, Login, connect, password_of, require_reachable, safe_url, user_of
+from rapid.store.connection import (
+    FAILED,
+    MOST_CONNECTIONS,
+    Login,
+    connect,
+    password_of,
+    require_reachable,
+    safe_url,
+    user_of,
+)
 from rapid.store.errors import StoreRefused, StoreUnreachable
 
 CONFIG = StoreConfig(timeout_seconds=5)
@@ -155,3 +164,23 @@ def test_a_server_that_swallows_everything_costs_twice_the_timeout_at_most() -> 
         with pytest.raises(redis.TimeoutError):
             client.get("x")
         assert 1 <= failed_tries() - before <= 2  # and not eleven
+
+
+def test_threads_share_as_many_connections_as_a_process_may_hold(redis_server: RunningRedis) -> None:
+    one = connect(redis_server.url, CONFIG, most=1)
+    name = one.client_id()
+    answers: list[object] = []
+
+    def ask() -> None:
+        for _ in range(20):
+            answers.append(one.client_id())
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [name] * 160
+    assert connect(redis_server.url, CONFIG).connection_pool.max_connections >= 100
+    assert MOST_CONNECTIONS["rollout"] == 1
+    one.close()

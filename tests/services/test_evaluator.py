@@ -1,6 +1,8 @@
 """Matches on real games with a stand-in for inference."""
 
 import asyncio
+import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from rapid.config import StoreConfig
 from rapid.store.parameters import ParameterStore
 from services.evaluator.__main__ import newest_kept
 from services.evaluator.matches import Matches, Pairing, Player, Result
+from services.evaluator.recording import tidy
 from services.evaluator.service import BOTS, player
 
 Array = npt.NDArray[Any]
@@ -143,3 +146,16 @@ async def test_a_pause_holds_games_between_two_steps() -> None:
     held.clear()
     await playing
     assert matches.resting and matches.under_way == 0 and len(results) == 2 and len(inference.known) == 2
+
+
+def test_recordings_go_by_age_and_by_space(tmp_path: Path) -> None:
+    now = time.time()
+    for days, name in enumerate(("version-9-random-0", "version-8-random-0", "version-8", "version-7")):
+        path = tmp_path / f"{name}.replay"
+        path.write_bytes(b"x" * 1000)
+        os.utime(path, (now - days * 86400, now - days * 86400))
+    assert tidy(tmp_path, 30, 10_000) == []
+    assert tidy(tmp_path, 0.5, 10_000) == ["version-8-random-0"]  # rated ones are kept by number, not by age
+    assert tidy(tmp_path, 30, 2500) == ["version-7"]
+    assert tidy(tmp_path, 30, 10) == ["version-8"]  # the newest was just asked for
+    assert [path.stem for path in tmp_path.iterdir()] == ["version-9-random-0"]

@@ -57,13 +57,15 @@ class EvaluatorClient:
         """Plays ``games`` games of ``version`` (NEWEST) against "random", a scripted bot or a version number.
 
         Takes as long as the games do, at most ``deadline`` seconds. Raises CallFailed, also when the run's next epoch
-        began meanwhile: the match is dropped then, and may be asked for again.
+        began meanwhile: the match is dropped then, and may be asked for again. It is sent once: games that have been
+        played are not played again because a connection broke.
         """
         epoch = (await self._rated()).epoch if self._epoch is None else self._epoch
         m = await self._caller.call(
             "PlayMatch", lambda stub: stub.PlayMatch,
             evaluator_pb2.PlayMatchRequest(run=self._run, version=version, against=against, games=games, seed=seed,
-                                           replay=replay, epoch=epoch), deadline)
+                                           replay=replay, epoch=epoch), deadline,
+            repeats=False)
         require_own(epoch, m.epoch, self._caller.service, "PlayMatch")
         names = list(m.statistic_names)
         return MatchResult(m.version, m.won, m.lost, m.drawn, dict(zip(names, m.statistics, strict=True)),

@@ -9,7 +9,8 @@ import grpc.aio
 
 from rapid.config import RpcConfig
 from rapid.rpc.channel import Channel, aio_channel, backoff
-from rapid.rpc.errors import failure_of
+from rapid.rpc.errors import CallFailed, StatusCode, failure_of
+from rapid.rpc.throttle import RetryThrottle
 
 Stub = TypeVar("Stub")
 Answer = TypeVar("Answer")
@@ -25,7 +26,8 @@ def require_addresses(addresses: Sequence[str], service: str) -> list[str]:
 class Caller(Generic[Stub]):
     """Calls methods of a service; when a server does not answer, the call goes to the next address.
 
-    Every call has a deadline over all its tries, and must be safe to repeat.
+    Every call has a deadline over all its tries, and must be safe to repeat. This is the one place where it is
+    repeated; while most calls fail none is (`rapid.rpc.throttle`).
     """
 
     def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,
@@ -39,6 +41,7 @@ class Caller(Generic[Stub]):
         self._token = token
         self._at = 0
         self._open: dict[str, tuple[Channel, Stub]] = {}
+        self._throttle = RetryThrottle()
 
     def _stub(self) -> tuple[Channel, Stub]:
         address = self._addresses[self._at % len(self._addresses)]
@@ -48,21 +51,35 @@ class Caller(Generic[Stub]):
         return self._open[address]
 
     async def call(self, method: str, make: Callable[[Stub], Callable[..., Awaitable[Answer]]], request: Any,
-                   deadline: float | None = None) -> Answer:
-        """The answer to ``request``; ``make`` picks the method of the stub. Raises CallFailed."""
+                   deadline: float | None = None, repeats: bool = True) -> Answer:
+        """The answer to ``request``; ``make`` picks the method of the stub. Raises CallFailed.
+
+        Without ``repeats`` it is sent once, when a server is there: for what is too costly to be done again.
+        """
         loop = asyncio.get_running_loop()
         end = loop.time() + (self._config.deadline_seconds if deadline is None else deadline)
         pauses = backoff(self._config)
         tries = 0
         while True:
             channel, stub = self._stub()
+            sent = True
             try:
-                return await make(stub)(request, timeout=max(end - loop.time(), 0.001), metadata=channel.metadata)
+                if not repeats:
+                    sent = False
+                    await channel.ready(min(self._config.deadline_seconds, max(end - loop.time(), 0.001)))
+                    sent = True
+                answer = await make(stub)(request, timeout=max(end - loop.time(), 0.001), metadata=channel.metadata)
+                self._throttle.answered()
+                return answer
+            except TimeoutError as error:
+                failure = CallFailed(StatusCode.UNAVAILABLE, channel.target, f"{self.service}/{method}", str(error))
             except grpc.aio.AioRpcError as error:
                 failure = failure_of(error, channel.target, f"{self.service}/{method}")
             tries += 1
             pause = next(pauses)
-            if not failure.may_retry or tries > self._config.retries or loop.time() + pause >= end:
+            (self._throttle.failed if failure.may_retry else self._throttle.answered)()
+            if not failure.may_retry or (sent and not repeats) or not self._throttle.allows or (
+                    tries > self._config.retries or loop.time() + pause >= end):
                 raise failure
             self._at += 1
             await asyncio.sleep(pause)

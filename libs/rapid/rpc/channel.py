@@ -14,15 +14,16 @@ from rapid.rpc.errors import CallFailed, failure_of
 from rapid.rpc.renewed import Renewal, RenewedChannel
 from rapid.rpc.security import channel_credentials, token_metadata
 from rapid.rpc.tls import dialled, why_refused
+from rapid.rpc.throttle import GIVEN_BACK, TOKENS
 
 T = TypeVar("T")
 Options = list[tuple[str, Any]]
 
 
-def channel_options(config: RpcConfig, server_name: str = "") -> Options:
-    """gRPC options of every channel: sizes, keepalive, reconnection, retries of calls that reached no server, calls in
-    turn to all servers behind a name. ``server_name`` is expected in the certificate unless the configuration names
-    one."""
+def channel_options(config: RpcConfig, server_name: str = "", retries: bool = False) -> Options:
+    """gRPC options of every channel: sizes, keepalive, reconnection, calls in turn to all servers behind a name.
+    ``server_name`` is expected in the certificate unless the configuration names one. ``retries``: gRPC itself tries
+    calls again that reached no server, throttled; not where the caller does (rapid.rpc.caller), or tries multiply."""
     retry = {
         "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's own bounds
         "initialBackoff": f"{config.backoff_seconds}s",
@@ -31,8 +32,10 @@ def channel_options(config: RpcConfig, server_name: str = "") -> Options:
         "retryableStatusCodes": ["UNAVAILABLE"],
     }
     policy: dict[str, Any] = {"name": [{}]}
-    if config.retries:
+    service_config: dict[str, Any] = {"methodConfig": [policy], "loadBalancingConfig": [{"round_robin": {}}]}
+    if retries and config.retries:
         policy["retryPolicy"] = retry
+        service_config["retryThrottling"] = {"maxTokens": int(TOKENS), "tokenRatio": GIVEN_BACK}
     options: Options = [
         ("grpc.max_send_message_length", config.max_message_bytes),
         ("grpc.max_receive_message_length", config.max_message_bytes),
@@ -43,9 +46,8 @@ def channel_options(config: RpcConfig, server_name: str = "") -> Options:
         ("grpc.initial_reconnect_backoff_ms", int(config.backoff_seconds * 1000)),
         ("grpc.min_reconnect_backoff_ms", int(config.backoff_seconds * 1000)),
         ("grpc.max_reconnect_backoff_ms", int(config.max_backoff_seconds * 1000)),
-        ("grpc.enable_retries", 1),
-        ("grpc.service_config", json.dumps({"methodConfig": [policy],
-                                             "loadBalancingConfig": [{"round_robin": {}}]})),
+        ("grpc.enable_retries", int(retries)),
+        ("grpc.service_config", json.dumps(service_config)),
         # Otherwise channels of one process share a connection, and with it one core's worth of work.
         ("grpc.use_local_subchannel_pool", 1),
     ]
@@ -120,7 +122,7 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
 
 def channel(target: str, config: RpcConfig, token: str | None = None) -> grpc.Channel:
     """A blocking channel, for tools; the token goes with every call."""
-    options = channel_options(config)
+    options = channel_options(config, retries=True)
     if config.tls:
         dialled(target, config.tls)
     plain = (grpc.secure_channel(target, channel_credentials(config.tls), options) if config.tls

@@ -195,7 +195,8 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
     Raises ValueError when a token is required and missing, OSError when the address cannot be listened on.
     """
     interceptor = CallInterceptor(require_token(config, token), other_token())
-    server = grpc.aio.server(interceptors=[interceptor], options=server_options(config))
+    server = grpc.aio.server(interceptors=[interceptor], options=server_options(config),
+                             maximum_concurrent_rpcs=config.max_concurrent_calls)
     recorder = _Recorder(server)
     for add, servicer in servicers:
         add(servicer, recorder)

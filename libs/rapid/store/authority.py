@@ -137,7 +137,8 @@ def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequen
     """Runs Redis commands as one step if the authority holds and every expected key has the text given.
 
     A command that begins with ONCE, marks and a name is run unless the name is marked (`rapid.store.marks`), so that
-    the step may be sent again. ``what`` is named in errors. Raises FencedOut (having changed nothing), redis.RedisError.
+    the step may be sent again. ``what`` is named in errors. Raises FencedOut (having changed nothing),
+    redis.RedisError.
     """
     pairs = [[key] if text is None else [key, text] for key, text in (expected or {}).items()]
     # No key is declared as the script's: who may not write a key may not name it so, and here some are only compared.

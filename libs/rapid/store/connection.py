@@ -20,6 +20,11 @@ from rapid.telemetry.metrics import counter
 RETRIES = 10
 _BACKOFF = (1.0, 0.05)  # longest and first pause, seconds: rides out a restart of the server
 
+# Connections to each Redis that a process of a kind holds at most; its threads share them, one exchange at a time.
+# There are thousands of these, and a Redis takes 10,000 connections unless it is told otherwise. Of inference's one
+# listens to announcements all the time. Kinds that are few hold as many as they have threads.
+MOST_CONNECTIONS: dict[str, int] = {"rollout": 1, "inference": 3}
+
 Role = Literal["state", "params"]
 FAILED = counter("redis", "failed_tries", "Tries of an exchange with Redis that failed and were repeated or given up, "
                  "by role: state, params.", ("role",))
@@ -73,14 +78,15 @@ def user_of(role: Role) -> str | None:
 
 
 def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | None = None,
-            retries: int = RETRIES) -> redis.Redis:
+            retries: int = RETRIES, most: int | None = None) -> redis.Redis:
     """A client for ``url`` (redis://, rediss:// or unix://); nothing is sent yet. Safe to share between threads.
 
     User and password are the URL's own, those of ``login``, or those of ``role`` in the environment; a server behind a
     unix socket is sent a password only with its user's name. Raises ValueError for a URL that is none of Redis, a
     certificate file that cannot be read, or a user without a password. An exchange that fails is tried ``retries``
     times more, the last of them no later than ``store.timeout_seconds`` after the first: a server that is restarting is
-    waited for, one that swallows everything costs twice the timeout at most.
+    waited for, one that swallows everything costs twice the timeout at most. ``most`` connections are held at a time,
+    for which threads wait; by default as many as there are threads.
     """
     FAILED.labels(role)  # shown as 0 until the first one fails
     if not url:
@@ -100,11 +106,14 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
             raise ValueError(f"store.tls_authority {config.tls_authority} cannot be read")
         options["ssl_ca_certs"] = config.tls_authority
     try:
-        client: redis.Redis = redis.Redis.from_url(
+        pool: Any = redis.ConnectionPool if most is None else redis.BlockingConnectionPool
+        if most is not None:
+            options |= {"max_connections": most, "timeout": 2 * config.timeout_seconds}
+        client: redis.Redis = redis.Redis(connection_pool=pool.from_url(
             url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
             health_check_interval=30, **options,
             retry=CountedRetry(role, retries, config.timeout_seconds),
-            retry_on_error=[redis.BusyLoadingError])
+            retry_on_error=[redis.BusyLoadingError]))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{safe_url(url)} is no Redis URL: {error}") from None
     return client
