@@ -26,7 +26,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-chart test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-faults test-chart test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -36,6 +36,7 @@ help:
 	@echo "make fuzz [MINUTES=60] | test-asan-games       cases and games made up by chance, under sanitizers"
 	@echo "make test-compilers                            the golden games on a core built by clang"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
+	@echo "make test-faults [KILLS=20] [MINUTES=4]         a run under faults; its figures into docs/reliability.md"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
 	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
@@ -138,6 +139,14 @@ test: build
 
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
+
+# A run under faults: partitions, slow peers, full disks, Redis black-holed, clocks that jump, kills. As root, for small
+# volumes; libfaketime for the clocks. What was lost goes into docs/reliability.md.
+KILLS ?= 20
+test-faults: build
+	@FIVE_FAULT_KILLS=$(KILLS) FIVE_FAULT_MINUTES=$(if $(filter command line,$(origin MINUTES)),$(MINUTES),4) \
+	  $(PY) -m pytest tests/faults -m faults -v
+	@$(PY) -m tests.faults.table
 
 # A run under a real Prometheus: dashboards, alerts and metrics against each other. Minutes.
 test-telemetry: build $(PROMETHEUS)

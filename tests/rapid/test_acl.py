@@ -261,6 +261,7 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
     ("rollout", "state", ("GET", KEYS.idempotency("x"))),
     ("rollout", "state", ("HGETALL", KEYS.table("operations"))),
     ("rollout", "state", ("SET", KEYS.quiet("optimizer", "0"), "{}")),
+    ("rollout", "state", ("ZADD", KEYS.leases("optimizer"), "1", "0")),
     ("evaluator", "state", ("SET", KEYS.publisher, "{}")),
     ("evaluator", "state", ("EVAL", "return redis.call('SET', KEYS[1], '9')", 1, KEYS.publisher)),
     ("evaluator", "state", ("HSET", KEYS.checkpoints, "9", "{}")),

@@ -66,4 +66,4 @@ def test_a_clock_that_jumps_changes_nothing_about_who_is_alive(state: RunState, 
 def test_every_kind_of_a_service_is_listed(state: RunState) -> None:
     from rapid.store import acl
 
-    assert set(acl.SERVICES) <= set(leases.KINDS)
+    assert sorted(acl.SERVICES) == list(leases.KINDS)

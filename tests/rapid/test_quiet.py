@@ -155,7 +155,7 @@ def test_a_redis_that_forgot_an_answer_hears_it_again(state: RunState) -> None:
     lease = instance(state, "rollout")
     number = pause(state)
     lease.renew({}, 1, 1, number, True)
-    state.redis.delete(state.keys.quiet("rollout"))
+    state.redis.delete(state.keys.quiet("rollout", "0"))
     assert state.quiet().waiting_for == ["rollout/0"]
     lease.renew({}, 1, 1, number, True)
     assert not state.quiet().waiting_for

@@ -30,7 +30,6 @@ class Kind(StrEnum):
     VALUE = "value"  # a string
     PASSING = "passing"  # a string that ends by itself or is removed
     FIELDS = "fields"  # a hash
-    ANSWERS = "answers"  # a hash that is begun again
     COUNTERS = "counters"  # a hash of numbers that are only added to
     SORTED = "sorted"  # a sorted set
     STREAM = "stream"
@@ -41,7 +40,6 @@ READS: Mapping[Kind, tuple[str, ...]] = {
     Kind.VALUE: ("get", "mget", "exists"),
     Kind.PASSING: ("get", "mget", "exists"),
     Kind.FIELDS: ("hget", "hmget", "hgetall", "hexists", "hlen"),
-    Kind.ANSWERS: ("hgetall",),
     Kind.COUNTERS: ("hget", "hgetall"),
     Kind.SORTED: ("zrange", "zrangebyscore", "zcard", "zscore"),
     Kind.STREAM: ("xrange", "xrevrange", "xread", "xlen", "exists"),
@@ -51,7 +49,6 @@ WRITES: Mapping[Kind, tuple[str, ...]] = {
     Kind.VALUE: ("set",),
     Kind.PASSING: ("set", "del", "pexpire", "persist"),
     Kind.FIELDS: ("hset", "hdel"),
-    Kind.ANSWERS: ("hset", "del"),
     Kind.COUNTERS: ("hincrby", "hincrbyfloat"),
     Kind.SORTED: ("zadd", "zrem", "zremrangebyrank", "zremrangebyscore"),
     Kind.STREAM: ("xadd",),
@@ -137,7 +134,8 @@ ENTRIES: Sequence[Entry] = (
     Entry("lineage", "lineage", Kind.FIELDS, _who(CONTROLLER, OPTIMIZER), _who(OPPONENTS, EVALUATOR)),
     Entry("publisher", "publisher", Kind.VALUE, _who(OPTIMIZER), _who(CONTROLLER)),
     Entry("pause", "pause", Kind.VALUE, _who(CONTROLLER)),
-    *(Entry("quiet", f"quiet:{service}", Kind.ANSWERS, _who(service, CONTROLLER)) for service in SERVICES),
+    *(Entry("quiet", f"quiet:{service}:*", Kind.PASSING, _who(service, CONTROLLER)) for service in SERVICES),
+    *(Entry("quiet_names", f"quiet-names:{service}", Kind.SORTED, _who(service, CONTROLLER)) for service in SERVICES),
     Entry("checkpoints", "checkpoints", Kind.FIELDS, _who(OPTIMIZER), _who(CONTROLLER)),
     Entry("staged", "versions:staged", Kind.PASSING, _who(OPTIMIZER)),
     Entry("documents", "documents", Kind.FIELDS, _who(CONTROLLER), _who(OPTIMIZER, ROLLOUT)),

@@ -71,7 +71,7 @@ def save(state: redis.Redis, run: str, file: IO[bytes]) -> Backup:
 
 def _names(state: redis.Redis, keys: Keys) -> list[bytes]:
     """The run's keys but for heartbeats and parameters (which one server may keep beside the state)."""
-    left_out = tuple(f"{keys.prefix}{part}:".encode() for part in ("lease", "leases", "quiet", "params"))
+    left_out = tuple(f"{keys.prefix}{part}:".encode() for part in ("lease", "leases", "quiet", "quiet-names", "params"))
     found: Any = state.scan_iter(match=f"{keys.prefix}*", count=_SCAN)
     return [name for name in found if not name.startswith(left_out)]
 

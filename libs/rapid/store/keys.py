@@ -85,6 +85,10 @@ class Keys:
         """Who of a kind is alive, by when his lease runs out."""
         return f"{self.prefix}leases:{kind}"
 
-    def quiet(self, kind: str) -> str:
-        """Answers of a kind's services to a pause."""
-        return f"{self.prefix}quiet:{kind}"
+    def quiet(self, kind: str, identity: str) -> str:
+        """A service's answer to a pause."""
+        return f"{self.prefix}quiet:{kind}:{identity}"
+
+    def quiet_names(self, kind: str) -> str:
+        """Who of a kind has been asked in a pause, or has answered."""
+        return f"{self.prefix}quiet-names:{kind}"

@@ -9,22 +9,27 @@ import redis
 from rapid.process_identity import ProcessIdentity
 from rapid.store.keys import Keys
 
-# Who keeps a lease, in the order in which they are listed; others are asked for by their kind.
-KINDS = ("controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout")
+ANSWER_MS = 30 * 24 * 3600 * 1000  # answers to a pause go after so long: no pause lasts longer
+# Who keeps a lease, in the order in which they are listed.
+KINDS = ("controller", "evaluator", "inference", "opponents", "optimizer", "rollout")
 # Renews a lease. Its name stands in a sorted set by when it runs out, by the server's clock: who is alive is one look
 # at that, whatever else the server holds, and those that have run out go with each renewal. Keys: lease, names of the
-# kind, answers of the kind. Arguments: name, what is written down, milliseconds, answer ('' where no pause holds).
+# kind, its answer, names of answers. Arguments: name, what is written down, milliseconds, answer ('' where no pause
+# holds), milliseconds that this stays.
 _RENEW = """
 local t = redis.call('TIME')
 local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
 redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
-if ARGV[4] ~= '' then redis.call('HSET', KEYS[3], ARGV[1], ARGV[4]) end
+if ARGV[4] ~= '' then
+  redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[5])
+  redis.call('ZADD', KEYS[4], now, ARGV[1])
+end
 """
 # Ends a lease, and with it says that the instance has ended as it should, or ('1') that it will be back and is waited
-# for. Keys: lease, names of the kind, answers of the kind. A key that is only read is an argument: who may not write it
-# may not name it as a script's key.
+# for. Keys: lease, names of the kind, its answer, names of answers. A key that is only read is an argument: who may not
+# write it may not name it as a script's key.
 LEAVE = """
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[4])
@@ -33,7 +38,8 @@ local now = text and cjson.decode(text) or {}
 local number = now['pause'] or 0
 if number > 0 and (now['status'] == 'pausing' or now['status'] == 'paused' or now['status'] == 'operating') then
   local answer = {pause = number, quiet = ARGV[2] == '0', gone = true, at = tonumber(ARGV[1])}
-  redis.call('HSET', KEYS[3], ARGV[4], cjson.encode(answer))
+  redis.call('SET', KEYS[3], cjson.encode(answer), 'PX', ARGV[5])
+  redis.call('ZADD', KEYS[4], ARGV[1], ARGV[4])
 end
 """
 
@@ -67,7 +73,8 @@ class Lease:
         self._keys = Keys(run)
         self._key = self._keys.lease(kind, identity)
         self._names = self._keys.leases(kind)
-        self._answers = self._keys.quiet(kind)
+        self._answer = self._keys.quiet(kind, identity)
+        self._answers = self._keys.quiet_names(kind)
         self._ttl_ms = max(int(ttl_seconds * 1000), 1)
         self.kind = kind
         self.id = identity
@@ -90,14 +97,14 @@ class Lease:
             self._said, self._said_at = said, now
         # The answer every time: a Redis that was killed may have forgotten it.
         answer = json.dumps({**said, "at": self._said_at}) if pause else ""
-        self._redis.eval(_RENEW, 3, self._key, self._names, self._answers, self.id,
-                         json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer)
+        self._redis.eval(_RENEW, 4, self._key, self._names, self._answer, self._answers, self.id,
+                         json.dumps(instance._asdict(), allow_nan=False), str(self._ttl_ms), answer, str(ANSWER_MS))
 
     def release(self, renews: bool = False) -> None:
         """Ends the lease at once; for an instance that ends as it should, which answers a pause. One that ``renews``
         itself is waited for."""
-        self._redis.eval(LEAVE, 3, self._key, self._names, self._answers, repr(time.time()), str(int(renews)),
-                         self._keys.status, self.id)
+        self._redis.eval(LEAVE, 4, self._key, self._names, self._answer, self._answers, repr(time.time()),
+                         str(int(renews)), self._keys.status, self.id, str(ANSWER_MS))
 
 
 class Leases:

@@ -12,22 +12,25 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.store.keys import Keys
-from rapid.store.leases import Instance, Leases
+from rapid.store.leases import ANSWER_MS, Instance, Leases
 
 # What plays or learns, and so has to be quiet before a run is paused.
 QUIET_KINDS = ("evaluator", "inference", "optimizer", "rollout")
 
 # Writes down who is waited for, and forgets the answers to earlier pauses. Keys: pause, record. Arguments: number, now,
-# the run's prefix, kinds.
+# the run's prefix, how long answers stay, kinds.
 ENROL = """
 local waited = cjson.encode({pause = tonumber(ARGV[1]), quiet = false, at = tonumber(ARGV[2])})
 local t = redis.call('TIME')
 local now = tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
-for i = 4, #ARGV do
-  local answers = ARGV[3] .. 'quiet:' .. ARGV[i]
-  redis.call('DEL', answers)
+for i = 5, #ARGV do
+  local prefix = ARGV[3] .. 'quiet:' .. ARGV[i] .. ':'
+  local names = ARGV[3] .. 'quiet-names:' .. ARGV[i]
+  for _, name in ipairs(redis.call('ZRANGE', names, 0, -1)) do redis.call('DEL', prefix .. name) end
+  redis.call('DEL', names)
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', ARGV[3] .. 'leases:' .. ARGV[i], now, '+inf')) do
-    redis.call('HSET', answers, name, waited)
+    redis.call('SET', prefix .. name, waited, 'PX', ARGV[4])
+    redis.call('ZADD', names, now, name)
   end
 end
 local run = redis.call('GET', KEYS[2])
@@ -71,22 +74,23 @@ def report(state: redis.Redis, run: str) -> QuietReport:
     keys = Keys(run)
     # Leases first: who says it and leaves between the two readings has answered.
     live = {name_of(i.kind, i.id): i for i in Leases(state, run).live() if i.kind in QUIET_KINDS}
-    pipeline: Any = state.pipeline(transaction=True)
-    pipeline.mget(keys.status, keys.record, keys.pause)
+    pipeline: Any = state.pipeline(transaction=False)
     for kind in QUIET_KINDS:
-        pipeline.hgetall(keys.quiet(kind))
-    (status, record, pause), *tables = pipeline.execute()
+        pipeline.zrange(keys.quiet_names(kind), 0, -1)
+    asked_for = [(kind, name.decode()) for kind, names in zip(QUIET_KINDS, pipeline.execute(), strict=True)
+                 for name in names]
+    texts: Any = state.mget(keys.status, keys.record, keys.pause, *(keys.quiet(*one) for one in asked_for))
+    status, record, pause, *rows = texts
     number = int(json.loads(status).get("pause", 0)) if status else 0
     epoch = int(json.loads(record)["epoch"]) if record else 0
     asked = json.loads(pause) if pause else {"asked_at": 0.0}
     if number == 0:
         return QuietReport(0, epoch, 0.0, {}, [])
     answers: dict[str, dict[str, Any]] = {}
-    for kind, rows in zip(QUIET_KINDS, tables, strict=True):
-        for identity, text in rows.items():
-            row = json.loads(text)
-            if row["pause"] == number:
-                answers[name_of(kind, identity.decode())] = row
+    for (kind, identity), text in zip(asked_for, rows, strict=True):
+        row = None if text is None else json.loads(text)
+        if row is not None and row["pause"] == number:
+            answers[name_of(kind, identity)] = row
     said, waiting = {}, []
     for name in sorted(answers.keys() | live.keys()):
         row = answers.get(name)
@@ -112,4 +116,4 @@ def note_overdue(state: redis.Redis, run: str, number: int, fields: dict[str, st
 
 def enrol_arguments(keys: Keys, number: int) -> tuple[str, ...]:
     """What ENROL is called with, after the number of its keys."""
-    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, *QUIET_KINDS)
+    return (keys.pause, keys.record, str(number), repr(time.time()), keys.prefix, str(ANSWER_MS), *QUIET_KINDS)

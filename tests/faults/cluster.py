@@ -1,0 +1,176 @@
+"""A tiny run as local processes, with a proxy on each link between two of them and volumes that can be full."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from cli.cluster import LocalCluster
+from cli.rundir import RunFolder
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.leases import Instance
+from rapid.store.parameters import ParameterStore
+from rapid.supervisor import ProcessSpec, ProcessStatus, Supervisor
+from run.load import load
+from tests.e2e.running import TINY
+from tests.faults.links import Link
+
+QUICK = [
+    "rpc.deadline_seconds=4", "rpc.reconnect_seconds=20", "rpc.max_backoff_seconds=1", "rpc.keepalive_seconds=5",
+    "rpc.keepalive_timeout_seconds=3", "store.timeout_seconds=2", "store.reconnect_seconds=20",
+    "services.rollout.environment=remote", "services.rollout.scripted_fraction=0.1",
+    "league.past_opponent_share=0.3"]
+# Who dials whom: the client's kind, and the server's.
+LINKS: Sequence[tuple[str, str]] = (
+    ("rollout", "inference"), ("rollout", "optimizer"), ("rollout", "opponents"), ("rollout", "dota_env"),
+    ("rollout", "state"), ("evaluator", "inference"), ("evaluator", "state"), ("optimizer", "state"),
+    ("optimizer", "params"), ("inference", "state"), ("inference", "params"), ("opponents", "state"),
+    ("controller", "evaluator"), ("controller", "state"), ("controller", "params"))
+KEYS = {"state": "store.state_url", "params": "store.params_url", "opponents": "services.opponents.address",
+        "evaluator": "services.evaluator.address"}
+LISTS = {"inference", "optimizer", "dota_env"}  # whose addresses are several
+
+
+class FaultyCluster(LocalCluster):
+    """`LocalCluster` with a `Link` on each way between two processes, in ``links``; ``environment`` for all."""
+
+    links: dict[tuple[str, str], Link]
+    sockets: dict[str, str]
+    environment: dict[str, str]
+
+    def _specs(self) -> list[ProcessSpec]:
+        if not hasattr(self, "links"):
+            self.links = {way: Link(self._target(way[1])) for way in LINKS}
+        return [self._through_links(spec) for spec in super()._specs()]
+
+    def _target(self, server: str) -> str:
+        services = self.config.services
+        if server in ("state", "params"):
+            url = self.config.store.state_url if server == "state" else self.config.store.params_url
+            return url.removeprefix("unix://").partition("?")[0]
+        if server in LISTS:
+            addresses: list[str] = getattr(services, server).addresses
+            return addresses[0]
+        return str(getattr(services, server).address)
+
+    def _through_links(self, spec: ProcessSpec) -> ProcessSpec:
+        kind = spec.name.rpartition("-")[0]
+        sets: list[str] = []
+        for (client, server), link in self.links.items():
+            if client != kind:
+                continue
+            if server in LISTS:
+                value = f"services.{server}.addresses={json.dumps([link.address])}"
+            elif server in ("state", "params"):
+                value = f"{KEYS[server]}=redis://{link.address}/0"
+            else:
+                value = f"{KEYS[server]}={link.address}"
+            sets += ["--set", value]
+        env = {**spec.env, **os_environment, "OMP_NUM_THREADS": "1"}
+        return replace(spec, argv=[*spec.argv, *sets], env=env)
+
+
+os_environment: dict[str, str] = {}  # of all processes that are started from now on
+
+
+@contextmanager
+def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None = None,
+            environment: dict[str, str] | None = None) -> Iterator["Watched"]:
+    """A tiny run that plays; its two Redis are this function's own."""
+    os_environment.clear()
+    os_environment.update(environment or {})
+    for name in [n for n in os.environ if n.startswith("FIVE_")]:
+        del os.environ[name]
+    folders = {"state": place / "state", "params": place / "params"} | (redis_folders or {})
+    servers = {role: EmbeddedRedis(folders[role], append_only=role == "state") for role in ("state", "params")}
+    # Killed by force, it is started again: by the supervisor, as every other process.
+    urls = {role: f"unix://{server.socket}?db=0" for role, server in servers.items()}
+    config = load("laptop-1v1", [*TINY, *QUICK, "name=tiny", "seed=1", *overrides,
+                                 *(f"store.{role}_url={url}" for role, url in urls.items())])
+    folder = RunFolder(place / "runs" / "tiny")
+    stores = Supervisor(place / "redis")
+    cluster: Any = None
+    try:
+        for role, server in servers.items():
+            folders[role].mkdir(parents=True, exist_ok=True)
+            stores.start(ProcessSpec(f"redis-{role}", server.argv(), {**server.env, **os_environment}, server.is_ready,
+                                     give_up_after=1000))
+        stores.wait_ready([f"redis-{role}" for role in servers], 30)
+        cluster = FaultyCluster.start(folder, config)
+        watched = Watched(cluster, stores)
+        watched.wait(lambda: watched.head() >= 1, "version 1", 180)
+        yield watched
+    finally:
+        if cluster is not None:
+            for link in cluster.links.values():
+                link.open()
+            cluster.supervisor.stop()
+        stores.stop()
+
+
+class Watched:
+    """A running cluster as a test sees it: over connections that no link harms."""
+
+    def __init__(self, cluster: FaultyCluster, stores: Supervisor) -> None:
+        self.cluster = cluster
+        self.stores = stores
+        self.store = ParameterStore(redis.Redis.from_url(cluster.config.store.params_url), cluster.state.redis,
+                                    cluster.config.name, cluster.config.store)
+
+    def head(self) -> int:
+        """The newest version, -1 before the first or while nobody answers."""
+        try:
+            found = self.store.head()
+        except redis.RedisError:
+            return -1
+        return -1 if found is None else found
+
+    def wait(self, condition: Callable[[], Any], what: str, seconds: float) -> float:
+        """Until it holds; the seconds that it took."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            with suppress(redis.RedisError, OSError):
+                if condition():
+                    return time.monotonic() - began
+            self.cluster.check()
+            time.sleep(0.1)
+        raise AssertionError(f"not within {seconds:g} s: {what}\n{self.logs()}")
+
+    def goes_on(self, versions: int = 2, seconds: float = 150.0) -> float:
+        """Until so many more versions are out; the seconds that it took."""
+        head = self.head()
+        return self.wait(lambda: self.head() >= head + versions, f"version {head + versions}", seconds)
+
+    def instance(self, kind: str) -> Instance | None:
+        """The first living instance of a kind."""
+        return next(iter(self.cluster.leases.live(kind)), None)
+
+    def pid(self, name: str) -> int | None:
+        """Process id of a supervised process."""
+        return next((s.pid for s in self._status() if s.name == name), None)
+
+    def _status(self) -> list[ProcessStatus]:
+        return [*self.cluster.supervisor.status(), *self.stores.status()]
+
+    def names(self) -> list[str]:
+        """Supervised processes."""
+        return [s.name for s in self._status()]
+
+    def kill(self, name: str) -> None:
+        """kill -9; the supervisor starts it again."""
+        pid = self.pid(name)
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def logs(self, lines: int = 6) -> str:
+        """The ends of all logs."""
+        return "\n".join(f"--- {s.name}\n{self.cluster.supervisor.log_tail(s.name, lines)}"
+                         for s in self.cluster.supervisor.status())

@@ -1,0 +1,99 @@
+"""A TCP proxy between two processes, which a test holds, slows down or cuts."""
+
+import socket
+import threading
+import time
+from contextlib import suppress
+
+SLOW_SECONDS = 0.15  # of each piece on its way, in either direction
+SLOW_PIECE = 64 << 10
+PIECE = 256 << 10
+LOOK = 0.05
+
+
+class Link:
+    """Forwards to ``target``, host:port or the path of a unix socket. Attribute ``address``: where it listens.
+
+    ``partition``: connections stand, new ones are taken, and nothing passes, as when a network drops every packet.
+    ``slow``: each piece of 64 KiB takes 150 ms. ``open`` again: what was held passes, unless its end has given up.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self._open = threading.Event()
+        self._open.set()
+        self._slow = False
+        self._closed = False
+        self.connections = 0
+        self.bytes = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def partition(self) -> None:
+        """Nothing passes from now on."""
+        self._open.clear()
+
+    def slow(self) -> None:
+        """All that passes takes long."""
+        self._slow = True
+        self._open.set()
+
+    def open(self) -> None:
+        """All passes."""
+        self._slow = False
+        self._open.set()
+
+    def close(self) -> None:
+        """The end of it."""
+        self._closed = True
+        self._open.set()
+        self._listener.close()
+
+    def _connect(self) -> socket.socket:
+        if self._target.startswith("/"):
+            there = socket.socket(socket.AF_UNIX)
+            there.connect(self._target)
+            return there
+        host, _, port = self._target.rpartition(":")
+        return socket.create_connection((host, int(port)), 5)
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                here, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(here,), daemon=True).start()
+
+    def _serve(self, here: socket.socket) -> None:
+        self._open.wait()
+        try:
+            there = self._connect()
+        except OSError:
+            here.close()
+            return
+        self.connections += 1
+        for one in (here, there):
+            with suppress(OSError):
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        back = threading.Thread(target=self._pass, args=(there, here), daemon=True)
+        back.start()
+        self._pass(here, there)
+        back.join()
+        here.close()
+        there.close()
+
+    def _pass(self, source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while piece := source.recv(SLOW_PIECE if self._slow else PIECE):
+                if self._slow:
+                    time.sleep(SLOW_SECONDS)
+                self._open.wait()
+                sink.sendall(piece)
+                self.bytes += len(piece)
+        except OSError:
+            pass
+        for one in (source, sink):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)

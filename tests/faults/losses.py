@@ -1,0 +1,48 @@
+"""What a run has lost: counted from its state, after whatever was done to it."""
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rapid.store.series import Series
+from tests.faults.cluster import Watched
+
+RESULTS = Path(__file__).resolve().parents[2] / "build" / "faults"
+TABLE = "ratings"
+
+
+@dataclass
+class Losses:
+    """``versions``: numbers that are missing, or of which there is no record, or two; ``ratings``: rated versions whose
+    record is missing or there twice; ``games``: games that were recorded twice; ``learning``: versions by which an
+    optimizer's checkpoint was behind when it began again, one number for each time."""
+
+    versions: int = 0
+    ratings: int = 0
+    games: int = 0
+    learning: list[int] = field(default_factory=list)
+
+
+def losses(run: Watched) -> Losses:
+    """Of the whole run so far."""
+    state = run.cluster.state
+    series = Series(state.redis, state.run)
+    published = [record.version for record in run.store.records()]
+    head = run.head()
+    missing = len(set(range(head + 1)) - set(published))
+    recorded = Counter(int(r.values["version"]) for r in series.read("versions"))
+    # A version's record comes after it: the newest may be on its way.
+    unrecorded = sum(recorded[version] != 1 for version in range(1, head))
+    rated = Counter(r.values["version"] for r in series.read("ratings") if r.values.get("version") is not None)
+    games = Counter(r.values["game"] for r in series.read("games"))
+    resumed = [e.details for e in state.events.last(1000) if e.what == "optimizer.resumed"]
+    return Losses(missing + unrecorded, sum(n - 1 for n in rated.values()), sum(n - 1 for n in games.values()),
+                  [int(d["version"]) - int(d["checkpoint"]) for d in resumed])
+
+
+def keep(name: str, row: dict[str, Any]) -> None:
+    """Keeps a row of the table (tests.faults.table)."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(row, indent=1, default=asdict) + "\n")

@@ -1,0 +1,45 @@
+"""The table of docs/reliability.md: ``python -m tests.faults.table`` writes what the last runs have kept."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.faults.losses import RESULTS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
+
+
+def row(found: dict[str, Any]) -> str:
+    """One fault."""
+    learning = ", ".join(map(str, found["learning"])) or "-"
+    return (f"| {found['fault']} | {found['seconds']:g} | {found['goes_on']:g} | {found.get('held', '-')} "
+            f"| {found['versions']} | {found['ratings']} | {found['games']} | {learning} |")
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """All of them."""
+    return "\n".join(["| fault | for s | two versions later after s | learning held, s | versions lost "
+                      "| ratings lost or twice | games twice | versions of learning repeated |",
+                      "| --- | --- | --- | --- | --- | --- | --- | --- |", *map(row, rows)])
+
+
+def written_into(page: str, body: str) -> str:
+    """The page with the table in it. Raises ValueError where it has no place for one."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"the page has no marks {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n\n{body}\n\n{END}{after}"
+
+
+def main() -> int:
+    """Writes the page."""
+    rows = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
+    PAGE.write_text(written_into(PAGE.read_text(), table(rows)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
