@@ -57,7 +57,7 @@ def test_a_clock_that_jumps_changes_nothing_about_who_is_alive(state: RunState, 
                                                                ) -> None:
     lease = state.lease("rollout", "0", 30)
     for now in (time.time() - 1e6, time.time() + 1e6):
-        monkeypatch.setattr(leases.time, "time", lambda now=now: now)
+        monkeypatch.setattr("rapid.store.leases.time.time", lambda now=now: now)
         lease.renew()
         state.lease("rollout", "1", 30).renew()
         assert [i.id for i in Leases(state.redis, "r").live("rollout")] == ["0", "1"]

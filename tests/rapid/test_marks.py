@@ -63,7 +63,7 @@ def test_marks_are_bounded_and_the_newest_stay(state: RunState, monkeypatch: pyt
 def test_a_clock_that_jumps_back_marks_all_the_same(state: RunState, monkeypatch: pytest.MonkeyPatch) -> None:
     table = state.table("league")
     assert table.update(lambda rows: {"n": 1}, once="before")
-    monkeypatch.setattr(marks.time, "time", lambda: 1000.0)
+    monkeypatch.setattr("rapid.store.marks.time.time", lambda: 1000.0)
     assert table.update(lambda rows: {"n": 2}, once="after") and not table.update(lambda rows: {"n": 3}, once="after")
     assert table.seen("before") and table.get("n") == 2
     assert Path(marks.__file__).name == "marks.py"
