@@ -39,6 +39,11 @@ PAPER_PARAMETERS = Figure(158_502_815, "parameters", "paper", "table 1, the last
 REDIS_FETCH_FP32 = Figure(6, "fetches/s", "here", "full reads of 158.5 M parameters that one Redis core serves, fp32")
 REDIS_FETCH_BF16 = Figure(11, "fetches/s", "here", "the same in bf16")
 REDIS_SET = Figure(6e-6, "s", "here", "CPU time of Redis for one write of 700 bytes, append-only file on")
+REDIS_BEAT = Figure(37e-6, "s", "here", "CPU time of Redis for one heartbeat: a script that renews a lease of 700 "
+                    "bytes and its place among the others (`five bench load`)")
+REDIS_LOOK = Figure(1.8e-6, "s", "here", "the same for each lease that is looked at, all of them in one exchange")
+BLOB_BYTES = Figure(50e6, "bytes/s", "assumed", "what the blob store takes from one writer "
+                    "(blobs.megabytesPerSecond)")
 STREAM_SMALL = Figure(2_100, "messages/s", "here", "round trips on gRPC streams of 64 KB into one Python process")
 STREAM_LARGE = Figure(830e6, "bytes/s", "here", "the same with 640 KB: 1,300 a second")
 ASSIGN = Figure(0.0006, "s", "here", "CPU time of the opponents service for one assignment, pool of 5,600 versions: "

@@ -62,7 +62,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
         Link("optimizer -> Redis, versions", 1 / c.version_seconds, version / c.version_seconds, 1,
              1 / c.version_seconds / fetch_most, False),
         Link("Redis -> inference, versions", fetches, fetches * version, 1, fetches / fetch_most, False),
-        Link("all -> Redis, heartbeats", beats, beats * LEASE_BYTES, 1, beats * figures.REDIS_SET.value, False),
+        Link("all -> Redis, heartbeats", beats, beats * LEASE_BYTES, 1, beats * figures.REDIS_BEAT.value, False),
         Link("rollout <-> opponents, games", games + past, (games + past) * 200, 1,
              games * figures.ASSIGN.value + past * figures.REPORT.value if config.league.past_opponent_share else 0.0,
              False),

@@ -129,6 +129,7 @@ class Run:
     now: float = 0.0
     decisions: list[tuple[float, Decision]] = field(default_factory=list)
     trace: list[tuple[float, int, int, float]] = field(default_factory=list)
+    held_until: float = -1.0  # learning holds for a store: no step is taken, and nothing is scaled
 
     def __post_init__(self) -> None:
         self.scaler = Autoscaler(self.rules.get("rollout"), self.rules.get("inference"))
@@ -155,6 +156,7 @@ class Run:
         # Streams stay on their server until they come of age: a new one gets its share of them by and by.
         age = c.config.rpc.stream_max_seconds
         servers = self.pods["inference"].ramped(now, age / 2, max(age / 2, STEP))
+        held = now < self.held_until
         demand = c.optimizers * self.optimizers * c.samples_per_second
         possible = self._flow(rollouts, servers)
         # A new rollout's first segments end one after another within the time of a whole one.
@@ -163,13 +165,14 @@ class Run:
         unroll = c.config.learning.lstm_unroll_length
         made = possible.rate * c.trained_share * delivering / unroll * STEP
         room = GROUP_OPTIMIZER_BATCHES * c.config.learning.batch_samples * c.optimizers * self.optimizers
-        consumed = min(self._backlog + made, demand * STEP)
+        consumed = 0.0 if held else min(self._backlog + made, demand * STEP)
         throttled = max(self._backlog + made - consumed - room, 0.0) / made if made else 0.0
         received = made * (1 - throttled)
         self._backlog += received - consumed
         actual = self._flow(rollouts, servers, possible.rate * (1 - throttled)) if throttled else possible
         self._window.append(Sample(
-            rollouts, self.pods["inference"].live(now), received, consumed, 1 - consumed / (demand * STEP), throttled,
+            rollouts, self.pods["inference"].live(now), received, consumed,
+            0.0 if held else 1 - consumed / (demand * STEP), throttled,
             actual.queue, actual.rate, actual.busy, servers))
         self.now += STEP
         self.trace.append((self.now, self.pods["rollout"].asked, self.pods["inference"].asked,
@@ -183,6 +186,11 @@ class Run:
         return self._flows[key]
 
     def _look(self) -> None:
+        if self.now < self.held_until:
+            # As the controller's loop does, which reads it of the optimizer's heartbeat.
+            self._window.clear()
+            self.scaler.forget()
+            return
         decisions = self.scaler.decide(self.now, self._signals(), {k: p.asked for k, p in self.pods.items()})
         for decision in decisions:
             if decision.changes:

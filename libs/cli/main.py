@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="measure a part against its reference")
     bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish",
-                                        "rest", "watching", "draft", "train", "all"))
+                                        "rest", "watching", "draft", "load", "train", "all"))
     bench.add_argument("--json", action="store_true", help="print rows as JSON")
 
     for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):

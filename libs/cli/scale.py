@@ -11,6 +11,7 @@ from capacity.links import Link, first_bottleneck, largest_inference_pool, links
 from capacity.past import PastPool
 from capacity.simulation import Outcome, Run, scenario
 from capacity.sizes import Cluster, clusters
+from capacity.standing import standing
 from services.controller.scaling.rules import Kind
 
 SINGLE = 3  # controller, opponents, evaluator
@@ -94,6 +95,17 @@ def links_table(c: Cluster) -> Table:
          "yes" if link.spreads else "no") for link in links(c)))
 
 
+def standing_table(found: Sequence[Cluster]) -> Table:
+    """What is borne beside the links."""
+    def row(c: Cluster) -> tuple[str, ...]:
+        s = standing(c)
+        return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.saving:.3g} s", share(s.saving_share), f"{s.leases:,}",
+                share(s.leases_share))
+
+    return Table("Beside the links", (
+        "", "games as sidecars / their cores", "saving, a version", "of its time", "leases", "of Redis' core"), tuple(row(c) for c in found))
+
+
 def versions_table(found: Sequence[Cluster]) -> Table:
     """What handing out versions costs at one Redis core."""
     def row(c: Cluster, half: bool) -> tuple[str, ...]:
@@ -134,9 +146,13 @@ def scenarios(c: Cluster) -> list[tuple[str, Outcome]]:
     def double(run: Run) -> None:
         run.optimizers = 2.0
 
+    def hold(run: Run) -> None:
+        run.held_until = run.now + ABSENT
+
     return [("begins with a tenth of the rollouts", scenario(c, small, None, HOURS)),
             ("begins with twice as many", scenario(c, large, None, HOURS)),
             ("half of the rollouts vanish for 10 minutes", scenario(c, base, vanish, HOURS)),
+            ("a store takes nothing for 10 minutes", scenario(c, base, hold, HOURS)),
             ("the optimizers double", scenario(c, base, double, HOURS))]
 
 
@@ -158,7 +174,7 @@ def tables() -> list[Table]:
     """Everything that the command prints."""
     found = clusters()
     return [sizes_table(found), *(links_table(c) for c in found), versions_table(found[1:]), past_table(found[1:]),
-            scaling_table(found), figures_table()]
+            standing_table(found), scaling_table(found), figures_table()]
 
 
 def as_text(table: Table) -> str:

@@ -22,6 +22,7 @@ from cli.benchmarks import (
     train,
     watching,
 )
+from cli.benchmarks import load as crowd
 from cli.main import parser
 from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
@@ -42,6 +43,8 @@ FIXED = {
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
     "watching": ("watch.timestep",),
     "draft": ("draft.tree", "draft.leaves"),
+    "load": ("load.opponents.assign", "load.opponents.report", "load.redis.heartbeats", "load.redis.games",
+             "load.redis.rollouts", "load.intake.segments"),
     "train": ("train.hero_steps", "train.efficiency"),
 }
 
@@ -87,6 +90,14 @@ def test_the_picks_that_a_tree_weighs_are_counted():
 def test_rest():
     rows = rest.measure(rest.Size(versions=20, clients=2, seconds=0.2, repeats=1))
     check(rows, "rest")
+
+
+@pytest.mark.slow
+def test_load():
+    size = crowd.Size("laptop-1v1", SMALL, rollouts=6, versions=20, games=5, beats=3, from_seconds=-25.0)
+    rows = crowd.measure(size)
+    check(rows, "load")
+    assert all(r.value > 0 for r in rows) and rows[0].conditions["rollouts"] == 6
 
 
 def test_watching():

@@ -3,18 +3,21 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
-from capacity import figures, sizes
+from capacity import connections, figures, sizes
 from capacity.links import first_bottleneck, largest_inference_pool, links
 from capacity.past import PastPool, past_pool
 from capacity.simulation import Outcome, flow
 from capacity.sizes import Cluster, clusters
+from capacity.standing import standing
 from cli.main import main
 from cli.scale import markdown, scenarios, written_into
+from rapid.store.connection import MOST_CONNECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "scale.md"
@@ -113,6 +116,37 @@ def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, Outcome]
         if "vanish" in name:
             assert o.before[0] == o.after[0] and o.overshoot == 0 and o.recovered is not None
             assert o.slowest < 0.7 and o.recovered < 900
+
+
+def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, Outcome]]) -> None:
+    held = [(name, o) for name, o in outcomes if "takes nothing" in name]
+    assert held
+    for name, o in held:
+        assert o.slowest == 0 and o.before == o.after and o.turns == 0, name
+        assert o.recovered is not None and 600 <= o.recovered < 720, name
+
+
+def test_what_a_cluster_bears_beside_its_links(found: dict[str, Cluster]) -> None:
+    papers = standing(found["512 GPUs"])
+    assert papers.leases == 1800 + 512 + 512 + 3 and 0.05 < papers.leases_share < 0.2
+    # Rank 0 has written a version long before the next one is made: learning does not hold for it.
+    assert all(standing(c).saving_share < 0.2 for c in found.values())
+    slow = replace(found["512 GPUs"], parameter_bytes=found["512 GPUs"].parameter_bytes * 10)
+    assert standing(slow).saving > 5 * papers.saving
+
+
+def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluster]) -> None:
+    for c in found.values():
+        assert connections.of_state(c) <= connections.MAX_CLIENTS, c.name
+    papers = found["512 GPUs"]
+    more = replace(papers, rollouts=connections.most_rollouts(papers))
+    assert connections.of_state(more) == connections.MAX_CLIENTS
+    said = (ROOT / "charts" / "templates" / "_validate.tpl").read_text()
+    inference, rollout = MOST_CONNECTIONS["inference"], MOST_CONNECTIONS["rollout"]
+    assert rollout == 1 and f"add $rollouts (mul {inference} $servers) (mul {connections.OPTIMIZER} $count) " \
+        f"{connections.OTHERS}" in said
+    values = yaml.safe_load((ROOT / "charts" / "values.yaml").read_text())
+    assert values["redis"]["state"]["maxclients"] == connections.MAX_CLIENTS
 
 
 def test_twice_the_optimizers_get_about_twice_the_rollouts(outcomes: list[tuple[str, Outcome]]) -> None:

@@ -13,8 +13,8 @@ from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, failure_of
 from rapid.rpc.renewed import Renewal, RenewedChannel
 from rapid.rpc.security import channel_credentials, token_metadata
-from rapid.rpc.tls import dialled, why_refused
 from rapid.rpc.throttle import GIVEN_BACK, TOKENS
+from rapid.rpc.tls import dialled, why_refused
 
 T = TypeVar("T")
 Options = list[tuple[str, Any]]
