@@ -158,7 +158,7 @@ class Training:
             raise RuntimeError(
                 f"the run has version {head} but no checkpoint: the blob store (blobs.url) is not the one it was "
                 "started with. Point it there, or start a run with another name")
-        self._save(0, 0.0)
+        self._until_written(self._checkpoint(0, 0.0))
         self._publish()
         return 0
 
@@ -430,7 +430,12 @@ class Training:
         self.drain_time = DrainTime(base, self._checkpoint_bytes(self.learner.state_dict()), allow)
 
     def _publish(self) -> None:
-        self._publication()()
+        self._until_written(self._publication())
+
+    def _until_written(self, write: Callable[[], None]) -> None:
+        """Writes what nothing can begin without, however long a store is away."""
+        self._beside.begin(write)
+        self._beside.settle()
 
     def _publication(self) -> Callable[[], None]:
         """What publishes the present parameters as the present version, from copies of them."""
