@@ -109,7 +109,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
         pool: Any = redis.ConnectionPool if most is None else redis.BlockingConnectionPool
         if most is not None:
             options |= {"max_connections": most, "timeout": 2 * config.timeout_seconds}
-        client: redis.Redis = redis.Redis(connection_pool=pool.from_url(
+        client: redis.Redis = redis.Redis.from_pool(pool.from_url(
             url, socket_timeout=config.timeout_seconds, socket_connect_timeout=config.timeout_seconds,
             health_check_interval=30, **options,
             retry=CountedRetry(role, retries, config.timeout_seconds),
