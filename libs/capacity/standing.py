@@ -11,8 +11,9 @@ CHECKPOINT = 4.0  # of the parameters' bytes: they, Adam's two moments, the clip
 
 @dataclass(frozen=True)
 class Standing:
-    """``sidecars`` and the cores that they take; ``saving`` seconds that writing takes for a version, its share of checkpoints included, and of the time
-    from version to version; ``leases`` kept, and the share of Redis' core that renewing and looking take."""
+    """``sidecars`` and the cores that they take; ``saving``: seconds that writing takes for a version, its share of
+    checkpoints included, and what share of the time from version to version that is; ``leases`` kept, and the share of
+    Redis' core that renewing and looking take."""
 
     sidecars: int
     sidecar_cores: float
@@ -31,5 +32,5 @@ def standing(c: Cluster) -> Standing:
     saving = c.parameter_bytes / fetches + checkpoint / config.services.optimizer.checkpoint_every_versions
     leases = c.rollouts + c.inference + c.optimizers + 3
     renewing = leases / config.lifecycle.heartbeat_seconds * figures.REDIS_BEAT.value
-    return Standing(int(versions), math.ceil(work), c.rollouts, c.game_cores, saving, saving / c.version_seconds,
-                    leases, renewing + LOOKS * leases * figures.REDIS_LOOK.value)
+    return Standing(c.rollouts, c.game_cores, saving, saving / c.version_seconds, leases,
+                    renewing + LOOKS * leases * figures.REDIS_LOOK.value)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import redis
 
 from dota import packing
 from dota.config import GameConfig, RandomisationConfig
@@ -135,6 +136,13 @@ async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, 
             cameras.drop()
             guard.drop()
             log.warning("a round of games was lost: %s", error)
+        except redis.RedisError as error:
+            page.DROPPED.labels("lost").inc(matches.under_way)
+            loop.put_off()
+            recorder.drop()
+            cameras.drop()
+            guard.drop()
+            log.warning("ratings cannot be kept now, their games are played again: %s", error)
         finally:
             playing.discard(matches)
         await asyncio.sleep(1.0)

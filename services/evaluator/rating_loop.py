@@ -104,6 +104,10 @@ class RatingLoop:
                 aborted += self._table.update(partial(self.ladder.aborted, game))
         return aborted
 
+    def put_off(self) -> None:
+        """The games under way cannot be kept now, as the store is away: they are played again, however often."""
+        self._under_way.clear()
+
     def on_result(self, result: Result) -> bool:
         """A game has ended. Returns whether it counts: told of again, or given up meanwhile, it does not."""
         game = result.pairing.game
