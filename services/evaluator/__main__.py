@@ -202,8 +202,9 @@ async def evaluate(service: Service[RunConfig]) -> None:
     rating = service.vital.task(
         "rating", rate(service, loop, guard, client(), game, playing, folder, source, playing_now))
     showing = service.vital.task("live games", source.run())
+    # It ends at once where no tables are made.
     drafts = service.vital.task("drafting", drafter.run(lambda: service.lifecycle.active,
-                                                        lambda: service.lifecycle.draining))
+                                                        lambda: service.lifecycle.draining), may_end=True)
     drained = asyncio.create_task(service.lifecycle.drained())
     done, _ = await asyncio.wait({rating, drained}, return_when=asyncio.FIRST_COMPLETED)
     await server.stop(0.5)
