@@ -100,7 +100,7 @@ def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None 
     try:
         for role, server in servers.items():
             folders[role].mkdir(parents=True, exist_ok=True)
-            stores.start(ProcessSpec(f"redis-{role}", server.argv(), {**server.env, **os_environment}, server.is_ready,
+            stores.start(ProcessSpec(f"redis-{role}", server.argv(), dict(os_environment), server.is_ready,
                                      give_up_after=1000))
         stores.wait_ready([f"redis-{role}" for role in servers], 30)
         cluster = FaultyCluster.start(folder, config)
