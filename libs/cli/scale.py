@@ -102,8 +102,9 @@ def standing_table(found: Sequence[Cluster]) -> Table:
         return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.saving:.3g} s", share(s.saving_share),
                 f"{s.leases:,}", share(s.leases_share))
 
-    return Table("Beside the links", ("", "games as sidecars / their cores", "saving, a version", "of its time", "leases",
-                                      "of Redis' core"), tuple(row(c) for c in found))
+    return Table("Beside the links", (
+        "", "games as sidecars / their cores", "saving, a version", "of its time", "leases", "of Redis' core"), tuple(
+        row(c) for c in found))
 
 
 def versions_table(found: Sequence[Cluster]) -> Table:
