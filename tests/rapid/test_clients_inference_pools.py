@@ -152,3 +152,26 @@ async def test_servers_that_come_later_are_found_without_waiting(monkeypatch: py
     assert await servers.look() == 2
     assert {servers.owner(v) for v in range(50)} == set(names)
     await servers.close()
+
+
+async def test_the_stream_to_a_server_that_is_not_asked_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Client:
+        def __init__(self, target: Target) -> None:
+            self.target, self.closed = target.address, False
+
+        async def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr(inference_pools_module, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(inference_pools_module, "IDLE_SECONDS", 0.05)
+    servers: Any = PastServers(["10.0.0.1:50051", "10.0.0.2:50051"], Client)  # type: ignore[arg-type]
+    assert await servers.look() == 2
+    left, asked = servers.client("10.0.0.1:50051"), servers.client("10.0.0.2:50051")
+    for _ in range(10):
+        await asyncio.sleep(0.01)
+        assert servers.client("10.0.0.2:50051") is asked
+        await servers.look()
+    await asyncio.sleep(0.01)
+    assert left.closed and not asked.closed
+    assert servers.client("10.0.0.1:50051") is not left
+    await servers.close()

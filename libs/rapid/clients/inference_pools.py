@@ -34,6 +34,7 @@ Ints = npt.NDArray[np.int64]
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 15.0  # how long servers are taken to be those that were looked up
 AWAY_SECONDS = 30.0  # how long a server that was lost is passed over
+IDLE_SECONDS = 120.0  # after so long without a question a server's stream is ended
 
 
 def owner_of(version: int, servers: Sequence[str]) -> str:
@@ -46,7 +47,8 @@ class PastServers:
     """The servers that past versions are played on: one client each, made when its first version is asked for.
 
     ``connect`` makes a client of one server. A server that was lost is passed over for a while; its versions are then
-    the next one's.
+    the next one's. Of a server whose versions are no longer played the stream is ended: with hundreds of servers each
+    client would come to have one to all of them.
     """
 
     def __init__(self, addresses: Sequence[str], connect: Callable[[Target], InferenceClient]) -> None:
@@ -56,6 +58,7 @@ class PastServers:
         self._looked = 0.0
         self._looking: asyncio.Task[None] | None = None
         self._clients: dict[str, InferenceClient] = {}
+        self._asked: dict[str, float] = {}  # when each client was last wanted
         self._away: dict[str, float] = {}
 
     async def look(self) -> int:
@@ -71,9 +74,15 @@ class PastServers:
         try:
             found = await servers_of(self._addresses)
             self._servers = {target.address: target for target in found} or self._servers
+            await self._end_idle()
         finally:
             self._looked = asyncio.get_running_loop().time()
             self._looking = None
+
+    async def _end_idle(self) -> None:
+        now = asyncio.get_running_loop().time()
+        idle = [server for server in self._clients if now - self._asked[server] > IDLE_SECONDS]
+        await asyncio.gather(*(self._clients.pop(server).close() for server in idle))
 
     def owner(self, version: int) -> str:
         """The address of the server that has a version. `look` goes before."""
@@ -85,6 +94,7 @@ class PastServers:
         """The client of a server that `owner` named."""
         if server not in self._clients:
             self._clients[server] = self._connect(self._servers[server])
+        self._asked[server] = asyncio.get_running_loop().time()
         return self._clients[server]
 
     def lost(self, server: str) -> None:
