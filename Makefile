@@ -26,7 +26,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-faults test-chart test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-faults test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -38,6 +38,7 @@ help:
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make test-faults [KILLS=20] [MINUTES=4]         a run under faults; its figures into docs/reliability.md"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
+	@echo "make test-cluster KUBECONFIG=file [VALUES=file] the chart's stories on a real cluster"
 	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
 	@echo "make test-console | console-pictures           the console in a real browser; docs/images/console"
@@ -219,6 +220,15 @@ test-chart: build $(CHECKOV)/bin/checkov
 	  apt-get install -qq -y --no-install-recommends prometheus > /dev/null; } || \
 	  { echo "five: promtool is needed; on Debian or Ubuntu: apt-get install prometheus"; exit 1; }
 	@$(PY) -m pytest tests/charts tests/k8s -m chart
+
+# The stories of the releases on a real cluster, whichever KUBECONFIG names: they make and remove namespace five. With
+# VALUES=file (registry, storage class) `helm test` is run too. It takes the better part of an hour.
+test-cluster: build
+	@test -f "$(KUBECONFIG)" || { echo "five: set KUBECONFIG to the cluster's file"; exit 1; }
+	@$(PY) .ci/get-helm.py build/helm4 4
+	@$(PY) .ci/get-helm.py build/helm3 3
+	@FIVE_CLUSTER="$(KUBECONFIG)" FIVE_CLUSTER_VALUES="$(VALUES)" \
+	  $(PY) -m pytest tests/charts/test_releases.py -m chart -n0 -v --timeout 7200
 
 $(CHECKOV)/bin/checkov:
 	@$(PYTHON) -m venv $(CHECKOV)

@@ -1,14 +1,22 @@
-"""A release in a cluster of its own, which has an API and nothing that runs."""
+"""A release in a cluster of its own, which has an API and nothing that runs, or in a real one.
+
+FIVE_CLUSTER, a kubeconfig (`make test-cluster` sets it), names a real one: the stories make the namespace `five` in it
+and remove it again, and leave it alone where it is there already. FIVE_CLUSTER_VALUES, a values file for that cluster
+(registry, storage class), goes with every installation and upgrade; with it `helm test` is run too, which takes images.
+"""
 
 import copy
+import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import yaml
-from kubernetes import client
+from kubernetes import client, config
 
 from services.controller.kubernetes_api import KubernetesApi
 from tests.charts.apiserver.server import cluster
@@ -16,6 +24,10 @@ from tests.charts.apiserver.store import Store, Writer
 from tests.charts.rendering import CHART, ROOT, Object, tool
 
 NAMESPACE = "five"
+CLUSTER = os.environ.get("FIVE_CLUSTER", "")
+CLUSTER_VALUES = os.environ.get("FIVE_CLUSTER_VALUES", "")
+# Whether `helm test` can be told anything of: on the stand-in it passes, and proves nothing.
+TESTED = not CLUSTER or bool(CLUSTER_VALUES)
 # Objects by resource and name.
 Objects = dict[tuple[str, str], Object]
 
@@ -23,17 +35,32 @@ Objects = dict[tuple[str, str], Object]
 class Release:
     """Release `five` in namespace `five`, as docs/operations.md has it."""
 
-    def __init__(self, helm: str, store: Store, config: Path) -> None:
+    def __init__(self, helm: str, store: Store | None, config: Path, folder: Path) -> None:
         self.helm = helm
-        self.store = store
         self.config = config
+        self.folder = folder
+        self._store = store
+
+    @property
+    def store(self) -> Store:
+        """The stand-in's memory, with all that was written. Skips the test on a real cluster, which has none."""
+        if self._store is None:
+            pytest.skip("what was written can be counted on the stand-in alone")
+        return self._store
 
     def run(self, program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """helm, or kubectl, with this cluster."""
-        environment = {"HOME": str(self.config.parent), "KUBECONFIG": str(self.config), "PATH": "/usr/bin:/bin",
+        environment = {"HOME": str(self.folder), "KUBECONFIG": str(self.config), "PATH": "/usr/bin:/bin",
                        "HELM_BURST_LIMIT": "10000", "HELM_QPS": "10000"}
-        return subprocess.run([tool(self.helm, program), *arguments, "-n", NAMESPACE], text=True, capture_output=True,
-                              timeout=60, cwd=ROOT, env=environment)
+        more: list[str] = []
+        if self._store is None:
+            environment |= {name: os.environ[name] for name in ("HOME", "PATH")}  # for a log-in by a program
+            if program == "helm" and arguments[0] in ("install", "upgrade") and CLUSTER_VALUES:
+                more = ["-f", CLUSTER_VALUES]
+            if program == "helm" and arguments[0] in ("uninstall", "test"):
+                more = ["--wait"] if arguments[0] == "uninstall" else ["--timeout", "2400s"]
+        return subprocess.run([tool(self.helm, program), *arguments, *more, "-n", NAMESPACE], text=True,
+                              capture_output=True, timeout=60 if self._store else 3000, cwd=ROOT, env=environment)
 
     def done(self, command: str, *more: str | Path, program: str = "helm") -> str:
         """What it says. Raises AssertionError with its words when it fails."""
@@ -49,17 +76,34 @@ class Release:
 
     def autoscaler_sets(self, deployment: str, replicas: int) -> None:
         """As the controller does in a cluster."""
-        (found,) = yaml.safe_load(self.config.read_text())["clusters"]
-        configuration = client.Configuration(host=found["cluster"]["server"])
-        api = KubernetesApi(client.ApiClient(configuration), NAMESPACE, 10)
+        if self._store is None:
+            connection = config.new_client_from_config(str(self.config))
+        else:
+            (found,) = yaml.safe_load(self.config.read_text())["clusters"]
+            connection = client.ApiClient(client.Configuration(host=found["cluster"]["server"]))
+        api = KubernetesApi(connection, NAMESPACE, 10)
         api.resize(deployment, replicas, api.scale(deployment).version)
 
     def objects(self) -> Objects:
-        """All that there is in the namespace but helm's own records."""
+        """All that there is in the namespace but helm's own records; on a real cluster what has the release's label and
+        nobody who made it."""
+        if self._store is None:
+            return self._listed()
         with self.store.changed:
             return {(resource, name): copy.deepcopy(s.value)
                     for (resource, namespace, name), s in self.store.objects.items()
                     if namespace == NAMESPACE and s.value.get("type") != "helm.sh/release.v1"}
+
+    def _listed(self) -> Objects:
+        found: Objects = {}
+        for resource in self.done("api-resources --namespaced --verbs=list -o name", program="kubectl").split():
+            if resource.startswith(("events", "endpoints", "endpointslices")):
+                continue
+            listed = self.done(f"get {resource} -l app.kubernetes.io/instance=five -o json", program="kubectl")
+            for o in json.loads(listed)["items"]:
+                if not o["metadata"].get("ownerReferences"):
+                    found[resource, o["metadata"]["name"]] = o
+        return found
 
     def object(self, resource: str, name: str) -> Object:
         """One of them, without the release's prefix."""
@@ -68,13 +112,29 @@ class Release:
 
 @contextmanager
 def release(helm: str, folder: Path) -> Iterator[Release]:
-    """An empty namespace `five`."""
+    """An empty namespace `five`. Raises AssertionError where a real cluster has one already."""
+    if CLUSTER:
+        yield from _on_cluster(Release(helm, None, Path(CLUSTER).resolve(), folder))
+        return
     with cluster(folder) as (store, config):
-        made = Release(helm, store, config)
+        made = Release(helm, store, config, folder)
         with store.changed:
             store.create_namespace(NAMESPACE, Writer("test"))
             store.writes.clear()
         yield made
+
+
+def _on_cluster(made: Release) -> Iterator[Release]:
+    file = made.folder / "namespace.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
+    there = made.run("kubectl", "create", "-f", file)
+    assert there.returncode == 0, f"the stories make and remove namespace {NAMESPACE}: {there.stderr}"
+    try:
+        yield made
+    finally:
+        made.run("helm", "uninstall", "five")  # there need not be one any more
+        made.run("kubectl", "delete", "pod,secret,pvc", "-l", "app.kubernetes.io/instance=five")
+        made.done(f"delete namespace {NAMESPACE}", program="kubectl")
 
 
 def later_chart(folder: Path, version: str, app: str) -> Path:

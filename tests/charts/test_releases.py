@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rapid.store import acl
-from tests.charts.releases import Objects, Release, claims, later_chart, release, secrets, templates
+from tests.charts.releases import TESTED, Objects, Release, claims, later_chart, release, secrets, templates
 from tests.charts.rendering import HELMS, ROOT, Object
 
 PAGE = (ROOT / "docs/operations.md").read_text()
@@ -54,7 +54,8 @@ def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         chart = later_chart(folder, "7.8.9", "9.9.9")
         step("installed", "helm install five charts --create-namespace")
         step("upgraded", " ".join(("helm upgrade five", str(chart), *UPGRADE)))
-        step("tested", "helm test five")
+        if TESTED:
+            step("tested", "helm test five")
         step("uninstalled", "helm uninstall five")
         step("installed again", "helm install five charts --set blobs.size=40Gi")
         step("removed", "helm uninstall five", re.findall(r"^ *(kubectl -n five delete pod,.*)$", README, re.M)[0])
@@ -102,6 +103,7 @@ def test_uninstall_leaves_what_the_page_says(story: dict[str, Objects]) -> None:
     kinds = {"PersistentVolumeClaim": "persistentvolumeclaims", "Secrets": "secrets", "pods": "pods"}
     listed = {(kinds[row.split()[0]], name) for row in re.findall(r"^\| (\w+ `.*?) \|", section("Uninstall"), re.M)
               for name in re.findall(r"`((?:data-)?five-[^`]+)`", row)}
+    listed = {(kind, name) for kind, name in listed if TESTED or kind != "pods"}
     left = {(resource, re.sub(r"^five-test-.*", "five-test-...", name)) for resource, name in story["uninstalled"]}
     assert left == listed
 
@@ -137,7 +139,7 @@ def test_after_a_rotation_an_upgrade_goes_back_and_a_rollback_does_not(fresh: Re
     assert rotated["five-service-token"]["token"] != old["five-service-token"]["token"]
     fresh.done("upgrade five charts --set rollout.replicas=3")
     assert secrets(fresh.objects()) == rotated
-    values = fresh.config.parent / "old.yaml"
+    values = fresh.folder / "old.yaml"
     values.write_text(fresh.done("get values five --revision 1 -o yaml"))
     fresh.done("upgrade five charts --reset-values -f", values)
     assert fresh.object("deployments.apps", "rollout")["spec"]["replicas"] == 1
