@@ -31,6 +31,10 @@ class Values:
                                                                             ("--set", s))]
 
 
+# Beyond what Pod Security's standard and checkov's policies take, so that it is no file of the chart.
+RDMA = Values("rdma", (str(ROOT / "tests/charts/rdma-values.yaml"),))
+
+
 def value_files() -> list[Values]:
     """The defaults, each values file that the chart is delivered with, and each variant that only the tests use.
 
@@ -46,7 +50,7 @@ def value_files() -> list[Values]:
 
 def variants() -> list[Values]:
     """All of those, and what none of them sets."""
-    return [*value_files(), Values("hpa by signals", sets=("autoscaling.mode=hpa",)),
+    return [*value_files(), RDMA, Values("hpa by signals", sets=("autoscaling.mode=hpa",)),
             Values("keda", sets=("autoscaling.mode=keda",))]
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tests.charts.rendering import CHART, Values, containers, find, matches, objects, pods, refusal
+from tests.charts.rendering import RDMA, Values, containers, find, matches, objects, pods, refusal
 
-RDMA = Values("rdma", (str(CHART / "ci/rdma-values.yaml"),))
 COMPONENTS = ("rollout", "dotaEnv", "inference", "optimizer", "controller", "opponents", "evaluator", "redis.state",
               "redis.params")
 
