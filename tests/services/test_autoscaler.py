@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,6 +66,7 @@ class Cluster:
             counters[name] += amount
         beat = Instance(kind, identity, "", "", 0.0, self.now, dict(counters))
         self.client.set(Keys("trial").lease(kind, identity), json.dumps(beat._asdict()), px=60_000)
+        self.client.zadd(Keys("trial").leases(kind), {identity: (time.time() + 60) * 1000})
 
     def run(self, loop: ScalingLoop, seconds: float) -> list[int]:
         """Looks until the time has passed; the sizes of the rollouts' Deployment after each."""
