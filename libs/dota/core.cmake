@@ -47,9 +47,12 @@ target_precompile_headers(dota_core PRIVATE <algorithm> <cmath> <string> <vector
 if(FIVE_ARCH)
   target_compile_options(dota_core PRIVATE -march=${FIVE_ARCH})
 endif()
+if(FIVE_PROFILE AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(FATAL_ERROR "FIVE_PROFILE (make build PGO=1) knows gcc's records only, not ${CMAKE_CXX_COMPILER_ID}'s: set CXX=g++")
+endif()
 if(FIVE_PROFILE STREQUAL "record")
-  # Games run on several threads: counts that two write at once must not get lost.
-  target_compile_options(dota_core PRIVATE -fprofile-generate=${FIVE_PROFILE_DIR} -fprofile-update=prefer-atomic)
+  # What is recorded runs on one thread (tools/record_profile.py); counting for several takes longer.
+  target_compile_options(dota_core PRIVATE -fprofile-generate=${FIVE_PROFILE_DIR} -fprofile-update=single)
   target_link_options(dota_core INTERFACE -fprofile-generate=${FIVE_PROFILE_DIR})
 elseif(FIVE_PROFILE STREQUAL "use")
   # What was not run while recording (a hero, an item) is compiled as without a record, not for size.
