@@ -83,7 +83,7 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
 
         eventually(over, 180, "the run is cut over")
         expect(page.locator("details", has_text="surgery").first).to_contain_text("done", timeout=180_000)
-        expect(status).to_contain_text("running")
+        expect(status).to_contain_text("running", timeout=120_000)  # after the versions of its warm-up
         page.goto(address + "/")
         lane = page.get_by_role("region", name="Time line")
         expect(lane.get_by_role("button", name=re.compile("wider"))).to_be_visible()
