@@ -141,8 +141,8 @@ test: build
 test-slow: build
 	@$(PY) -m pytest -m slow --timeout 7200
 
-# A run under faults: partitions, slow peers, full disks, Redis black-holed, clocks that jump, kills. As root, for small
-# volumes; libfaketime for the clocks. What was lost goes into docs/reliability.md.
+# A run under faults: partitions, slow peers, full disks, Redis black-holed, kills. As root, for small volumes. What was
+# lost goes into docs/reliability.md.
 KILLS ?= 20
 test-faults: build
 	@FIVE_FAULT_KILLS=$(KILLS) FIVE_FAULT_MINUTES=$(if $(filter command line,$(origin MINUTES)),$(MINUTES),4) \
