@@ -101,6 +101,17 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         expect(watched.page.get_by_role("heading", name="Radiant picks")).to_be_visible()
         watched.close()
 
+        # The report is one file: charts, and the game that the rated version left.
+        written = run.command("report", "--run", run.folder.name)
+        assert written.returncode == 0, written.stderr
+        kept = Watched(browser, run.folder.report.as_uri())
+        kept.page.goto(run.folder.report.as_uri())
+        kept.page.locator(".chart canvas").nth(10).wait_for()
+        expect(kept.page.get_by_role("region", name="The newest film")).to_contain_text("version-")
+        kept.page.get_by_role("button", name="Play", exact=True).click()
+        kept.page.wait_for_function("() => Number(document.querySelector('.moving').dataset.step) > 3")
+        kept.close()
+
         viewer = Watched(browser, address)
         printed = run.command("console", "--run", run.folder.name, "--role", "viewer")
         assert printed.returncode == 0, printed.stderr
