@@ -256,6 +256,20 @@ def test_half_precision_is_the_same_with_and_without_f16c(core) -> None:
     assert (slow.view(np.float16)[~finite] == 0).all()
 
 
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+def test_numbers_are_taken_as_they_are_converted(core, share: float) -> None:
+    """What is taken is what is converted, minus zeros and all, and zeros are left behind."""
+    rng = np.random.default_rng(int(100 * share))
+    for n in (0, 1, 7, 8, 31, 32, 33, 64, 71, 5000):
+        values = np.where(rng.random(n) < share, rng.standard_normal(n), 0).astype(np.float32)
+        values[: n // 2] *= -1.0  # minus zeros
+        taken, converted = np.full(n, 7, np.uint16), np.zeros(n, np.uint16)
+        core.to_half(values, converted, portable=True)
+        core.take_half(values, taken)
+        np.testing.assert_array_equal(taken, converted)
+        assert not values.view(np.uint32).any()
+
+
 def test_layout_and_observation_shapes_agree() -> None:
     game = VecGame(duel(), 3, seed=0)
     for name, (shape, dtype) in Layout(duel()).array_specs().items():

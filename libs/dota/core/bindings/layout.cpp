@@ -94,6 +94,13 @@ void bind_packing(nb::module_& m) {
             in.data(), out.data(), in.size());
       },
       nb::arg("values").noconvert(), nb::arg("out").noconvert(), nb::arg("portable") = false);
+  m.def(
+      "take_half",
+      [](Array<float> in, Array<std::uint16_t> out) {
+        if (in.size() != out.size()) throw nb::value_error("take_half: arrays of different sizes");
+        take_half(in.data(), out.data(), in.size());
+      },
+      nb::arg("values").noconvert(), nb::arg("out").noconvert());
 }
 }  // namespace
 

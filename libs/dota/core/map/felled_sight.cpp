@@ -161,23 +161,45 @@ void Lookout::open(std::size_t i) {
   }
 }
 
-const SightMask& Lookout::from(Cell viewer, float radius) {
-  const StandingMask& standing = map_.sight->standing(map_, viewer, spare_);
-  if (!cache_) return standing.seen;
-  const int reach = std::min(static_cast<int>(std::ceil(radius / kCell)) + 1, 2 * kSightReach);
+namespace {
+
+int reach_of(float radius) { return std::min(static_cast<int>(std::ceil(radius / kCell)) + 1, 2 * kSightReach); }
+
+CachedMask& place_of(FelledCache& cache, Cell viewer, int reach, std::uint64_t opened) {
+  return cache.masks[mix(opened, static_cast<std::uint64_t>(viewer.index() * 64 + reach)) % kCached];
+}
+
+}  // namespace
+
+std::uint64_t Lookout::opened_near(Cell viewer, float radius) {
+  if (!cache_) return 0;
+  const int reach = reach_of(radius);
   Near around;
   find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
-  if (around.n == 0) return standing.seen;
-  const std::uint64_t near = key_of(around, standing.touched, viewer);
-  if (near == 0) return standing.seen;
-  CachedMask& slot = cache_->masks[mix(near, static_cast<std::uint64_t>(viewer.index() * 64 + reach)) % kCached];
+  if (around.n == 0) return 0;
+  const std::uint64_t opened = key_of(around, map_.sight->standing(map_, viewer, spare_).touched, viewer);
+  if (opened != 0) {
+    const auto* at = reinterpret_cast<const char*>(&place_of(*cache_, viewer, reach, opened));
+    for (std::size_t i = 0; i < sizeof(CachedMask); i += 64)
+      __builtin_prefetch(at + i);
+  }
+  return opened;
+}
+
+const SightMask& Lookout::from(Cell viewer, float radius, std::uint64_t opened) {
+  const StandingMask& standing = map_.sight->standing(map_, viewer, spare_);
+  if (opened == 0) return standing.seen;
+  const int reach = reach_of(radius);
+  Near around;
+  find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
+  CachedMask& slot = place_of(*cache_, viewer, reach, opened);
   const bool same = slot.map == map_.sight->id && slot.viewer == viewer.index() && slot.reach == reach &&
-                    slot.near == near && slot.felled == key_of(around, slot.touched, viewer);
+                    slot.near == opened && slot.felled == key_of(around, slot.touched, viewer);
   if (!same) {
     slot.map = map_.sight->id;
     slot.viewer = viewer.index();
     slot.reach = reach;
-    slot.near = near;
+    slot.near = opened;
     for (int k = 0; k < around.n; ++k)
       open(static_cast<std::size_t>(around.at[static_cast<std::size_t>(k)]));
     OctantCells lit;

@@ -17,8 +17,12 @@ class Lookout {
   Lookout(const Lookout&) = delete;
   Lookout& operator=(const Lookout&) = delete;
 
-  // The fog cells seen from a navigation cell, up to at least `radius` away. Valid until the next call.
-  const SightMask& from(Cell viewer, float radius);
+  // Which trees that are down lie within the viewer's sight, as one number; 0: none. What from() will look at is
+  // asked for ahead.
+  std::uint64_t opened_near(Cell viewer, float radius);
+  // The fog cells seen from a navigation cell, up to at least `radius` away. Valid until the next call. `opened`:
+  // what opened_near() says of it.
+  const SightMask& from(Cell viewer, float radius, std::uint64_t opened);
   // Which trees are down, as one number.
   std::uint64_t felled_key() const { return key_; }
 

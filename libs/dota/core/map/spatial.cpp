@@ -62,8 +62,8 @@ void build_spatial(Context& c) {
   World& w = c.world;
   w.nav.held = {};
   for (int i = 0; i < w.units_end; ++i) {
-    relist_unit(w, i);
     Unit& u = w.units[static_cast<std::size_t>(i)];
+    if (u.building == 0 || w.nav.cell[static_cast<std::size_t>(i)] < 0) relist_unit(w, i);  // those stay in place
     u.velocity = {};
     if (const int cell = w.nav.cell[static_cast<std::size_t>(i)]; cell >= 0) hold(w.nav, u.team, cell);
   }

@@ -50,10 +50,19 @@ void see_flying(FogBits& fog, const MapData& map, Vec2 p, float radius) {
   add_rows(fog, viewer, radius, circle, circle);
 }
 
-void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radius) {
+// Whether one sees from there anything but what those that fly see.
+bool looks(Cell viewer, float radius) { return radius >= kSightStep && viewer.inside(); }
+
+void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radius, std::uint64_t opened) {
   const Cell viewer = cell_of(p);
-  if (radius < kSightStep || !viewer.inside()) return;
-  add_rows(fog, viewer, radius, lookout.from(viewer, radius), map.sight->circle(viewer, radius));
+  if (looks(viewer, radius))
+    add_rows(fog, viewer, radius, lookout.from(viewer, radius, opened), map.sight->circle(viewer, radius));
+}
+
+// What `see` is to be told of felled trees.
+std::uint64_t opened_near(Lookout& lookout, Vec2 p, float radius) {
+  const Cell viewer = cell_of(p);
+  return looks(viewer, radius) ? lookout.opened_near(viewer, radius) : 0;
 }
 
 // What a unit lends to its team's fog.
@@ -66,11 +75,15 @@ Eyes eyes_of(const Context& c, const Unit& u) {
   const bool flying = (u.status & kFlyingVision) || c.tables.units[u.type].move_cap == MoveCap::Fly;
   return {c.world.is_day ? u.vision_day : u.vision_night, u.true_sight, flying};
 }
-void see_by(Fog& fog, const MapData& map, Lookout& lookout, const Unit& u, const Eyes& eyes) {
+std::uint64_t opened_near(Lookout& lookout, const Unit& u, const Eyes& eyes) {
+  return eyes.flying ? 0 : opened_near(lookout, u.pos, eyes.radius);
+}
+void see_by(Fog& fog, const MapData& map, Lookout& lookout, const Unit& u, const Eyes& eyes,
+            std::uint64_t opened) {
   if (eyes.flying)
     see_flying(fog.visible, map, u.pos, eyes.radius);
   else
-    see(fog.visible, map, lookout, u.pos, eyes.radius);
+    see(fog.visible, map, lookout, u.pos, eyes.radius, opened);
   if (eyes.true_sight > 0) see_flying(fog.true_sight, map, u.pos, eyes.true_sight);
 }
 
@@ -103,7 +116,10 @@ void look_from_still(const Context& c, Lookout& lookout, StillFog& still) {
   still.key = key;
   for (Fog& fog : still.fog)
     fog = Fog{};
-  each_still(w, [&](const Unit& u) { see_by(still.fog[u.team], *c.tables.map, lookout, u, eyes_of(c, u)); });
+  each_still(w, [&](const Unit& u) {
+    const Eyes eyes = eyes_of(c, u);
+    see_by(still.fog[u.team], *c.tables.map, lookout, u, eyes, opened_near(lookout, u, eyes));
+  });
 }
 
 }  // namespace
@@ -118,11 +134,16 @@ void update_vision(Context& c) {
         if (u.alive && u.team < kTeams) f(u);
       });
     };
+    // In three passes, each asking for the memory that the next one reads: masks lie far apart.
     each_walker([&](const Unit& u) { map.sight->fetch(cell_of(u.pos)); });
     Lookout lookout(w, map);
     look_from_still(c, lookout, w.still);
     w.fog = w.still.fog;
-    each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u)); });
+    std::array<std::uint64_t, kMaxUnits> opened;
+    std::size_t n = 0;
+    each_walker([&](const Unit& u) { opened[n++] = opened_near(lookout, u, eyes_of(c, u)); });
+    n = 0;
+    each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), opened[n++]); });
   }
   reveal_effects(c);
 }
@@ -132,7 +153,7 @@ void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, b
   FogBits& fog = w.fog[static_cast<std::size_t>(team)].visible;
   if (flying) return see_flying(fog, map, p, radius);
   Lookout lookout(w, map);
-  see(fog, map, lookout, p, radius);
+  see(fog, map, lookout, p, radius, opened_near(lookout, p, radius));
 }
 
 bool cell_visible(const World& w, int team, Vec2 p) {

@@ -132,12 +132,21 @@ struct Reach {
   std::array<std::int16_t, kMaxSlots> slot, unit;
   std::array<float, kMaxSlots> x, y, radius;
   std::array<float, kMaxSlots> gap;  // edge to edge
+  // Those within kNear, which is most of what is asked for and few of all.
+  static constexpr float kNear = 2500;
+  int near_n = 0;
+  std::array<std::int16_t, kMaxSlots> near;
 
   void look_from(const SeenUnit& me) {
     const Vec2 at = me.pos;
     const float own = me.radius;
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       gap[i] = distance(at, Vec2{x[i], y[i]}) - own - radius[i];
+    near_n = 0;
+    for (int i = 0; i < n; ++i) {
+      near[static_cast<std::size_t>(near_n)] = static_cast<std::int16_t>(i);
+      near_n += gap[static_cast<std::size_t>(i)] <= kNear;
+    }
   }
 };
 
@@ -165,7 +174,10 @@ struct Chooser {
   template <class Valid>
   bool mark(MaskClass c, float most, Valid valid) {
     bool any = false;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(reach.n); ++i) {
+    const bool close = most <= Reach::kNear;
+    const int n = close ? reach.near_n : reach.n;
+    for (int k = 0; k < n; ++k) {
+      const auto i = static_cast<std::size_t>(close ? reach.near[static_cast<std::size_t>(k)] : k);
       const int unit = reach.unit[i];
       if (reach.gap[i] > most || !valid(unit, view.units[static_cast<std::size_t>(unit)])) continue;
       bit(c, reach.slot[i]) = 1;

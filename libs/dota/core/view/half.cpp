@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FIVE_F16C 1
@@ -48,6 +49,16 @@ __attribute__((target("avx,f16c"))) void to_half_f16c(Float* in, std::uint16_t* 
   const __m256 top = _mm256_set1_ps(kHalfMax), bottom = _mm256_set1_ps(-kHalfMax);
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
+    // Where whole stretches are zero there is nothing to convert, nor to clear.
+    if constexpr (kTake)
+      for (; i + 32 <= n; i += 32) {
+        const __m256 a = _mm256_or_ps(_mm256_loadu_ps(in + i), _mm256_loadu_ps(in + i + 8));
+        const __m256 b = _mm256_or_ps(_mm256_loadu_ps(in + i + 16), _mm256_loadu_ps(in + i + 24));
+        const __m256i bits = _mm256_castps_si256(_mm256_or_ps(a, b));
+        if (!_mm256_testz_si256(bits, bits)) break;
+        std::memset(out + i, 0, 32 * sizeof(std::uint16_t));
+      }
+    if (i + 8 > n) break;
     __m256 x = _mm256_loadu_ps(in + i);
     if constexpr (kTake) _mm256_storeu_ps(in + i, _mm256_setzero_ps());
     x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));  // not a number becomes 0

@@ -16,31 +16,62 @@ inline std::uint64_t bits_from(const std::uint64_t* words, int last, int from, i
   return (low | high) & ((1ull << n) - 1);
 }
 
-// Seen fog cells of each minimap cell.
-inline __attribute__((always_inline)) void count_row_by_row(const std::uint64_t* words, int n, int* seen) {
+// Seen fog cells of each minimap cell. The rows of fog cells of one minimap row are added up first, bit by bit:
+// bit i of planes[p] is digit p of how many of them have cell i. Then each column's bits are counted, a plane at a
+// time.
+template <std::size_t kPlanes>
+inline __attribute__((always_inline)) void count_columns(const std::uint64_t* words, int n, int* seen) {
   constexpr int kLastWord = static_cast<int>(std::tuple_size_v<decltype(Fog::visible)>) - 1;
-  std::array<int, kMaxMinimapSide + 1> column;  // first fog cell of each of the minimap's columns
-  for (int x = 0; x <= n; ++x)
-    column[static_cast<std::size_t>(x)] = (x * kFogCells + n - 1) / n;
-  for (int r = 0; r < kFogCells; ++r) {
-    int* row = seen + r * n / kFogCells * n;
-    for (int x = 0; x < n; ++x) {
-      int from = r * kFogCells + column[static_cast<std::size_t>(x)];
-      const int to = r * kFogCells + column[static_cast<std::size_t>(x) + 1];
-      do {
-        const int take = std::min(63, to - from);
-        row[x] += __builtin_popcountll(bits_from(words, kLastWord, from, take));
-        from += take;
-      } while (from < to);
+  constexpr std::size_t kRowWords = 3;
+  static_assert(kFogCells <= static_cast<int>(kRowWords) * 64);
+  std::array<std::array<std::uint64_t, kMaxMinimapSide>, kRowWords> mask{};
+  std::array<int, kRowWords> first, end{};  // columns that have cells in the word
+  first.fill(n);
+  for (int x = 0; x < n; ++x) {
+    const int from = (x * kFogCells + n - 1) / n, to = ((x + 1) * kFogCells + n - 1) / n;
+    for (std::size_t k = 0; k < kRowWords; ++k) {
+      const int begin = static_cast<int>(64 * k), low = std::max(from - begin, 0), high = std::min(to - begin, 64);
+      if (low >= high) continue;
+      mask[k][static_cast<std::size_t>(x)] = ~0ull >> (64 - (high - low)) << low;
+      first[k] = std::min(first[k], x);
+      end[k] = x + 1;
     }
   }
+  for (int y = 0; y < n; ++y) {
+    const int from = (y * kFogCells + n - 1) / n, to = ((y + 1) * kFogCells + n - 1) / n;
+    int* const row = seen + y * n;
+    for (std::size_t k = 0; k < kRowWords; ++k) {
+      std::array<std::uint64_t, kPlanes> planes{};
+      for (int r = from; r < to; ++r) {
+        const int word = (r * kFogCells >> 6) + static_cast<int>(k), shift = r * kFogCells & 63;
+        std::uint64_t carry = words[std::min(word, kLastWord)] >> shift | words[std::min(word + 1, kLastWord)]
+                                                                              << 1 << (63 - shift);
+        for (std::uint64_t& plane : planes) {
+          const std::uint64_t both = plane & carry;
+          plane ^= carry;
+          carry = both;
+        }
+      }
+      for (int x = first[k]; x < end[k]; ++x)
+        for (std::size_t p = 0; p < kPlanes; ++p)
+          row[x] += __builtin_popcountll(planes[p] & mask[k][static_cast<std::size_t>(x)]) << p;
+    }
+  }
+}
+
+inline __attribute__((always_inline)) void count_any(const std::uint64_t* words, int n, int* seen) {
+  static_assert(kFogCells < 1 << 8);
+  if (kFogCells / n + 1 < 1 << 4)
+    count_columns<4>(words, n, seen);
+  else
+    count_columns<8>(words, n, seen);
 }
 
 // The hot loop of the minimap, compiled for processors that count bits as well. Not by target_clones: what chooses
 // among those runs before a core that records its own profile is ready for it.
 #if defined(__x86_64__) && defined(__GNUC__)
 __attribute__((target("popcnt"))) void count_seen_popcnt(const std::uint64_t* words, int n, int* seen) {
-  count_row_by_row(words, n, seen);
+  count_any(words, n, seen);
 }
 const bool kHasPopcnt = __builtin_cpu_supports("popcnt");
 #endif
@@ -49,7 +80,7 @@ void count_seen(const std::uint64_t* words, int n, int* seen) {
 #if defined(__x86_64__) && defined(__GNUC__)
   if (kHasPopcnt) return count_seen_popcnt(words, n, seen);
 #endif
-  count_row_by_row(words, n, seen);
+  count_any(words, n, seen);
 }
 
 bool passable(const World& w, Cell cell) { return cell.inside() && !nav_blocked(w, cell.index()); }

@@ -121,7 +121,10 @@ void fetch_ahead(const World& w) {
   };
   for (int i = 0; i < w.units_end; ++i)
     fetch(&w.units[static_cast<std::size_t>(i)], 3 * 64);
+  each_building(w, [&](const Unit& b) { fetch(&b.backdoor_until, sizeof b.backdoor_until); });
   fetch(w.nav.cell.data(), sizeof w.nav.cell);
+  fetch(w.nav.next.data(), sizeof w.nav.next);
+  fetch(w.nav.head.data(), sizeof w.nav.head);
   fetch(w.modifiers.data(), static_cast<std::size_t>(w.modifiers_end) * sizeof(Modifier));
 }
 
