@@ -10,6 +10,7 @@ class _Section(BaseModel):
 
 
 MAP_SIDE = 16640.0  # world units
+
 FIELDS = 1  # generation of the table of fields; see dota.omission
 
 
