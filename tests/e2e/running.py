@@ -1,7 +1,9 @@
 """A real `five train` on this machine, as small as it goes, watched and harmed from outside."""
 
 import functools
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -187,6 +189,13 @@ class Run:
         answer = self.rest("GET", "status")
         answer.raise_for_status()
         return str(answer.json()["status"])
+
+    def report(self) -> dict[str, Any]:
+        """The data that the run's report shows."""
+        found = re.search(r'<script type="application/json" id="run">(.*?)</script>', self.folder.report.read_text())
+        assert found is not None
+        data: dict[str, Any] = json.loads(found[1])
+        return data
 
     def check_versions(self) -> list[int]:
         """Every version from 0 to the head is there, and can be fetched whole. Returns their numbers."""

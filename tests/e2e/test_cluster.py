@@ -77,9 +77,10 @@ def test_a_run_learns_obeys_and_ends(run: Run) -> None:
     assert run.process is not None
     assert run.process.wait(120) == 0, run.logs()
     all_gone(processes)
-    page = run.folder.report.read_text()
-    assert "Staleness" in page
-    assert "optimizer.resumed" in page
+    report = run.report()
+    assert "median staleness" in dict(report["facts"])
+    assert len(report["curves"]["versions"]["fields"]["staleness_mean"]["mean"]) > 0
+    assert "optimizer.resumed" in [event["what"] for event in report["events"]]
     assert list((run.folder.path / "tensorboard").glob("events*"))
     assert run.command("status").returncode == 2
 

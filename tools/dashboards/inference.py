@@ -41,6 +41,8 @@ BOARD = Board("inference", "Five / Inference", "Queue time, batch size, load and
               Query(quantile(0.95, "five_inference_swap_seconds", window="1h"), "95%"), unit="s", least=0),
         chart("Versions in memory", "The newest, and past ones that opponents play.",
               Query(largest(series("five_inference_resident_versions"), "instance"), "{{instance}}"), least=0),
+        chart("Memory of past versions", "Beside the newest; services.inference.past_mebibytes bounds it.",
+              Query(largest(series("five_inference_past_bytes"), "instance"), "{{instance}}"), unit="bytes", least=0),
         chart("Loads", "In the last hour: newer versions that took over, and past ones loaded for a game's opponent. "
               "Many of the latter: past versions do not fit into memory (services.inference.past_mebibytes).",
               Query(total(increase("five_inference_swaps_total")), "newer"),

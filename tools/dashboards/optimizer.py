@@ -45,5 +45,11 @@ BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publish
               unit="s", least=0),
         chart("Checkpoints and skipped steps", "In the last hour.",
               Query(total(increase("five_optimizer_written_checkpoints_total")), "checkpoints"),
-              Query(total(increase("five_optimizer_skipped_steps_total")), "skipped steps"), least=0)]),
+              Query(total(increase("five_optimizer_skipped_steps_total")), "skipped steps"), least=0),
+        chart("Writing checkpoints", "Rate at which the newest was written to the blob store.",
+              Query(largest(series("five_optimizer_checkpoint_write_rate"), "instance"), "{{instance}}"), unit="Bps",
+              least=0),
+        chart("Draining", "Time that it may take by that rate; the pod's grace period has to be longer.",
+              Query(largest(series("five_optimizer_drain_seconds"), "instance"), "{{instance}}"), unit="s",
+              least=0)]),
 ])
