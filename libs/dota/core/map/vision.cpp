@@ -18,7 +18,8 @@ void add_rows(FogBits& fog, Cell viewer, float radius, const SightMask& a, const
   std::uint32_t keep = ~0u;
   if (col < 0) keep <<= -col;
   if (col + 32 > kFogCells) keep &= ~0u >> (col + 32 - kFogCells);
-  const int half = std::min(static_cast<int>(radius / kFogCell) + 1, kSightReach);
+  const float cells = radius / kFogCell;
+  const int half = cells < kSightReach ? static_cast<int>(cells) + 1 : kSightReach;  // no int holds some radii
   const int from = std::max(kSightReach - half, -row), to = std::min(kSightReach + half + 1, kFogCells - row);
   for (int y = from; y < to; ++y) {
     const std::uint64_t bits = a.rows[static_cast<std::size_t>(y)] & b.rows[static_cast<std::size_t>(y)] & keep;
