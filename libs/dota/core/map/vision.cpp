@@ -18,8 +18,7 @@ void add_rows(FogBits& fog, Cell viewer, float radius, const SightMask& a, const
   std::uint32_t keep = ~0u;
   if (col < 0) keep <<= -col;
   if (col + 32 > kFogCells) keep &= ~0u >> (col + 32 - kFogCells);
-  const float cells = radius / kFogCell;
-  const int half = cells < kSightReach ? static_cast<int>(cells) + 1 : kSightReach;  // no int holds some radii
+  const int half = std::min(static_cast<int>(radius / kFogCell) + 1, kSightReach);
   const int from = std::max(kSightReach - half, -row), to = std::min(kSightReach + half + 1, kFogCells - row);
   for (int y = from; y < to; ++y) {
     const std::uint64_t bits = a.rows[static_cast<std::size_t>(y)] & b.rows[static_cast<std::size_t>(y)] & keep;
@@ -43,19 +42,25 @@ bool bit_at(const FogBits& fog, Vec2 p) {
   return (fog[static_cast<std::size_t>(i) >> 6] >> (i & 63)) & 1u;
 }
 
+// A radius that masks cover, 0 for one that sees nothing: what a restored state holds may be any number.
+float covered(float radius) {
+  return radius >= kSightStep ? std::min(radius, kSightStep * static_cast<float>(kSightRadii - 1)) : 0.0f;
+}
+
+bool looks(Cell viewer, float radius) { return radius > 0 && viewer.inside(); }
+
 // Flyers look over heights and trees.
 void see_flying(FogBits& fog, const MapData& map, Vec2 p, float radius) {
   const Cell viewer = cell_of(p);
-  if (radius < kSightStep || !viewer.inside()) return;
+  radius = covered(radius);
+  if (!looks(viewer, radius)) return;
   const SightMask& circle = map.sight->circle(viewer, radius);
   add_rows(fog, viewer, radius, circle, circle);
 }
 
-// Whether one sees from there anything but what those that fly see.
-bool looks(Cell viewer, float radius) { return radius >= kSightStep && viewer.inside(); }
-
 void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radius, std::uint64_t opened) {
   const Cell viewer = cell_of(p);
+  radius = covered(radius);
   if (looks(viewer, radius))
     add_rows(fog, viewer, radius, lookout.from(viewer, radius, opened), map.sight->circle(viewer, radius));
 }
@@ -63,6 +68,7 @@ void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radiu
 // What `see` is to be told of felled trees.
 std::uint64_t opened_near(Lookout& lookout, Vec2 p, float radius) {
   const Cell viewer = cell_of(p);
+  radius = covered(radius);
   return looks(viewer, radius) ? lookout.opened_near(viewer, radius) : 0;
 }
 
