@@ -1,7 +1,9 @@
 """How long draining takes: a version that is under way, then a checkpoint, at the pace at which the last were kept."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from torch import Tensor
 
 from services.optimizer import metrics as page
 
@@ -31,12 +33,12 @@ class DrainTime:
         rate = min(self._rates, default=ASSUMED_RATE)
         return self._base + WRITES * self._bytes / rate
 
-    def timed(self, write: Callable[[], None], nbytes: int) -> None:
-        """Writes a checkpoint of so many bytes, and learns from how long it takes."""
+    def timed(self, write: Callable[[], None], size: int) -> None:
+        """Writes a checkpoint of ``size`` bytes, and learns from how long it takes."""
         began = self._clock()
         write()
-        self._bytes = nbytes
-        self._rates = [*self._rates[1 - SETTLED:], nbytes / max(self._clock() - began, 1e-3)]
+        self._bytes = size
+        self._rates = [*self._rates[1 - SETTLED:], size / max(self._clock() - began, 1e-3)]
         self._tell()
 
     def _tell(self) -> None:
@@ -44,3 +46,8 @@ class DrainTime:
         if self._rates:
             page.BLOB_RATE.set(self._rates[-1])
         self._allow(self.seconds)
+
+
+def nbytes(tensors: Mapping[str, Tensor]) -> int:
+    """Bytes of a checkpoint's tensors."""
+    return sum(tensor.nbytes for tensor in tensors.values())

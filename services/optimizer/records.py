@@ -3,15 +3,29 @@
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from five.learning.step_metrics import Moment, StepMetrics
 from five.schedules import Hyperparameters
 
 WindowRecord = dict[str, Any]
 STALENESS_BINS = 64  # the last one holds everything older
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A gradient step that was asked for: what it says of itself, the end of what the device did before, and what is
+    known of the samples."""
+
+    metrics: StepMetrics
+    before: Moment
+    staleness: npt.NDArray[np.int32]
+    uses: npt.NDArray[np.int32]
+    hero_steps: int
 
 
 class Window:
@@ -40,6 +54,12 @@ class Window:
         self._uses += int(uses.sum())
         self._samples += uses.size
         self.hero_steps += hero_steps
+
+    def take(self, taken: Taken) -> None:
+        """Takes in one step that was asked for; waits until the device has taken it."""
+        metrics = taken.metrics
+        self.waited += metrics.began.since(taken.before)
+        self.add(metrics, taken.staleness, taken.uses, metrics.seconds, taken.hero_steps)
 
     def close(self, version: int, hyper: Hyperparameters, stall_seconds: float) -> WindowRecord:
         """The record of the version that the window led to. Staleness is in versions, per timestep consumed;

@@ -2,37 +2,34 @@
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
 from torch import Tensor
 
 from five.config import LearnerConfig, SchedulesConfig
 from five.learning.learner import Learner
 from five.learning.pacing import ReuseMeter, WaitMeter
-from five.learning.step_metrics import Moment, StepMetrics
+from five.learning.step_metrics import Moment
 from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut, is_away
 from services.optimizer import faults
 from services.optimizer import metrics as page
+from services.optimizer.asked import AskedCheckpoints, answering, told
 from services.optimizer.beside import Beside
 from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.draining import DrainTime
+from services.optimizer.draining import DrainTime, nbytes
 from services.optimizer.drawing import BatchesAhead, Ready
 from services.optimizer.group import ALONE, Group
+from services.optimizer.holding import Holding
 from services.optimizer.intake import Intake
-from services.optimizer.records import Window, WindowRecord
+from services.optimizer.records import Taken, Window, WindowRecord
 
 log = logging.getLogger(__name__)
 
 IDLE_SECONDS = 0.005
-TOLD_AFTER_SECONDS = 5.0  # of holding, the log has it
 
 
 class Publisher(Protocol):
@@ -59,18 +56,6 @@ class StateClient(Protocol):
     def record(self, record: WindowRecord) -> None: ...
 
     def event(self, what: str, details: dict[str, Any]) -> None: ...
-
-
-@dataclass(frozen=True)
-class Taken:
-    """A gradient step that was asked for: what it says of itself, the end of what the device did before, and what is
-    known of the samples."""
-
-    metrics: StepMetrics
-    before: Moment
-    staleness: npt.NDArray[np.int32]
-    uses: npt.NDArray[np.int32]
-    hero_steps: int
 
 
 @dataclass
@@ -101,14 +86,12 @@ class Training:
     learned_hero_steps: int = 0  # of this process: hero-steps received that were learned from, each counted once
     left_behind: bool = False  # whether the run is in another epoch than this process
     resting: bool = True  # whether it has seen that the run does not learn now, and takes no step
-    holding: str = ""  # why the next version waits: the one before cannot be written; '' while learning goes on
     drain_time: DrainTime | None = None
     turned: Callable[[], None] = lambda: None  # told each time that the loop comes round
     warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
-    _asked: deque[Future[int]] = field(default_factory=deque)  # who waits for a checkpoint
+    _asked: AskedCheckpoints = field(default_factory=AskedCheckpoints)
     _beside: Beside = field(default_factory=lambda: Beside(is_away))
-    _held_since: float | None = None
-    _told: bool = False
+    _holding: Holding = field(default_factory=Holding)
     _batches: BatchesAhead = field(init=False)
     _taken: list[Taken] = field(default_factory=list)  # steps since the newest version, whose metrics were not read
     _flop_a_step: int = 0
@@ -152,14 +135,14 @@ class Training:
                 "checkpoint": checkpoint, "version": self.version, "optimizers": self.group.size,
                 "restarts": self.group.restarts})
             if head is None or head < checkpoint:
-                self._publish()
+                self._until_written(self._publication())
             return checkpoint
         if head is not None:
             raise RuntimeError(
                 f"the run has version {head} but no checkpoint: the blob store (blobs.url) is not the one it was "
                 "started with. Point it there, or start a run with another name")
         self._until_written(self._checkpoint(0, 0.0))
-        self._publish()
+        self._until_written(self._publication())
         return 0
 
     def _load(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> None:
@@ -218,7 +201,7 @@ class Training:
         self._watch(lambda: self._beside.settle(last_try=True))
         hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
-            self._watch(lambda: self._save(int(hero_steps), flop))
+            self._watch(self._checkpoint(int(hero_steps), flop))
 
     def _watch(self, write: Callable[[], None]) -> None:
         """Calls what writes, or tells of what was written beside; the loop ends when the run is in another epoch."""
@@ -227,23 +210,19 @@ class Training:
         except FencedOut as error:
             self._leave_behind(error)
 
+    @property
+    def holding(self) -> str:
+        """Why the next version waits: the one before cannot be written; '' while learning goes on."""
+        return self._holding.why
+
     def _holds(self) -> bool:
         """Whether the next step would make a version while the one before is not written yet."""
         due = len(self._taken) == self.config.gradient_steps_per_iteration - 1
-        now = time.monotonic()
         if not due or self._beside.idle:
-            if self._told:
-                log.info("learning goes on")
-            self._held_since, self.holding, self._told = None, "", False
-            page.HOLDING.set(0.0)
+            self._holding.go_on()
             return False
-        since = self._held_since = now if self._held_since is None else self._held_since
-        page.HOLDING.set(now - since)
-        self.holding = f"version {self.version} is not written yet" + (
-            f": {self._beside.trouble}" if self._beside.trouble else "")
-        if now - since > TOLD_AFTER_SECONDS and not self._told:
-            self._told = True
-            log.warning("learning holds: %s", self.holding)
+        self._holding.hold(f"version {self.version} is not written yet" + (
+            f": {self._beside.trouble}" if self._beside.trouble else ""))
         return True
 
     def _active(self) -> bool:
@@ -277,34 +256,16 @@ class Training:
 
         On rank 0. Raises TimeoutError, or what went wrong with the saving.
         """
-        asked: Future[int] = Future()
-        self._asked.append(asked)
-        return asked.result(timeout)
+        return self._asked.wait(timeout)
 
     def _save_as_asked(self) -> None:
         hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
-        asked = [self._asked.popleft() for _ in range(len(self._asked))]
+        asked = self._asked.take()
         if self.group.rank != 0:
             return
-        version = self.version
-        try:
-            save = self._checkpoint(int(hero_steps), flop)
-        except Exception as error:
-            for waiting in asked:
-                waiting.set_exception(error)
-            return
-
-        def write() -> None:
-            try:
-                save()
-            except Exception as error:
-                for waiting in asked:
-                    waiting.set_exception(error)
-                return
-            for waiting in asked:
-                waiting.set_result(version)
-
-        self._beside.begin(write)  # nothing is under way: who asked finds the newest version published
+        self._watch(self._beside.settle)  # it is idle: who asked finds the newest version published
+        with told(asked):
+            self._beside.begin(answering(asked, self.version, self._checkpoint(int(hero_steps), flop)))
 
     def _hyperparameters(self) -> Hyperparameters:
         """Those of the present version, as rank 0 reads the schedules: the same for all."""
@@ -328,11 +289,9 @@ class Training:
     def _read_steps(self) -> None:
         """Reads what the steps since the last version say of themselves: waits until the device has taken them."""
         for taken in self._taken:
-            metrics = taken.metrics
-            page.SKIPPED.inc(metrics["skipped"])
-            page.STEP_SECONDS.observe(metrics.seconds)
-            self.window.waited += metrics.began.since(taken.before)
-            self.window.add(metrics, taken.staleness, taken.uses, metrics.seconds, taken.hero_steps)
+            page.SKIPPED.inc(taken.metrics["skipped"])
+            page.STEP_SECONDS.observe(taken.metrics.seconds)
+            self.window.take(taken)
         self._taken.clear()
 
     def _count_intake(self) -> None:
@@ -396,9 +355,6 @@ class Training:
             raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({self.fingerprint:x} here, "
                                f"{first:x} on optimizer 0); the group starts again from the last checkpoint")
 
-    def _save(self, hero_steps: int, flop: float) -> None:
-        self._checkpoint(hero_steps, flop)()
-
     def _checkpoint(self, hero_steps: int, flop: float) -> Callable[[], None]:
         """What writes the present state as a checkpoint, from copies of it."""
         version, tensors = self.version, self.learner.state_dict()
@@ -416,21 +372,14 @@ class Training:
             if self.drain_time is None:
                 save()
             else:
-                self.drain_time.timed(save, self._checkpoint_bytes(tensors))
+                self.drain_time.timed(save, nbytes(tensors))
             page.show_checkpoint()
 
         return write
 
-    @staticmethod
-    def _checkpoint_bytes(tensors: Mapping[str, Tensor]) -> int:
-        return sum(tensor.nbytes for tensor in tensors.values())
-
     def measure_drains(self, base: float, allow: Callable[[float], None]) -> None:
         """Has the time that draining may take follow from what has to be written then; ``base`` seconds beside it."""
-        self.drain_time = DrainTime(base, self._checkpoint_bytes(self.learner.state_dict()), allow)
-
-    def _publish(self) -> None:
-        self._until_written(self._publication())
+        self.drain_time = DrainTime(base, nbytes(self.learner.state_dict()), allow)
 
     def _until_written(self, write: Callable[[], None]) -> None:
         """Writes what nothing can begin without, however long a store is away."""
