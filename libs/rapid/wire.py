@@ -97,26 +97,18 @@ def register_sparse(pack: Pack, unpack: Unpack) -> None:
     _sparse = (pack, unpack)
 
 
-def encode(name: str, array: Array, encoding: tensors_pb2.Encoding = RAW) -> Tensor:
-    """A message that holds ``array``. Raises ValueError for a dtype or an encoding that the wire does not know."""
-    return Tensor(name=name, dtype=array.dtype.name, shape=array.shape, encoding=encoding,
-                  data=_encoded(name, array, encoding))
-
-
 def _encoded(name: str, array: Array, encoding: tensors_pb2.Encoding) -> bytes:
     if array.dtype.name not in DTYPES:
         raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} does not travel; one of {', '.join(DTYPES)} does")
     if encoding in (SPARSE, SPARSE_ZSTD):
         if array.dtype != np.float16:
             raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {array.dtype.name}")
-        data = _sparse[0](np.ascontiguousarray(array).reshape(-1))
-    elif encoding in (RAW, ZSTD):
-        data = array.tobytes()
+        data = pack(array).data
     else:
-        raise ValueError(f"tensor {name!r}: unknown encoding {encoding}")
+        data = array.tobytes()
     if encoding in (ZSTD, SPARSE_ZSTD):
         data = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
-    return bytes(data)
+    return data
 
 
 def _decompress(name: str, data: bytes, limit: int) -> bytes:
@@ -209,7 +201,8 @@ def fill_set(target: TensorSet, arrays: Mapping[str, Array], layout_hash: str, s
 
     A message that is handed to another's constructor, or copied into it, is serialised and parsed: what goes out at
     every step is written where it belongs. ``sparse`` names the float16 arrays that are mostly zero; ``zstd``
-    compresses all of them as well, which pays where the network is the limit.
+    compresses all of them as well, which pays where the network is the limit. Raises ValueError for a dtype that the
+    wire does not know, and for a sparse array that is not float16.
     """
     plain, packed = (ZSTD, SPARSE_ZSTD) if zstd else (RAW, SPARSE)
     target.layout_hash = layout_hash

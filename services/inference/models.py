@@ -218,8 +218,7 @@ class Models:
             waiting: Future[Served] = Future()
             waiters = self._loading.get(version)
             if waiters is None:
-                self._loading[version] = [waiting]
-                self._loader.submit(self._load_past, version).add_done_callback(self._loaded)
+                self._begin_load(version, waiting)
             else:
                 waiters.append(waiting)
             return waiting
@@ -240,8 +239,7 @@ class Models:
             coming = self._size_of_past * (len(self._loading) + 1)
             if in_play and in_play + coming > self._past_bytes:
                 return False
-            self._loading[version] = []
-            self._loader.submit(self._load_past, version)
+            self._begin_load(version)
             return False
 
     def release(self, served: Served) -> None:
@@ -312,6 +310,10 @@ class Models:
                 delay = min(2 * delay, 30.0)
             self._wake.wait(delay)
             self._wake.clear()
+
+    def _begin_load(self, version: int, *waiting: "Future[Served]") -> None:
+        self._loading[version] = [*waiting]
+        self._loader.submit(self._load_past, version).add_done_callback(self._loaded)
 
     def _loaded(self, load: "Future[None]") -> None:
         """A load that died left requests waiting that nobody answers."""

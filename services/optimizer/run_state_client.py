@@ -1,7 +1,7 @@
 """The run's state as the training loop sees it: schedules in, records and events out."""
 
 import logging
-import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -35,7 +35,6 @@ class RunStateClient:
         self._lifecycle = lifecycle
         self._schedules = configured
         self._read = False
-        self._ended = threading.Event()
         self._who = who
         self._authority = authority
         self._leaving = False
@@ -65,14 +64,11 @@ class RunStateClient:
     def follow(self, vital: Vital) -> None:
         """Reads the schedules every few seconds from now on, on a thread of the process's vital ones."""
         def read() -> None:
-            while not self._ended.wait(SCHEDULE_SECONDS):
+            while True:
+                time.sleep(SCHEDULE_SECONDS)
                 self.read_schedules()
 
-        vital.thread("following schedules", read, may_end=True).start()
-
-    def close(self) -> None:
-        """Ends the reading."""
-        self._ended.set()
+        vital.thread("following schedules", read).start()
 
     def record(self, record: WindowRecord) -> None:
         """Keeps a version's record, once: it may be told of again. Raises redis.RedisError while Redis is away."""

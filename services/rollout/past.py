@@ -35,7 +35,6 @@ class PastOpponent:
         self._coming: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self.present = NEWEST
-        self.given_up = 0  # versions that could not be had in time
 
     def meet(self, drawn: int) -> int:
         """The version to be played where ``drawn`` was drawn. Never waits."""
@@ -62,7 +61,6 @@ class PastOpponent:
         try:
             while not await self._want(version):
                 if loop.time() >= end:
-                    self.given_up += 1
                     log.warning("past version %d was not loaded within %g s: games are self-play until one is", version,
                                 LOAD_SECONDS)
                     self.present = NEWEST

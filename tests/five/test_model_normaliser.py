@@ -101,17 +101,17 @@ def test_reward_std() -> None:
     assert rewards.std() == 1.0
     seen = [rng.normal(0.3, 2.0, n) for n in (100, 7, 1000)]
     for r in seen:
-        rewards.merge_raw(len(r), float(r.sum()), float((r * r).sum()))
+        rewards.merge_sums(torch.tensor([len(r), r.sum(), (r * r).sum()]))
     assert rewards.std() == pytest.approx(np.concatenate(seen).std())
     constant = RewardStatistics()
-    constant.merge_raw(4, 0.0, 0.0)
+    constant.merge_sums(torch.tensor([4.0, 0.0, 0.0]))
     assert constant.std() == 1.0
 
 
 def test_a_few_quiet_rewards_do_not_make_the_deviation_small() -> None:
     rewards = RewardStatistics(prior=1000.0)
     assert rewards.std() == 1.0
-    rewards.merge_raw(1000, 0.0, 0.0)
+    rewards.merge_sums(torch.tensor([1000.0, 0.0, 0.0]))
     assert rewards.std() == pytest.approx(0.5**0.5)
-    rewards.merge_raw(1e9, 0.0, 4e9)
+    rewards.merge_sums(torch.tensor([1e9, 0.0, 4e9]))
     assert rewards.std() == pytest.approx(2.0, rel=1e-4)

@@ -283,7 +283,7 @@ def test_observations_are_read_once_a_step() -> None:
 
 def test_state_dict_is_flat_and_complete() -> None:
     policy = make(5)
-    policy.rewards.merge_raw(10, 5.0, 30.0)
+    policy.rewards.merge_sums(torch.tensor([10.0, 5.0, 30.0]))
     see(policy, random_obs(policy.layout, 4, 1))
     version = policy.state_dict()
     assert all(isinstance(t, Tensor) for t in version.values())

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from protos.five.v1.tensors_pb2 import TensorSet
+from protos.five.v1.tensors_pb2 import Tensor, TensorSet
 from rapid import wire
 
 
@@ -12,3 +12,9 @@ def encode_set(arrays: Mapping[str, wire.Array], layout_hash: str, sparse: Colle
     message = TensorSet()
     wire.fill_set(message, arrays, layout_hash, sparse, zstd)
     return message
+
+
+def encode(name: str, array: wire.Array, encoding: int = wire.RAW) -> Tensor:
+    """The only message of a set."""
+    sparse = [name] if encoding in (wire.SPARSE, wire.SPARSE_ZSTD) else []
+    return encode_set({name: array}, "", sparse, encoding in (wire.ZSTD, wire.SPARSE_ZSTD)).tensors[0]

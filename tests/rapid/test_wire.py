@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rapid import wire
 from rapid.wire import RAW, SPARSE, SPARSE_ZSTD, ZSTD, Tensor, TensorSet
-from tests.rapid.tensor_sets import encode_set
+from tests.rapid.tensor_sets import encode, encode_set
 
 
 def mostly_zero(shape: tuple[int, ...]) -> np.ndarray:
@@ -21,7 +21,7 @@ def mostly_zero(shape: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize("encoding", [RAW, ZSTD])
 def test_every_dtype_comes_back(name: str, encoding: int) -> None:
     array = np.random.default_rng(0).integers(0, 2, (3, 1, 5)).astype(name)
-    back = wire.decode(wire.encode("x", array, encoding))
+    back = wire.decode(encode("x", array, encoding))
     assert back.dtype == array.dtype
     np.testing.assert_array_equal(back, array)
 
@@ -30,24 +30,24 @@ def test_every_dtype_comes_back(name: str, encoding: int) -> None:
 @pytest.mark.parametrize("shape", [(0,), (1,), (7,), (8,), (9,), (4, 33), (2, 0, 3)])
 def test_sparse_comes_back(encoding: int, shape: tuple[int, ...]) -> None:
     array = mostly_zero(shape)
-    np.testing.assert_array_equal(wire.decode(wire.encode("x", array, encoding)), array)
+    np.testing.assert_array_equal(wire.decode(encode("x", array, encoding)), array)
 
 
 def test_sparse_keeps_the_bits_of_odd_values() -> None:
     array = np.array([0.0, -0.0, np.nan, np.inf, 6e-8, 0.0], np.float16)
-    back = wire.decode(wire.encode("x", array, SPARSE))
+    back = wire.decode(encode("x", array, SPARSE))
     np.testing.assert_array_equal(back.view(np.uint16), array.view(np.uint16))
 
 
 def test_sparse_bytes_are_the_documented_ones() -> None:
     array = np.zeros(10, np.float16)
     array[1], array[9] = 1.0, -2.0
-    assert wire.encode("x", array, SPARSE).data == bytes([0b10, 0b10]) + array[[1, 9]].tobytes()
+    assert encode("x", array, SPARSE).data == bytes([0b10, 0b10]) + array[[1, 9]].tobytes()
 
 
 def test_a_view_that_is_not_contiguous_is_written_row_major() -> None:
     array = np.arange(12, dtype=np.int16).reshape(3, 4).T[::2]
-    np.testing.assert_array_equal(wire.decode(wire.encode("x", array)), array)
+    np.testing.assert_array_equal(wire.decode(encode("x", array)), array)
 
 
 @settings(max_examples=200, deadline=None)
@@ -76,7 +76,7 @@ def test_arbitrary_messages_are_decoded_or_refused(data: bytes, shape: list[int]
     (dict(data=b"\0" * 17), "17 bytes"),
 ])
 def test_what_is_wrong_is_named(change: dict, says: str) -> None:
-    tensor = wire.encode("weights", np.zeros(4, np.float32))
+    tensor = encode("weights", np.zeros(4, np.float32))
     for field, value in change.items():
         if field == "shape":
             tensor.shape[:] = value
@@ -108,9 +108,9 @@ def test_a_bool_is_0_or_1() -> None:
 
 def test_a_dtype_that_does_not_travel_is_refused_when_encoding() -> None:
     with pytest.raises(ValueError, match="float64 does not travel"):
-        wire.encode("x", np.zeros(3))
+        encode("x", np.zeros(3))
     with pytest.raises(ValueError, match="take float16"):
-        wire.encode("x", np.zeros(3, np.float32), SPARSE)
+        encode("x", np.zeros(3, np.float32), SPARSE)
 
 
 def test_sets_come_back_and_choose_encodings() -> None:
@@ -168,7 +168,7 @@ def test_another_codec_must_speak_the_same_bytes() -> None:
 
     try:
         wire.register_sparse(pack, wire.unpack_sparse)
-        wire.encode("x", np.zeros((2, 3), np.float16), SPARSE)
+        encode("x", np.zeros((2, 3), np.float16), SPARSE)
         assert calls[-1] == 6
     finally:
         wire.register_sparse(wire.pack_sparse, wire.unpack_sparse)

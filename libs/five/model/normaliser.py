@@ -129,12 +129,9 @@ class RewardStatistics(RunningStatistics):
         variance = (self.squares[0] + self.prior) / (self.count[0] + self.prior).clamp_min(1e-300)
         return torch.where(variance > 0, variance.sqrt(), 1.0)
 
-    def merge_raw(self, count: float, total: float, squares: float) -> None:
-        """Takes in rewards given as their number, sum and sum of squares (about zero), as rollouts send them."""
-        self.merge_sums(torch.tensor((count, total, squares), dtype=torch.float64))
-
     def merge_sums(self, sums: Tensor) -> None:
-        """`merge_raw` of a tensor float64 [3]; zeros change nothing."""
+        """Takes in rewards given as float64 [3], their number, sum and sum of squares (about zero), as rollouts send
+        them; zeros change nothing."""
         count, total, squares = sums.to(self.mean).unbind()
         mean = self.mean[0]
         centred = (count, total - count * mean, squares - 2.0 * mean * total + count * mean * mean)
