@@ -1,4 +1,4 @@
-"""Health of a server, as gRPC's standard health service tells it: what probes and the local supervisor ask."""
+"""Health of a server, as gRPC's standard health service tells it: what the chart's test of an installation asks."""
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc

@@ -117,9 +117,10 @@ def server_credentials(tls: TlsConfig) -> grpc.ServerCredentials:
             [(_read(tls.key, "key"), _read(tls.certificate, "certificate"))],
             _read(tls.authority, "authority") if tls.authority else None)
 
-    # Asked at every handshake; None, which the stubs do not know of, leaves it as it is.
-    fetch: Any = lambda: read() if renewal.due() else None  # noqa: E731
-    return grpc.dynamic_ssl_server_credentials(read(), fetch, tls.require_client_certificate)
+    def read_again() -> Any:  # asked at every handshake; None, which the stubs do not know of, leaves it as it is
+        return read() if renewal.due() else None
+
+    return grpc.dynamic_ssl_server_credentials(read(), read_again, tls.require_client_certificate)
 
 
 def channel_credentials(tls: TlsConfig) -> grpc.ChannelCredentials:

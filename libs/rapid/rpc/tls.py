@@ -6,6 +6,7 @@ often by another one's error. So the handshake is tried once more beside it, by 
 
 import ipaddress
 import logging
+import math
 import socket
 import ssl
 import threading
@@ -35,14 +36,15 @@ def dialled(target: str, tls: TlsConfig, server_name: str = "") -> None:
 
 
 def why_refused(target: str) -> str:
-    """What is wrong with TLS at a target that was dialled; '' where nothing is, or it is not known in time."""
+    """What is wrong with TLS at a target that was dialled; '' where nothing is, or it is not known in time. Only the
+    call that begins a look waits for it: others take what is known."""
     with _lock:
         known = _dialled.get(target)
-        at, reason = _found.get(target, (-AGAIN, ""))
-    if known is None:
-        return ""
-    if time.monotonic() - at < AGAIN:
-        return reason
+        at, reason = _found.get(target, (-math.inf, ""))
+        now = time.monotonic()
+        if known is None or now - at < AGAIN:
+            return reason
+        _found[target] = now, reason
     look = threading.Thread(target=_look, args=(target, *known), name="tls", daemon=True)
     look.start()
     look.join(WAIT)
