@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import threading
@@ -25,10 +26,12 @@ class Lifecycle:
     The first SIGTERM or SIGINT begins draining: ``draining`` is set, and after ``grace_seconds`` the process is ended
     whatever it does. A second signal ends it at once. ``watch`` follows the run's status: the run's ``stopping`` or
     ``failed`` drains as well, unless the service outlives its run. All waits exist blocking and for asyncio; use as a
-    context in the main thread.
+    context in the main thread. ``vital`` starts the process's vital threads and tasks: the death of one drains it, and
+    a loop of it may stand still for ``stuck_seconds``.
     """
 
-    def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit) -> None:
+    def __init__(self, grace_seconds: float, exit_process: Callable[[int], None] = os._exit,
+                 stuck_seconds: float = math.inf) -> None:
         self.grace_seconds = grace_seconds
         self._exit = exit_process
         self._draining = threading.Event()
@@ -42,14 +45,8 @@ class Lifecycle:
         self._signals = 0
         self._ends_with_run = True
         self._on_reading: Callable[[RunRecord | None], None] = lambda record: None
-        self._vital: Vital | None = None
+        self.vital = Vital(self.drain, lambda: self.draining, stuck_seconds, exit_process)
         self.drain_reason = ""
-
-    def vital(self, stuck_seconds: float) -> Vital:
-        """What starts the process's vital threads and tasks: the death of one drains it. Made once."""
-        if self._vital is None:
-            self._vital = Vital(self.drain, lambda: self.draining, stuck_seconds, self._exit)
-        return self._vital
 
     def allow(self, seconds: float) -> None:
         """Draining may take so long from now on: a service that knows what it has to write then knows better than its
@@ -162,12 +159,8 @@ class Lifecycle:
         """
         self._ends_with_run = ends_with_run
         self._on_reading = on_reading
-        if self._vital is None:
-            self._watcher = threading.Thread(target=self._watch, args=(state, poll_seconds), name="run-status",
-                                             daemon=True)
-        else:
-            self._watcher = self._vital.thread("the look at the run's status",
-                                               lambda: self._watch(state, poll_seconds), may_end=True)
+        self._watcher = self.vital.thread("the look at the run's status", lambda: self._watch(state, poll_seconds),
+                                          may_end=True)
         self._watcher.start()
 
     def _watch(self, state: RunState, poll_seconds: float) -> None:
@@ -204,8 +197,7 @@ class Lifecycle:
     def close(self) -> None:
         """Ends the threads and gives the signals back."""
         self._closed.set()
-        if self._vital is not None:
-            self._vital.close()
+        self.vital.close()
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous.clear()

@@ -1,108 +1,31 @@
-"""The start of every service: configuration, allocator, logs, pages, stores, the run, heartbeat, draining."""
+"""The start of every service that follows a run: pages, stores, the run and its record, heartbeat, draining."""
 
-import argparse
-import faulthandler
 import logging
 import os
-import signal
-import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import redis
 
-from rapid.allocator import tune_allocator
 from rapid.blobs import BlobStore
-from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 from rapid.lifecycle import Lifecycle
-from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
 from rapid.renewal import become_again
-from rapid.rpc.security import load_token, other_token
+from rapid.rpc.security import load_token
+from rapid.starting import Arguments, PlatformConfig, own_port, parse_arguments, reachable, refuse, set_up
 from rapid.store import acl
 from rapid.store.connection import MOST_CONNECTIONS, Role, connect, password_of, require_reachable
 from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
-from rapid.telemetry.logs import configure_logs
 from rapid.telemetry.metrics import identify
 from rapid.telemetry.pages import PagesServer, start_pages
 
 log = logging.getLogger(__name__)
-OWN_NAME = "hostname"  # as an --id: the machine's, which in a container is the pod's or the container's
-
-
-class PlatformConfig(Protocol):
-    """What a run's configuration tells the platform."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def rpc(self) -> RpcConfig: ...
-    @property
-    def store(self) -> StoreConfig: ...
-    @property
-    def blobs(self) -> BlobConfig: ...
-    @property
-    def telemetry(self) -> TelemetryConfig: ...
-    @property
-    def allocator(self) -> AllocatorConfig: ...
-    @property
-    def lifecycle(self) -> LifecycleConfig: ...
-
-
 C = TypeVar("C", bound=PlatformConfig)
-
-
-@dataclass(frozen=True)
-class Arguments:
-    """The command line of a service."""
-
-    config: str
-    overrides: tuple[str, ...]
-    id: str
-    port: int | None
-    metrics_port: int | None
-
-
-def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
-    """``--config FILE --set a.b=c --id N --port P --metrics-port P``; explains itself with ``--help``."""
-    parser = argparse.ArgumentParser(prog=f"python -m services.{kind}", description=f"The {kind} service of a run.")
-    parser.add_argument("--config", required=True, help="the run's configuration, a YAML file or a preset's name")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
-                        help="changes a value of it; may be given several times")
-    parser.add_argument("--id", default=os.environ.get("RANK", "0"),
-                        help="which instance of the service this is (default: torchrun's rank, or 0); 'hostname' is "
-                             "the machine's name")
-    parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's. Under torchrun "
-                        "each process of a machine adds its LOCAL_RANK, to this and to the metrics' port")
-    parser.add_argument("--metrics-port", type=int, help="port of the pages /metrics, /healthz and /readyz; 0: any "
-                        "free one; by default the configuration's")
-    found = parser.parse_args(argv)
-    return Arguments(found.config, tuple(found.overrides), _identity(found.id), _own(found.port),
-                     _own(found.metrics_port))
-
-
-def local_rank() -> int:
-    """Which of torchrun's processes on this machine this is, from 0; 0 without torchrun."""
-    return int(os.environ.get("LOCAL_RANK", "0"))
-
-
-def _own(port: int | None) -> int | None:
-    """This process's port of those that begin with ``port``."""
-    return port + local_rank() if port else port
-
-
-def _identity(given: str) -> str:
-    if given != OWN_NAME:
-        return given
-    several = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > 1
-    return f"{socket.gethostname()}-{local_rank()}" if several else socket.gethostname()
 
 
 class Service(Generic[C]):
@@ -134,8 +57,8 @@ class Service(Generic[C]):
         self.arguments = arguments
         self.folder = folder
         self.token = load_token(config.rpc)
-        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds)
-        self.vital = self.lifecycle.vital(config.lifecycle.stuck_seconds)
+        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, stuck_seconds=config.lifecycle.stuck_seconds)
+        self.vital = self.lifecycle.vital
         self.blobs = BlobStore(config.blobs.url or str(folder / "blobs"))
         most = MOST_CONNECTIONS.get(kind)
         state = connect(config.store.state_url, config.store, "state", most=most)
@@ -161,7 +84,7 @@ class Service(Generic[C]):
 
     def _open(self) -> None:
         telemetry = self.config.telemetry
-        port = _own(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
+        port = own_port(telemetry.metrics_port) if self.arguments.metrics_port is None else self.arguments.metrics_port
         self._pages = start_pages(port or 0, telemetry.metrics_host, self.why_not_ready, self.vital.why_dead)
         identify(self.config.name, self.kind, self.id)
         self._lease.metrics_address = f"{reachable(telemetry.metrics_host)}:{self._pages.port}"
@@ -357,49 +280,15 @@ def start(kind: str, load: Callable[[str, Sequence[str]], C], argv: Sequence[str
     entering. A service that is told to end while it still waits for its stores or its run exits with 0.
     """
     arguments = parse_arguments(kind, argv)
-    if os.environ.get(SUPERVISED_VARIABLE):
-        # The supervisor ties its children to itself; this ties theirs (an optimizer's ranks) to them.
-        die_with_parent()
     try:
-        config = load(arguments.config, arguments.overrides)
-        if config.allocator.tune:
-            tune_allocator()
-        token = load_token(config.rpc)
-        secrets = [secret for secret in (token, other_token(), password_of("state"), password_of("params"))
-                   if secret]
-        configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
+        config = set_up(kind, arguments, load, (password_of("state"), password_of("params")))
         path = Path(arguments.config)
         folder = path.resolve().parent if path.is_file() else Path("runs") / config.name
         service = Service(kind, config, arguments, folder, open_run, ends_with_run(config), overlay)
     except (ValueError, OSError) as error:
         refuse(kind, error)
-    if hasattr(signal, "SIGUSR1"):
-        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
     return service
 
 
 def _left_behind(error: BaseException | None) -> bool:
     return isinstance(error, FencedOut) and error.reason == "epoch"
-
-
-def refuse(kind: str, error: Exception) -> NoReturn:
-    """Ends the process with a line of what is wrong and exit code 2."""
-    print(f"{kind}: {error}", file=sys.stderr)
-    raise SystemExit(2) from None
-
-
-def reachable(host: str) -> str:
-    """The address others use for a service that listens on ``host``.
-
-    On every interface that is the machine's full name where it has one, as the pods of a StatefulSet do (it outlives
-    their addresses), else its address.
-    """
-    if host not in ("0.0.0.0", "::", ""):
-        return host
-    name = socket.getfqdn()
-    if "." in name and not name.startswith("localhost") and not name.endswith(".arpa"):
-        return name
-    try:
-        return socket.gethostbyname(socket.gethostname())
-    except OSError:
-        return socket.gethostname()

@@ -4,20 +4,14 @@ It holds no password of Redis and knows of the run only what its callers send. I
 that is stopped or paused asks nothing of it.
 """
 
-import faulthandler
 import logging
 import os
-import signal
-import sys
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from rapid.allocator import tune_allocator
 from rapid.lifecycle import Lifecycle
-from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
-from rapid.rpc.security import load_token, other_token
-from rapid.service import Arguments, PlatformConfig, parse_arguments, reachable, refuse
-from rapid.telemetry.logs import configure_logs
+from rapid.rpc.security import load_token
+from rapid.starting import Arguments, PlatformConfig, parse_arguments, reachable, refuse, set_up
 from rapid.telemetry.metrics import identify
 from rapid.telemetry.pages import PagesServer, start_pages
 
@@ -40,8 +34,8 @@ class StorelessService(Generic[C]):
         self.config = config
         self.arguments = arguments
         self.token = load_token(config.rpc)
-        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds)
-        self.vital = self.lifecycle.vital(config.lifecycle.stuck_seconds)
+        self.lifecycle = Lifecycle(config.lifecycle.grace_seconds, stuck_seconds=config.lifecycle.stuck_seconds)
+        self.vital = self.lifecycle.vital
         self.not_ready: Callable[[], str] = lambda: "starting"
         self._pages: PagesServer | None = None
 
@@ -84,18 +78,9 @@ def start_storeless(kind: str, load: Callable[[str, Sequence[str]], C], argv: Se
     Whatever is wrong with the configuration or the token is one clear line and exit code 2, here or on entering.
     """
     arguments = parse_arguments(kind, argv)
-    if os.environ.get(SUPERVISED_VARIABLE):
-        die_with_parent()
     try:
-        config = load(arguments.config, arguments.overrides)
-        if config.allocator.tune:
-            tune_allocator()
-        token = load_token(config.rpc)
-        secrets = [secret for secret in (token, other_token()) if secret]
-        configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
+        config = set_up(kind, arguments, load)
         service = StorelessService(kind, config, arguments)
     except (ValueError, OSError) as error:
         refuse(kind, error)
-    if hasattr(signal, "SIGUSR1"):
-        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
     return service

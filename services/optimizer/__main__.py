@@ -20,7 +20,8 @@ from five.surgery import AgentSpec
 from protos.five.v1 import experience_pb2_grpc
 from rapid import wire
 from rapid.rpc.server import serve
-from rapid.service import Service, local_rank, start
+from rapid.service import Service, start
+from rapid.starting import local_rank
 from rapid.store.authority import PublisherLease
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.lineage import on_present_line

@@ -28,7 +28,7 @@ from rapid.config import (
     TelemetryConfig,
 )
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.service import parse_arguments, reachable
+from rapid.starting import parse_arguments, reachable
 from rapid.store.state import RunState
 from tests.rapid.processes_of_tests import alive, eventually
 

@@ -131,7 +131,6 @@ def test_a_lifecycle_drains_when_its_look_at_the_run_has_died(database: redis.Re
     state = RunState(database, "r")
     state.create({}, "t")
     life = Lifecycle(5.0, exit_process=lambda code: None)
-    parts = life.vital(10.0)
 
     def broken() -> None:
         raise TypeError("a status that nobody can read")
@@ -139,7 +138,7 @@ def test_a_lifecycle_drains_when_its_look_at_the_run_has_died(database: redis.Re
     state.standing = broken  # type: ignore[method-assign, assignment]
     life.watch(state, 0.02)
     assert life.wait_drain(5)
-    assert parts.failure == "the look at the run's status has died: TypeError: a status that nobody can read"
+    assert life.vital.failure == "the look at the run's status has died: TypeError: a status that nobody can read"
     life.close()
 
 

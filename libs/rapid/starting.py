@@ -1,0 +1,128 @@
+"""What every service begins with: the command line, what its configuration tells the platform, the process set up by
+it, and how it is refused."""
+
+import argparse
+import faulthandler
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol, TypeVar
+
+from rapid.allocator import tune_allocator
+from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
+from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
+from rapid.rpc.security import load_token, other_token
+from rapid.telemetry.logs import configure_logs
+
+OWN_NAME = "hostname"  # as an --id: the machine's, which in a container is the pod's or the container's
+
+
+class PlatformConfig(Protocol):
+    """What a run's configuration tells the platform."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def rpc(self) -> RpcConfig: ...
+    @property
+    def store(self) -> StoreConfig: ...
+    @property
+    def blobs(self) -> BlobConfig: ...
+    @property
+    def telemetry(self) -> TelemetryConfig: ...
+    @property
+    def allocator(self) -> AllocatorConfig: ...
+    @property
+    def lifecycle(self) -> LifecycleConfig: ...
+
+
+C = TypeVar("C", bound=PlatformConfig)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The command line of a service."""
+
+    config: str
+    overrides: tuple[str, ...]
+    id: str
+    port: int | None
+    metrics_port: int | None
+
+
+def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
+    """``--config FILE --set a.b=c --id N --port P --metrics-port P``; explains itself with ``--help``."""
+    parser = argparse.ArgumentParser(prog=f"python -m services.{kind}", description=f"The {kind} service of a run.")
+    parser.add_argument("--config", required=True, help="the run's configuration, a YAML file or a preset's name")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                        help="changes a value of it; may be given several times")
+    parser.add_argument("--id", default=os.environ.get("RANK", "0"),
+                        help="which instance of the service this is (default: torchrun's rank, or 0); 'hostname' is "
+                             "the machine's name")
+    parser.add_argument("--port", type=int, help="port to listen on; by default the configuration's. Under torchrun "
+                        "each process of a machine adds its LOCAL_RANK, to this and to the metrics' port")
+    parser.add_argument("--metrics-port", type=int, help="port of the pages /metrics, /healthz and /readyz; 0: any "
+                        "free one; by default the configuration's")
+    found = parser.parse_args(argv)
+    return Arguments(found.config, tuple(found.overrides), _identity(found.id), own_port(found.port),
+                     own_port(found.metrics_port))
+
+
+def local_rank() -> int:
+    """Which of torchrun's processes on this machine this is, from 0; 0 without torchrun."""
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
+def own_port(port: int | None) -> int | None:
+    """This process's port of those that begin with ``port``."""
+    return port + local_rank() if port else port
+
+
+def _identity(given: str) -> str:
+    if given != OWN_NAME:
+        return given
+    several = int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > 1
+    return f"{socket.gethostname()}-{local_rank()}" if several else socket.gethostname()
+
+
+def set_up(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]], C],
+           passwords: Sequence[str | None] = ()) -> C:
+    """The configuration, with the process as it has it: tied to its supervisor, the allocator, the logs, in which
+    neither tokens nor ``passwords`` appear. Raises ValueError, OSError for what is wrong with it or with the token."""
+    if os.environ.get(SUPERVISED_VARIABLE):
+        # The supervisor ties its children to itself; this ties theirs (an optimizer's ranks) to them.
+        die_with_parent()
+    config = load(arguments.config, arguments.overrides)
+    if config.allocator.tune:
+        tune_allocator()
+    secrets = [secret for secret in (load_token(config.rpc), other_token(), *passwords) if secret]
+    configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck
+    return config
+
+
+def refuse(kind: str, error: Exception) -> NoReturn:
+    """Ends the process with a line of what is wrong and exit code 2."""
+    print(f"{kind}: {error}", file=sys.stderr)
+    raise SystemExit(2) from None
+
+
+def reachable(host: str) -> str:
+    """The address others use for a service that listens on ``host``.
+
+    On every interface that is the machine's full name where it has one, as the pods of a StatefulSet do (it outlives
+    their addresses), else its address.
+    """
+    if host not in ("0.0.0.0", "::", ""):
+        return host
+    name = socket.getfqdn()
+    if "." in name and not name.startswith("localhost") and not name.endswith(".arpa"):
+        return name
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return socket.gethostname()
