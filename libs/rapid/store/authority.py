@@ -9,7 +9,6 @@ import json
 import logging
 import secrets
 import socket
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ import redis
 from rapid.process_identity import ProcessIdentity
 from rapid.store.errors import FencedOut, LeaseHeld
 from rapid.store.keys import Keys
-from rapid.store.marks import MARKS
+from rapid.store.marks import MARK, MARKS
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -47,7 +46,7 @@ local function refused(record, publisher, epoch, fence, holder)
   return nil
 end
 """
-_WRITE = CHECK + """
+_WRITE = CHECK + MARK + """
 local why = refused(ARGV[6], ARGV[7], ARGV[1], ARGV[2], ARGV[3])
 if why then return why end
 for _, pair in ipairs(cjson.decode(ARGV[4])) do
@@ -56,8 +55,7 @@ end
 for _, command in ipairs(cjson.decode(ARGV[5])) do
   if command[1] ~= 'ONCE' then
     redis.call(unpack(command))
-  elseif redis.call('ZADD', command[2], 'NX', ARGV[8], command[3]) == 1 then
-    redis.call('ZREMRANGEBYRANK', command[2], 0, -1 - tonumber(ARGV[9]))
+  elseif mark(command[2], command[3], ARGV[8]) then
     redis.call(unpack(command, 4))
   end
 end
@@ -144,7 +142,7 @@ def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequen
     # No key is declared as the script's: who may not write a key may not name it so, and here some are only compared.
     outcome: Any = state.eval(_WRITE, 0, *authority.arguments(), json.dumps(pairs),
                               json.dumps([list(command) for command in commands]), keys.record, keys.publisher,
-                              repr(time.time()), str(MARKS))
+                              str(MARKS))
     if outcome != b"written":
         raise refuse(keys.run, outcome.decode(), authority, what)
 
