@@ -16,8 +16,3 @@ def of_state(c: Cluster) -> int:
     """Connections to the state's Redis, all processes at their most."""
     return (c.rollouts * MOST_CONNECTIONS["rollout"] + c.inference * MOST_CONNECTIONS["inference"]
             + c.optimizers * OPTIMIZER + OTHERS)
-
-
-def most_rollouts(c: Cluster) -> int:
-    """Rollouts that fit beside the others of that cluster."""
-    return (MAX_CLIENTS - of_state(c)) // MOST_CONNECTIONS["rollout"] + c.rollouts

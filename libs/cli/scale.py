@@ -12,6 +12,7 @@ from capacity.past import PastPool
 from capacity.simulation import Outcome, Run, scenario
 from capacity.sizes import Cluster, clusters
 from capacity.standing import standing
+from rapid.config import MEBIBYTE
 from services.controller.scaling.rules import Kind
 
 SINGLE = 3  # controller, opponents, evaluator
@@ -126,7 +127,7 @@ def past_table(found: Sequence[Cluster]) -> Table:
         drawn = f"{pool.places:,} at a time" if pool.places else "one a group"
         return (pool.cluster.name, drawn, number(pool.steps), number(pool.versions), f"{pool.rows:.3g}",
                 f"{pool.servers:.3g} of {pool.cluster.inference:,}", f"{pool.bytes_each / 1e6:,.0f} MB",
-                f"{pool.cluster.config.services.inference.past_mebibytes * 1.048576:,.0f} MB",
+                f"{pool.cluster.config.services.inference.past_mebibytes * MEBIBYTE / 1e6:,.0f} MB",
                 volume(pool.loads * pool.version_bytes))
 
     kinds = [(c, places) for c in found for places in sorted({0, c.config.league.past_in_play})]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -120,10 +121,9 @@ async def _games(server: Child, size: Size) -> tuple[float, float]:
                 drawn.append((client, name, max(found.version, 0)))
 
     await _cost(server, [client.pool for client in clients[:1]])
-    assign = await _cost(server, [lambda c=c, i=i: play(c, i)  # type: ignore[misc]
-                                  for i, c in enumerate(clients)]) / size.games
-    report = await _cost(server, [lambda one=one: one[0].report(one[1], one[2], WON, 60.0)  # type: ignore[misc]
-                                  for one in drawn])
+    assign = await _cost(server, [partial(play, client, i) for i, client in enumerate(clients)]) / size.games
+    report = await _cost(server, [partial(client.report, game, version, WON, 60.0)
+                                  for client, game, version in drawn])
     await asyncio.gather(*(client.close() for client in clients))
     return assign, report
 
@@ -143,7 +143,7 @@ async def _segments(server: Child, config: RunConfig, size: Size, parts: list[Ar
         if not await client.flush(300):
             raise TimeoutError("the intake does not acknowledge segments")
 
-    cost = await _cost(server, [lambda c=c: play(c) for c in clients]) / size.segments  # type: ignore[misc]
+    cost = await _cost(server, [partial(play, client) for client in clients]) / size.segments
     taken = sum(client.verdicts[ACCEPTED] for client in clients)
     if taken != size.rollouts * size.segments:
         raise RuntimeError(f"{taken} of {size.rollouts * size.segments} segments were taken in")
