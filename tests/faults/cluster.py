@@ -39,11 +39,9 @@ LISTS = {"inference", "optimizer", "dota_env"}  # whose addresses are several
 
 
 class FaultyCluster(LocalCluster):
-    """`LocalCluster` with a `Link` on each way between two processes, in ``links``; ``environment`` for all."""
+    """`LocalCluster` with a `Link` on each way between two processes, in ``links``."""
 
     links: dict[tuple[str, str], Link]
-    sockets: dict[str, str]
-    environment: dict[str, str]
 
     def _specs(self) -> list[ProcessSpec]:
         if not hasattr(self, "links"):
@@ -73,19 +71,12 @@ class FaultyCluster(LocalCluster):
             else:
                 value = f"{KEYS[server]}={link.address}"
             sets += ["--set", value]
-        env = {**spec.env, **os_environment, "OMP_NUM_THREADS": "1"}
-        return replace(spec, argv=[*spec.argv, *sets], env=env)
-
-
-os_environment: dict[str, str] = {}  # of all processes that are started from now on
+        return replace(spec, argv=[*spec.argv, *sets], env={**spec.env, "OMP_NUM_THREADS": "1"})
 
 
 @contextmanager
-def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None = None,
-            environment: dict[str, str] | None = None) -> Iterator["Watched"]:
+def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None = None) -> Iterator["Watched"]:
     """A tiny run that plays; its two Redis are this function's own."""
-    os_environment.clear()
-    os_environment.update(environment or {})
     for name in [n for n in os.environ if n.startswith("FIVE_")]:
         del os.environ[name]
     folders = {"state": place / "state", "params": place / "params"} | (redis_folders or {})
@@ -100,8 +91,7 @@ def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None 
     try:
         for role, server in servers.items():
             folders[role].mkdir(parents=True, exist_ok=True)
-            stores.start(ProcessSpec(f"redis-{role}", server.argv(), dict(os_environment), server.is_ready,
-                                     give_up_after=1000))
+            stores.start(ProcessSpec(f"redis-{role}", server.argv(), {}, server.is_ready, give_up_after=1000))
         stores.wait_ready([f"redis-{role}" for role in servers], 30)
         cluster = FaultyCluster.start(folder, config)
         watched = Watched(cluster, stores)
@@ -112,6 +102,8 @@ def running(place: Path, *overrides: str, redis_folders: dict[str, Path] | None 
             for link in cluster.links.values():
                 link.open()
             cluster.supervisor.stop()
+            for link in cluster.links.values():
+                link.close()
         stores.stop()
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 SLOW_SECONDS = 0.15  # of each piece on its way, in either direction
 SLOW_PIECE = 64 << 10
 PIECE = 256 << 10
-LOOK = 0.05
+HARMS = ("partition", "slow peer")
 
 
 class Link:
@@ -26,8 +26,6 @@ class Link:
         self._open.set()
         self._slow = False
         self._closed = False
-        self.connections = 0
-        self.bytes = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def partition(self) -> None:
@@ -73,7 +71,6 @@ class Link:
         except OSError:
             here.close()
             return
-        self.connections += 1
         for one in (here, there):
             with suppress(OSError):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -91,7 +88,6 @@ class Link:
                     time.sleep(SLOW_SECONDS)
                 self._open.wait()
                 sink.sendall(piece)
-                self.bytes += len(piece)
         except OSError:
             pass
         for one in (source, sink):

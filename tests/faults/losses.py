@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ from rapid.store.series import Series
 from tests.faults.cluster import Watched
 
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "faults"
-TABLE = "ratings"
 
 
 @dataclass
@@ -45,4 +44,4 @@ def losses(run: Watched) -> Losses:
 def keep(name: str, row: dict[str, Any]) -> None:
     """Keeps a row of the table (tests.faults.table)."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(row, indent=1, default=asdict) + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps(row, indent=1) + "\n")

@@ -2,27 +2,38 @@
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.faults.cluster import LINKS
+from tests.faults.links import HARMS
 from tests.faults.losses import RESULTS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
 BEGIN, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 
 
-def row(found: dict[str, Any]) -> str:
+def row(found: Mapping[str, Any]) -> str:
     """One fault."""
     learning = ", ".join(map(str, found["learning"])) or "-"
     return (f"| {found['fault']} | {found['seconds']:g} | {found['goes_on']:g} | {found.get('held', '-')} "
             f"| {found['versions']} | {found['ratings']} | {found['games']} | {learning} |")
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def without(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Which harms of which links have no line."""
+    there = {row["fault"] for row in rows}
+    missing = {harm: [f"{client} to {server}" for client, server in LINKS
+                      if f"{harm}, {client} to {server}" not in there] for harm in HARMS}
+    return "".join(f"\n\nNo figure yet of a {harm}: {'; '.join(links)}." for harm, links in missing.items() if links)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """All of them."""
     return "\n".join(["| fault | for s | two versions later after s | learning held, s | versions lost "
                       "| ratings lost or twice | games twice | versions of learning repeated |",
-                      "| --- | --- | --- | --- | --- | --- | --- | --- |", *map(row, rows)])
+                      "| --- | --- | --- | --- | --- | --- | --- | --- |", *map(row, rows)]) + without(rows)
 
 
 def written_into(page: str, body: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.cluster import LINKS, running
+from tests.faults.links import HARMS
 from tests.faults.losses import keep, losses
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(1800)]
@@ -21,7 +22,7 @@ def test_a_partition_and_a_slow_peer_on_each_link(tmp_path: Path) -> None:
             if ONLY and way not in ONLY.split(","):
                 continue
             link = run.cluster.links[client, server]
-            for fault, harm in (("partition", link.partition), ("slow peer", link.slow)):
+            for fault, harm in zip(HARMS, (link.partition, link.slow), strict=True):
                 before = losses(run)
                 harm()
                 time.sleep(SECONDS)
