@@ -21,6 +21,8 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
+from rapid.files import Stamp, stamp
+
 log = logging.getLogger(__name__)
 
 FILE_VARIABLE = "FIVE_TOKENS_FILE"
@@ -133,26 +135,22 @@ class TokenFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: Stamp | None = None
         self._trouble = ""
         try:
-            self._stamp = self._look()
+            self._stamp = stamp(path)
             self._entries = read(path)
         except OSError as error:
             raise ValueError(f"services.controller.tokens_file {path}: {error.strerror or error}") from None
-
-    def _look(self) -> tuple[int, int, int]:
-        found = self._path.stat()
-        return found.st_mtime_ns, found.st_ino, found.st_size
 
     def entries(self) -> list[TokenEntry]:
         """All entries, expired ones too."""
         with self._lock:
             try:
-                stamp = self._look()
-                if stamp != self._stamp:
+                now = stamp(self._path)
+                if now != self._stamp:
                     self._entries = read(self._path)
-                    self._stamp = stamp
+                    self._stamp = now
                     self._trouble = ""
                     log.info("tokens are read again: %s", ", ".join(e.name for e in self._entries) or "none")
             except (OSError, ValueError) as error:

@@ -12,11 +12,11 @@ import grpc
 import grpc.aio
 
 from rapid.config import TlsConfig
+from rapid.files import Stamp, stamp
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0  # between two looks at the files
 LEAVE_SECONDS = 3600.0  # that calls on a connection of before may still take
-Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class Watched:
@@ -27,15 +27,11 @@ class Watched:
         self._stamp = self._look()
         self._looked = time.monotonic()
 
-    def _look(self) -> Stamp:
-        def stamp(path: Path) -> tuple[int, int, int] | None:
-            try:
-                found = path.stat()
-            except OSError:
-                return None  # being replaced
-            return found.st_mtime_ns, found.st_ino, found.st_size
-
-        return tuple(stamp(path) for path in self._paths)
+    def _look(self) -> tuple[Stamp, ...] | None:
+        try:
+            return tuple(stamp(path) for path in self._paths)
+        except OSError:
+            return None  # being replaced
 
     def changed(self) -> bool:
         """Whether they have changed since this was last true. Looks every LOOK_SECONDS at most."""
@@ -43,16 +39,11 @@ class Watched:
         if now - self._looked < LOOK_SECONDS:
             return False
         self._looked = now
-        stamp = self._look()
-        if None in stamp or stamp == self._stamp:
+        seen = self._look()
+        if seen is None or seen == self._stamp:
             return False
-        self._stamp = stamp
+        self._stamp = seen
         return True
-
-
-def watched(tls: TlsConfig) -> Watched:
-    """The files of a TLS set-up."""
-    return Watched(tls.authority, tls.certificate, tls.key)
 
 
 def usable(tls: TlsConfig) -> str:
@@ -73,7 +64,7 @@ class Renewal:
 
     def __init__(self, tls: TlsConfig, who: str) -> None:
         self._tls = tls
-        self._files = watched(tls)
+        self._files = Watched(tls.authority, tls.certificate, tls.key)
         self._who = who
 
     def due(self) -> bool:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from rapid.files import Stamp, stamp
 from run.load import ConfigError, load
 from services.controller.config import AutoscalerConfig
 
@@ -27,17 +28,16 @@ class LiveSettings:
         self._stamp = self._look()
         self._trouble = ""
 
-    def _look(self) -> tuple[int, int, int] | None:
+    def _look(self) -> Stamp | None:
         try:
-            found = self._path.stat()
+            return stamp(self._path)
         except OSError:
             return None  # a preset's name, or a file that is being replaced
-        return found.st_mtime_ns, found.st_ino, found.st_size
 
     def read(self) -> AutoscalerConfig:
         """The settings that hold now. A file that cannot be used is told of once, and changes nothing."""
-        stamp = self._look()
-        if stamp is None or stamp == self._stamp:
+        seen = self._look()
+        if seen is None or seen == self._stamp:
             return self._now
         try:
             found = load(self._path, self._overrides).services.controller.autoscaler
@@ -46,7 +46,7 @@ class LiveSettings:
                 self._trouble = str(error)
                 log.warning("the autoscaler's settings stay as they were: %s", error)
             return self._now
-        self._stamp, self._trouble = stamp, ""
+        self._stamp, self._trouble = seen, ""
         found = found.model_copy(update={name: getattr(self._started, name) for name in SETTLED})
         if found != self._now:
             log.info("the autoscaler's settings are read again: rollout %d to %d, inference %d to %d pods",
