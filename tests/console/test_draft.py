@@ -1,37 +1,16 @@
 """The page on which one drafts against the model, in a real browser."""
 
 import re
-from collections.abc import Iterator
 from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.console.browser import Watched, chromium
+from tests.console.browser import Watched
 from tests.console.seeded import DRAFTED, seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def rest() -> Iterator[LiveController]:
-    with seeded() as found:
-        assert found.context.site.build, "make console"
-        yield found
-
-
-@pytest.fixture
-def watched(browser: Browser, rest: LiveController) -> Iterator[Watched]:
-    found = Watched(browser, rest.url)
-    yield found
-    found.close()
 
 
 def heroes(page: Page) -> list[str]:

@@ -1,39 +1,18 @@
 """The console's pages in a real browser, on a run that was left on for days."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from rapid.store.state import Status
 from services.controller.console.pages import PAGES
-from tests.console.browser import Watched, chromium
+from tests.console.browser import Watched
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-ADDRESSES = ("/", *(f"/{page}" for page in PAGES if page in ("steering", "league", "events", "games", "draft", "docs")))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def rest() -> Iterator[LiveController]:
-    with seeded() as found:
-        assert found.context.site.build, "make console"
-        yield found
-
-
-@pytest.fixture
-def watched(browser: Browser, rest: LiveController) -> Iterator[Watched]:
-    found = Watched(browser, rest.url)
-    yield found
-    found.close()
+ADDRESSES = ("/", *(f"/{page}" for page in PAGES))
 
 
 def test_a_link_logs_in_and_leaves_the_address(watched: Watched, rest: LiveController) -> None:

@@ -1,7 +1,6 @@
 """A run's report, opened from a file as a person does: charts, the film, and nothing that its policy would refuse."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,12 @@ from cli import report
 from cli.report_page import Film
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller, VecGame
-from tests.console.browser import Watched, chromium
+from tests.console.browser import Watched
 from tests.console.seeded import HOSTILE, seeded
 from tests.console.test_pages import lines_drawn
 from tests.services.test_live_games import RULES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
