@@ -26,6 +26,7 @@ from typing import Any
 FILE = Path(__file__).parent / "data" / "ids.json"
 SPACES = ("unit", "animation", "modifier", "ability", "item", "pickup", "build", "action")
 SAME_IDS_AS = {"area": "ability"}
+HERO_PREFIX = "npc_dota_hero_"
 ABOUT = "Ids of observations and actions. Append only: python -m dota.naming append."
 
 Names = Mapping[str, tuple[str, ...]]
@@ -48,6 +49,11 @@ class Registry:
     def _ids(self) -> dict[str, dict[str, int]]:
         return {space: {name: i + (space != "action") for i, name in enumerate(names)}
                 for space, names in self.names.items()}
+
+    @property
+    def heroes(self) -> tuple[str, ...]:
+        """Every hero that is named, without the prefix, in the order of ``build``."""
+        return tuple(name.removeprefix(HERO_PREFIX) for name in self.names["build"])
 
     def ids(self, space: str, names: Iterable[str]) -> list[int]:
         """The ids of names. Raises ValueError listing the names that have none, and what gives them one."""

@@ -15,7 +15,7 @@ if getattr(_core, "INTERFACE", 1) != INTERFACE:
     raise ImportError(f"the compiled core ({_core.__file__}) does not fit this code: run `make build`")
 
 _FILES = ("heroes", "abilities", "items", "units", "rules", "map")
-HERO_PREFIX = "npc_dota_hero_"
+HERO_PREFIX = registry.HERO_PREFIX
 
 
 @functools.cache

@@ -80,7 +80,7 @@ class VecGame:
         self.layout = Layout(config)
         self.variants = [config]
         hero_ids(config)
-        self.heroes = [name.removeprefix(HERO_PREFIX) for name in registry.load().names["build"]]
+        self.heroes = list(registry.load().heroes)
         self.games = games
         self.auto_reset = auto_reset
         self._core = _core.VecGame(core_layout(self.layout), [core_variant(config)], games,

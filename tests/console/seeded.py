@@ -20,7 +20,6 @@ import redis
 from cli.console import link
 from cli.remote import Controller
 from dota import registry
-from dota.tables import HERO_PREFIX
 from five.anneal.document import Anneal, AnnealRamp
 from five.anneal.guard import GuardConfig
 from five.draft.leaves import Leaves, Pool
@@ -214,7 +213,7 @@ def _draft(rest: LiveController) -> None:
     assert rest.context.blobs is not None
     facts = {"version": VERSIONS, "randomised": False}
     DraftTables(rest.context.blobs, RUN).put(f"version-{VERSIONS}", Leaves(pool, win.reshape(pool.shape), facts))
-    rng, build = np.random.default_rng(3), [n.removeprefix(HERO_PREFIX) for n in registry.load().names["build"]]
+    rng, build = np.random.default_rng(3), registry.load().heroes
     numbers = [build.index(hero) for hero in DRAFTED]
     for i in range(400):
         radiant, dire = rng.permutation(numbers)[:5].tolist(), rng.permutation(numbers)[:5].tolist()

@@ -15,10 +15,9 @@ from dota.config import GameConfig, RandomisationConfig
 from dota.registry import load
 from dota.rewards import SIGNALS
 from dota.spaces import Block, Layout, actions_of
-from dota.tables import HERO_PREFIX
 from dota.vec_game import Controller, VecGame, Winner
 
-ALL_HEROES = [name.removeprefix(HERO_PREFIX) for name in load().names["build"]]
+ALL_HEROES = list(load().heroes)
 # Everything on: all heroes, the courier that can die, the paper's randomisation.
 WHOLE = GameConfig(hero_pool=ALL_HEROES, courier="scripted", max_game_seconds=4800.0, randomisation=RandomisationConfig(
     stats=0.05, gold=0.1, xp=0.2, item_drop=0.05, item_insert=0.05, skill=0.1, lane=0.2, roshan=True))

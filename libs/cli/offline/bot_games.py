@@ -15,7 +15,6 @@ from cli.offline.match import BOTS, evaluation_game
 from dota.config import GameConfig, ObservationConfig
 from dota.registry import load
 from dota.rewards import SIGNALS
-from dota.tables import HERO_PREFIX
 from dota.vec_game import STATS, TEAMS, VecGame, Winner
 
 LOOK_SECONDS = 10.0
@@ -28,7 +27,7 @@ TIMED_ITEMS = ("item_boots", "item_magic_wand", "item_power_treads", "item_blink
 def whole_game() -> GameConfig:
     """Five against five with every hero of the final's pool and of the pool of 2018, to the fall of an Ancient; 80
     minutes at most."""
-    return GameConfig(hero_pool=all_heroes(), max_game_seconds=4800.0)
+    return GameConfig(hero_pool=list(load().heroes), max_game_seconds=4800.0)
 
 
 def quick_game() -> GameConfig:
@@ -37,11 +36,6 @@ def quick_game() -> GameConfig:
     return GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30,
                       max_game_seconds=900, neutrals=False, roshan=False, runes=False,
                       observation=ObservationConfig(neutral_creeps=0, buildings=3, wards=0, couriers=0))
-
-
-def all_heroes() -> list[str]:
-    """Every hero that the registry names, without the prefix."""
-    return [name.removeprefix(HERO_PREFIX) for name in load().names["build"]]
 
 
 @dataclass

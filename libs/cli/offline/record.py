@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dota.registry import load
-from dota.tables import HERO_PREFIX
 from five.draft.evidence import EVIDENCE_GAMES, Evidence
 from five.surgery import Chain
 from rapid.store.applied import Plans
@@ -54,7 +53,7 @@ def keep_ladder(state: RunState, path: Path) -> None:
 
 def keep_evidence(games: Sequence[Record], path: Path) -> None:
     """Writes what the newest games' records say of a draft's numbers, beside first and then renamed."""
-    evidence = Evidence(tuple(hero.removeprefix(HERO_PREFIX) for hero in load().names["build"]))
+    evidence = Evidence(load().heroes)
     for record in games[-EVIDENCE_GAMES:]:
         evidence.add(record.values)
     beside = path.with_suffix(".json.partial")
