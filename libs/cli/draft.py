@@ -68,6 +68,7 @@ def _remote(controller: Controller, arguments: Arguments) -> int:
 def _here(folder: RunFolder, arguments: Arguments) -> int:
     from cli.offline.record import kept_evidence
     from cli.offline.versions import ArchivedVersions
+    from five.draft.advice import advise
     from five.draft.briefing import brief
     from run import drafting
 
@@ -83,8 +84,8 @@ def _here(folder: RunFolder, arguments: Arguments) -> int:
         return 0
     leaves = _leaves(archive, tables, arguments)
     if not arguments.make:
-        _show(brief(leaves, evidence, arguments.radiant, arguments.dire, arguments.banned, arguments.order),
-              reliability, arguments)
+        picks = arguments.radiant, arguments.dire, arguments.banned
+        _show(brief(leaves, evidence, advise(leaves, *picks, arguments.order), *picks), reliability, arguments)
     return 0
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dota.registry import load
-from dota.tables import HERO_PREFIX
+from five.draft.advice import Advice, advise
 from five.draft.briefing import brief
-from five.draft.evidence import EVIDENCE_GAMES, Evidence
+from five.draft.evidence import EVIDENCE_GAMES, Evidence, Reliability
 from five.draft.leaves import Leaves
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Series
@@ -16,7 +16,7 @@ from run.drafting import DraftTables
 
 PAGE = 1000  # records of games read at a time
 KEPT_TABLES = 2
-KEPT_ANSWERS = 256
+KEPT_ADVICE = 256
 
 
 class Drafts:
@@ -28,7 +28,7 @@ class Drafts:
         self._series = series
         self._lock = threading.Lock()
         self._leaves: OrderedDict[str, Leaves] = OrderedDict()  # by digest
-        self._answers: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
+        self._advice: OrderedDict[tuple[Any, ...], Advice] = OrderedDict()  # by table's digest, picks, bans, order
         self._evidence: Evidence | None = None
         self._last = ""  # id of the last game that was counted
 
@@ -62,20 +62,20 @@ class Drafts:
                 raise BlobMissing("no version's table has been made yet: `five draft --make` makes one, and the "
                                   "evaluator does so for rated versions whose pool is small")
         with self._lock:
-            evidence = self._counted()
             digest = tables.digest(name)
-            key = digest, tuple(radiant), tuple(dire), tuple(sorted(banned)), order, evidence.games
-            if key not in self._answers:
-                leaves = self._table(tables, name, digest)
-                self._answers[key] = {**brief(leaves, evidence, radiant, dire, banned, order), "table": name}
-                while len(self._answers) > KEPT_ANSWERS:
-                    self._answers.popitem(last=False)
-            return self._answers[key]
+            leaves = self._table(tables, name, digest)
+            key = digest, *(tuple(sorted(names)) for names in (radiant, dire, banned)), order
+            if key not in self._advice:
+                self._advice[key] = advise(leaves, radiant, dire, banned, order)
+                while len(self._advice) > KEPT_ADVICE:
+                    self._advice.popitem(last=False)
+            found = brief(leaves, self._counted(), self._advice[key], radiant, dire, banned)
+            return {**found, "table": name}
 
-    def evidence(self) -> Evidence:
-        """What recorded training games say, up to now."""
+    def reliability(self) -> Reliability:
+        """How often the win head was right about recorded training games, up to now."""
         with self._lock:
-            return self._counted()
+            return self._counted().reliability()
 
     def _table(self, tables: DraftTables, name: str, digest: str) -> Leaves:
         if digest not in self._leaves:
@@ -87,7 +87,7 @@ class Drafts:
 
     def _counted(self) -> Evidence:
         if self._evidence is None:
-            evidence = Evidence(tuple(hero.removeprefix(HERO_PREFIX) for hero in load().names["build"]))
+            evidence = Evidence(load().heroes)
             newest, before = "", ""
             for _ in range(EVIDENCE_GAMES // PAGE):
                 page = self._series.latest("games", PAGE, before)

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from five.draft.advice import advise
 from five.draft.briefing import brief
 from five.draft.evidence import Evidence
 from tests.five.test_draft_tree import leaves
@@ -66,13 +67,14 @@ def test_it_is_kept_as_json() -> None:
 
 def test_a_number_comes_with_what_it_stands_on() -> None:
     table = leaves(HEROES, 2)
-    nothing = brief(table, Evidence(HEROES), dire=["lion"])
+    nothing = brief(table, Evidence(HEROES), advise(table, dire=["lion"]), dire=["lion"])
     assert nothing["games"] == 0 and nothing["support"] is None
     assert all(choice["played"] is None and choice["rarest"] is None for choice in nothing["choices"])
     evidence = Evidence(HEROES)
     for _ in range(3):
         evidence.add(game([0, 2], [1, 3]))
-    found = brief(table, evidence, ["axe", "viper"], ["lion"])
+    picks = ["axe", "viper"], ["lion"]
+    found = brief(table, evidence, advise(table, *picks), *picks)
     assert found["to_move"] == "D" and found["support"] == {"hero": "axe", "other": "viper", "allied": True, "games": 0}
     (sven,) = found["choices"]
     assert (sven["hero"], sven["played"]) == ("sven", 3)

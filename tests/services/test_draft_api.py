@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dota import registry
-from dota.tables import HERO_PREFIX
 from five.draft.advice import advise
 from five.draft.leaves import Leaves, Pool
 from rapid.embedded_redis import EmbeddedRedis
@@ -59,7 +58,7 @@ def test_a_draft_is_read_from_the_newest_table_or_the_one_named(controller: Live
 
 def test_support_and_calibration_grow_with_the_games(controller: LiveController) -> None:
     table(controller, 4, 0)
-    build = [name.removeprefix(HERO_PREFIX) for name in registry.load().names["build"]]
+    build = registry.load().heroes
     lion, sniper, sven = (build.index(hero) for hero in ("lion", "sniper", "sven"))
     assert controller.ask("GET", "/v1/draft/calibration", VIEWER).json()["games"] == 0
     record = {"lineup": [[lion, sven], [sniper, sven]], "winner": "radiant", "outcome": "selfplay", "version": 3,
@@ -74,10 +73,26 @@ def test_support_and_calibration_grow_with_the_games(controller: LiveController)
         assert calibration["games"] == games and calibration["brier"] == pytest.approx(0.35 ** 2)
 
 
+def test_a_tree_is_solved_once_however_many_games_end(controller: LiveController,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+    monkeypatch.setattr("services.controller.drafts.advise", lambda *asked: (solved.append(asked), advise(*asked))[1])
+    table(controller, 4, 0)
+    for games in range(3):
+        found = controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion", "banned": "sven"})
+        assert found.json()["games"] == games and len(solved) == 1
+        controller.context.series.append("games", {"lineup": [[0], [1]]})
+    assert controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion,lion", "banned": "sven"}).status_code == 409
+    table(controller, 4, 1)  # made again
+    controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion", "banned": "sven"})
+    assert len(solved) == 3
+
+
 def test_what_was_recorded_before_the_controller_began_is_counted(controller: LiveController,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.controller.drafts.PAGE", 3)
+    table(controller, 4, 0)
     controller.context.series.extend("games", [{"lineup": [[0], [1]]}] * 10 + [{"winner": "dire"}])
-    assert controller.context.drafts.evidence().games == 10
+    assert controller.ask("GET", "/v1/draft", VIEWER).json()["games"] == 10
     controller.context.series.extend("games", [{"lineup": [[0], [1]]}] * 4)
-    assert controller.context.drafts.evidence().games == 14
+    assert controller.ask("GET", "/v1/draft", VIEWER).json()["games"] == 14

@@ -3,22 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
-from five.draft.advice import advise
+from five.draft.advice import Advice
 from five.draft.evidence import Evidence
 from five.draft.leaves import Leaves
 from five.draft.order import RADIANT
 
 
-def brief(leaves: Leaves, evidence: Evidence, radiant: Sequence[str] = (), dire: Sequence[str] = (),
-          banned: Sequence[str] = (), order: str = "") -> dict[str, Any]:
-    """The draft's state and choices as JSON values.
+def brief(leaves: Leaves, evidence: Evidence, advice: Advice, radiant: Sequence[str] = (), dire: Sequence[str] = (),
+          banned: Sequence[str] = ()) -> dict[str, Any]:
+    """The draft's state and choices as JSON values; ``advice`` is that of the same picks and bans.
 
     ``win`` is the probability that Radiant wins; a choice's ``own`` that of the team to move. ``played`` counts the
     teams of recorded training games that the hero was in, ``rarest`` is the pair with a hero picked so far that was
     played least; both None where no training game is recorded. ``support``: of the pairs of the heroes picked so far,
-    the one played least. Raises DraftError as `advise`.
+    the one played least.
     """
-    advice = advise(leaves, radiant, dire, banned, order)
     moving = advice.to_move
     mine, theirs = (radiant, dire) if moving == RADIANT else (dire, radiant)
     choices = [{"hero": choice.hero, "win": choice.win, "own": choice.win if moving == RADIANT else 1.0 - choice.win,

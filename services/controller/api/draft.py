@@ -137,7 +137,7 @@ def draft_tables(caller: Viewer, here: Here) -> DraftTables:
 @router.get("/draft/calibration")
 def draft_calibration(caller: Viewer, here: Here) -> DraftCalibration:
     """How often the win head was right about training games, before they began."""
-    return DraftCalibration.model_validate(asdict(here.drafts.evidence().reliability()))
+    return DraftCalibration.model_validate(asdict(here.drafts.reliability()))
 
 
 @router.get("/draft", responses=responses(_404="There is no such table, or none yet.",
