@@ -6,7 +6,7 @@ registry, ``win_probability``, what the policies of both sides made of their fir
 that lacks one of them, as those of older releases do, is left out of what it would tell.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,9 +78,9 @@ class Evidence:
             radiant, dire = teams
             self.games += 1
             for team in teams:
-                self.allied[np.ix_(team, team)] += 1
-            self.opposed[np.ix_(radiant, dire)] += 1
-            self.opposed[np.ix_(dire, radiant)] += 1
+                self.allied[team[:, None], team] += 1
+            self.opposed[radiant[:, None], dire] += 1
+            self.opposed[dire[:, None], radiant] += 1
         p, result = _prediction(record.get("win_probability")), SCORES.get(str(record.get("winner")))
         if record.get("outcome") != "selfplay" or result is None or p is None:
             return  # past versions and bots are predicted by a head that takes both sides for equals
@@ -150,11 +150,11 @@ class Evidence:
             raise ValueError(f"no counts of games: {error}") from None
 
 
-def _line_up(said: Any, heroes: int) -> tuple[list[int], list[int]] | None:
-    if not (isinstance(said, Sequence) and len(said) == 2):
+def _line_up(said: Any, heroes: int) -> tuple[Ints, Ints] | None:
+    if not (isinstance(said, list) and len(said) == 2):
         return None
-    teams = [[int(hero) for hero in team if 0 <= int(hero) < heroes] for team in said]
-    return (teams[0], teams[1]) if teams[0] and teams[1] else None
+    radiant, dire = (np.array([hero for hero in team if 0 <= hero < heroes], np.int64) for team in said)
+    return (radiant, dire) if radiant.size and dire.size else None
 
 
 def _prediction(said: Any) -> float | None:

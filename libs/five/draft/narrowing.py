@@ -27,7 +27,7 @@ def columns_of_the_rest(win: Floats, heroes: int, radiant: int, dire: int, place
     fewer = subsets(heroes - 1, radiant)
     row = _ranks(subsets(heroes, radiant), fewer, place, False)
     below = fewer.masks & ((np.int64(1) << place) - 1)
-    stands = place - _counts(below)
+    stands = place - np.bitwise_count(below).astype(np.int64)
     whole, part = subsets(heroes - radiant, dire), subsets(heroes - radiant - 1, dire - taken)
     out = np.empty((len(row), len(part)), np.float32)
     for at in np.unique(stands).tolist():
@@ -39,11 +39,3 @@ def columns_of_the_rest(win: Floats, heroes: int, radiant: int, dire: int, place
 def _ranks(whole: Subsets, part: Subsets, place: int, taken: bool) -> Ints:
     """Numbers, among ``whole``, of the sets of ``part`` with the hero at ``place`` put in between, taken or not."""
     return whole.rank(inserted(part.masks, place, taken))
-
-
-def _counts(masks: Ints) -> Ints:
-    total = np.zeros_like(masks)
-    while masks.any():
-        total += masks & 1
-        masks = masks >> 1
-    return total
