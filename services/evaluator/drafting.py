@@ -5,18 +5,20 @@ import itertools
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
-from dota.vec_game import TEAMS, VecGame
+from dota.vec_game import TEAMS
 from five.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
 from five.draft.order import DraftError
 from rapid.clients.inference import CLOSE, RESET, WANT_STATE
 from rapid.rpc.errors import CallFailed
 from run import drafting
+from run.line_ups import HOW, LineUps
 from services.evaluator.matches import Inference
 
 log = logging.getLogger(__name__)
@@ -49,12 +51,12 @@ class DraftReader:
         """Until the service drains: a table for each version that has been rated, the newest first."""
         if self.pool is None:
             return
-        games = VecGame(self._game, min(BATCH, self.pool.line_ups))
+        line_ups = LineUps(self._game, self.pool, min(BATCH, self.pool.line_ups))
         while not draining():
             version = self._rated()
             if active() and version > self._made:
                 try:
-                    await self._make(games, version, active)
+                    await self._make(self.pool, line_ups, version, active)
                 except CallFailed as error:
                     log.warning("the draft of version %d is not made now: %s", version, error)
                 except OSError as error:
@@ -64,30 +66,22 @@ class DraftReader:
                     self.resting = True
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _make(self, games: VecGame, version: int, active: Callable[[], bool]) -> None:
-        pool = self.pool
-        assert pool is not None
-        numbers = np.array([games.heroes.index(hero) for hero in pool.heroes], np.int16)
+    async def _make(self, pool: Pool, line_ups: LineUps, version: int, active: Callable[[], bool]) -> None:
         win = np.empty(pool.line_ups, np.float32)
-        for at in range(0, pool.line_ups, games.games):
+        for at in range(0, pool.line_ups, line_ups.games):
             while not active():
                 self.resting = True
                 await asyncio.sleep(0.2)
             self.resting = False
-            leaves = np.arange(at, min(at + games.games, pool.line_ups))
-            win[leaves] = await self._read(games, pool.line_ups_of(leaves, numbers), version)
-        facts = {"version": version, "randomised": False, "observation": "the first of the game, both teams'",
-                 "at": time.time()}
+            leaves = np.arange(at, min(at + line_ups.games, pool.line_ups))
+            win[leaves] = await self._read(line_ups.seen(leaves), len(leaves), version)
+        facts = {"version": version, **HOW, "at": time.time()}
         leaves_of = Leaves(pool, win.reshape(pool.shape), facts)
         await asyncio.to_thread(self._keep, drafting.table_name(version, pool, self._game), leaves_of)
         self._made = version
 
-    async def _read(self, games: VecGame, line_ups: npt.NDArray[np.int16], version: int) -> Floats:
-        """What line-ups int16 [k, 2, H] are worth by the first observations of both teams, float32 [k]."""
-        for place, line_up in enumerate(line_ups):
-            games.reset_as(place, 0, line_up)
-        k = len(line_ups)
-        seen = {name: array[:k].reshape(k * TEAMS, *array.shape[2:]) for name, array in games.obs.items()}
+    async def _read(self, seen: Mapping[str, npt.NDArray[Any]], k: int, version: int) -> Floats:
+        """What k line-ups are worth by the first observations of both teams, float32 [k]."""
         sessions: Ints = np.array([next(self._session) for _ in range(k * TEAMS)], np.int64)
         policies = np.full(k * TEAMS, version, np.int64)
         flags = np.full(k * TEAMS, RESET | WANT_STATE | CLOSE, np.uint8)

@@ -18,11 +18,11 @@ from cli.benchmarks.table import Row, machine, row
 from cli.offline.leaves import BATCH, Reader
 from cli.offline.match import evaluation_game
 from dota.spaces import Layout
-from dota.vec_game import VecGame
 from five.draft.advice import advise
 from five.draft.leaves import Leaves, Pool
 from five.draft.order import OF_FIVE, RADIANT
 from five.model.policy import Policy
+from run.line_ups import LineUps
 from run.load import load
 
 
@@ -99,11 +99,10 @@ def _leaves(size: Size) -> list[Row]:
     began = time.process_time()
     reader.read(chosen)
     rate = size.line_ups / (time.process_time() - began)
-    games = VecGame(evaluation_game(config.game), BATCH)
-    line_ups = pool.line_ups_of(chosen, np.array([games.heroes.index(hero) for hero in pool.heroes], np.int16))
+    line_ups = LineUps(evaluation_game(config.game), pool, BATCH)
     began = time.process_time()
-    for i, line_up in enumerate(line_ups):
-        games.reset_as(i % BATCH, 0, line_up)
+    for at in range(0, size.line_ups, BATCH):
+        line_ups.seen(chosen[at:at + BATCH])
     worlds = size.line_ups / (time.process_time() - began)
     told = machine(preset=size.preset, team=pool.team)
     whole = Pool(tuple(f"hero{i}" for i in range(size.heroes)), size.team).line_ups

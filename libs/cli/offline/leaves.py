@@ -14,10 +14,11 @@ import torch
 
 from cli.offline.match import evaluation_game
 from dota.config import GameConfig
-from dota.vec_game import TEAMS, VecGame
+from dota.vec_game import TEAMS
 from five.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
 from five.model.policy import Policy
 from run import drafting
+from run.line_ups import HOW, LineUps
 
 BATCH = 32  # line-ups of one forward pass: more would leave a core's cache
 CHUNK = 4096  # line-ups between two looks at the clock
@@ -28,25 +29,20 @@ class Reader:
     """Asks one policy about line-ups, with games of its own. Not to be shared between threads."""
 
     def __init__(self, policy: Policy, game: GameConfig, pool: Pool, batch: int = BATCH) -> None:
-        self._games = VecGame(evaluation_game(game), batch)
+        self._line_ups = LineUps(evaluation_game(game), pool, batch)
         self._policy = policy
-        self._pool = pool
-        self._numbers = np.array([self._games.heroes.index(hero) for hero in pool.heroes], np.int16)
 
     def read(self, leaves: Ints) -> Floats:
         """What leaves (their numbers, [k]) are worth, float32 [k]."""
-        return np.concatenate([self._some(leaves[at:at + self._games.games])
-                               for at in range(0, len(leaves), self._games.games)])
+        batch = self._line_ups.games
+        return np.concatenate([self._some(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
 
     def _some(self, leaves: Ints) -> Floats:
-        for place, line_up in enumerate(self._pool.line_ups_of(leaves, self._numbers)):
-            self._games.reset_as(place, 0, line_up)
-        k = len(leaves)
-        seen = {name: torch.from_numpy(array[:k].reshape(k * TEAMS, *array.shape[2:])).to(self._policy.device)
-                for name, array in self._games.obs.items()}
-        acted = self._policy.act(seen, self._policy.initial_state(k * TEAMS), greedy=True)
+        seen = {name: torch.from_numpy(array).to(self._policy.device)
+                for name, array in self._line_ups.seen(leaves).items()}
+        acted = self._policy.act(seen, self._policy.initial_state(len(leaves) * TEAMS), greedy=True)
         heads = acted.aux["win_probability"].float().cpu().numpy()
-        return of_heads(heads.reshape(k, TEAMS, -1))
+        return of_heads(heads.reshape(len(leaves), TEAMS, -1))
 
 
 def make(policy: Policy, game: GameConfig, pool: Pool, facts: dict[str, Any], *, threads: int = 1,
@@ -57,7 +53,7 @@ def make(policy: Policy, game: GameConfig, pool: Pool, facts: dict[str, Any], *,
     An unfinished table is kept in ``partial`` once a minute, and gone on with; of another version or pool it is begun
     again. ``on_progress`` gets the line-ups done in this call and the seconds spent on them.
     """
-    about = {**facts, "randomised": False, "observation": "the first of the game, both teams'"}
+    about = {**facts, **HOW}
     win = _resumed(partial, pool, about)
     todo = np.flatnonzero(np.isnan(win))
     chunks = [todo[at:at + CHUNK] for at in range(0, len(todo), CHUNK)]
