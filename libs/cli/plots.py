@@ -32,7 +32,6 @@ class Plot:
     unit: str
     lines: list[Line]
     target: tuple[float, str] | None = None
-    log: bool = False
     note: str = ""
     x_unit: str = "minutes"
 
@@ -47,8 +46,6 @@ def draw(plot: Plot) -> str:
             axes.fill_between(curve.x, curve.low, curve.high, color=drawn.get_color(), alpha=0.18, lw=0)
     if plot.target is not None:
         axes.axhline(plot.target[0], color="#666666", ls="--", lw=1, label=plot.target[1])
-    if plot.log:
-        axes.set_yscale("log")
     axes.set_xlabel(plot.x_unit)
     axes.set_ylabel(plot.unit)
     axes.grid(alpha=0.25)

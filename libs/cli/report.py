@@ -7,7 +7,7 @@ It loads nothing, and its own policy lets nothing else run: the hashes of its sc
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import numpy as np
 
 from cli.live import win_rates
 from cli.report_page import Film, page
+from rapid.blobs import BlobMissing
+from rapid.store.errors import Corrupt
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState
 from services.controller.console.curves import Columns, drawn
@@ -36,7 +38,7 @@ class RunRecords:
     games: list[Record]
     ratings: list[Record]
     events: list[dict[str, Any]]
-    marks: Sequence[dict[str, Any]] = field(default=())
+    marks: Sequence[dict[str, Any]] = ()
 
 
 def collect(state: RunState, series: Series) -> RunRecords:
@@ -50,9 +52,13 @@ def collect(state: RunState, series: Series) -> RunRecords:
 
 
 def newest_film(recordings: Recordings) -> Film | None:
-    """The newest recording that a report can carry; None without one."""
-    found = next((entry for entry in recordings.all() if entry["bytes"] <= MAX_FILM), None)
-    return None if found is None else Film(str(found["name"]), recordings.read(found["name"]))
+    """The newest recording that a report can carry; None without one, and while the blob store is away: that costs the
+    film, not the report."""
+    try:
+        found = next((entry for entry in recordings.all() if entry["bytes"] <= MAX_FILM), None)
+        return None if found is None else Film(str(found["name"]), recordings.read(found["name"]))
+    except (BlobMissing, Corrupt, OSError):
+        return None
 
 
 def curves(records: Sequence[Record]) -> dict[str, Any]:

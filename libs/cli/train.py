@@ -17,11 +17,9 @@ from cli.console import link
 from cli.live import View, plain
 from cli.offline.record import keep_evidence, keep_ladder, keep_record
 from cli.remote import Controller, Refused
-from cli.report_page import Film
 from cli.rundir import ROOT, NoRun, RunFolder, find, free_name
 from cli.tensorboard import Events
-from rapid.blobs import BlobMissing, BlobStore
-from rapid.store.errors import Corrupt
+from rapid.blobs import BlobStore
 from rapid.store.state import Status
 from run.config import RunConfig
 from run.load import load, save
@@ -66,15 +64,8 @@ class Reporter:
             keep_evidence(records.games, c.folder.evidence)
         except redis.RedisError:
             return
-        report.write(records, c.folder.report, self._film())
+        report.write(records, c.folder.report, report.newest_film(self._recordings))
         report.save_records(records, c.folder.records)
-
-    def _film(self) -> Film | None:
-        """The newest recording; a store of blobs that is away costs the film, not the report."""
-        try:
-            return report.newest_film(self._recordings)
-        except (BlobMissing, Corrupt, OSError):
-            return None
 
     def close(self) -> None:
         """Ends the event files."""

@@ -4,6 +4,7 @@ from base64 import b64decode, b64encode
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from cli.plots import Line, Plot, draw
 from cli.report import RunRecords, curves, headline, newest_film, render
 from cli.report_page import Film, page
-from rapid.blobs import BlobStore
+from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Record
 from services.controller.recordings import Recordings
 
@@ -93,6 +94,14 @@ def test_the_newest_film_that_is_not_too_large_is_taken(tmp_path: Path, monkeypa
         blobs.put(json.dumps({"at": at}).encode(), f"replays/{name}.json")
     monkeypatch.setattr("cli.report.MAX_FILM", 100)
     assert newest_film(kept) == Film("version-2", bytes(20))
+
+
+def test_a_blob_store_that_is_away_costs_the_film_and_not_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Recordings(lambda: None)
+    for error in (OSError("away"), BlobMissing("removed meanwhile")):
+        monkeypatch.setattr(kept, "read", Mock(side_effect=error))
+        monkeypatch.setattr(kept, "all", lambda: [{"name": "version-1", "bytes": 1}])
+        assert newest_film(kept) is None
 
 
 def test_the_headline_shows_rating_and_win_rates() -> None:
