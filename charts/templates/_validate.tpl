@@ -55,13 +55,10 @@ What values.schema.json cannot say: values that each are fine and together are n
 {{- end }}
 
 {{- $rollouts := int .Values.rollout.replicas }}
-{{- $servers := 0 }}
-{{- if eq .Values.autoscaling.mode "none" }}
-{{- $servers = int .Values.inference.replicas }}
-{{- else }}
+{{- if ne .Values.autoscaling.mode "none" }}
 {{- $rollouts = int .Values.autoscaling.rollout.maxReplicas }}
-{{- $servers = int .Values.autoscaling.inference.maxReplicas }}
 {{- end }}
+{{- $servers := int (include "five.inferenceServers" .) }}
 {{- /* As capacity.connections counts them: one a rollout, three an inference server, ten an optimizer, the rest. */}}
 {{- $connections := add $rollouts (mul 3 $servers) (mul 10 $count) 100 }}
 {{- if gt (int $connections) (int .Values.redis.state.maxclients) }}

@@ -14,4 +14,3 @@ def requirements(pyproject: str) -> dict[str, list[str]]:
     extras: dict[str, list[str]] = {name: project["optional-dependencies"][name] for name in EXTRAS}
     extras["platform"] = [*project["dependencies"], *extras["platform"]]
     return {name: [line for line in lines if not line.startswith("torch")] for name, lines in extras.items()}
-

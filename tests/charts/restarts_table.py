@@ -110,6 +110,16 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def told(page: str) -> dict[str, list[str]]:
+    """The rows that a page has."""
+    found: dict[str, list[str]] = {}
+    for line in page.partition(BEGIN)[2].partition(END)[0].splitlines():
+        if line.startswith("| ") and "`" in line:
+            names, values = line.strip("| ").split(" | ")
+            found |= {v.strip("`"): [] if "nothing" in names else names.split(", ") for v in values.split(", ")}
+    return found
+
+
 def with_table(page: str) -> str:
     """The page with the table between its marks."""
     before, _, rest = page.partition(BEGIN)

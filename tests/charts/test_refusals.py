@@ -45,6 +45,9 @@ CASES = {
                          "optimizer.terminationGracePeriodSeconds: 5 s"),
     "more connections than Redis takes": (
         ("rollout.replicas=9900",), "9900 rollouts, 1 inference servers and 1 optimizers hold 10013 connections"),
+    "with a pool for past versions": (
+        ("rollout.replicas=9900", "inference.pools.past.serves=past", "inference.pools.past.replicas=50"),
+        "9900 rollouts, 51 inference servers and 1 optimizers hold 10163 connections"),
     "more than that when it has grown": (
         ("autoscaling.mode=controller", "autoscaling.rollout.maxReplicas=9000",
          "autoscaling.inference.maxReplicas=400"), "redis.state.maxclients: 9000 rollouts"),

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from tests.charts.rendering import CHART, ROOT, Values, find, objects, pods
-from tests.charts.restarts_table import BEGIN, END, changes, restarted, rows
+from tests.charts.restarts_table import changes, restarted, rows, told
 from tools.config_reads import FILE
 
 PAGE = (ROOT / "docs/operations.md").read_text()
@@ -17,12 +17,7 @@ def found() -> dict[str, list[str]]:
 
 def test_the_table_is_that_of_the_page(found: dict[str, list[str]]) -> None:
     """`make generate` writes it; read back so that another order of rows is no difference."""
-    told = {}
-    for line in PAGE.partition(BEGIN)[2].partition(END)[0].splitlines():
-        if line.startswith("| ") and "`" in line:
-            names, values = line.strip("| ").split(" | ")
-            told |= {v.strip("`"): [] if "nothing" in names else names.split(", ") for v in values.split(", ")}
-    assert told == found
+    assert told(PAGE) == found
 
 
 def test_each_section_restarts_its_own_pods(found: dict[str, list[str]]) -> None:

@@ -8,9 +8,10 @@ DEFAULTS = Values("defaults")
 
 def test_the_defaults_fit_two_cores() -> None:
     found = asked(DEFAULTS)
+    # There is room left for what `helm test` runs beside them.
     assert found.cpu <= 1.5 and found.memory <= 4 and found.gpus == 0
-    # With what `helm test` runs beside them.
-    assert asked(Values("laptop", (str(CHART / "values-laptop.yaml"),))) <= found
+    laptop = asked(Values("laptop", (str(CHART / "values-laptop.yaml"),)))
+    assert all(one <= other for one, other in zip(laptop, found, strict=True))
 
 
 def test_the_notes_tell_each_files_size() -> None:

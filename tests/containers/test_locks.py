@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -60,6 +61,15 @@ def test_another_requirement_is_found(lock: ModuleType) -> None:
     text = (ROOT / "pyproject.toml").read_text()
     other = lock.layers(text.replace('"redis>=8"', '"redis>=9"'))
     assert lock.digest(other["platform"]) != lock.digest(lock.layers(text)["platform"])
+
+
+def test_what_is_pinned_for_the_build_is_what_is_installed_without_containers(lock: ModuleType) -> None:
+    makefile, dockerfile = (ROOT / "Makefile").read_text(), (ROOT / "Dockerfile").read_text()
+    (line,) = re.findall(r'pip install -q "\$\(TORCH\)" ("scikit-build-core.*)$', makefile, re.M)
+    assert tuple(word.strip('"') for word in line.split()) == lock.BUILD
+    assert set(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]) <= set(lock.BUILD)
+    assert all(f'"{one}"' in (ROOT / "console/build.sh").read_text() for one in lock.CONSOLE)
+    assert f"TORCH ?= {lock.TORCH}\n" in makefile and f"ARG TORCH={lock.TORCH}\n" in dockerfile
 
 
 def test_torch_needs_nothing_that_is_not_pinned_but_its_flavours() -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from cli.main import parser
+from tests.charts.restarts_table import changes, told
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/operations.md").read_text()
@@ -131,3 +132,8 @@ def test_panels_that_are_named_are_there() -> None:
     assert set(re.findall(r"\*\*([^*]+)\*\*", section)) <= known
     for page, panel in re.findall(r"\*([\w ]+) → ([^*]+)\*", PAGE):
         assert any(panel in titles for title, titles in panels().items() if title.startswith(page)), (page, panel)
+
+
+def test_the_table_of_restarts_has_every_value() -> None:
+    """What each restarts is compared by `make test-chart`, which has helm."""
+    assert set(told(PAGE)) == {path for path, _ in changes()}, "fetch helm (.ci/get-helm.py build/helm4 4), make generate"
