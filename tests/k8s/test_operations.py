@@ -136,4 +136,5 @@ def test_panels_that_are_named_are_there() -> None:
 
 def test_the_table_of_restarts_has_every_value() -> None:
     """What each restarts is compared by `make test-chart`, which has helm."""
-    assert set(told(PAGE)) == {path for path, _ in changes()}, "fetch helm (.ci/get-helm.py build/helm4 4), make generate"
+    assert set(told(PAGE)) == {path for path, _ in changes()}, (
+        "python .ci/get-helm.py build/helm4 4, then make generate")

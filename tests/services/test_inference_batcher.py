@@ -1,13 +1,14 @@
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 import torch
 
+from rapid.vital import Vital
 from services.inference.batcher import Batcher, BatcherOptions, Observer, RequestTimeout
-from services.inference.models import Models, VersionNotFound, VersionUnavailable
+from services.inference.models import Models, Served, VersionNotFound, VersionUnavailable
 from services.inference.requests import (
     CLOSE,
     GREEDY,
@@ -346,19 +347,19 @@ def test_closing_fails_what_still_waits() -> None:
     assert first.done()
 
 
-def test_a_load_that_dies_is_the_process_end_whoever_asked_for_it() -> None:
-    for ask in (Models.want, Models.reserve):
-        drained: list[str] = []
+@pytest.mark.parametrize("ask", [Models.want, Models.reserve])
+def test_a_load_that_dies_is_the_process_end_whoever_asked_for_it(ask: Callable[[Models, int], object]) -> None:
+    drained: list[str] = []
 
-        def fail(served: Served) -> None:
-            raise MemoryError("no room for a number")
+    def fail(served: Served) -> None:
+        raise MemoryError("no room for a number")
 
-        models = Models(Versions(0, 9), CountingBuilder(), past_bytes=2, poll_seconds=60, on_past=fail)
-        models.refresh()
-        models.start(Vital(drained.append, lambda: bool(drained), 10.0))
-        ask(models, 0)
-        until = time.monotonic() + 5
-        while not drained and time.monotonic() < until:
-            time.sleep(0.005)
-        assert drained == ["loading past versions has died: MemoryError: no room for a number"]
-        models.close()
+    models = Models(Versions(0, 9), CountingBuilder(), past_bytes=2, poll_seconds=60, on_past=fail)
+    models.refresh()
+    models.start(Vital(drained.append, lambda: bool(drained), 10.0))
+    ask(models, 0)
+    until = time.monotonic() + 5
+    while not drained and time.monotonic() < until:
+        time.sleep(0.005)
+    assert drained == ["loading past versions has died: MemoryError: no room for a number"]
+    models.close()
