@@ -11,6 +11,7 @@ from typing import Any
 from dota import _core
 from dota.config import GameConfig
 from dota.spaces import DATA, Layout
+from dota.spectator.facts import play_facts
 from dota.spectator.schema import Schema, described_schema
 from dota.tables import load_tables
 
@@ -50,7 +51,7 @@ def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) ->
         "names": {"unit": tables.units, "ability": tables.abilities, "item": tables.items,
                   "kind": _core.UNIT_KINDS, "rune": _core.PICKUPS,
                   "action": [a.name for a in Layout(config).actions]},
-        "map": _map(config.patch), "about": dict(about)}
+        "map": _map(config.patch), "play": play_facts(config), "about": dict(about)}
 
 
 def pack_header(header: Header) -> bytes:

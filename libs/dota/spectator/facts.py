@@ -1,0 +1,142 @@
+"""What an interface needs to know of a game's data to let somebody play it: what abilities and items cost, how far they
+reach and what they are aimed at, which items a hero is recommended, where they are sold, experience by level.
+
+Read from the patch's data files (libs/dota/data/SCHEMA.md); a page types in none of it.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dota.config import GameConfig
+from dota.spaces import DATA
+from dota.tables import HERO_PREFIX
+
+_AIMS = {"unit_target": "unit", "point": "point", "no_target": "none"}
+_SIGHT = {"vision", "true_sight"}  # areas that are seen into, not hit
+
+
+@functools.cache
+def _data(patch: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((DATA / f"dota-{patch}" / f"{name}.json").read_text())
+    return found
+
+
+def play_facts(config: GameConfig) -> dict[str, Any]:
+    """JSON values for the header of a game, by the names that its tables carry:
+
+    ``heroes`` of the pool (``name``, attack ``range``, items to ``start`` with and the ``build``'s order, ``skills`` by
+    level, ``talents`` as [level, id, what it does]); their ``abilities`` and all ``items`` that are sold, each with
+    ``aim`` ("unit", "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units,
+    seconds); of items also ``cost``, ``parts``, ``shops`` and ``stock`` (0: without end); ``xp`` in total by level,
+    ``no_point`` the levels without a point, ``shops`` as [kind, team, x, y], ``buyback`` as [base, divisor of net
+    worth], ``day_seconds`` the lengths of day and night.
+    """
+    rules, heroes = _data(config.patch, "rules")["rules"], _data(config.patch, "heroes")["heroes"]
+    abilities, items = _data(config.patch, "abilities")["abilities"], _data(config.patch, "items")
+    pool = {HERO_PREFIX + name: heroes[HERO_PREFIX + name] for name in config.hero_pool}
+    return {
+        "heroes": {name: _hero(hero) for name, hero in pool.items()},
+        "abilities": {name: _ability(abilities[name]) for hero in pool.values() for name in hero["abilities"]},
+        "items": {name: _item(item, items["recipe_costs"]) for name, item in items["items"].items() if _sold(item)},
+        "xp": rules["experience"]["total_for_level"],
+        "no_point": rules["ability_points"]["levels_without_point"],
+        "shops": [[shop["kind"], shop.get("team", ""), shop["x"], shop["y"]]
+                  for shop in _data(config.patch, "map")["shops"]],
+        "buyback": [float(number) for number in re.findall(r"[\d.]+", rules["buyback"]["cost"])],
+        "day_seconds": [rules["time"]["day_length_s"], rules["time"]["night_length_s"]],
+    }
+
+
+def _hero(hero: Mapping[str, Any]) -> dict[str, Any]:
+    build = hero["item_build"]
+    return {"name": hero["name"], "range": hero["attack_range"], "start": build["start"], "build": build["order"],
+            "skills": hero["skill_build"],
+            "talents": [[talent["level"], talent["id"], _talent(talent)] for talent in hero["talents"]]}
+
+
+def _talent(talent: Mapping[str, Any]) -> str:
+    """What it changes and its value, in the data's words: "sniper shrapnel: max charges 6"."""
+    values = talent.get("values", {})
+    amount = " ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values.values())
+    affected = [part for part in talent.get("affects", ()) if len(part) > 1]
+    if affected:
+        ability, what = affected[0][0], affected[0][1]
+        changed = "" if what == "effects" else f": {what.replace('_', ' ')} {amount}"
+        return f"{ability.replace('_', ' ')}{changed}".strip()
+    name = str(talent["id"]).removeprefix("special_bonus_")
+    words = [word for word in name.split("_") if not word.replace(".", "").isdigit()]
+    return f"{' '.join(words)} {amount}".strip()
+
+
+def _ability(ability: Mapping[str, Any]) -> dict[str, Any]:
+    behavior = ability["behavior"]
+    return {**_used(ability), "passive": "passive" in behavior, "toggle": "toggle" in behavior,
+            "autocast": "autocast" in behavior, "ultimate": ability["type"] == "ultimate",
+            "learned": ability.get("learnable", 1) != 0, "ranks": ability["max_level"],
+            "from_level": ability["required_level"], "levels_between": ability["levels_between"]}
+
+
+def _sold(item: Mapping[str, Any]) -> bool:
+    return bool(item.get("cost")) and item.get("purchasable", 1) != 0 and "excluded" not in item
+
+
+def _item(item: Mapping[str, Any], recipe_costs: Mapping[str, float]) -> dict[str, Any]:
+    needs = item["recipe"]["needs"][0] if "recipe" in item else []
+    recipe = item["recipe"]["cost"] if "recipe" in item else 0
+    recipe += sum(recipe_costs.get(part, 0) for part in needs)  # a higher level of an item needs its recipe once more
+    shops = [kind for kind, field in (("side", "side_shop"), ("secret", "secret_shop")) if item.get(field)]
+    if not item.get("secret_shop") or item.get("global_shop"):
+        shops.insert(0, "home")
+    return {**_used(item), "cost": item["cost"], "parts": [part for part in needs if part not in recipe_costs],
+            "recipe": recipe, "shops": shops, "stock": item.get("stock_max", 0)}
+
+
+def _used(thing: Mapping[str, Any]) -> dict[str, Any]:
+    """What an ability and an item share: how it is aimed, and what that costs."""
+    behavior = thing.get("behavior") or []
+    aim = [] if "passive" in behavior else [_AIMS[flag] for flag in behavior if flag in _AIMS]
+    return {"aim": aim, "range": _reach(thing), "area": _area(thing), "mana": thing.get("mana_cost") or [],
+            "cooldown": thing.get("cooldown") or [], "sides": thing.get("target_team") or []}
+
+
+def _reach(thing: Mapping[str, Any]) -> list[float]:
+    """How far it is cast by rank; what blinks reaches as far as it blinks."""
+    given = thing.get("cast_range") or []
+    if any(given):
+        return list(given)
+    blink = next((node for node in thing.get("effects") or () if node.get("p") == "blink"), None)
+    return _resolved(thing, blink.get("max")) if blink else []
+
+
+def _area(thing: Mapping[str, Any]) -> list[float]:
+    """The radius of what it hits by rank: of the first circle that it makes where it is aimed, or around its caster."""
+    enemies_only = thing.get("target_team") == ["enemy"]
+    for node in _nodes(thing.get("effects") or ()):
+        if node.get("p") in _SIGHT or node.get("at") == "front" or node.get("scepter") or "talent" in node:
+            continue
+        if enemies_only and str(node.get("to", "")).startswith("all"):
+            continue  # what its caster's side gets of it is not where it is aimed
+        shape = node.get("shape")
+        radius = shape.get("r") if shape and shape.get("t") == "circle" else node.get("r")
+        if found := _resolved(thing, radius):
+            return found
+    return []
+
+
+def _nodes(effects: Any) -> Iterator[Mapping[str, Any]]:
+    for node in effects:
+        if isinstance(node, Mapping) and node.get("on", "cast") == "cast":
+            yield node
+            yield from _nodes(node.get("then") or ())
+
+
+def _resolved(thing: Mapping[str, Any], value: Any) -> list[float]:
+    """A number, or "$name" of the special that holds it by rank; [] for what is no length."""
+    if isinstance(value, int | float):
+        return [value]
+    if isinstance(value, str) and value.startswith("$"):
+        return list(thing.get("specials", {}).get(value[1:], {}).get("v", ()))
+    return []
