@@ -4,8 +4,8 @@
 #   k8s/rotate.sh rollout [optimizer ...]    passwords of Redis' users: a component's, or admin, or probe
 #   k8s/rotate.sh token                      what the services call each other with
 #
-# A new secret is taken beside the old one, the pods that use it are replaced as in an upgrade, then the old one is taken
-# away. What was interrupted is finished by calling it again. For Secrets under the chart's own names and its own Redis;
+# A new secret is taken beside the old one, the pods that use it are replaced as in an upgrade, or read the token again,
+# then the old one is taken away. What was interrupted is finished by calling it again. For Secrets under the chart's own names and its own Redis;
 # tokens of the REST API are changed in their Secret, which the controller reads again by itself: docs/operations.md.
 #
 # NAMESPACE (five), RELEASE (five), the prefix of the objects' names; KUBECTL (kubectl); TIMEOUT (20m) of a replacement.
@@ -100,32 +100,42 @@ password() {
   echo "rotate: $user has a new password, and the old one is refused"
 }
 
+services="app.kubernetes.io/part-of=five,app.kubernetes.io/component in (controller, opponents, inference, optimizer, \
+dota-env, rollout, evaluator)"
+
+# told: until the file of every pod is the Secret's token. The kubelet takes a minute or two.
+told() {
+  want=$(read_key service-token token | sha256sum | cut -c1-64)
+  asked="test \"\$($kubectl exec POD -- sha256sum /etc/five/token/token 2>/dev/null | cut -c1-64)\" = $want"
+  tries=0
+  have=none
+  while :; do
+    pods=$($kubectl get pods -o name --field-selector status.phase=Running -l "$services" | grep "/$release-" || true)
+    # Those that have it are not asked again; of the others 16 at a time.
+    have="$have
+$(printf '%s\n' "$pods" | grep -vxF "$have" | xargs -P 16 -I POD sh -c "$asked && echo POD || true")"
+    behind=$(printf '%s\n' "$pods" | grep -vxF "$have" | tr '\n' ' ')
+    [ -n "$behind" ] || break
+    tries=$((tries + 1))
+    [ "$tries" -lt "${TRIES:-120}" ] || { echo "rotate: these have not got the token yet, call it again: $behind" >&2; exit 1; }
+    sleep "${PAUSE:-3}"
+  done
+  sleep "${PAUSE:-3}"  # a process looks once a second
+}
+
+# token: no pod is replaced, they read their file again. Of a change that broke off, what is sent stays until this one is
+# done.
 token() {
-  servers="inference optimizer opponents dota-env evaluator controller"
-  # 1: taken by all servers, sent by nobody yet. 2: sent by all. 3: the old one is taken no more. Games beside a rollout
-  # are servers of its pod.
-  phase=$(read_key service-token phase)
-  if [ -z "$phase" ]; then
-    write_keys service-token token-also "$(fresh)" phase 1
-    phase=1
-  else
-    echo "rotate: goes on with the change of the token that was begun"
-  fi
-  if [ "$phase" = 1 ]; then
-    # shellcheck disable=SC2086
-    replace $servers
-    write_keys service-token token "$(read_key service-token token-also)" \
-      token-also "$(read_key service-token token)" phase 2
-    phase=2
-  fi
-  if [ "$phase" = 2 ]; then
-    # shellcheck disable=SC2086
-    replace $servers rollout
-    write_keys service-token token-also - phase 3
-  fi
-  # shellcheck disable=SC2086
-  replace $servers rollout
-  write_keys service-token phase -
+  old=$(read_key service-token token | head -n 1)
+  new=$(fresh)
+  line='
+'
+  [ "$(read_key service-token token)" = "$old" ] || echo "rotate: a change of the token broke off; a new one begins"
+  # Taken by all servers, sent by nobody yet; sent by all; the only one.
+  for tokens in "$old" "$old$line$new" "$new$line$old" "$new"; do
+    [ "$(read_key service-token token)" = "$tokens" ] || write_keys service-token token "$tokens"
+    told
+  done
   echo "rotate: the services have a new token, and the old one is refused"
 }
 

@@ -156,7 +156,7 @@ scales one inference pool, the one that serves the latest version.
 
 {{/* Refusals, one to a line. Call with the root. Helm 4 takes no variable twice, and stops after half of the objects. */}}
 {{- define "five.env.problems" -}}
-{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_ALSO" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" }}
+{{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
 {{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}
@@ -174,24 +174,13 @@ scales one inference pool, the one that serves the latest version.
 {{- end }}
 
 {{/*
-Call with (dict "root" $ "token" BOOL "user" NAME): the token that services call each other with, and the user's name and
+Call with (dict "root" $ "token" BOOL "user" NAME): where the token is that services call each other with, and the user's name and
 password in each Redis where it has one. One of the values' own without users is asked by password alone.
 */}}
 {{- define "five.secretEnv" -}}
 {{- if .token }}
-{{- $secret := include "five.secretName" (dict "root" .root "at" "service") }}
-- name: FIVE_TOKEN
-  valueFrom:
-    secretKeyRef:
-      name: {{ $secret }}
-      key: token
-# Taken as well while the token is changed.
-- name: FIVE_TOKEN_ALSO
-  valueFrom:
-    secretKeyRef:
-      name: {{ $secret }}
-      key: token-also
-      optional: true
+- name: FIVE_TOKEN_FILE
+  value: /etc/five/token/token
 {{- end }}
 {{- range $role := include "five.redisRoles" (dict "root" .root "component" .user) | fromJsonArray }}
 {{- $external := (index $.root.Values.redis $role).external }}
@@ -277,6 +266,14 @@ five/shares-blobs: {{ include "five.fullname" .root }}
   persistentVolumeClaim:
     claimName: {{ include "five.blobsClaimName" .root }}
 {{- end }}
+# What services call each other with, which they read again within a minute or two of its change.
+- name: token
+  secret:
+    secretName: {{ include "five.secretName" (dict "root" .root "at" "service") }}
+    defaultMode: 0440
+    items:
+      - key: token
+        path: token
 {{- if eq .component "controller" }}
 # In a folder of its own: a token that is added to the Secret is taken within a minute or two.
 - name: tokens
@@ -313,6 +310,9 @@ five/shares-blobs: {{ include "five.fullname" .root }}
 {{- end }}
 - name: tmp
   mountPath: /tmp
+- name: token
+  mountPath: /etc/five/token
+  readOnly: true
 {{- if include "five.mountsBlobs" . }}
 - name: blobs
   mountPath: /var/lib/five/blobs

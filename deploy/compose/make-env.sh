@@ -3,7 +3,8 @@
 #
 # FILE holds the secrets themselves, for its owner alone: the services' token, the operator's and the viewer's, and a
 # password for each user of Redis. Beside it, in FIVE_SECRETS (.five for .env, else FILE.d), lies what containers mount,
-# which is hashes of them: users.acl of each Redis, and tokens.json of the REST API.
+# hashes of them (users.acl of each Redis, tokens.json of the REST API) and, in a folder that nobody else can enter, the
+# services' token itself.
 #
 # A secret that FILE has is kept, so it can be run again: after an upgrade, or when FIVE_RUN names a run of another name.
 # FIVE_<USER>_PASSWORD_OLD and FIVE_TOKEN_ALSO are secrets on their way out: see rotate.sh.
@@ -60,6 +61,13 @@ for role in state params; do
   printf '%s\n' "$text" >"$folder/redis-$role/.users.acl"
   mv "$folder/redis-$role/.users.acl" "$folder/redis-$role/users.acl"
 done
+
+# The first is sent, each is taken. The folder above keeps others of this machine out; containers read it as user 10001.
+mkdir -p "$folder/private"
+chmod 700 "$folder/private"
+mkdir -p "$folder/private/token"
+{ value FIVE_TOKEN; value FIVE_TOKEN_ALSO; } >"$folder/private/token/.token"
+mv "$folder/private/token/.token" "$folder/private/token/token"
 
 # Tokens that were made since, with `five token`, stay.
 tokens=$folder/controller/tokens.json

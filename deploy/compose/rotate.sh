@@ -4,8 +4,8 @@
 #   deploy/compose/rotate.sh rollout [optimizer ...]    passwords of Redis' users: a component's, or admin, or probe
 #   deploy/compose/rotate.sh token                      what the services call each other with
 #
-# A new secret is taken beside the old one, the containers that use it are replaced, then the old one is taken away. What
-# was interrupted is finished by calling it again. Tokens of the REST API are changed in tokens.json, which the controller
+# A new secret is taken beside the old one, the containers that use it are replaced, or read the token again, then the old
+# one is taken away. What was interrupted is finished by calling it again. Tokens of the REST API are changed in tokens.json, which the controller
 # reads again by itself: docs/operations.md.
 #
 # ENV_FILE (.env) is make-env.sh's file; COMPOSE is the command with its files and project (docker compose).
@@ -92,30 +92,19 @@ password() {
   echo "rotate: $user has a new password, and the old one is refused"
 }
 
+# token: no container is replaced, they read their file again. Of a change that broke off, what is sent stays until this
+# one is done.
 token() {
-  servers="inference optimizer opponents dota-env evaluator controller"
-  # 1: taken by all servers, sent by nobody yet. 2: sent by all. 3: the old one is taken no more.
-  phase=$(value FIVE_TOKEN_PHASE)
-  if [ -z "$phase" ]; then
-    set_values "FIVE_TOKEN_ALSO=$(fresh)" FIVE_TOKEN_PHASE=1
-    phase=1
-  else
-    echo "rotate: goes on with the change of the token that was begun"
-  fi
-  if [ "$phase" = 1 ]; then
-    # shellcheck disable=SC2086
-    replace $servers
-    set_values "FIVE_TOKEN=$(value FIVE_TOKEN_ALSO)" "FIVE_TOKEN_ALSO=$(value FIVE_TOKEN)" FIVE_TOKEN_PHASE=2
-    phase=2
-  fi
-  if [ "$phase" = 2 ]; then
-    # shellcheck disable=SC2086
-    replace $servers rollout
-    set_values FIVE_TOKEN_ALSO= FIVE_TOKEN_PHASE=3
-  fi
-  # shellcheck disable=SC2086
-  replace $servers
-  set_values FIVE_TOKEN_PHASE=
+  old=$(value FIVE_TOKEN)
+  new=$(fresh)
+  [ -z "$(value FIVE_TOKEN_ALSO)" ] || echo "rotate: a change of the token broke off; a new one begins"
+  # Taken by all servers, sent by nobody yet; sent by all; the only one.
+  for tokens in "$old" "$old $new" "$new $old" "$new"; do
+    also=${tokens#"${tokens%% *}"}
+    set_values "FIVE_TOKEN=${tokens%% *}" "FIVE_TOKEN_ALSO=${also# }"
+    deploy/compose/make-env.sh "$env_file" >/dev/null
+    sleep "${PAUSE:-5}"  # a process looks once a second
+  done
   echo "rotate: the services have a new token, and the old one is refused"
 }
 

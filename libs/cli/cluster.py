@@ -13,6 +13,7 @@ import redis
 from cli import rotation
 from cli.passwords import Passwords
 from cli.rundir import Cluster, RunFolder
+from rapid.rpc.token import FILE_VARIABLE
 from rapid.store import acl
 from rapid.store.connection import Login, Role, connect, require_reachable
 from rapid.store.leases import Leases
@@ -175,7 +176,7 @@ class LocalCluster:
     def _specs(self) -> list[ProcessSpec]:
         services = self.config.services
         path = str(self.folder.path / "cluster.yaml")
-        env = {"FIVE_TOKEN": self.folder.token(), "PYTHONUNBUFFERED": "1"}
+        env = {FILE_VARIABLE: str((self.folder.path / "token").resolve()), "PYTHONUNBUFFERED": "1"}
 
         def env_of(kind: str) -> dict[str, str]:
             return env | self.passwords.environment(kind, self.embedded)

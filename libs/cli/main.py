@@ -94,8 +94,9 @@ def parser() -> argparse.ArgumentParser:
     scaling.add_argument("--json", action="store_true", help="print the tables as JSON")
     scaling.add_argument("--into", metavar="PAGE", help="write the tables into a page, between its marks")
 
-    rotating = commands.add_parser("rotate", help="change passwords of Redis while a run of this machine goes on")
-    rotating.add_argument("users", nargs="+", metavar="USER", help="whose: a component's, admin or probe")
+    rotating = commands.add_parser("rotate", help="change passwords of Redis, or the services' token, while a run of "
+                                   "this machine goes on")
+    rotating.add_argument("users", nargs="+", metavar="USER", help="whose: a component's, admin or probe; or token")
     rotating.add_argument("--run", help="the run's name; by default the last one")
 
     reporting = commands.add_parser("report", help="write a run's report now")
@@ -176,10 +177,15 @@ def run(arguments: argparse.Namespace) -> int:
 
             return scale(arguments.markdown, arguments.json, arguments.into)
         case "rotate":
-            from cli.rotation import ask
+            from cli.rotation import TOKEN, ask, rotate_token
 
-            ask(find(arguments.run), arguments.users)
-            print(f"new passwords: {', '.join(arguments.users)}; the old ones are refused")
+            folder, users = find(arguments.run), [user for user in arguments.users if user != TOKEN]
+            if users:
+                ask(folder, users)
+                print(f"new passwords: {', '.join(users)}; the old ones are refused")
+            if TOKEN in arguments.users:
+                rotate_token(folder.path / "token")
+                print("the services have a new token; the old one is refused")
             return 0
         case "report":
             from cli.evaluate import write_report

@@ -1,8 +1,9 @@
-"""New passwords of Redis for a local run that goes on: `five rotate`.
+"""New passwords of Redis, and a new token of the services, for a local run that goes on: `five rotate`.
 
-The process of `five train` is the only one that changes them: the command leaves a request in the run's folder and
-waits for its answer. A password is taken beside the old one, the component's processes are replaced one after the
-other, then the old one is taken away. What broke off is finished by asking again.
+The token lies in a file that every process reads again (rapid.rpc.token): none is replaced. Passwords are changed by
+the process of `five train` alone: the command leaves a request in the run's folder and waits for its answer. A password
+is taken beside the old one, the component's processes are replaced one after the other, then the old one is taken away.
+What broke off is finished by asking again.
 """
 
 import json
@@ -16,10 +17,13 @@ import redis
 
 from cli.passwords import Passwords, replace_file
 from cli.rundir import RunFolder
+from rapid.rpc.renewed import LOOK_SECONDS
+from rapid.rpc.token import TokenFile, new_token, write_tokens
 from rapid.store import acl
 from rapid.store.connection import Role
 
 REQUEST = "rotate.json"
+TOKEN = "token"  # noqa: S105 - how it is asked for
 WAIT_SECONDS = 300.0
 
 
@@ -60,6 +64,19 @@ def rotate(passwords: Passwords, user: str, run: str, roles: tuple[Role, ...], a
 
 def _order(client: Any, *words: str) -> None:
     client.execute_command(*words)
+
+
+def rotate_token(path: Path, pause: float = 3 * LOOK_SECONDS) -> None:
+    """Changes the services' token in its file. ``pause``: seconds in which every process has read it again. Of a change
+    that broke off, what is sent stays until this one is done. Raises ValueError when there is no such file."""
+    old, *others = TokenFile(str(path)).taken()
+    if others:
+        write_tokens(path, old)
+        time.sleep(pause)
+    fresh = new_token()
+    for tokens in ((old, fresh), (fresh, old), (fresh,)):  # taken by all, sent by all, the only one
+        write_tokens(path, *tokens)
+        time.sleep(pause)
 
 
 # The request, from one process to the other.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cli.passwords import Passwords
 from rapid.embedded_redis import EmbeddedRedis
-from rapid.rpc.security import write_token
+from rapid.rpc.token import kept_token
 from rapid.store import acl
 from rapid.store.connection import Login, Role
 from services.controller import tokens
@@ -95,8 +95,8 @@ class RunFolder:
         """Makes the folder and its tokens, if they are not there."""
         for name in ("logs", "redis", "blobs", "tensorboard", "replays"):
             (self.path / name).mkdir(parents=True, exist_ok=True)
-        write_token(self.path / "token")
-        own = write_token(self.path / "operator_token")
+        kept_token(self.path / "token")
+        own = kept_token(self.path / "operator_token")
         if not self.tokens.exists():
             tokens.write(self.tokens, [tokens.TokenEntry(name=_user(), role="operator", sha256=tokens.hash_of(own))])
 
@@ -116,7 +116,7 @@ class RunFolder:
 
     def _read(self, name: str) -> str:
         try:
-            return (self.path / name).read_text().strip()
+            return next(iter((self.path / name).read_text().split()), "")
         except FileNotFoundError:
             raise NoRun(f"{self.path}: there is no such run; `five train` starts one") from None
 

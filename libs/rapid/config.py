@@ -51,7 +51,9 @@ class RpcConfig(_Section):
                                       "are refused with RESOURCE_EXHAUSTED.")
     read_ahead_mebibytes: float = Field(32.0, gt=0, description="Bytes of requests that a stream's server reads before "
                                         "it has answered them; beyond it the transport holds the client back.")
-    token_file: str = Field("", description="File with the bearer token; empty: environment variable FIVE_TOKEN.")
+    token_file: str = Field("", description="File with the services' token, read again when it changes: its first "
+                            "line is sent, every line is taken. Empty: environment variable FIVE_TOKEN_FILE, or "
+                            "FIVE_TOKEN for the token itself.")
     require_token: bool = Field(True, description="Servers refuse to start without a token, and calls without it.")
     tls: TlsConfig | None = Field(None, description="Encrypts the connections; none: plain text.")
 

@@ -14,7 +14,7 @@ from typing import NoReturn, Protocol, TypeVar
 from rapid.allocator import tune_allocator
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
-from rapid.rpc.security import load_token, other_token
+from rapid.rpc.token import load_token, taken
 from rapid.telemetry.logs import configure_logs
 
 OWN_NAME = "hostname"  # as an --id: the machine's, which in a container is the pod's or the container's
@@ -98,7 +98,7 @@ def set_up(kind: str, arguments: Arguments, load: Callable[[str, Sequence[str]],
     config = load(arguments.config, arguments.overrides)
     if config.allocator.tune:
         tune_allocator()
-    secrets = [secret for secret in (load_token(config.rpc), other_token(), *passwords) if secret]
+    secrets = [secret for secret in (*taken(load_token(config.rpc)), *passwords) if secret]
     configure_logs(config.telemetry, config.name, kind, arguments.id, secrets)
     if hasattr(signal, "SIGUSR1"):
         faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True)  # where it is stuck

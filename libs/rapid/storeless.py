@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from rapid.lifecycle import Lifecycle
-from rapid.rpc.security import load_token
+from rapid.rpc.token import load_token
 from rapid.starting import Arguments, PlatformConfig, parse_arguments, reachable, refuse, set_up
 from rapid.telemetry.metrics import identify
 from rapid.telemetry.pages import PagesServer, start_pages

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from rapid.rpc.token import Token, taken
 from services.controller.config import ControllerConfig
 from services.controller.problems import Problem
 from services.controller.tokens import FILE_VARIABLE, Role, TokenEntry, TokenFile, find, hash_of
@@ -38,17 +39,20 @@ class Gate:
     ``service_token``, which services use among themselves, opens nothing here, even where it is listed.
     """
 
-    def __init__(self, tokens: Tokens | None, service_token: str | None = None) -> None:
+    def __init__(self, tokens: Tokens | None, service_token: Token = None) -> None:
         self._tokens = tokens
-        self._refused = hash_of(service_token) if service_token else ""
+        self._service_token = service_token
         if tokens is not None:
-            shared = [e.name for e in tokens.entries() if e.sha256 == self._refused]
+            shared = [e.name for e in tokens.entries() if e.sha256 in self._refused()]
             if shared:
                 raise ValueError(f"the token {shared[0]!r} of the REST API is the one that services use among "
                                  "themselves (FIVE_TOKEN): give it one of its own, `five token new` makes it")
 
+    def _refused(self) -> set[str]:
+        return {hash_of(token) for token in taken(self._service_token)}
+
     @classmethod
-    def configured(cls, config: ControllerConfig, service_token: str | None,
+    def configured(cls, config: ControllerConfig, service_token: Token,
                    environment: Mapping[str, str] = os.environ) -> "Gate":
         """The gate of a configuration. Raises ValueError when its tokens cannot be read."""
         if not config.auth:
@@ -68,7 +72,7 @@ class Gate:
         scheme, _, token = authorization.partition(" ")
         if scheme.lower() == "bearer" and token:
             entry = find(self._tokens.entries(), token)
-            if entry is not None and entry.sha256 != self._refused:
+            if entry is not None and entry.sha256 not in self._refused():
                 return Caller(entry.name, entry.level, entry.sha256)
         raise Problem(401, "give a named token that is listed and has not expired: Authorization: Bearer <token>. The "
                       "token that services use among themselves (FIVE_TOKEN) is none", headers={
@@ -85,7 +89,7 @@ class Gate:
         if self._tokens is None:
             return Caller(ANYBODY.name, min(ANYBODY.role, role))
         for entry in self._tokens.entries():
-            if entry.sha256 == sha256 != self._refused and not entry.expired(time.time()):
+            if entry.sha256 == sha256 and sha256 not in self._refused() and not entry.expired(time.time()):
                 return Caller(entry.name, min(entry.level, role), sha256)
         raise Problem(401, "the token that this session was opened with is no longer listed, or has expired",
                       headers={"WWW-Authenticate": 'Bearer realm="five"'})

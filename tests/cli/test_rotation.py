@@ -108,6 +108,32 @@ def test_the_admin_changes_its_own(local: Local) -> None:
         local.rotate("dota_env", lambda user: None)
 
 
+def test_the_services_token_changes_in_its_file(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "r")
+    folder.create()
+    path, old, seen = folder.path / "token", folder.token(), []
+
+    def watch() -> None:
+        while not seen or len(seen[-1]) > 1 or seen[-1] == (old,):
+            tokens = tuple(path.read_text().split())
+            if not seen or tokens != seen[-1]:
+                seen.append(tokens)
+            time.sleep(0.001)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    rotation.rotate_token(path, pause=0.1)
+    watcher.join()
+    new = folder.token()
+    # Taken by all before anybody sends it; the old one is taken until nobody does.
+    assert new != old and seen == [(old,), (old, new), (new, old), (new,)]
+    path.write_text(f"{new}\nwhat-broke-off\n")
+    rotation.rotate_token(path, pause=0.0)
+    assert folder.token() not in (old, new, "what-broke-off") and len(path.read_text().split()) == 1
+    with pytest.raises(ValueError, match="No such file"):
+        rotation.rotate_token(tmp_path / "none")
+
+
 def test_the_command_asks_and_is_answered(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "r")
     folder.create()

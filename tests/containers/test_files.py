@@ -87,7 +87,7 @@ def test_only_endpoints_have_ports_and_only_on_this_machine() -> None:
 def test_no_secret_has_a_default() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     users = {user for role in acl.ROLES for user in acl.users(role)}
-    for name in ("FIVE_TOKEN", *(f"FIVE_{user.upper()}_PASSWORD" for user in users)):
+    for name in (f"FIVE_{user.upper()}_PASSWORD" for user in users):
         uses = re.findall(r"\$\{" + name + r"\b([^}]*)\}", text)
         assert uses and all(use.startswith(":?") and "make env" in use for use in uses), name
 
@@ -102,14 +102,19 @@ def test_a_container_holds_its_own_secrets_alone() -> None:
     for service in SERVICES:
         user = service.replace("-", "_")
         own = {f"FIVE_{user.upper()}_PASSWORD"} if acl.roles_of(user) else set()
-        assert held(service) == {"FIVE_TOKEN", "FIVE_TOKEN_ALSO"} | own
+        assert held(service) == own
         given = COMPOSE["services"][service]["environment"]
+        assert given["FIVE_TOKEN_FILE"] == "/etc/five/token/token"  # noqa: S105
+        (mounted,) = [v for v in COMPOSE["services"][service]["volumes"] if "private/token" in str(v)]
+        assert mounted["target"] == "/etc/five/token" and mounted["read_only"] is True
         for role in acl.ROLES:
             assert given.get(f"FIVE_{role.upper()}_USER") == (user if role in acl.roles_of(user) else None)
     assert all(held(store) == {"FIVE_PROBE_PASSWORD"} for store in STORES)
     assert held("admin") == {"FIVE_ADMIN_PASSWORD"} and COMPOSE["services"]["admin"]["profiles"] == ["admin"]
     # Nobody is given an operator's or a viewer's token: the controller knows their hashes.
     assert not [name for name in COMPOSE["services"] if held(name) & {"FIVE_OPERATOR_TOKEN", "FIVE_VIEWER_TOKEN"}]
+    others = [service for name, service in COMPOSE["services"].items() if name not in SERVICES]
+    assert not [service for service in others if "private" in str(service)]
     tokens = [name for name, service in COMPOSE["services"].items() if "/controller\"" in str(service)
               or any(isinstance(v, dict) and v["source"].endswith("/controller") for v in service.get("volumes", []))]
     assert tokens == ["controller"]
@@ -227,11 +232,16 @@ def made(place: Path, **environment: str) -> tuple[dict[str, str], Path]:
     return found, Path(found["FIVE_SECRETS"])
 
 
-def test_what_containers_mount_holds_hashes_only(tmp_path: Path) -> None:
+def test_what_containers_mount_holds_hashes_and_the_services_token(tmp_path: Path) -> None:
     secrets, folder = made(tmp_path / "env")
     files = [path for path in folder.rglob("*") if path.is_file()]
-    assert {path.name for path in files} == {"users.acl", "tokens.json"} and len(files) == 3
+    assert {path.name for path in files} == {"users.acl", "tokens.json", "token"} and len(files) == 4
     for path in files:
+        if path.name == "token":
+            assert path.read_text() == secrets["FIVE_TOKEN"] + "\n" and path.parent.parent == folder / "private"
+            assert stat.S_IMODE((folder / "private").stat().st_mode) == 0o700
+            assert stat.S_IMODE(path.stat().st_mode) == 0o644
+            continue
         assert not [name for name, value in secrets.items() if value in path.read_text()]
         assert stat.S_IMODE(path.stat().st_mode) == 0o644  # read by user 10001
     for role in acl.ROLES:

@@ -93,11 +93,12 @@ def test_redis_wants_its_password(project: Project) -> None:
 def test_a_container_holds_its_own_secrets_alone(project: Project, service: str) -> None:
     (container,) = project.containers(service)
     held = {pair.partition("=")[2] for pair in inspect(container)["Config"]["Env"]}
-    own = {"FIVE_TOKEN"} | ({f"FIVE_{service.upper()}_PASSWORD"} if service != "dota-env" else set())
+    own = {f"FIVE_{service.upper()}_PASSWORD"} if service != "dota-env" else set()
     assert {name for name, value in project.secret.items() if value in held} == own
     mounted = docker("exec", container, "sh", "-c", "cat /etc/five/tokens/* /etc/redis-users/* 2>/dev/null || true")
     assert not [name for name, value in project.secret.items() if value in mounted]
     assert ("sha256" in mounted) == (service == "controller")
+    assert docker("exec", container, "cat", "/etc/five/token/token").split() == [project.secret["FIVE_TOKEN"]]
 
 
 def test_everybody_works_with_the_rights_it_has(project: Project) -> None:

@@ -76,7 +76,7 @@ class Run:
     @property
     def environment(self) -> dict[str, str]:
         """With this source tree on the path, one thread, and no token of the caller's."""
-        env = {k: v for k, v in os.environ.items() if k != "FIVE_TOKEN"}
+        env = {k: v for k, v in os.environ.items() if k not in ("FIVE_TOKEN", "FIVE_TOKEN_FILE")}
         return env | {"PYTHONPATH": f"{ROOT / 'libs'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
 
     def start(self, *arguments: str) -> None:

@@ -21,8 +21,7 @@ from rapid.store.connection import Login, connect
 from tests.containers.engine import ROOT
 
 KUBECTL = """
-import base64, json, os, sys
-import redis
+import base64, fcntl, hashlib, json, os, sys
 path = os.environ["STAND_IN"]
 place = json.load(open(path))
 words = sys.argv[3:]  # -n five
@@ -35,7 +34,26 @@ elif words[:2] == ["patch", "secret"]:
         if value is not None:
             place["secrets"][words[2]][key] = value
     json.dump(place, open(path, "w"))
+elif words[0] == "exec" and words[3] == "sha256sum":
+    lock = open(path + ".lock", "w")  # several are asked at a time
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    place = json.load(open(path))
+    # The kubelet comes round: each pod has what it was last told, and the Secret's from the second look on.
+    pod, token = words[1], base64.b64decode(place["secrets"]["five-service-token"]["token"]).decode()
+    mounted = place["mounted"].setdefault(pod, [])
+    late = place["asked"].get(pod) != token
+    place["asked"][pod] = token
+    if late and mounted:
+        token = mounted[-1]
+    elif token not in mounted[-1:]:
+        mounted.append(token)
+    json.dump(place, open(path, "w"))
+    print(hashlib.sha256(token.encode()).hexdigest(), words[4])
+elif words[:2] == ["get", "pods"]:
+    assert "dota-env, rollout" in words[-1], words
+    print("pod/five-controller-0\\npod/five-rollout-0\\npod/five-rollout-1\\npod/another-rollout-0")
 elif words[0] == "exec":
+    import redis
     client = redis.Redis.from_url(place["urls"][words[2].partition("-redis-")[2]], protocol=2, driver_info=None)
     connection = client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
     for line in sys.stdin.read().splitlines():
@@ -64,7 +82,7 @@ class Release:
         made = subprocess.run([ROOT / "k8s/make-secrets.sh"], capture_output=True, text=True, check=True).stdout
         secrets = {o["metadata"]["name"]: {k: base64.b64encode(v.encode()).decode() for k, v in o["stringData"].items()}
                    for o in yaml.safe_load_all(made) if o}
-        self.place.write_text(json.dumps({"secrets": secrets, "urls": {}, "restarts": []}))
+        self.place.write_text(json.dumps({"secrets": secrets, "urls": {}}))
         self.running: list[RunningRedis] = []
         urls = {}
         for role in acl.ROLES:
@@ -73,7 +91,8 @@ class Release:
             login = Login(acl.PROBE, self.key("redis-probe", f"{role}-password"))
             self.running.append(EmbeddedRedis(folder / role, False, users, login).start())
             urls[role] = self.running[-1].url
-        self.place.write_text(json.dumps({"secrets": secrets, "urls": urls, "restarts": []}))
+        self.place.write_text(json.dumps({
+            "secrets": secrets, "urls": urls, "restarts": [], "mounted": {}, "asked": {}}))
         (folder / "kubectl.py").write_text(KUBECTL)
 
     def state(self) -> dict[str, Any]:
@@ -85,8 +104,8 @@ class Release:
     def rotate(self, *what: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [ROOT / "k8s/rotate.sh", *what], capture_output=True, text=True, check=False, timeout=120,
-            env={**os.environ, "PYTHONPATH": "", "STAND_IN": str(self.place), **environment,
-                 "KUBECTL": f"{sys.executable} {self.folder}/kubectl.py"})
+            env={**os.environ, "PYTHONPATH": "", "STAND_IN": str(self.place), "PAUSE": "0.05", **environment,
+                 "KUBECTL": f"{sys.executable} -I {self.folder}/kubectl.py"})
 
     def takes(self, user: str, password: str, role: str = "state") -> bool:
         try:
@@ -132,9 +151,14 @@ def test_the_admin_and_the_token(release: Release) -> None:
     assert not release.takes("admin", admin) and release.takes("admin", release.key("redis-admin", "state-password"))
     new = release.key("service-token", "token")
     assert new != old and release.state()["secrets"]["five-service-token"].keys() == {"token"}
-    held = [(name, *(base64.b64decode(token.get(key, "")).decode() for key in ("token", "token-also")))
-            for name, token, _ in release.state()["restarts"]]
-    servers = ["inference", "optimizer", "opponents", "dota-env", "evaluator", "controller"]
-    assert held == [*((s, old, new) for s in servers), *((s, new, old) for s in [*servers, "rollout"]),
-                    *((s, new, "") for s in [*servers, "rollout"])]
+    # Every pod had each of them before the next was written, and none was replaced.
+    assert release.state()["restarts"] == []
+    assert release.state()["mounted"] == {
+        f"pod/five-{pod}": [old, f"{old}\n{new}", f"{new}\n{old}", new]
+        for pod in ("controller-0", "rollout-0", "rollout-1")}
+    late = release.rotate("token", TRIES="1")
+    assert late.returncode == 1 and "have not got the token yet, call it again: pod/five-controller-0" in late.stderr
+    assert new in release.key("service-token", "token").split(), "what is sent is taken all the time"
+    assert release.rotate("token").returncode == 0
+    assert len(release.key("service-token", "token").split()) == 1 != release.key("service-token", "token") != new
     assert release.rotate("dota-env").returncode == 2

@@ -132,23 +132,6 @@ async def test_a_wrong_token_is_turned_away_from_calls_and_streams(
     await connection.close()
 
 
-async def test_a_second_token_is_taken_while_the_first_is_changed(
-        start_server: Any, servicer: Inference, rpc_config: RpcConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FIVE_TOKEN_ALSO", " the-next-one\n")
-    changing = await start_server(ADD, servicer)
-    monkeypatch.delenv("FIVE_TOKEN_ALSO")
-    settled = await start_server(ADD, servicer)
-    for server, token, taken in ((changing, TOKEN, True), (changing, "the-next-one", True), (changing, "third", False),
-                                 (settled, TOKEN, True), (settled, "the-next-one", False)):
-        connection, stub, metadata = stub_of(server.port, rpc_config, token)
-        try:
-            answer = await stub.GetModel(inference_pb2.GetModelRequest(), metadata=metadata, timeout=5)
-            assert taken and answer.newest_version == 7
-        except grpc.aio.AioRpcError as error:
-            assert not taken and error.code() is CODE.UNAUTHENTICATED
-        await connection.close()
-
-
 @pytest.mark.parametrize(("error", "code", "says"), [
     (ValueError("k is negative"), CODE.INVALID_ARGUMENT, "k is negative"),
     (wire.LayoutMismatch("aa", "bb"), CODE.FAILED_PRECONDITION, "aa.*bb"),

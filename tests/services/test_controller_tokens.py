@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from rapid.rpc.token import TokenFile as RunToken
 from services.controller import tokens
 from services.controller.auth import ANYBODY, Caller, Gate, Role
 from services.controller.config import ControllerConfig
@@ -141,6 +142,14 @@ def test_the_services_own_token_opens_nothing(path: Path) -> None:
     assert refused(gate, service) and gate.caller(bearer(mine)).name == "ada"
     with pytest.raises(ValueError, match="FIVE_TOKEN"):
         Gate(TokenFile(path), service)
+    (path.parent / "token").write_text(f"another\n{service}\n")  # the services' own, while it is changed
+    changing = RunToken(str(path.parent / "token"))
+    with pytest.raises(ValueError, match="FIVE_TOKEN"):
+        Gate(TokenFile(path), changing)
+    tokens.write(path, [entry])
+    gate = Gate(TokenFile(path), changing)
+    tokens.write(path, [entry, leaked])
+    assert refused(gate, service) and gate.caller(bearer(mine)).name == "ada"
 
 
 def test_where_tokens_come_from(path: Path) -> None:

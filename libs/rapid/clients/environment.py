@@ -19,6 +19,7 @@ from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.epochs import require_own
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.resolve import servers_of
+from rapid.rpc.token import Token
 
 Array = npt.NDArray[Any]
 METHOD = "five.v1.EnvService/Play"
@@ -66,7 +67,7 @@ class EnvironmentClient:
     """
 
     def __init__(self, target: str, config: RpcConfig, heroes: int, layout_hash: str,
-                 token: str | None = None, *, epoch: int) -> None:
+                 token: Token = None, *, epoch: int) -> None:
         self._epoch = epoch
         self._config = config
         self._heroes = heroes

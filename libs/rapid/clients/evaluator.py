@@ -7,6 +7,7 @@ from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller
 from rapid.rpc.epochs import require_own
+from rapid.rpc.token import Token
 
 NEWEST = -1
 MATCH_SECONDS = 3600.0
@@ -45,7 +46,7 @@ class EvaluatorClient:
     evaluator is at.
     """
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: str | None = None, *,
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
                  epoch: int | None = None) -> None:
         self._epoch = epoch
         self._caller = Caller(addresses, evaluator_pb2_grpc.EvaluatorServiceStub, "five.v1.EvaluatorService", config,

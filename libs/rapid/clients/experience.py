@@ -19,6 +19,7 @@ from rapid.config import RpcConfig
 from rapid.rpc.caller import require_addresses
 from rapid.rpc.channel import aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
+from rapid.rpc.token import Token
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +58,7 @@ class ExperienceClient:
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, run: str, rollout: str,
-                 token: str | None = None, in_flight: int = 4, sparse: Collection[str] = (), zstd: bool = False,
+                 token: Token = None, in_flight: int = 4, sparse: Collection[str] = (), zstd: bool = False,
                  first: int = 0, failover_seconds: float = 30.0, *, epoch: int) -> None:
         if in_flight < 1:
             raise ValueError("in_flight must be at least 1")

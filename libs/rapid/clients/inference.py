@@ -21,6 +21,7 @@ from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.epochs import require_own
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_from, failure_of
 from rapid.rpc.resolve import Target, servers_of
+from rapid.rpc.token import Token
 
 Array = npt.NDArray[Any]
 SERVICE = "five.v1.InferenceService"
@@ -170,7 +171,7 @@ class InferenceClient:
     certificates bear where that is not what is dialled. ``epoch`` is the run's that the games are played in.
     """
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: str | None = None,
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, token: Token = None,
                  sparse: Collection[str] = (), zstd: bool = False, first: int = 0, moves: bool = False, *,
                  name: str = "", epoch: int) -> None:
         self._epoch = epoch

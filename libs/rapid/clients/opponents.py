@@ -7,6 +7,7 @@ from protos.five.v1 import opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller
 from rapid.rpc.epochs import require_own
+from rapid.rpc.token import Token
 
 WON = opponents_pb2.GAME_OUTCOME_WON
 LOST = opponents_pb2.GAME_OUTCOME_LOST
@@ -36,7 +37,7 @@ class PoolMember:
 class OpponentsClient:
     """Asks for opponents and reports results of games of the run's ``epoch``. Use within one asyncio loop."""
 
-    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: str | None = None, *,
+    def __init__(self, addresses: Sequence[str], config: RpcConfig, run: str, token: Token = None, *,
                  epoch: int) -> None:
         self._epoch = epoch
         self._caller = Caller(addresses, opponents_pb2_grpc.OpponentServiceStub, "five.v1.OpponentService", config,

@@ -11,6 +11,7 @@ from rapid.config import RpcConfig
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, failure_of
 from rapid.rpc.throttle import RetryThrottle
+from rapid.rpc.token import Token
 
 Stub = TypeVar("Stub")
 Answer = TypeVar("Answer")
@@ -31,7 +32,7 @@ class Caller(Generic[Stub]):
     """
 
     def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,
-                 config: RpcConfig, token: str | None, name: str = "") -> None:
+                 config: RpcConfig, token: Token, name: str = "") -> None:
         """``name``: what the servers' certificates bear where it is not what is dialled."""
         self._name = name
         self._addresses = require_addresses(addresses, service)

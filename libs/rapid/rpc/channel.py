@@ -15,6 +15,7 @@ from rapid.rpc.renewed import Renewal, RenewedChannel
 from rapid.rpc.security import channel_credentials, token_metadata
 from rapid.rpc.throttle import GIVEN_BACK, TOKENS
 from rapid.rpc.tls import dialled, why_refused
+from rapid.rpc.token import Token, sent
 
 T = TypeVar("T")
 Options = list[tuple[str, Any]]
@@ -62,10 +63,10 @@ class Channel:
     Attributes: ``grpc`` for a generated stub, ``metadata`` and ``config.deadline_seconds`` for each call.
     """
 
-    def __init__(self, target: str, config: RpcConfig, token: str | None, server_name: str = "") -> None:
+    def __init__(self, target: str, config: RpcConfig, token: Token, server_name: str = "") -> None:
         self.target = target
         self.config = config
-        self.metadata = token_metadata(token)
+        self._token = token
         options = channel_options(config, server_name)
         self.grpc: grpc.aio.Channel
         if tls := config.tls:
@@ -75,6 +76,11 @@ class Channel:
                 Renewal(tls, f"calls to {target}"))
         else:
             self.grpc = grpc.aio.insecure_channel(target, options=options)
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """What a call that begins now carries."""
+        return token_metadata(sent(self._token))
 
     async def close(self) -> None:
         """Ends the connection and with it every call that is still on."""
@@ -90,7 +96,7 @@ class Channel:
                                f"{reason and f': {reason}'}") from None
 
 
-def aio_channel(target: str, config: RpcConfig, token: str | None = None, server_name: str = "") -> Channel:
+def aio_channel(target: str, config: RpcConfig, token: Token = None, server_name: str = "") -> Channel:
     """A channel for an asyncio loop; made within it. ``target`` is host:port, unix:path or any gRPC name;
     ``server_name`` the one that its certificate bears, if another."""
     return Channel(target, config, token, server_name)
@@ -100,14 +106,16 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
                 grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):  # type: ignore[type-arg]
     """Puts the token on every call of a blocking channel."""
 
-    def __init__(self, token: str) -> None:
-        self._metadata = token_metadata(token)
+    def __init__(self, token: Token) -> None:
+        self._token = token
 
     def _continue(self, continuation: Any, details: Any, request: Any) -> Any:
+        metadata_now = token_metadata(sent(self._token))
+
         class WithToken(grpc.ClientCallDetails):
             method = details.method
             timeout = details.timeout
-            metadata = (*(details.metadata or ()), *self._metadata)
+            metadata = (*(details.metadata or ()), *metadata_now)
             credentials = details.credentials
             wait_for_ready = details.wait_for_ready
             compression = details.compression
@@ -120,7 +128,7 @@ class _AddToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientIntercep
     intercept_stream_stream = _continue  # type: ignore[assignment]
 
 
-def channel(target: str, config: RpcConfig, token: str | None = None) -> grpc.Channel:
+def channel(target: str, config: RpcConfig, token: Token = None) -> grpc.Channel:
     """A blocking channel, for tools; the token goes with every call."""
     options = channel_options(config, retries=True)
     if config.tls:

@@ -1,75 +1,17 @@
 """Who may call: bearer tokens and TLS credentials."""
 
 import hmac
-import os
-import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc
 
-from rapid.config import RpcConfig, TlsConfig
+from rapid.config import TlsConfig
 from rapid.rpc.renewed import Renewal
 
-TOKEN_VARIABLE = "FIVE_TOKEN"  # noqa: S105 - the variable's name, not a token
-ALSO_VARIABLE = "FIVE_TOKEN_ALSO"
 TOKEN_HEADER = "authorization"  # noqa: S105
 _SCHEME = "Bearer "
-
-
-def load_token(config: RpcConfig) -> str | None:
-    """The bearer token of the run, from ``rpc.token_file`` or the environment. None: there is none.
-
-    Raises ValueError when the file cannot be read or is empty. The message never holds the token.
-    """
-    if config.token_file:
-        try:
-            token = Path(config.token_file).expanduser().read_text().strip()
-        except OSError as error:
-            raise ValueError(f"rpc.token_file {config.token_file}: {error.strerror or error}") from None
-        if not token:
-            raise ValueError(f"rpc.token_file {config.token_file} is empty")
-        return token
-    return os.environ.get(TOKEN_VARIABLE, "").strip() or None
-
-
-def other_token() -> str | None:
-    """A second token that servers take, from the environment, while the run's is changed: the next one before it is
-    sent, the last one after. None: there is none."""
-    return os.environ.get(ALSO_VARIABLE, "").strip() or None
-
-
-def require_token(config: RpcConfig, token: str | None) -> str | None:
-    """``token``, once it is clear that the configuration allows it to be absent.
-
-    Raises ValueError when ``rpc.require_token`` is on and there is none.
-    """
-    if token is None and config.require_token:
-        raise ValueError(f"no token: set {TOKEN_VARIABLE} or rpc.token_file, or switch rpc.require_token off to let "
-                         "anyone who reaches the port call")
-    return token
-
-
-def new_token() -> str:
-    """A fresh random token."""
-    return secrets.token_urlsafe(32)
-
-
-def write_token(path: Path) -> str:
-    """A token kept in ``path``, readable by its owner only; one that is there already is kept."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        token = path.read_text().strip()
-        if token:
-            return token
-        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
-    token = new_token()
-    with os.fdopen(descriptor, "w") as file:
-        file.write(token + "\n")
-    return token
 
 
 def token_metadata(token: str | None) -> tuple[tuple[str, str], ...]:
@@ -77,17 +19,17 @@ def token_metadata(token: str | None) -> tuple[tuple[str, str], ...]:
     return ((TOKEN_HEADER, _SCHEME + token),) if token else ()
 
 
-def is_authorised(expected: str | None, presented: str | None, also: str | None = None) -> bool:
-    """Whether the value of an authorization header carries the expected token, or ``also``; compared in constant time.
+def is_authorised(taken: Sequence[str], presented: str | None) -> bool:
+    """Whether the value of an authorization header carries one of the tokens that are taken; compared in constant time.
 
-    Without an expected token everyone is.
+    Without any everyone is.
     """
-    if expected is None:
+    if not taken:
         return True
     if presented is None or not presented.startswith(_SCHEME):
         return False
     given = presented[len(_SCHEME):].encode()
-    return any([hmac.compare_digest(given, token.encode()) for token in (expected, also) if token])
+    return any([hmac.compare_digest(given, token.encode()) for token in taken])
 
 
 def presented_token(metadata: Iterable[tuple[str, str | bytes]] | None) -> str | None:

@@ -14,7 +14,8 @@ from grpc_reflection.v1alpha import reflection
 from rapid.config import RpcConfig
 from rapid.rpc.errors import StatusCode, status_of
 from rapid.rpc.health import NOT_SERVING, SERVING
-from rapid.rpc.security import is_authorised, other_token, presented_token, require_token, server_credentials
+from rapid.rpc.security import is_authorised, presented_token, server_credentials
+from rapid.rpc.token import Token, require_token, taken
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -65,9 +66,8 @@ async def _fail(context: Context, method: str, error: BaseException) -> NoReturn
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
     """Lets calls with the right token in, and answers exceptions with status codes."""
 
-    def __init__(self, token: str | None, also: str | None = None) -> None:
+    def __init__(self, token: Token) -> None:
         self._token = token
-        self._also = also
         self.calls: set[asyncio.Task[Any]] = set()  # those that are being answered
 
     async def intercept_service(
@@ -79,7 +79,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             return handler
         method: str = handler_call_details.method
         refused = not method.startswith(OPEN_METHODS) and not is_authorised(
-            self._token, presented_token(handler_call_details.invocation_metadata), self._also)
+            taken(self._token), presented_token(handler_call_details.invocation_metadata))
         return _guard(handler, method, refused, self.calls)
 
 
@@ -186,7 +186,7 @@ class RpcServer:
         await self._server.wait_for_termination()
 
 
-async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, token: str | None = None,
+async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, token: Token = None,
                 serving: bool = True) -> RpcServer:
     """Starts a server at ``address`` (host:port, port 0 takes a free one; or unix:path).
 
@@ -194,7 +194,7 @@ async def serve(address: str, servicers: Sequence[Register], config: RpcConfig, 
     ready until ``set_serving``. Health answers without a token, everything else needs ``token`` where one is given.
     Raises ValueError when a token is required and missing, OSError when the address cannot be listened on.
     """
-    interceptor = CallInterceptor(require_token(config, token), other_token())
+    interceptor = CallInterceptor(require_token(config, token))
     server = grpc.aio.server(interceptors=[interceptor], options=server_options(config),
                              maximum_concurrent_rpcs=config.max_concurrent_calls)
     recorder = _Recorder(server)

@@ -18,7 +18,13 @@ from rapid.telemetry.metrics import LOGGED
 
 _context: ContextVar[dict[str, Any]] = ContextVar("log_fields", default={})  # noqa: B039 - never changed in place
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+_hidden: set[str] = set()
 _QUIET = ("grpc", "asyncio", "urllib3", "fsspec", "matplotlib")
+
+
+def hide(*secrets: str) -> None:
+    """Has these never appear in a record, whenever logs were set up."""
+    _hidden.update(secret for secret in secrets if secret)
 
 
 @contextmanager
@@ -32,17 +38,16 @@ def fields(**values: Any) -> Iterator[None]:
 
 
 class _Formatter(logging.Formatter):
-    def __init__(self, base: dict[str, Any], secrets: Sequence[str]) -> None:
+    def __init__(self, base: dict[str, Any]) -> None:
         super().__init__()
         self._base = base
-        self._secrets = [s for s in secrets if s]
 
     def values(self, record: logging.LogRecord) -> dict[str, Any]:
         extra = {k: v for k, v in record.__dict__.items() if k not in _STANDARD}
         return {**self._base, **extra, **_context.get()}
 
     def clean(self, text: str) -> str:
-        for secret in self._secrets:
+        for secret in tuple(_hidden):
             text = text.replace(secret, "***")
         return text
 
@@ -90,8 +95,9 @@ def configure_logs(config: TelemetryConfig, run: str = "", service: str = "", id
                    secrets: Sequence[str] = (), stream: TextIO | None = None) -> None:
     """Sets up logging of the process, once. ``secrets`` never appear in a record, wherever they were put."""
     base = {k: v for k, v in (("run", run), ("service", service), ("id", identity)) if v}
+    hide(*secrets)
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter((JsonFormatter if config.log_json else TextFormatter)(base, secrets))
+    handler.setFormatter((JsonFormatter if config.log_json else TextFormatter)(base))
     handler.addFilter(_count)
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -1,0 +1,147 @@
+"""The services' token: where it comes from, and its change while servers serve and clients call."""
+
+import io
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from rapid.config import RpcConfig, TelemetryConfig
+from rapid.rpc import renewed
+from rapid.rpc.caller import Caller
+from rapid.rpc.channel import aio_channel
+from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.rpc.server import serve
+from rapid.rpc.token import Token, TokenFile, kept_token, load_token, sent, taken, write_tokens
+from rapid.telemetry.logs import configure_logs
+from tests.rapid.test_rpc import ADD, Inference, request
+
+
+@pytest.fixture(autouse=True)
+def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renewed, "LOOK_SECONDS", 0.0)
+    for name in ("FIVE_TOKEN", "FIVE_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_it_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_token(RpcConfig()) is None and taken(None) == () and sent(None) is None
+    monkeypatch.setenv("FIVE_TOKEN", " from-env \n")
+    assert load_token(RpcConfig()) == "from-env" == sent("from-env")
+    path = tmp_path / "deep" / "token"
+    token = kept_token(path)
+    assert path.stat().st_mode & 0o777 == 0o600 and len(token) > 30
+    assert kept_token(path) == token
+    assert sent(load_token(RpcConfig(token_file=str(path)))) == token
+    monkeypatch.setenv("FIVE_TOKEN_FILE", str(path))
+    assert sent(load_token(RpcConfig())) == token, "before the token itself"
+    with pytest.raises(ValueError, match="rpc.token_file.*No such file"):
+        load_token(RpcConfig(token_file=str(tmp_path / "none")))
+    path.write_text("\n")
+    with pytest.raises(ValueError, match="FIVE_TOKEN_FILE .* is empty"):
+        load_token(RpcConfig())
+    assert kept_token(path) not in ("", token)
+
+
+def test_a_file_that_cannot_be_used_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "token"
+    write_tokens(path, "the-first-token")
+    file = TokenFile(str(path))
+    for broken in ("", "  \n\n"):
+        path.write_text(broken)
+        assert file.taken() == ("the-first-token",)
+    assert "is empty" in caplog.text and "the-first-token" not in caplog.text
+    path.unlink()
+    assert file.taken() == ("the-first-token",), "while it is replaced by hand there may be none"
+    write_tokens(path, "the-next-token", "the-first-token")
+    assert file.taken() == ("the-next-token", "the-first-token")
+    assert path.stat().st_mode & 0o777 == 0o600 and [p.name for p in tmp_path.iterdir()] == ["token"]
+
+
+def test_it_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renewed, "LOOK_SECONDS", 3600.0)
+    path = tmp_path / "token"
+    write_tokens(path, "old")
+    file = TokenFile(str(path))
+    write_tokens(path, "new")
+    assert file.taken() == ("old",)
+    monkeypatch.setattr(renewed, "LOOK_SECONDS", 0.0)
+    assert file.taken() == ("new",)
+
+
+def test_no_log_has_one_that_was_read_again(tmp_path: Path) -> None:
+    path, stream = tmp_path / "token", io.StringIO()
+    write_tokens(path, "the-token-of-before")
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        file = TokenFile(str(path))
+        configure_logs(TelemetryConfig(), stream=stream)
+        write_tokens(path, "the-token-of-after", "the-token-of-before")
+        assert len(file.taken()) == 2
+        logging.getLogger("x").warning("with %s and %s", *file.taken())
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+    assert "with *** and ***" in stream.getvalue() and "2 are taken" in stream.getvalue()
+
+
+async def test_it_changes_under_calls_and_streams(tmp_path: Path, rpc_config: RpcConfig) -> None:
+    """Servers take the new one, clients send it, the old one is refused; no call fails, a stream that is on stays."""
+    path = tmp_path / "token"
+    write_tokens(path, "old")
+    config = rpc_config.model_copy(update={"token_file": str(path), "require_token": True})
+    server = await serve("127.0.0.1:0", [(ADD, servicer := Inference())], config, load_token(config))
+    target = f"127.0.0.1:{server.port}"
+
+    def asker(token: Token) -> Any:
+        return Caller([target], inference_pb2_grpc.InferenceServiceStub, "five.v1.InferenceService", config, token)
+
+    async def refused(token: str) -> bool:
+        caller = asker(token)
+        try:
+            await caller.call("GetModel", lambda stub: stub.GetModel, inference_pb2.GetModelRequest())
+            return False
+        except CallFailed as error:
+            assert error.code is StatusCode.UNAUTHENTICATED and token not in str(error)
+            return True
+        finally:
+            await caller.close()
+
+    mine = asker(load_token(config))
+    connection = aio_channel(target, config, load_token(config))
+    stream = inference_pb2_grpc.InferenceServiceStub(connection.grpc).Act(metadata=connection.metadata)
+    answered = 0
+
+    async def echoed() -> bool:
+        await stream.write(request(np.ones(3, np.float32)))
+        return bool(np.frombuffer((await stream.read()).values, np.float32)[0] == 3)
+
+    assert await echoed()
+    for tokens in (("old",), ("old", "new"), ("new", "old"), ("new",)):
+        write_tokens(path, *tokens)
+        for _ in range(5):
+            await mine.call("GetModel", lambda stub: stub.GetModel, inference_pb2.GetModelRequest())
+            answered += 1
+        assert connection.metadata == (("authorization", f"Bearer {tokens[0]}"),)
+        assert await refused("old") is ("old" not in tokens)
+        assert await refused("new") is ("new" not in tokens)
+    assert servicer.calls == answered + 6  # those that were asked by hand and let in
+    assert await echoed(), "who was let in stays until the stream ends"
+    stream.cancel()
+    await connection.close()
+    await mine.close()
+    await server.stop(0)
+
+
+def test_the_stamp_of_a_file_replaced_in_the_same_moment_differs(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    write_tokens(path, "one")
+    file = TokenFile(str(path))
+    for number in range(20):  # same length, perhaps the same time: another file all the same
+        write_tokens(path, f"{number:03d}")
+        assert file.taken() == (f"{number:03d}",), time.time()
