@@ -151,7 +151,7 @@ def main() -> None:
             "received": training.intake.pacer.received, "consumed": training.intake.pacer.consumed,
             "starved_seconds": round(training.starved.seconds, 3),
             **({"holding": training.holding} if training.holding else {}),
-            **({"fingerprint": f"{training.fingerprint:012x}"} if group.size > 1 else {}),
+            **({"compared": "{}:{:012x}".format(*training.compared)} if training.compared else {}),
         }
         service.quiet = lambda: training.resting
         pulse = service.vital.pulse("learning")

@@ -81,7 +81,7 @@ class Training:
     window: Window = field(default_factory=Window)
     reuse: ReuseMeter = field(default_factory=ReuseMeter)
     starved: WaitMeter = field(default_factory=WaitMeter)  # time without a batch on all ranks
-    fingerprint: int = 0  # of the newest version's parameters, where there are others to compare it with
+    compared: tuple[int, int] | None = None  # a version and its parameters' fingerprint, which all optimizers had
     flop: float = 0.0  # of this optimizer since it started; on rank 0 also all that came before
     learned_hero_steps: int = 0  # of this process: hero-steps received that were learned from, each counted once
     left_behind: bool = False  # whether the run is in another epoch than this process
@@ -349,11 +349,12 @@ class Training:
         longer be those of any of them."""
         if self.group.size == 1:
             return
-        self.fingerprint = self.learner.fingerprint()
-        first = int(self.group.from_first([self.fingerprint])[0])
-        if not all(self.group.everywhere(first == self.fingerprint)):
-            raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({self.fingerprint:x} here, "
+        own = self.learner.fingerprint()
+        first = int(self.group.from_first([own])[0])
+        if not all(self.group.everywhere(first == own)):
+            raise RuntimeError(f"version {self.version}: the optimizers' parameters differ ({own:x} here, "
                                f"{first:x} on optimizer 0); the group starts again from the last checkpoint")
+        self.compared = self.version, own
 
     def _checkpoint(self, hero_steps: int, flop: float) -> Callable[[], None]:
         """What writes the present state as a checkpoint, from copies of it."""

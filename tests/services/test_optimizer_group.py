@@ -117,10 +117,10 @@ class Cluster:
 
     def compared(self) -> tuple[int, str] | None:
         """The version and fingerprint that both ranks show, once they show the same version."""
-        shown = [(i.stats["version"], i.stats["fingerprint"]) for i in self.ranks() if i.stats.get("version", 0) > 0]
+        shown = [str(i.stats["compared"]).split(":") for i in self.ranks() if "compared" in i.stats]
         if len(shown) == 2 and shown[0][0] == shown[1][0]:
             assert shown[0][1] == shown[1][1]
-            return int(shown[0][0]), str(shown[0][1])
+            return int(shown[0][0]), shown[0][1]
         return None
 
     def processes(self) -> dict[str, psutil.Process]:
