@@ -7,7 +7,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-INTERFACE: int = 3
+INTERFACE: int = 4
 
 FINGERPRINT: int = ...
 
@@ -262,6 +262,9 @@ class VecGame:
     def give_xp(self, game: int, hero: int, xp: float) -> None:
         """Experience for the hero team * 5 + place: for tests."""
 
+    def give_gold(self, game: int, hero: int, gold: float) -> None:
+        """For tests."""
+
     def observe(self, game: int) -> None:
         """Looks again after a test moved units."""
 
@@ -379,6 +382,42 @@ class World:
     def projectiles(self) -> int: ...
 
     def rune(self, unit: int, kind: int) -> None: ...
+
+REFUSALS: list[str] = ...
+
+PERSON_KINDS: int = 20
+
+class Play:
+    """One of the games as people play in it; wrapped by dota.play."""
+
+    def __init__(self, games: VecGame, game: int) -> None: ...
+
+    def take(self, hero: int, held: bool, scripted: bool) -> None: ...
+
+    def order(self, hero: int, kind: int, target: tuple[int, int] | None, at: tuple[float, float] | None, slot: int, to: int, item: str, queue: bool) -> str:
+        """Why it is refused; '' when it will be carried out."""
+
+    def begin(self, actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
+
+    def begin_commands(self, commands: NDArray[numpy.int16]) -> None:
+        """
+        Begins a timestep by commands that are already resolved, int16 [10, 8].
+        """
+
+    def frame(self) -> bool: ...
+
+    def commands(self) -> bytes:
+        """Commands of the last timestep, int16 [10, 8] as bytes."""
+
+    def engine_frame(self) -> int: ...
+
+    def events(self, team: int | None) -> list[Any]:
+        """What happened in the last frame: tuples of dota.events.Event."""
+
+    def write_seen(self, team: int | None, out: dict[str, Any]) -> None:
+        """
+        Writes what a team sees, or everything, into the arrays that SEEN_TABLES and SEEN_BITS describe.
+        """
 
 def items_not_bought(tables: Tables, heroes: Sequence[str]) -> list[str]:
     """Items of these heroes' builds that the scripted buyer skips."""

@@ -1,12 +1,16 @@
 """Running a replay again: the same game, bit for bit."""
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from dota.replay import CHECK_EVERY, Replay
+from dota import _core
+from dota.play import give
+from dota.replay import CHECK_EVERY, PersonRow, Replay
 from dota.tables import made_by
 from dota.vec_game import VecGame
 
@@ -20,14 +24,43 @@ def play(replay: Replay) -> Iterator[VecGame]:
     game = VecGame(replay.config, 1)
     game.reset_as(0, replay.seed, replay.lineup)
     yield game
+    step_by = _with_people(game, replay.people) if replay.people else _alone(game)
     for step, row in enumerate(replay.orders, 1):
-        game._core.step_commands(0, np.ascontiguousarray(row))
+        step_by(np.ascontiguousarray(row))
         check = step // CHECK_EVERY - 1
         if step % CHECK_EVERY == 0 and check < len(replay.checks):
             _compare(replay, game.hash(0), replay.checks[check], f"after {game.game_time[0]:.0f} s of game time")
         yield game
     if replay.final_hash is not None:
         _compare(replay, game.hash(0), replay.final_hash, "at the end")
+
+
+def _alone(game: VecGame) -> Callable[[npt.NDArray[np.int16]], None]:
+    return lambda commands: game._core.step_commands(0, commands)
+
+
+def _with_people(game: VecGame, people: list[PersonRow]) -> Callable[[npt.NDArray[np.int16]], None]:
+    """Timesteps in which people's orders come before the frames in which they took effect."""
+    core = _core.Play(game._core, 0)
+    waiting = deque(people)
+
+    def give_due() -> None:
+        while waiting and waiting[0].frame <= core.engine_frame():
+            row = waiting.popleft()
+            try:
+                give(core, row)
+            except IndexError as error:
+                raise ValueError(f"the replay has an order to hero {row.hero}: {error}") from error
+
+    def step(commands: npt.NDArray[np.int16]) -> None:
+        give_due()
+        core.begin_commands(commands)
+        last = False
+        while not last:
+            give_due()
+            last = core.frame()
+
+    return step
 
 
 def _compare(replay: Replay, state: int, recorded: int, when: str) -> None:

@@ -1,15 +1,17 @@
 """Replay files: how a game began and every order of it. Running one again gives the same game, bit for bit.
 
 A file is a line of JSON (format, version, patch, fingerprints of the core and the data, configuration, seed, lineup,
-steps, hashes), then the orders, int16 [steps, 10, 8], little-endian, compressed with zlib. Orders name units by slot
-and generation, so that a replay needs no policy and no bot to run. A hash every CHECK_EVERY steps tells within a minute
-of game time that another core or other data play another game.
+steps, hashes), then the orders, int16 [steps, 10, 8], little-endian, and what people did, rows of ``_PERSON``,
+compressed with zlib. Orders name units by slot and generation, so that a replay needs no policy and no bot to run. A
+hash every CHECK_EVERY steps tells within a minute of game time that another core or other data play another game.
 """
 
 import json
 import os
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +19,80 @@ import numpy.typing as npt
 from dota.config import GameConfig
 
 FORMAT = "five-replay"
-VERSION = 2
-READABLE = (1, 2)  # 1 has no fingerprints and no hash but the last
+VERSION = 3
+READABLE = (1, 2, 3)  # 1 has no fingerprints and no hash but the last, 2 no people
 CHECK_EVERY = 450  # timesteps, a minute of game time
 _MAX_STEPS = 1 << 20
+_MAX_PEOPLE = 1 << 20
 _ROW = (10, 8)
+# What a person did: the engine frame before which it took effect, the hero, the order. `item` counts the texts of the
+# head's "items"; flags: 1 a target, 2 a place, 4 queued, 8 held, 16 scripted.
+_PERSON = np.dtype([("frame", "<u4"), ("x", "<f4"), ("y", "<f4"), ("slot", "<i2"), ("to", "<i2"), ("unit", "<i2"),
+                    ("generation", "<u2"), ("item", "<u2"), ("hero", "u1"), ("kind", "i1"), ("flags", "u1")])
+_TAKEN = -1  # kind: no order, the hero was taken or given back
+_MAX_TEXT, _MAX_TEXTS = 64, 4096
+
+
+@dataclass(frozen=True)
+class PersonRow:
+    """What a person did before an engine frame: an order, or (``kind`` None) taking a hero or giving it back.
+
+    ``kind``: its number in ``dota.play.KINDS``; the fields of the order as of ``dota.play.Order``.
+    """
+
+    frame: int
+    hero: int
+    kind: int | None = None
+    target: tuple[int, int] | None = None
+    at: tuple[float, float] | None = None
+    slot: int = -1
+    to: int = -1
+    item: str = ""
+    queue: bool = False
+    held: bool = False
+    scripted: bool = False
+
+
+def _pack_people(rows: list[PersonRow], texts: list[str]) -> npt.NDArray[Any]:
+    numbers = {text: k for k, text in enumerate(texts)}
+    out = np.zeros(len(rows), _PERSON)
+    for k, row in enumerate(rows):
+        x, y = row.at or (0.0, 0.0)
+        unit, generation = row.target or (-1, 0)
+        flags = ((row.target is not None) | (row.at is not None) << 1 | row.queue << 2 | row.held << 3
+                 | row.scripted << 4)
+        out[k] = (row.frame, x, y, row.slot, row.to, unit, generation, numbers[row.item], row.hero,
+                  _TAKEN if row.kind is None else row.kind, flags)
+    return out
+
+
+def _unpack_people(rows: npt.NDArray[Any], texts: list[str]) -> list[PersonRow]:
+    out = []
+    for frame, x, y, slot, to, unit, generation, item, hero, kind, flags in rows.tolist():
+        if item >= len(texts):
+            raise ValueError(f"an order names text {item}, it has {len(texts)}")
+        out.append(PersonRow(frame, hero, None if kind == _TAKEN else kind, (unit, generation) if flags & 1 else None,
+                             (x, y) if flags & 2 else None, slot, to, texts[item], bool(flags & 4), bool(flags & 8),
+                             bool(flags & 16)))
+    return out
 
 
 class Replay:
     """A game's beginning and orders: ``config``, ``seed``, ``lineup`` int16 [2, H], ``orders`` int16 [steps, 10, 8];
     ``made_by``: fingerprints of the core and the data (None: not known); ``checks``: the hash after every CHECK_EVERY
-    steps."""
+    steps; ``people``: what people did, by engine frame, to which more may be added."""
 
     def __init__(self, config: GameConfig, seed: int, lineup: npt.NDArray[np.int16],
                  orders: npt.NDArray[np.int16] | None = None, final_hash: int | None = None, *,
-                 made_by: tuple[int, int] | None = None, checks: list[int] | None = None) -> None:
+                 made_by: tuple[int, int] | None = None, checks: list[int] | None = None,
+                 people: list[PersonRow] | None = None) -> None:
         self.config = config
         self.seed = seed
         self.lineup = lineup
         self.final_hash = final_hash
         self.made_by = made_by
         self.checks = checks or []
+        self.people = people or []
         self._rows: list[npt.NDArray[np.int16]] = [] if orders is None else list(orders)
 
     @property
@@ -59,16 +114,18 @@ class Replay:
     def save(self, path: str | Path, final_hash: int | None = None) -> None:
         """Writes the file, whole or not at all. ``final_hash`` lets ``dota.playback`` prove that it replayed the
         same game."""
+        texts = sorted({row.item for row in self.people})
         head = {"format": FORMAT, "version": VERSION, "patch": self.config.patch,
                 "config": self.config.model_dump(mode="json"), "seed": str(self.seed), "lineup": self.lineup.tolist(),
                 "steps": len(self), "hash": None if final_hash is None else f"{final_hash:016x}",
                 "made_by": None if self.made_by is None else [f"{of:016x}" for of in self.made_by],
-                "checks": [f"{state:016x}" for state in self.checks]}
+                "checks": [f"{state:016x}" for state in self.checks], "people": len(self.people), "items": texts}
         path = Path(path)
         beside = path.with_name(path.name + ".part")
         with beside.open("wb") as file:
             file.write(json.dumps(head).encode() + b"\n")
-            file.write(zlib.compress(self.orders.astype("<i2").tobytes(), 6))
+            body = self.orders.astype("<i2").tobytes() + _pack_people(self.people, texts).tobytes()
+            file.write(zlib.compress(body, 6))
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
@@ -86,11 +143,15 @@ class Replay:
             steps = int(head["steps"])
             if not 0 <= steps <= _MAX_STEPS:
                 raise ValueError(f"it claims {steps} steps")
-            size = steps * _ROW[0] * _ROW[1] * 2
+            people, texts = int(head.get("people", 0)), [str(text)[:_MAX_TEXT] for text in head.get("items", ())]
+            if not 0 <= people <= _MAX_PEOPLE or len(texts) > _MAX_TEXTS:
+                raise ValueError(f"it claims {people} orders of people, and {len(texts)} texts")
+            orders_size = steps * _ROW[0] * _ROW[1] * 2
+            size = orders_size + people * _PERSON.itemsize
             unpacker = zlib.decompressobj()
             data = unpacker.decompress(body, size + 1)
             if len(data) != size or not unpacker.eof:
-                raise ValueError(f"its orders do not hold {steps} steps")
+                raise ValueError(f"its orders do not hold {steps} steps and {people} orders of people")
             config = GameConfig.model_validate(head["config"])
             lineup = np.array(head["lineup"], np.int16)
             if lineup.shape != (2, config.heroes_per_team):
@@ -99,8 +160,10 @@ class Replay:
             if len(made_by) not in (0, 2):
                 raise ValueError("its fingerprints are not those of a core and its data")
             checks = [int(state, 16) for state in head.get("checks", ())]
-            return cls(config, int(head["seed"]), lineup, np.frombuffer(data, "<i2").reshape(steps, *_ROW),
+            orders = np.frombuffer(data[:orders_size], "<i2").reshape(steps, *_ROW)
+            return cls(config, int(head["seed"]), lineup, orders,
                        None if head["hash"] is None else int(head["hash"], 16),
-                       made_by=(made_by[0], made_by[1]) if made_by else None, checks=checks)
+                       made_by=(made_by[0], made_by[1]) if made_by else None, checks=checks,
+                       people=_unpack_people(np.frombuffer(data[orders_size:], _PERSON), texts))
         except (KeyError, TypeError, UnicodeDecodeError, zlib.error, ValueError) as error:
             raise ValueError(f"{path} is no readable replay: {error}") from error

@@ -35,10 +35,9 @@ std::string thing_name(const Tables& t, const Event& e) {
 
 }  // namespace
 
-nb::list events_of(const World& w, const Tables& t, float start_s) {
+nb::list events_of(std::span<const Event> events, const Tables& t, float start_s) {
   nb::list out;
-  for (int k = 0; k < w.event_count; ++k) {
-    const Event& e = w.events[static_cast<std::size_t>(k)];
+  for (const Event& e : events) {
     out.append(nb::make_tuple(
         e.frame, static_cast<double>(start_s) + e.frame / 30.0, static_cast<int>(e.kind), static_cast<int>(e.team),
         static_cast<int>(e.unit.index), static_cast<int>(e.unit.generation), unit_name(t, e.unit_type),

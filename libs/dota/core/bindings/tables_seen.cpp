@@ -67,6 +67,10 @@ std::uint16_t id(int index) { return static_cast<std::uint16_t>(index + 1); }
 // Points of a living thing: never 0 while any is left.
 std::uint16_t points(float v) { return v <= 0 ? 0 : std::max<std::uint16_t>(small(v), 1); }
 std::uint16_t target(const World& w, Handle h) { return w.get(h) ? id(h.index) : 0; }
+std::uint16_t target_seen(const World& w, Handle h, const TeamEyes* eyes) {
+  const Unit* u = w.get(h);
+  return u && (!eyes || u->team == eyes->team || (u->alive && unit_visible(w, eyes->team, *u))) ? id(h.index) : 0;
+}
 
 struct Row {
   std::uint16_t* at;
@@ -106,7 +110,7 @@ class Writer {
   const nb::dict& out_;
 };
 
-void put_clock(const World& w, Row r) {
+void put_clock(const World& w, Row r, const TeamEyes* eyes) {
   const auto frame = static_cast<std::uint32_t>(w.frame);
   const auto hundredths = static_cast<std::uint32_t>(static_cast<std::int32_t>(std::lround(w.time * 100)));
   r.put(static_cast<int>(frame & 0xFFFF));
@@ -117,20 +121,24 @@ void put_clock(const World& w, Row r) {
   r.put(w.is_day ? 1 : 0);
   r.put(w.teams[kRadiant].kills);
   r.put(w.teams[kDire].kills);
-  r.put(moment(w.roshan_respawn));
+  r.put(eyes ? 0 : moment(w.roshan_respawn));  // players know its limits only
   r.put(moment(w.teams[kRadiant].glyph_until));
   r.put(moment(w.teams[kDire].glyph_until));
 }
 
 // look: kind, then from bit 4 the team, 6 alive, 7 and 8 seen by Radiant and Dire, from 11 the hero plus one.
-void put_units(const World& w, Row r) {
+// A team sees no more than fog and invisibility let it: of other units no orders, and whom they aim at only while
+// they strike and both are in sight; of its own not who sees them.
+void put_units(const World& w, Row r, const TeamEyes* eyes) {
   const std::size_t width = columns()[1].fields.size();
   for (int k = 0; k < w.units_end; ++k) {
     const Unit& u = w.units[static_cast<std::size_t>(k)];
     if (u.kind == UnitKind::None) continue;
     Row row{r.at + static_cast<std::size_t>(k) * width};
-    const bool radiant = u.team == kRadiant || unit_visible(w, kRadiant, u);
-    const bool dire = u.team == kDire || unit_visible(w, kDire, u);
+    const bool radiant = (!eyes || eyes->team == kRadiant) && unit_visible(w, kRadiant, u);
+    const bool dire = (!eyes || eyes->team == kDire) && unit_visible(w, kDire, u);
+    const bool own = !eyes || u.team == eyes->team;
+    if (!own && !(u.alive && (radiant || dire))) continue;
     row.put(u.generation);
     row.put(id(u.type));
     row.put(static_cast<int>(u.kind) | u.team << 4 | (u.alive ? 1 : 0) << 6 | (radiant ? 1 : 0) << 7 |
@@ -142,20 +150,56 @@ void put_units(const World& w, Row r) {
     row.put(points(u.max_hp));
     row.put(points(u.mana));
     row.put(points(u.max_mana));
-    row.put(static_cast<int>(u.act) | static_cast<int>(u.order.type) << 8);
+    row.put(static_cast<int>(u.act) | (own ? static_cast<int>(u.order.type) << 8 : 0));
     row.put(static_cast<int>(u.status & 0xFFFF));
-    row.put(target(w, u.order.type == OrderType::AttackUnit || u.order.type == OrderType::CastUnit
-                          ? u.order.target
-                          : u.attack_target));
+    const bool strikes = u.act == Act::AttackWindup || u.act == Act::AttackBackswing;
+    const bool ordered = u.order.type == OrderType::AttackUnit || u.order.type == OrderType::CastUnit;
+    const Handle aim = own ? (ordered ? u.order.target : u.attack_target) : strikes ? u.attack_target : Handle{};
+    row.put(target_seen(w, aim, eyes));
   }
 }
 
-void put_heroes(const Context& c, Row heroes, Row abilities, Row items) {
+// Another team's hero: what the scoreboard shows, and abilities and items as they were last seen.
+void put_enemy(const World& w, const HeroState& h, const TeamEyes& eyes, Row r, Row a, Row t) {
+  const auto i = static_cast<std::size_t>(&h - w.heroes.data());
+  const SeenHero& seen = eyes.view.heroes[eyes.view.heroes_per_team + i % 5];
+  const float seen_at = eyes.view.enemy_seen_at[i % 5];
+  const auto until = [&](float left) { return left > 0 && seen_at + left > w.time ? moment(seen_at + left) : 0; };
+  r.put(target_seen(w, h.unit, &eyes));
+  r.put(h.level);
+  for (int hidden = 0; hidden < 3; ++hidden)  // gold, net worth, experience
+    r.put(0);
+  r.put(h.kills);
+  r.put(h.deaths);
+  r.put(h.assists);
+  for (int hidden = 0; hidden < 3; ++hidden)  // last hits, denies, damage
+    r.put(0);
+  r.put(h.respawn_at > w.time ? moment(h.respawn_at) : 0);
+  for (const SeenAbility& s : seen.abilities) {
+    a.put(id(s.id));
+    a.put(s.id < 0 ? 0 : s.level);
+    a.put(s.id < 0 ? 0 : static_cast<std::uint8_t>(s.charges));
+    a.put(s.id < 0 ? 0 : until(s.cooldown));
+  }
+  for (const SeenItem& s : seen.items) {
+    t.put(id(s.id));
+    t.put(s.id < 0 ? 0 : static_cast<std::uint8_t>(s.charges));
+    t.put(s.id < 0 ? 0 : until(s.cooldown));
+  }
+}
+
+void put_heroes(const Context& c, Row heroes, Row abilities, Row items, const TeamEyes* eyes) {
   const World& w = c.world;
   for (std::size_t i = 0; i < kMaxHeroes; ++i) {
     const HeroState& h = w.heroes[i];
     if (!h.in_game) continue;
     Row r{heroes.at + i * columns()[2].fields.size()};
+    Row a{abilities.at + i * kAbilitySlots * columns()[3].fields.size()};
+    Row t{items.at + i * kItemSlots * columns()[4].fields.size()};
+    if (eyes && static_cast<int>(i) / 5 != eyes->team) {
+      put_enemy(w, h, *eyes, r, a, t);
+      continue;
+    }
     r.put(target(w, h.unit));
     r.put(h.level);
     r.put(small(h.gold + h.reliable));
@@ -171,14 +215,12 @@ void put_heroes(const Context& c, Row heroes, Row abilities, Row items) {
     r.put(h.buyback_ready > w.time ? moment(h.buyback_ready) : 0);
     r.put(static_cast<int>(h.talents & 0xFFFF));
     r.put(static_cast<int>(h.talents >> 16));
-    Row a{abilities.at + i * kAbilitySlots * columns()[3].fields.size()};
     for (const AbilityState& s : h.abilities) {
       a.put(id(s.id));
       a.put(s.id < 0 ? 0 : s.level);
       a.put(s.id < 0 ? 0 : static_cast<std::uint8_t>(s.charges));
       a.put(s.id >= 0 && s.ready > w.time ? moment(s.ready) : 0);
     }
-    Row t{items.at + i * kItemSlots * columns()[4].fields.size()};
     for (const ItemState& s : h.items) {
       t.put(id(s.id));
       t.put(s.id < 0 ? 0 : static_cast<std::uint8_t>(s.charges));
@@ -188,21 +230,25 @@ void put_heroes(const Context& c, Row heroes, Row abilities, Row items) {
 }
 
 // look: the projectile's kind, from bit 4 the team, 6 a critical hit. An area's: bit 0 active, from 4 the team.
-void put_effects(const World& w, Row projectiles, Row areas) {
+void put_effects(const World& w, Row projectiles, Row areas, const TeamEyes* eyes) {
+  const auto hidden = [&](int team, Vec2 at) {
+    return eyes && team != eyes->team && !cell_visible(w, eyes->team, at);
+  };
   for (int k = 0; k < w.projectiles_end; ++k) {
     const Projectile& p = w.projectiles[static_cast<std::size_t>(k)];
-    if (p.kind == Projectile::Kind::None || p.waits > 0) continue;
+    if (p.kind == Projectile::Kind::None || p.waits > 0 || hidden(p.team, p.pos)) continue;
+    const bool own = !eyes || p.team == eyes->team;
     Row r{projectiles.at + static_cast<std::size_t>(k) * columns()[5].fields.size()};
     r.put(p.generation);
-    r.put(static_cast<int>(p.kind) | p.team << 4 | (p.crit ? 1 : 0) << 6);
+    r.put(static_cast<int>(p.kind) | p.team << 4 | (p.crit && own ? 1 : 0) << 6);
     r.put(id(p.ability));
     r.put(coordinate(p.pos.x));
     r.put(coordinate(p.pos.y));
-    r.put(target(w, p.target));
+    r.put(target_seen(w, p.target, eyes));
   }
   for (std::size_t k = 0; k < w.areas.size(); ++k) {
     const Area& a = w.areas[k];
-    if (!a.active) continue;
+    if (!a.active || hidden(a.team, a.pos)) continue;
     Row r{areas.at + k * columns()[6].fields.size()};
     r.put(a.generation);
     r.put(1 | a.team << 4);
@@ -213,35 +259,45 @@ void put_effects(const World& w, Row projectiles, Row areas) {
   }
 }
 
-void put_ground(const World& w, Row runes, Row items) {
-  for (const Pickup& p : w.pickups) {
-    runes.put(p.present ? p.kind + 1 : 0);
-    runes.put(p.present ? coordinate(p.pos.x) : 0);
-    runes.put(p.present ? coordinate(p.pos.y) : 0);
+void put_ground(const World& w, Row runes, Row items, const TeamEyes* eyes) {
+  for (std::size_t k = 0; k < w.pickups.size(); ++k) {
+    const Pickup& p = w.pickups[k];
+    const int kind = !p.present                                           ? -1
+                     : !eyes                                              ? p.kind
+                     : p.known[static_cast<std::size_t>(eyes->team)] == 1 ? eyes->view.pickups[k].kind
+                                                                          : -1;
+    runes.put(kind + 1);
+    runes.put(kind < 0 ? 0 : coordinate(p.pos.x));
+    runes.put(kind < 0 ? 0 : coordinate(p.pos.y));
   }
   for (const GroundItem& g : w.ground) {
-    items.put(id(g.id));
-    items.put(g.id < 0 ? 0 : coordinate(g.pos.x));
-    items.put(g.id < 0 ? 0 : coordinate(g.pos.y));
+    const bool there = g.id >= 0 && (!eyes || cell_visible(w, eyes->team, g.pos));
+    items.put(there ? id(g.id) : 0);
+    items.put(there ? coordinate(g.pos.x) : 0);
+    items.put(there ? coordinate(g.pos.y) : 0);
   }
 }
 
 }  // namespace
 
-void write_tables_seen(const Context& c, const nb::dict& out) {
+void write_tables_seen(const Context& c, const nb::dict& out, const TeamEyes* eyes) {
   const World& w = c.world;
   Writer to(out);
-  put_clock(w, to.rows("clock"));
-  put_units(w, to.rows("unit"));
-  put_heroes(c, to.rows("hero"), to.rows("ability"), to.rows("item"));
-  put_effects(w, to.rows("projectile"), to.rows("area"));
-  put_ground(w, to.rows("rune"), to.rows("ground_item"));
+  put_clock(w, to.rows("clock"), eyes);
+  put_units(w, to.rows("unit"), eyes);
+  put_heroes(c, to.rows("hero"), to.rows("ability"), to.rows("item"), eyes);
+  put_effects(w, to.rows("projectile"), to.rows("area"), eyes);
+  put_ground(w, to.rows("rune"), to.rows("ground_item"), eyes);
   const char* fogs[] = {"radiant_fog", "dire_fog"};
-  for (std::size_t team = 0; team < kTeams; ++team)
-    std::memcpy(to.bits(fogs[team], kFogBits), w.fog[team].visible.data(), (kFogBits + 7) / 8);
+  for (std::size_t team = 0; team < kTeams; ++team) {
+    std::uint8_t* fog = to.bits(fogs[team], kFogBits);
+    if (!eyes || eyes->team == static_cast<int>(team))
+      std::memcpy(fog, w.fog[team].visible.data(), (kFogBits + 7) / 8);
+  }
   std::uint8_t* felled = to.bits("felled", kMaxTrees);
   for (std::size_t k = 0; k < kMaxTrees; ++k)
-    if (w.tree_regrow[k] != 0) felled[k / 8] |= static_cast<std::uint8_t>(1u << (k % 8));
+    if (eyes ? eyes->sight.felled(eyes->team, k) : w.tree_regrow[k] != 0)
+      felled[k / 8] |= static_cast<std::uint8_t>(1u << (k % 8));
 }
 
 void bind_tables_seen(nb::module_& m) {

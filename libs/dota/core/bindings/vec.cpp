@@ -11,6 +11,7 @@
 #include "bindings/data.hpp"
 #include "bindings/events.hpp"
 #include "bindings/vec.hpp"
+#include "bindings/vec_games.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
 #include "vec/vec_game.hpp"
@@ -21,9 +22,7 @@ namespace nb = nanobind;
 
 namespace dota {
 
-namespace {
-
-std::vector<std::shared_ptr<const GameSetup>> game_setups(nb::handle layout, const nb::list& variants) {
+std::vector<std::shared_ptr<const GameSetup>> PyVecGame::setups(nb::handle layout, const nb::list& variants) {
   const LayoutTable table = layout_table(layout);
   std::vector<std::shared_ptr<const GameSetup>> out;
   for (const nb::handle variant : variants)
@@ -32,34 +31,40 @@ std::vector<std::shared_ptr<const GameSetup>> game_setups(nb::handle layout, con
   return out;
 }
 
-struct PyVecGame {
-  VecGame vec;
-  std::vector<nb::object> kept;  // the arrays that `vec` writes into
+nb::bytes command_rows(const std::array<Command, kMaxHeroes>& commands) {
+  std::vector<std::int16_t> out;
+  for (const Command& c : commands)
+    for (const int v : {static_cast<int>(c.action), static_cast<int>(c.delay), static_cast<int>(c.target.index),
+                        static_cast<int>(c.target.generation), static_cast<int>(c.teleport.index),
+                        static_cast<int>(c.teleport.generation), static_cast<int>(c.dx), static_cast<int>(c.dy)})
+      out.push_back(static_cast<std::int16_t>(v));
+  return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
+}
 
-  PyVecGame(nb::handle layout, const nb::list& variants, int games, std::uint64_t seed, int threads)
-      : vec(game_setups(layout, variants), games, seed, threads) {}
+std::array<Command, kMaxHeroes> commands_of(const Array<const std::int16_t>& rows, const GameSetup& setup) {
+  if (rows.size() != kMaxHeroes * kCommandNumbers) throw nb::value_error("commands: int16 [10, 8] is needed");
+  std::array<Command, kMaxHeroes> commands{};
+  for (std::size_t h = 0; h < kMaxHeroes; ++h) {
+    const std::int16_t* r = rows.data() + h * kCommandNumbers;
+    Command& c = commands[h];
+    const auto handle = [](std::int16_t index, std::int16_t generation) {
+      if (index < -1 || index >= kMaxUnits) throw nb::value_error("commands: no such unit");
+      return Handle{index, static_cast<std::uint16_t>(generation)};
+    };
+    if (r[1] < 0 || r[1] >= kFramesPerStep || r[6] < -4 || r[6] > 4 || r[7] < -4 || r[7] > 4 || r[0] < 0 ||
+        r[0] >= static_cast<int>(setup.vocabulary.defs.size()))
+      throw nb::value_error("commands: a command is out of range");
+    c.action = r[0];
+    c.delay = static_cast<std::uint8_t>(r[1]);
+    c.target = handle(r[2], r[3]);
+    c.teleport = handle(r[4], r[5]);
+    c.dx = static_cast<std::int8_t>(r[6]);
+    c.dy = static_cast<std::int8_t>(r[7]);
+  }
+  return commands;
+}
 
-  int check_variant(int variant) const {
-    if (variant < 0 || variant >= vec.variants())
-      throw nb::index_error(
-          ("variant " + std::to_string(variant) + " of " + std::to_string(vec.variants())).c_str());
-    return variant;
-  }
-  int check(int i) const {
-    if (i < 0 || i >= vec.size())
-      throw nb::index_error(("game " + std::to_string(i) + " of " + std::to_string(vec.size())).c_str());
-    return i;
-  }
-  void check(const std::vector<int>& which) const {
-    std::vector<bool> named(static_cast<std::size_t>(vec.size()), false);
-    for (const int i : which) {
-      check(i);
-      if (named[static_cast<std::size_t>(i)])
-        throw nb::value_error(("game " + std::to_string(i) + " is named twice").c_str());
-      named[static_cast<std::size_t>(i)] = true;
-    }
-  }
-};
+namespace {
 
 template <class T>
 T* buffer(PyVecGame& self, const nb::dict& arrays, const char* name, std::size_t size) {
@@ -112,7 +117,6 @@ Lineup lineup_of(const GameSetup& setup, const std::int16_t* row) {
   return out;
 }
 
-constexpr int kCommandNumbers = 8;  // action, delay, target slot and generation, teleport the same, dx, dy
 Unit& unit_at(PyVecGame& self, int game, int slot) {
   World& w = self.vec.game(self.check(game)).world();
   if (slot < 0 || slot >= w.units_end || w.units[static_cast<std::size_t>(slot)].kind == UnitKind::None)
@@ -209,42 +213,13 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("which"), nb::arg("actions").noconvert(), nb::arg("controllers").noconvert())
       .def(
-          "commands",
-          [](PyVecGame& self, int i) {
-            std::vector<std::int16_t> out;
-            for (const Command& c : self.vec.chosen(self.check(i)))
-              for (const int v :
-                   {static_cast<int>(c.action), static_cast<int>(c.delay), static_cast<int>(c.target.index),
-                    static_cast<int>(c.target.generation), static_cast<int>(c.teleport.index),
-                    static_cast<int>(c.teleport.generation), static_cast<int>(c.dx), static_cast<int>(c.dy)})
-                out.push_back(static_cast<std::int16_t>(v));
-            return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
-          },
+          "commands", [](PyVecGame& self, int i) { return command_rows(self.vec.chosen(self.check(i))); },
           nb::arg("game"), "Commands of the last step, int16 [10, 8] as bytes.")
       .def(
           "step_commands",
           [](PyVecGame& self, int i, Array<const std::int16_t> rows) {
             self.check(i);
-            if (rows.size() != kMaxHeroes * kCommandNumbers)
-              throw nb::value_error("step_commands: int16 [10, 8] is needed");
-            std::array<Command, kMaxHeroes> commands{};
-            for (std::size_t h = 0; h < kMaxHeroes; ++h) {
-              const std::int16_t* r = rows.data() + h * kCommandNumbers;
-              Command& c = commands[h];
-              const auto handle = [](std::int16_t index, std::int16_t generation) {
-                if (index < -1 || index >= kMaxUnits) throw nb::value_error("step_commands: no such unit");
-                return Handle{index, static_cast<std::uint16_t>(generation)};
-              };
-              if (r[1] < 0 || r[1] >= kFramesPerStep || r[6] < -4 || r[6] > 4 || r[7] < -4 || r[7] > 4 ||
-                  r[0] < 0 || r[0] >= static_cast<int>(self.vec.setup(0).vocabulary.defs.size()))
-                throw nb::value_error("step_commands: a command is out of range");
-              c.action = r[0];
-              c.delay = static_cast<std::uint8_t>(r[1]);
-              c.target = handle(r[2], r[3]);
-              c.teleport = handle(r[4], r[5]);
-              c.dx = static_cast<std::int8_t>(r[6]);
-              c.dy = static_cast<std::int8_t>(r[7]);
-            }
+            const std::array<Command, kMaxHeroes> commands = commands_of(rows, self.vec.setup(0));
             nb::gil_scoped_release release;
             self.vec.step_commands(i, commands);
           },
@@ -289,7 +264,7 @@ void bind_vec(nb::module_& m) {
           "events",
           [](PyVecGame& self, int i) {
             const Game& g = self.vec.game(self.check(i));
-            return events_of(g.state().world, *g.setup().tables, g.setup().settings.start_s);
+            return events_of(last_events(g.state().world), *g.setup().tables, g.setup().settings.start_s);
           },
           nb::arg("game"), "What happened in the last timestep, in order: tuples of dota.events.Event.")
       .def(
@@ -302,7 +277,7 @@ void bind_vec(nb::module_& m) {
       .def(
           "write_seen",
           [](PyVecGame& self, int i, const nb::dict& out) {
-            write_tables_seen(self.vec.game(self.check(i)).context(), out);
+            write_tables_seen(self.vec.game(self.check(i)).context(), out, nullptr);
           },
           nb::arg("game"), nb::arg("out"),
           "Writes a game into the arrays that SEEN_TABLES and SEEN_BITS describe.")
@@ -339,6 +314,14 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("game"), nb::arg("hero"), nb::arg("xp"), "Experience for team * 5 + place: for tests.")
       .def(
+          "give_gold",
+          [](PyVecGame& self, int i, int hero, float gold) {
+            if (hero < 0 || hero >= kMaxHeroes) throw nb::index_error("a hero is 0 to 9");
+            Context c = self.vec.game(self.check(i)).context();
+            give_gold(c, c.world.heroes[static_cast<std::size_t>(hero)], gold, false);
+          },
+          nb::arg("game"), nb::arg("hero"), nb::arg("gold"), "For tests.")
+      .def(
           "observe",
           [](PyVecGame& self, int i) {
             Game& g = self.vec.game(self.check(i));
@@ -349,6 +332,7 @@ void bind_vec(nb::module_& m) {
             self.vec.write(i);
           },
           nb::arg("game"), "Looks again after a test moved units.");
+  bind_play(m);
 }
 
 }  // namespace dota

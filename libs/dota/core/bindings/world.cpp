@@ -115,7 +115,8 @@ void bind_world(nb::module_& m) {
           },
           "What did not happen because its pool was full, by pool.")
       .def(
-          "events", [](PyWorld& p) { return events_of(p.world(), p.tables(), p.context().settings.start_s); },
+          "events",
+          [](PyWorld& p) { return events_of(last_events(p.world()), p.tables(), p.context().settings.start_s); },
           "What happened in the last timestep, in order: tuples, dota.events.Event says of what.")
       .def("projectiles", [](PyWorld& p) {
         int n = 0;

@@ -7,7 +7,7 @@
 
 namespace dota {
 
-// Units within `radius` (edge of their hull counts when `edge`) of p, by index order. Rebuilt once a frame.
+// Units whose centres are within `radius` of p, hulls not counted, by index order. Rebuilt once a frame.
 struct UnitList {
   std::array<std::int16_t, kMaxUnits> ids;
   int n = 0;

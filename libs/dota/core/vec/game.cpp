@@ -159,6 +159,12 @@ void Game::step_commands(const std::array<Command, kMaxHeroes>& commands) {
 }
 
 void Game::advance(const std::array<Command, kMaxHeroes>& commands) {
+  remember(commands);
+  Context c = context();
+  step_game(c, commands);
+}
+
+void Game::remember(const std::array<Command, kMaxHeroes>& commands) {
   GameState& s = *state_;
   for (std::size_t i = 0; i < kMaxHeroes; ++i) {
     HeroState& h = s.world.heroes[i];
@@ -175,8 +181,6 @@ void Game::advance(const std::array<Command, kMaxHeroes>& commands) {
         break;
       }
   }
-  Context c = context();
-  step_game(c, commands);
 }
 
 void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out) {

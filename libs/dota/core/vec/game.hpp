@@ -83,6 +83,7 @@ class Game {
   void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
               std::array<Command, kMaxHeroes>& commands);
   void advance(const std::array<Command, kMaxHeroes>& commands);
+  void remember(const std::array<Command, kMaxHeroes>& commands);  // what observations show of the last commands
   void encode(int team, Encoder& encoder, const TeamStepBuffers& out);
   // Signals since the last call, float32 [H, kSignals], and clears them.
   void take_signals(int team, float* out);

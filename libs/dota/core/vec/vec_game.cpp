@@ -77,6 +77,11 @@ void VecGame::write(int i) {
   write(i, 0, true);
 }
 
+void VecGame::finish(int i) {
+  const std::lock_guard lock(busy_);
+  write(i, 0, false);
+}
+
 void VecGame::encode(int game, int team, int thread) {
   const Layout& l = games_[static_cast<std::size_t>(game)]->setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes), at = static_cast<std::size_t>(game * kTeams + team);

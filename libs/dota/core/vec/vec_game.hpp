@@ -55,7 +55,8 @@ class VecGame {
   void step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers);
   // Steps one game by commands that are already resolved.
   void step_commands(int i, const std::array<Command, kMaxHeroes>& commands);
-  void write(int i);  // observation and outputs as they are now, signals kept
+  void finish(int i);  // the same after a timestep that was made elsewhere: signals are those since the last one
+  void write(int i);   // observation and outputs as they are now, signals kept
   const std::array<Command, kMaxHeroes>& chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
   // Plays `steps` timesteps of all games, bots on both sides, on the calling thread, then the same again by the
   // commands recorded. encode: 0 when no observations are bound. Throws std::logic_error when the two differ.

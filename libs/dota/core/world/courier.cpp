@@ -1,3 +1,5 @@
+#include "world/courier.hpp"
+
 #include "effects/abilities.hpp"
 #include "effects/running.hpp"
 #include "map/map_data.hpp"
@@ -82,7 +84,7 @@ int choose_customer(const Context& c, int team) {
   for (int i = team * 5; i < team * 5 + 5; ++i) {
     const HeroState& h = w.heroes[static_cast<std::size_t>(i)];
     const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
-    if (!u || !u->alive || at_home(c, h) || !has_stash(h)) continue;
+    if (!u || !u->alive || h.by_hand() || at_home(c, h) || !has_stash(h)) continue;
     float value = 0;
     bool room = h.recipe >= 0;  // it takes no slot
     if (h.recipe >= 0) value = static_cast<float>(c.tables.items[static_cast<std::size_t>(h.recipe)].recipe_cost);
@@ -105,7 +107,7 @@ int choose_customer(const Context& c, int team) {
 int choose_errand(const Context& c, int team) {
   for (int i = team * 5; i < team * 5 + 5; ++i) {
     const HeroState& h = c.world.heroes[static_cast<std::size_t>(i)];
-    if (!h.in_game || h.secret_wish < 0 ||
+    if (!h.in_game || h.by_hand() || h.secret_wish < 0 ||
         !can_afford(h, static_cast<float>(c.tables.items[static_cast<std::size_t>(h.secret_wish)].cost)))
       continue;
     for (int slot = kStashFirst; slot < kTpSlot; ++slot)
@@ -196,6 +198,31 @@ void fly(Context& c, int team, Unit& courier) {
 }
 
 }  // namespace
+
+Refusal send_courier(Context& c, HeroState& h, bool apply) {
+  const int team = static_cast<int>(&h - c.world.heroes.data()) / 5;
+  TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
+  const Unit* hero = c.world.get(h.unit);
+  const Unit* courier = c.settings.courier_scripted ? c.world.get(t.courier) : nullptr;
+  if (!courier || !has_stash(h)) return Refusal::Courier;
+  if (!hero || !hero->alive) return Refusal::Dead;
+  if (t.courier_state != kWaiting || distance(courier->pos, courier->spawn) > kArrive) return Refusal::Busy;
+  if (!apply) return Refusal::None;
+  load(h);
+  t.courier_for = h.unit;
+  t.courier_state = kDelivering;
+  return Refusal::None;
+}
+
+Refusal recall_courier(Context& c, HeroState& h, bool apply) {
+  const int team = static_cast<int>(&h - c.world.heroes.data()) / 5;
+  TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
+  const bool away = t.courier_state == kDelivering || t.courier_state == kShopping;
+  if (!c.settings.courier_scripted || !c.world.get(t.courier) || !away || !(t.courier_for == h.unit))
+    return Refusal::Courier;
+  if (apply) t.courier_state = kReturning;
+  return Refusal::None;
+}
 
 void courier_frame(Context& c) {
   World& w = c.world;

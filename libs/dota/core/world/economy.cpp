@@ -21,9 +21,6 @@ constexpr float kDetectionFrom = 300, kSmokeFrom = 480, kGemFrom = 1200, kRaindr
 // room.
 enum class Step { Have, Bought, Done, Wait };
 
-// Where a recipe goes: into the stash only when it must be flown from there.
-bool goes_to_stash(const Context& c, const HeroState& h) { return c.settings.courier_scripted && !at_home(c, h); }
-
 // Unreliable gold goes first. What the courier carries is told as no GoldSpent.
 void spend(HeroState& h, float cost, bool by_courier) {
   const float loose = std::min(h.gold, cost);
@@ -31,13 +28,6 @@ void spend(HeroState& h, float cost, bool by_courier) {
   h.reliable -= cost - loose;
   h.spent += cost;
   if (!by_courier) signal(h, Signal::GoldSpent, cost);
-}
-
-int free_slots(const HeroState& h, bool stash) {
-  int n = 0;
-  for (int slot = stash ? kStashFirst : 0; slot < kTpSlot; ++slot)
-    n += h.items[static_cast<std::size_t>(slot)].id < 0;
-  return n;
 }
 
 bool is_part_of(const Tables& t, int part, int whole) {
@@ -62,13 +52,7 @@ bool sell_cheapest(Context& c, HeroState& h, float most) {
       worst = slot;
   }
   if (worst < 0) return false;
-  // What was bought a moment ago goes back for all of its price.
-  const ItemState sold = h.items[static_cast<std::size_t>(worst)];
-  const bool fresh = c.world.time <= sold.bought_at + c.tables.game->full_refund;
-  const float gold = item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);
-  h.gold += gold;
-  hero_event(c, EventKind::Sold, h, nullptr, sold.id, gold);
-  take_item(c, h, worst);
+  sell_item(c, h, worst);
   return true;
 }
 
@@ -82,26 +66,9 @@ Step buy_basic(Context& c, HeroState& h, int item) {
   const float most = def.consumable ? static_cast<float>(def.cost) : std::numeric_limits<float>::infinity();
   if ((item != c.tables.game->tp_item || stash) && free_slots(h, stash) == 0) {
     const bool stacks = def.stackable && held_charges(h, item) > 0;
-    if (!stacks && (stash || !sell_cheapest(c, h, most))) return Step::Wait;
+    if (!stacks && (stash || h.by_hand() || !sell_cheapest(c, h, most))) return Step::Wait;
   }
   return buy_at(c, h, item, stash, stash) ? Step::Done : Step::Wait;
-}
-
-// The recipe of an item of which the hero holds the most components; the first when none stands out.
-const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
-  const std::vector<int>* best = &def.recipes.front();
-  int most = -1;
-  for (const auto& recipe : def.recipes) {
-    int have = 0;
-    for (int component : recipe)
-      for (const ItemState& s : h.items)
-        have += s.id == component;
-    if (have > most) {
-      most = have;
-      best = &recipe;
-    }
-  }
-  return *best;
 }
 
 // Takes the next step towards owning `item`: finds it among the slots not yet `used`, or buys or assembles one
@@ -292,6 +259,67 @@ void buy_for_team(Context& c, HeroState& h) {
 }
 
 }  // namespace
+
+bool goes_to_stash(const Context& c, const HeroState& h) { return c.settings.courier_scripted && !at_home(c, h); }
+
+int free_slots(const HeroState& h, bool stash) {
+  int n = 0;
+  for (int slot = stash ? kStashFirst : 0; slot < kTpSlot; ++slot)
+    n += h.items[static_cast<std::size_t>(slot)].id < 0;
+  return n;
+}
+
+const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
+  const std::vector<int>* best = &def.recipes.front();
+  int most = -1;
+  for (const auto& recipe : def.recipes) {
+    int have = 0;
+    for (int component : recipe)
+      for (const ItemState& s : h.items)
+        have += s.id == component;
+    if (have > most) {
+      most = have;
+      best = &recipe;
+    }
+  }
+  return *best;
+}
+
+void sell_item(Context& c, HeroState& h, int slot) {
+  // What was bought a moment ago goes back for all of its price.
+  const ItemState sold = h.items[static_cast<std::size_t>(slot)];
+  const bool fresh = c.world.time <= sold.bought_at + c.tables.game->full_refund;
+  const float gold = item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);
+  h.gold += gold;
+  hero_event(c, EventKind::Sold, h, nullptr, sold.id, gold);
+  take_item(c, h, slot);
+}
+
+int buy_what_can_be(Context& c, HeroState& h, int item) {
+  constexpr int kMostParts = 32;
+  for (int bought = 0; bought < kMostParts; ++bought) {
+    std::uint32_t used = 0;
+    int at = -1;
+    const Step taken = acquire(c, h, item, used, true, &at);
+    if (taken == Step::Done) return bought + 1;
+    if (taken != Step::Bought) return bought;
+  }
+  return kMostParts;
+}
+
+void skip_owned(const Context& c, HeroState& h) {
+  std::uint32_t counted = 0;
+  for (;;) {
+    const int item = wanted_item(c, h);
+    if (item < 0 || item == h.build_insert) return;
+    int slot = 0;
+    while (slot < kItemSlots && ((counted >> slot & 1u) || h.items[static_cast<std::size_t>(slot)].id != item))
+      ++slot;
+    if (slot == kItemSlots) return;
+    counted |= 1u << slot;
+    ++h.build_next;
+  }
+}
 
 bool can_afford(const HeroState& h, float cost) { return h.gold + h.reliable >= cost; }
 

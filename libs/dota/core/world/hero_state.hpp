@@ -67,6 +67,13 @@ enum class Signal : std::uint8_t {
 };
 constexpr int kSignals = static_cast<int>(Signal::Count);
 
+// Whether a person decides what scripts else decide for a hero: skills, purchases, where its items lie. Like who
+// plays a team it comes from outside the world, so that the checksum leaves it out.
+enum Hand : std::uint8_t {
+  kByHand = 1u << 0,     // now
+  kWasByHand = 1u << 1,  // at some time: the scripts go by what the hero has, not by what they did
+};
+
 struct HeroState {
   Handle unit;
   std::int16_t def = -1;  // Tables::heroes
@@ -102,7 +109,10 @@ struct HeroState {
   bool rising = false;             // dead, and to rise on the spot at respawn_at (Aegis)
   std::uint32_t skill_swaps = 0;   // randomisation: bit k = entries k and k + 1 of the skill order change places
   bool items_changed = true;       // the inventory is to be put in order
+  std::uint8_t hand = 0;           // Hand bits: a person plays it, or did
   std::int32_t passive_ticks = 0;  // passive gold payments so far
+
+  bool by_hand() const { return hand & kByHand; }
 };
 
 }  // namespace dota

@@ -17,8 +17,7 @@
 namespace dota {
 namespace {
 
-int skill_entry(const HeroDef& def, const HeroState& h) {
-  int i = h.skill_next;
+int skill_entry(const HeroDef& def, const HeroState& h, int i) {
   if (i < 31 && (h.skill_swaps >> i & 1u))
     ++i;
   else if (i > 0 && (h.skill_swaps >> (i - 1) & 1u))
@@ -52,6 +51,30 @@ bool learn(Context& c, HeroState& h, int entry) {
     return true;
   }
   return true;
+}
+
+void learned_something(Context& c, const HeroState& h) {
+  Unit* u = c.world.get(h.unit);
+  if (!u) return;
+  u->stats_dirty = true;
+  if (u->alive) apply_learned(c, *u);
+}
+
+// Goes on by the skill order where a person has chosen in between: what of it the hero lacks, first things first.
+void learn_what_is_lacking(Context& c, HeroState& h) {
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  std::array<int, kAbilitySlots> ranks{};
+  for (int i = 0; i < static_cast<int>(def.skill_build.size()) && h.ability_points > 0; ++i) {
+    const int entry = skill_entry(def, h, i);
+    if (entry == -1) continue;
+    if (entry >= 0) {
+      const auto held = std::find_if(h.abilities.begin(), h.abilities.end(),
+                                     [&](const AbilityState& s) { return s.id == entry; });
+      if (held == h.abilities.end()) continue;
+      if (++ranks[static_cast<std::size_t>(held - h.abilities.begin())] <= held->level) continue;
+    }
+    learn_one(c, h, entry);
+  }
 }
 
 void restore_charges(Context& c, HeroState& h, const Unit& u) {
@@ -104,11 +127,41 @@ void passive_gold(Context& c, HeroState& h, const Unit& u) {
 
 bool has_talent(const HeroState& h, int talent) { return h.talents >> talent & 1u; }
 
+Refusal why_not_learn(const Context& c, const HeroState& h, int entry) {
+  const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
+  if (entry <= -2) {
+    const auto talent = static_cast<std::size_t>(-(entry + 2));
+    if (talent >= def.talents.size()) return Refusal::Slot;
+    for (std::size_t k = 0; k < def.talents.size(); ++k)
+      if (has_talent(h, static_cast<int>(k)) && def.talents[k].level == def.talents[talent].level)
+        return Refusal::Taken;
+    if (h.level < def.talents[talent].level) return Refusal::Level;
+    return h.ability_points == 0 ? Refusal::Points : Refusal::None;
+  }
+  for (const AbilityState& s : h.abilities) {
+    if (entry < 0 || s.id != entry) continue;
+    const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(entry)];
+    if (!a.learnable || a.linked_skill >= 0) return Refusal::Slot;
+    if (s.level >= a.max_level) return Refusal::Taken;
+    if (h.level < a.required_level + s.level * a.levels_between) return Refusal::Level;
+    return h.ability_points == 0 ? Refusal::Points : Refusal::None;
+  }
+  return Refusal::Slot;
+}
+
+void learn_one(Context& c, HeroState& h, int entry) {
+  if (why_not_learn(c, h, entry) != Refusal::None || !learn(c, h, entry)) return;
+  --h.ability_points;
+  learned_something(c, h);
+}
+
 void learn_skills(Context& c, HeroState& h) {
+  if (h.by_hand()) return;
+  if (h.hand & kWasByHand) return learn_what_is_lacking(c, h);
   const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
   bool learned = false;
   while (h.skill_next < def.skill_build.size()) {
-    const int entry = skill_entry(def, h);
+    const int entry = skill_entry(def, h, h.skill_next);
     if (entry == -1) {
       ++h.skill_next;
       continue;
@@ -118,10 +171,7 @@ void learn_skills(Context& c, HeroState& h) {
     ++h.skill_next;
     learned = true;
   }
-  Unit* u = c.world.get(h.unit);
-  if (!u || !learned) return;
-  u->stats_dirty = true;
-  if (u->alive) apply_learned(c, *u);
+  if (learned) learned_something(c, h);
 }
 
 void give_xp(Context& c, HeroState& h, float xp) {
@@ -207,7 +257,7 @@ void heroes_frame(Context& c) {
     passive_gold(c, h, *u);
     restore_charges(c, h, *u);
     if ((w.frame + i) % kPurchaseFrames == 0) {
-      purchase(c, h);
+      if (!h.by_hand()) purchase(c, h);
       arrange_items(c, h);
     }
   }

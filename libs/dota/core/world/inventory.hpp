@@ -1,6 +1,8 @@
 // The scripted buyer's parts (Berner et al. 2019, appendix on scripted logic): purchases, carrying, courier.
 #pragma once
 
+#include <vector>
+
 #include "world/world.hpp"
 
 namespace dota {
@@ -24,6 +26,17 @@ bool within_shop(const Context& c, Vec2 p, int item);  // near a side or secret 
 Vec2 nearest_secret_shop(const Context& c, Vec2 p);
 bool buy_at(Context& c, HeroState& h, int item, bool to_stash, bool by_courier, int* at = nullptr);  // economy.cpp
 bool can_afford(const HeroState& h, float cost);
+// Where a recipe goes: into the stash only when it must be flown from there.
+bool goes_to_stash(const Context& c, const HeroState& h);
+int free_slots(const HeroState& h, bool stash);  // of the stash alone, or of all but the scroll's
+// The recipe of an item of which the hero holds the most components; the first when none stands out.
+const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def);
+void sell_item(Context& c, HeroState& h, int slot);
+// Buys the item, or what of its parts can be bought now, and joins them; how many purchases that were.
+int buy_what_can_be(Context& c, HeroState& h, int item);
+void skip_owned(const Context& c, HeroState& h);  // the build's next entry is one that the hero does not hold
+// Exchanges two slots; what comes into the inventory from the backpack works only after a while.
+void move_item(Context& c, HeroState& h, int from, int to);
 // The recipe that has come to the item's parts; they become the item, or its gold comes back when one is gone.
 void finish_recipe(Context& c, HeroState& h);
 int held_charges(const HeroState& h, int item);  // over all slots; items without charges count 1

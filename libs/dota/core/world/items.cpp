@@ -38,6 +38,15 @@ void swap_slots(Context& c, HeroState& h, int inside, int outside) {
 
 }  // namespace
 
+void move_item(Context& c, HeroState& h, int from, int to) {
+  const int inside = std::min(from, to), outside = std::max(from, to);
+  if (usable_slot(inside) && !usable_slot(outside))
+    swap_slots(c, h, inside, outside);
+  else
+    std::swap(h.items[static_cast<std::size_t>(inside)], h.items[static_cast<std::size_t>(outside)]);
+  changed(c, h);
+}
+
 bool at_home(const Context& c, const HeroState& h) {
   const Unit* u = c.world.get(h.unit);
   return u && distance(u->pos, u->spawn) <= c.tables.game->fountain_radius;
@@ -143,7 +152,7 @@ void pick_up(Context& c) {
     float best = kPickUpReach;
     for (HeroState& h : w.heroes) {
       const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
-      if (!u || !u->alive || distance(u->pos, g.pos) >= best) continue;
+      if (!u || !u->alive || h.by_hand() || distance(u->pos, g.pos) >= best) continue;
       nearest = &h;
       best = distance(u->pos, g.pos);
     }
@@ -162,6 +171,7 @@ void arrange_items(Context& c, HeroState& h) {
     if (def.consumable && def.initial_charges > 0 && s.charges <= 0 && !in_use) take_item(c, h, slot);
     if (s.id == c.tables.game->aegis_item && s.id >= 0 && w.time >= h.aegis_expires) take_item(c, h, slot);
   }
+  if (h.by_hand()) return;
   const bool reach_stash = !c.settings.courier_scripted || at_home(c, h);
   if (!h.items_changed && !reach_stash) return;
   h.items_changed = false;

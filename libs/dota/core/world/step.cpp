@@ -130,19 +130,23 @@ void fetch_ahead(const World& w) {
 
 }  // namespace
 
-void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
+void begin_step(Context& c) {
+  fetch_ahead(c.world);
+  c.world.event_count = 0;
+}
+
+void step_frame(Context& c, int f) {
   World& w = c.world;
-  if (w.winner != Winner::None) return;
-  fetch_ahead(w);
-  w.event_count = 0;
-  for (int f = 0; f < kFramesPerStep && w.winner == Winner::None; ++f) {
-    const bool back = backwards(w);
-    for (int i = 0; i < kMaxHeroes; ++i) {
-      HeroState& h = w.heroes[static_cast<std::size_t>(back ? kMaxHeroes - 1 - i : i)];
-      if (h.in_game && h.pending.action != 0 && h.pending.delay == f) apply_command(c, h, h.pending);
-    }
-    run_frame(c);
+  const bool back = backwards(w);
+  for (int i = 0; i < kMaxHeroes; ++i) {
+    HeroState& h = w.heroes[static_cast<std::size_t>(back ? kMaxHeroes - 1 - i : i)];
+    if (h.in_game && h.pending.action != 0 && h.pending.delay == f) apply_command(c, h, h.pending);
   }
+  run_frame(c);
+}
+
+void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands) {
+  World& w = c.world;
   for (std::size_t i = 0; i < kMaxHeroes; ++i) {
     w.heroes[i].pending = commands[i];
     w.heroes[i].previous = commands[i];
@@ -157,6 +161,14 @@ void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
                w.winner == Winner::Radiant ? kRadiant
                : w.winner == Winner::Dire  ? kDire
                                            : kNeutralTeam);
+}
+
+void step_game(Context& c, const std::array<Command, kMaxHeroes>& commands) {
+  if (c.world.winner != Winner::None) return;
+  begin_step(c);
+  for (int f = 0; f < kFramesPerStep && c.world.winner == Winner::None; ++f)
+    step_frame(c, f);
+  end_step(c, commands);
 }
 
 }  // namespace dota

@@ -10,6 +10,10 @@ namespace dota {
 void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero
 void step_game(Context& c,
                const std::array<Command, kMaxHeroes>& commands);  // one timestep: 4 frames, one step late
+// What step_game() is made of, for games that are played frame by frame; none of it once the game is over.
+void begin_step(Context& c);
+void step_frame(Context& c, int f);  // f: 0-3
+void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands);
 std::uint64_t hash_world(const World& w);
 int mid_lane_assigned(const Context& c, const HeroState& h);
 

@@ -1,0 +1,161 @@
+#include "play/play.hpp"
+
+#include <stdexcept>
+
+#include "map/map_data.hpp"
+#include "world/heroes.hpp"
+#include "world/inventory.hpp"
+#include "world/step.hpp"
+
+namespace dota {
+namespace {
+
+constexpr std::size_t kQueued = 16;  // orders that wait for a hero
+constexpr std::size_t kGiven = 64;   // orders to a hero in one frame
+constexpr int kTries = 3;            // walks towards what an order is about, before it is given up
+
+bool idle(const Unit& u) {
+  return u.order.type == OrderType::None && u.act != Act::Channel && u.act != Act::CastWindup;
+}
+
+}  // namespace
+
+Play::Play(Game& game) : game_(&game) {
+  sight_.look_before(game.world());
+  sight_.look_after(game.world(), *game.setup().tables->map);
+}
+
+void Play::take(int i, bool held, bool scripted) {
+  if (i < 0 || i >= kMaxHeroes || !hero(i).in_game) throw std::invalid_argument("no such hero plays");
+  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  seat.held = held;
+  seat.scripted = scripted;
+  seat.changed = true;
+  if (!held) seat.given.clear();
+}
+
+Refusal Play::order(int i, const PersonOrder& o) {
+  if (i < 0 || i >= kMaxHeroes || !hero(i).in_game) return Refusal::Unknown;
+  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  if (!seat.held) return Refusal::NotHeld;
+  if (game_->world().winner != Winner::None) return Refusal::GameOver;
+  if (o.kind >= PersonKind::Count) return Refusal::Unknown;
+  if (seat.given.size() >= kGiven) return Refusal::Busy;
+  Context c = game_->context();
+  Refusal r = Refusal::None;
+  if (o.queue && moves_hero(o.kind)) {
+    r = queueable(c, hero(i), o);
+    if (r == Refusal::None && seat.queue.size() >= kQueued) r = Refusal::Full;
+  } else {
+    r = carry_out(c, hero(i), o, false).refusal;
+  }
+  if (r == Refusal::None) seat.given.push_back(o);
+  return r;
+}
+
+void Play::begin(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers) {
+  std::array<Command, kMaxHeroes> commands{};
+  game_->choose(actions, controllers, commands);
+  begin(commands);
+}
+
+void Play::begin(const std::array<Command, kMaxHeroes>& commands) {
+  if (under_way()) throw std::logic_error("a timestep is under way: it has 4 frames");
+  next_frame_ = 0;
+  events_from_ = 0;
+  commands_ = commands;
+  for (std::size_t i = 0; i < kMaxHeroes; ++i)
+    if (seats_[i].held) {
+      commands_[i] = Command{};
+      commands_[i].action = kNoop;
+    }
+  over_ = game_->world().winner != Winner::None;
+  if (over_) return;
+  game_->remember(commands_);
+  Context c = game_->context();
+  begin_step(c);
+}
+
+void Play::settle_seats() {
+  Context c = game_->context();
+  for (int i = 0; i < kMaxHeroes; ++i) {
+    Seat& seat = seats_[static_cast<std::size_t>(i)];
+    if (!seat.changed) continue;
+    seat.changed = false;
+    seat.queue.clear();
+    HeroState& h = hero(i);
+    if (seat.held) h.pending = Command{};
+    const bool was = h.by_hand(), is = seat.held && !seat.scripted;
+    h.hand = static_cast<std::uint8_t>((h.hand & ~kByHand) | (is ? kByHand | kWasByHand : 0));
+    if (!was || is) continue;
+    h.items_changed = true;
+    skip_owned(c, h);
+    learn_skills(c, h);
+  }
+}
+
+void Play::carry_out_given(int i) {
+  Context c = game_->context();
+  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  for (const PersonOrder& o : seat.given) {
+    if (o.queue && moves_hero(o.kind)) {
+      if (seat.queue.size() < kQueued) seat.queue.push_back({o});
+      continue;
+    }
+    const Outcome done = carry_out(c, hero(i), o, true);
+    if (!moves_hero(o.kind) || done.refusal != Refusal::None) continue;
+    seat.queue.clear();
+    if (done.again) seat.queue.push_front({o, 1});
+  }
+  seat.given.clear();
+}
+
+void Play::go_on_with_queue(int i) {
+  Seat& seat = seats_[static_cast<std::size_t>(i)];
+  if (seat.queue.empty()) return;
+  const Unit* u = game_->world().get(hero(i).unit);
+  if (!u || !u->alive) return seat.queue.clear();
+  Context c = game_->context();
+  while (!seat.queue.empty() && idle(*u)) {
+    Waiting next = seat.queue.front();
+    seat.queue.pop_front();
+    const Outcome done = carry_out(c, hero(i), next.order, true);
+    if (done.refusal != Refusal::None || !done.again) continue;
+    if (++next.tries <= kTries) seat.queue.push_front(next);
+    return;
+  }
+}
+
+bool Play::frame() {
+  if (!under_way()) throw std::logic_error("no timestep is under way: begin() is due");
+  World& w = game_->world();
+  const int f = next_frame_++;
+  const bool last = next_frame_ == kFramesPerStep;
+  Context c = game_->context();
+  if (!over_ && w.winner == Winner::None) {
+    sight_.look_before(w);
+    events_from_ = w.event_count;
+    settle_seats();
+    for (int i = 0; i < kMaxHeroes; ++i) {
+      carry_out_given(i);
+      go_on_with_queue(i);
+    }
+    step_frame(c, f);
+  } else {
+    events_from_ = w.event_count;
+  }
+  if (last && !over_) {
+    for (std::size_t i = 0; i < kMaxHeroes; ++i)
+      if (seats_[i].held) {
+        commands_[i] = Command{};
+        commands_[i].action = kNoop;
+      }
+    game_->remember(commands_);
+    end_step(c, commands_);
+    game_->observe();
+  }
+  sight_.look_after(w, *c.tables.map);
+  return last;
+}
+
+}  // namespace dota

@@ -1,0 +1,60 @@
+// A game that people play in: engine frame by engine frame, their heroes by their orders, the others by policies
+// and bots, a timestep at a time.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <vector>
+
+#include "play/person_order.hpp"
+#include "play/team_sight.hpp"
+#include "vec/game.hpp"
+
+namespace dota {
+
+class Play {
+ public:
+  explicit Play(Game& game);
+
+  // Takes the hero from policies, bots and, unless `scripted`, from the scripts that buy and learn for it; or
+  // gives it back. From the next frame on. Throws std::invalid_argument for a hero that does not play.
+  void take(int hero, bool held, bool scripted);
+  // Looked at now, carried out when the next frame begins.
+  Refusal order(int hero, const PersonOrder& o);
+  // Begins a timestep by what policies and bots choose, or by commands that are already resolved. Throws
+  // std::logic_error while one is under way; frame() when none is.
+  void begin(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers);
+  void begin(const std::array<Command, kMaxHeroes>& commands);
+  bool frame();  // true: it was the timestep's last; views are new, observations are to be written
+  bool under_way() const { return next_frame_ < kFramesPerStep; }
+
+  const std::array<Command, kMaxHeroes>& commands() const { return commands_; }
+  const TeamSight& sight() const { return sight_; }
+  const Game& game() const { return *game_; }
+  int events_from() const { return events_from_; }  // the first of World::events of the last frame
+
+ private:
+  struct Waiting {
+    PersonOrder order;
+    int tries = 0;
+  };
+  struct Seat {
+    bool held = false, scripted = false, changed = false;
+    std::vector<PersonOrder> given;  // since the last frame
+    std::deque<Waiting> queue;       // for when the hero has done what it does
+  };
+
+  void settle_seats();
+  void carry_out_given(int hero);
+  void go_on_with_queue(int hero);
+  HeroState& hero(int i) { return game_->world().heroes[static_cast<std::size_t>(i)]; }
+
+  Game* game_;
+  std::array<Seat, kMaxHeroes> seats_{};
+  std::array<Command, kMaxHeroes> commands_{};
+  TeamSight sight_;
+  int next_frame_ = kFramesPerStep, events_from_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace dota

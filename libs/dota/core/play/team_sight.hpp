@@ -1,0 +1,32 @@
+// What a team has seen and is told, frame by frame, beyond what its view keeps: for people who play.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "world/world.hpp"
+
+namespace dota {
+
+class TeamSight {
+ public:
+  // Before a frame: who is to be seen now.
+  void look_before(const World& w);
+  // After it: what is known of the trees.
+  void look_after(const World& w, const MapData& map);
+  // Whether the team saw the unit before the frame, or sees it now.
+  bool met(const World& w, int team, Handle h) const;
+  bool felled(int team, std::size_t tree) const { return felled_[static_cast<std::size_t>(team)][tree]; }
+
+ private:
+  std::array<std::array<bool, kMaxUnits>, kTeams> before_{};
+  std::array<std::uint16_t, kMaxUnits> generation_{};
+  std::array<std::array<bool, kMaxTrees>, kTeams> felled_{};
+};
+
+// Of the world's events from the `from`-th on, those that the team is told: its own, what is announced to
+// everybody, and what others did where it could see them. Units that it could not see are left out of them, and so
+// is what they have.
+std::vector<Event> events_for(const World& w, const TeamSight& sight, int team, int from);
+
+}  // namespace dota

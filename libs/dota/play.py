@@ -1,0 +1,198 @@
+"""A game that people play in: frame by frame, some heroes by their orders, the others by policies and bots.
+
+A timestep begins with what policies and bots choose (``begin``) and has 4 engine frames (``frame``), after the last of
+which observations are new. A hero that is held (``take``) obeys its person's orders and nobody else. An order is
+checked when it is given and carried out when the next frame begins. Without people such a game is the same, bit for
+bit, as one that is stepped.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dota import _core
+from dota.config import GameConfig
+from dota.events import Event, events_of
+from dota.game import Game
+from dota.replay import CHECK_EVERY, PersonRow, Replay
+from dota.vec_game import COMMANDS
+
+FRAMES = 4  # engine frames of a timestep
+
+# Kinds of orders, in the order of the core's PersonKind. docs/play.md says what each takes and does.
+KINDS: Final = ("move", "follow", "attack", "attack_move", "stop", "hold", "cast", "use", "toggle", "level", "talent",
+                "buy", "sell", "swap", "drop", "pickup", "courier", "buyback", "glyph", "shrine")
+REFUSALS: Final = tuple(_core.REFUSALS)  # words of a verdict that is no
+_NAMED = ("buy", "courier")  # what `item` is read of
+assert len(KINDS) == _core.PERSON_KINDS
+_KIND = {kind: number for number, kind in enumerate(KINDS)}
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a person orders. ``kind`` is one of KINDS; the others are what it takes, and ignored where it takes none.
+
+    ``target``: a unit as its slot and generation, as ``spectate`` and a frame's unit table name it. ``at``: a place in
+    world units. ``slot``, ``to``: slots of abilities (0-5), talents (0-7) or items (0-5 inventory, 6-8 backpack, 9-14
+    stash, 15 teleport scrolls). ``item``: an item's name, or the courier's errand. ``queue``: after what the hero is
+    doing, instead of at once.
+    """
+
+    kind: str
+    target: tuple[int, int] | None = None
+    at: tuple[float, float] | None = None
+    slot: int = -1
+    to: int = -1
+    item: str = ""
+    queue: bool = False
+
+
+class Verdict(NamedTuple):
+    """Whether an order will be carried out; if not, why: one of REFUSALS."""
+
+    ok: bool
+    reason: str
+
+
+class PlayedGame(Game):
+    """One game that people play in.
+
+    ``obs``, ``controllers``, ``winner``, ``time``, ``stats``, ``signals`` and ``lineup`` as of ``dota.Game``; ``step``
+    plays a whole timestep. A game is played once: another one is another object. Raises ValueError as ``Game`` does.
+    """
+
+    def __init__(self, config: GameConfig, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
+        self._play: Any = None
+        self._tape: Replay | None = None
+        self._frames_left = 0
+        self._over = False
+        super().__init__(config, seed, lineup)
+        self._play = _core.Play(self._vec._core, 0)
+
+    def reset(self, seed: int, lineup: Sequence[Sequence[str]] | None = None) -> None:
+        """Raises ValueError: a game that people have played in is not begun again."""
+        if self._play is not None:
+            raise ValueError("a game that people play in is not begun again: make another one")
+        super().reset(seed, lineup)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Raises ValueError: people's orders are no part of a snapshot."""
+        raise ValueError("a game that people play in is not restored: their orders are no part of a snapshot")
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError("a game that people play in cannot be copied or pickled: its replay plays it again")
+
+    @property
+    def engine_frame(self) -> int:
+        """Engine frames since the start, 30 a second."""
+        return int(self._play.engine_frame())
+
+    @property
+    def frames_left(self) -> int:
+        """Frames of the timestep that are still to come; 0: ``begin`` is due."""
+        return self._frames_left
+
+    def take(self, hero: int, held: bool, scripted: bool = False) -> None:
+        """Gives a hero (team * 5 + place) to a person, or back (``held`` False), from the next frame on.
+
+        What policy or bot command does not reach a held one, and with ``scripted`` False nothing is bought, learned,
+        arranged, picked up or sent by courier for it by script either. Raises IndexError for a hero that does not play.
+        """
+        self._play.take(int(hero), bool(held), bool(scripted))
+        self._note(PersonRow(self.engine_frame, int(hero), held=bool(held), scripted=bool(scripted)))
+
+    def order(self, hero: int, order: Order) -> Verdict:
+        """Checks an order to a held hero; it is carried out when the next frame begins, if it still can be.
+
+        Whatever numbers it holds, an order that cannot be carried out is refused and changes nothing. One at a unit
+        that the hero's team does not see is refused in the same words as one at a unit that does not exist.
+        """
+        row = PersonRow(self.engine_frame, int(hero), _KIND.get(order.kind, -1), _pair(order.target), _place(order.at),
+                        _whole(order.slot), _whole(order.to), order.item if order.kind in _NAMED else "",
+                        bool(order.queue))
+        reason = give(self._play, row)
+        if not reason:
+            self._note(row)
+        return Verdict(not reason, reason)
+
+    def begin(self, actions: npt.NDArray[np.int16] | None = None) -> None:
+        """Begins a timestep. ``actions`` int16 [2, H, 6] are what policies chose from ``obs``; bots choose where
+        ``controllers`` says so. Raises ValueError for another shape or dtype, and while a timestep is under way."""
+        no_actions = self._vec._no_actions[0]
+        if actions is None:
+            actions = no_actions
+        if actions.shape != no_actions.shape or actions.dtype != np.int16:
+            raise ValueError(f"actions are {actions.dtype} {actions.shape}, int16 {no_actions.shape} is needed")
+        self._over = bool(self.winner)
+        self._play.begin(np.ascontiguousarray(actions), self.controllers)
+        self._frames_left = FRAMES
+
+    def frame(self) -> None:
+        """One engine frame. After the fourth of a timestep ``obs``, ``stats`` and ``signals`` are new. A game that is
+        over stays as it is. Raises ValueError when no timestep was begun."""
+        last = self._play.frame()
+        self._frames_left -= 1
+        if last and self._tape is not None and not self._over:
+            self._tape.append(np.frombuffer(self._play.commands(), np.int16).reshape(COMMANDS))
+            if len(self._tape) % CHECK_EVERY == 0:
+                self._tape.check(self.hash())
+
+    def step(self, actions: npt.NDArray[np.int16] | None = None) -> None:
+        """A whole timestep: ``begin`` and four times ``frame``."""
+        self.begin(actions)
+        for _ in range(FRAMES):
+            self.frame()
+
+    def write_seen(self, team: int | None, out: dict[str, npt.NDArray[Any]]) -> None:
+        """Writes the game into the arrays of a frame of ``dota.spectator.schema``: everything (None), or what team 0 or
+        1 sees and no more. Raises ValueError for another team and for a frame that lacks a part."""
+        self._play.write_seen(team, out)
+
+    def events(self, team: int | None = None) -> list[Event]:
+        """What happened in the last frame, in order: all of it (None), or what a team is told. After a reset, what
+        belongs to the start. Raises ValueError for another team."""
+        return events_of(self._play.events(team))
+
+    def record(self) -> Replay:
+        """Starts the recording, right after construction: what is returned grows with every timestep and holds
+        people's orders besides. Raises ValueError when the game has begun."""
+        if self.engine_frame or self._tape is not None:
+            raise ValueError("the game has begun, or is recorded already: a recording starts right after construction")
+        self._tape = super().record()
+        self._vec._forget([0])  # it is written here, at the end of each timestep
+        return self._tape
+
+    def _note(self, row: PersonRow) -> None:
+        if self._tape is not None:
+            self._tape.people.append(row)
+
+
+def give(play: Any, row: PersonRow) -> str:
+    """Gives a row of a replay to a core's game; why it was refused, '' when it was not."""
+    if row.kind is None:
+        play.take(row.hero, row.held, row.scripted)
+        return ""
+    return str(play.order(row.hero, row.kind, row.target, row.at, row.slot, row.to, row.item, row.queue))
+
+
+def _whole(number: int) -> int:
+    return int(number) if -1 <= number < 1 << 15 else -1
+
+
+def _pair(target: tuple[int, int] | None) -> tuple[int, int] | None:
+    if target is None:
+        return None
+    slot, generation = target
+    return (int(slot), int(generation)) if 0 <= slot < 1 << 15 and 0 <= generation < 1 << 16 else (-1, 0)
+
+
+def _place(at: tuple[float, float] | None) -> tuple[float, float] | None:
+    """As 32-bit floats, which is what a replay holds."""
+    if at is None:
+        return None
+    x, y = (float(np.float32(min(max(v, -1e9), 1e9) if math.isfinite(v) else v)) for v in at)
+    return x, y

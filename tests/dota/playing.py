@@ -1,0 +1,59 @@
+"""Small games that people play in, for the tests of dota.play."""
+
+from typing import Any
+
+from dota.play import Order, PlayedGame, Verdict
+from dota.spectator.schema import Frame, game_schema
+from tests.dota.watching import duel
+
+SCHEMA = game_schema(thoughts=False)
+MIDDLE = (-500.0, -400.0)  # flat ground in the river, out of every tower's reach
+
+
+def played(hero: str = "nevermore", seed: int = 1, lineup: list[list[str]] | None = None,
+           **changes: Any) -> PlayedGame:
+    """A duel in which hero 0 is a person's and stands in the middle, with nothing near."""
+    game = PlayedGame(duel(hero=hero, **changes), seed, lineup)
+    game.take(0, True)
+    frames(game, 4)
+    place(game, 0, *MIDDLE)
+    return game
+
+
+def frames(game: PlayedGame, count: int) -> None:
+    """That many engine frames; timesteps begin with nothing chosen."""
+    for _ in range(count):
+        if game.frames_left == 0:
+            game.begin()
+        game.frame()
+
+
+def unit(game: PlayedGame, hero: int) -> dict[str, Any]:
+    """A hero's body as a spectator sees it."""
+    return next(u for u in game.spectate()["units"] if u["hero"] == hero)
+
+
+def handle(u: dict[str, Any]) -> tuple[int, int]:
+    """How orders name the unit."""
+    return int(u["slot"]), int(u["generation"])
+
+
+def place(game: PlayedGame, hero: int, x: float, y: float) -> None:
+    """Moves a hero there at once, and looks again."""
+    game._vec._core.place(0, unit(game, hero)["slot"], x, y)
+    game._vec._core.observe(0)
+
+
+def order(game: PlayedGame, kind: str, hero: int = 0, **fields: Any) -> Verdict:
+    """Gives the order and plays the frame in which it takes effect, if it does."""
+    verdict = game.order(hero, Order(kind, **fields))
+    if verdict.ok:
+        frames(game, 1)
+    return verdict
+
+
+def seen(game: PlayedGame, team: int | None) -> Frame:
+    """A new frame of what the team sees."""
+    out = SCHEMA.empty()
+    game.write_seen(team, out)
+    return out
