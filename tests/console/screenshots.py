@@ -6,10 +6,13 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
+from playwright.sync_api import Page
 
+from dota.config import GameConfig
 from tests.console.browser import Watched, chromium
+from tests.console.played import GAME, POOL, PlayedHere
 from tests.console.seeded import seeded
-from tests.services.live_controller import OPERATOR
+from tests.services.live_controller import OPERATOR, LiveController
 
 FOLDER = Path(__file__).parents[2] / "docs/images/console"
 PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events",
@@ -21,6 +24,26 @@ def save(picture: bytes, path: Path) -> None:
     """Writes a picture with a small palette."""
     with Image.open(BytesIO(picture)) as image:
         image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def _played(rest: LiveController, watched: Watched, page: Page, path: Path) -> None:
+    """A game after five minutes, with something aimed."""
+    before = list(rest.app.router.routes)
+    PlayedHere(GameConfig(hero_pool=POOL), seconds=390).serve_at(rest)
+    page.goto(f"{rest.url}/play/{GAME}")
+    page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.frames) > 40")
+    page.keyboard.press("a")
+    page.mouse.move(*_near_the_hero(page))
+    page.wait_for_timeout(700)
+    save(page.screenshot(), path)
+    rest.app.router.routes[:] = before
+
+
+def _near_the_hero(page: Page) -> tuple[float, float]:
+    box = page.locator("canvas.moving").bounding_box()
+    assert box is not None
+    x, y = (float(v) for v in str(page.locator("canvas.moving").get_attribute("data-pixel")).split(","))
+    return box["x"] + x + 120, box["y"] + y - 60
 
 
 def main() -> None:
@@ -37,6 +60,7 @@ def main() -> None:
                     watched.visit(address)
                     page.wait_for_timeout(2500)
                     save(page.screenshot(), folder / f"{name}-{scheme}-{width}.png")
+                _played(rest, watched, page, folder / f"play-{scheme}-{width}.png")
                 watched.close()
 
 

@@ -16,6 +16,7 @@ export const PAGES: readonly PageDefinition[] = [
   { path: "/league", title: "League", load: async () => (await import("./league")).LeaguePage },
   { path: "/events", title: "Events", load: async () => (await import("./events")).EventsPage },
   { path: "/games", title: "Games", deep: true, load: async () => (await import("./games")).GamesPage },
+  { path: "/play", title: "Play", deep: true, load: async () => (await import("./play")).PlayPage },
   { path: "/draft", title: "Draft", load: async () => (await import("./draft")).DraftPage },
   { path: "/docs", title: "API", load: async () => (await import("./docs")).DocsPage },
 ];

@@ -31,8 +31,8 @@ def play_facts(config: GameConfig) -> dict[str, Any]:
     level, ``talents`` as [level, id, what it does]); their ``abilities`` and all ``items`` that are sold, each with
     ``aim`` ("unit", "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units,
     seconds); of items also ``cost``, ``parts``, ``shops`` and ``stock`` (0: without end); ``xp`` in total by level,
-    ``no_point`` the levels without a point, ``shops`` as [kind, team, x, y], ``buyback`` as [base, divisor of net
-    worth], ``day_seconds`` the lengths of day and night.
+    ``no_point`` the levels without a point, ``shops`` and ``buildings`` as [kind, team, x, y], ``buyback`` as [base,
+    divisor of net worth], ``day_seconds`` the lengths of day and night.
     """
     rules, heroes = _data(config.patch, "rules")["rules"], _data(config.patch, "heroes")["heroes"]
     abilities, items = _data(config.patch, "abilities")["abilities"], _data(config.patch, "items")
@@ -45,6 +45,8 @@ def play_facts(config: GameConfig) -> dict[str, Any]:
         "no_point": rules["ability_points"]["levels_without_point"],
         "shops": [[shop["kind"], shop.get("team", ""), shop["x"], shop["y"]]
                   for shop in _data(config.patch, "map")["shops"]],
+        "buildings": [[building["kind"], building["team"], building["x"], building["y"]]
+                      for building in _data(config.patch, "map")["buildings"]],
         "buyback": [float(number) for number in re.findall(r"[\d.]+", rules["buyback"]["cost"])],
         "day_seconds": [rules["time"]["day_length_s"], rules["time"]["night_length_s"]],
     }

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 BUILT = Path(__file__).parent / "built"
 # First parts of the pages' addresses, as console/src/pages/index.ts names them; what is below is the page's own.
-PAGES: tuple[str, ...] = ("games", "steering", "league", "events", "draft", "docs")
+PAGES: tuple[str, ...] = ("games", "steering", "league", "events", "play", "draft", "docs")
 POLICY = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data: blob:", "connect-src 'self'",
     "worker-src 'self'", "font-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"))

@@ -30,25 +30,33 @@ export function readHead(data: Uint8Array): Head {
 
 /** Unpacks zlib's bytes, which have to come to exactly `size`. */
 export async function inflate(packed: Uint8Array<ArrayBuffer>, size: number): Promise<Uint8Array> {
-  const raw = new Uint8Array(size);
-  let at = 0;
+  const raw = await inflateUpTo(packed, size);
+  if (raw.length !== size) throw new Damaged("what is packed is smaller than it claims");
+  return raw;
+}
+
+/** Unpacks zlib's bytes, which may come to `most`. */
+export async function inflateUpTo(packed: Uint8Array<ArrayBuffer>, most: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
   try {
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const reader = stream.getReader();
+    const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
-      if (at + value.length > size) {
+      size += value.length;
+      if (size > most) {
         void reader.cancel();
         throw new Damaged("what is packed is larger than it claims");
       }
-      raw.set(value, at);
-      at += value.length;
+      parts.push(value);
     }
   } catch (error) {
     throw error instanceof Damaged ? error : new Damaged("what is packed cannot be unpacked");
   }
-  if (at !== size) throw new Damaged("what is packed is smaller than it claims");
+  const raw = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) { raw.set(part, at); at += part.length; }
   return raw;
 }
 
@@ -66,13 +74,25 @@ export function readSteps(raw: Uint8Array, steps: number, schema: Schema): Step[
   const frame = emptyFrame(schema);
   const found: Step[] = [];
   for (let k = 0; k < steps; k++) {
-    for (const table of schema.tables) readTable(cursor, table, frame.tables[table.name]!);
-    for (const bits of schema.bits) readBits(cursor, bits, frame.bits[bits.name]!);
-    const events = readEvents(cursor);
+    const events = change(cursor, schema, frame);
     found.push({ frame: copyFrame(frame), events });
   }
   if (cursor.left) throw new Damaged("a chunk goes on behind its last step");
   return found;
+}
+
+/** Changes a frame by one step that stands alone, and says what happened in it. Raises Damaged for what is no step. */
+export function readStep(raw: Uint8Array, schema: Schema, frame: Frame): GameEvent[] {
+  const cursor = new Cursor(raw);
+  const events = change(cursor, schema, frame);
+  if (cursor.left) throw new Damaged("a step goes on behind its events");
+  return events;
+}
+
+function change(cursor: Cursor, schema: Schema, frame: Frame): GameEvent[] {
+  for (const table of schema.tables) readTable(cursor, table, frame.tables[table.name]!);
+  for (const bits of schema.bits) readBits(cursor, bits, frame.bits[bits.name]!);
+  return readEvents(cursor);
 }
 
 class Cursor {

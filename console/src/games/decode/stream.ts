@@ -1,5 +1,5 @@
 // A recording as it comes, from a file or from a game that is being played: header, chunks, and an index or an end.
-import { HEAD, inflate, readHead } from "./chunk.ts";
+import { HEAD, inflate, inflateUpTo, readHead } from "./chunk.ts";
 import type { Schema } from "./schema.ts";
 import { Damaged, schemaOf } from "./schema.ts";
 
@@ -15,6 +15,10 @@ export interface Header {
   };
   readonly about: Readonly<Record<string, unknown>>;
   readonly schema: Schema;
+  /** Whose view it is, of a game that is played: -1 nobody's. */
+  readonly hero: number;
+  /** What one needs to know to play it; recordings of before it lack it. Read by play/facts.ts. */
+  readonly play: unknown;
 }
 
 /** chunks: [offset, frame, time, steps]; track: [time, Radiant's win probability, net worth of Radiant, of Dire]. */
@@ -28,10 +32,11 @@ export type Piece =
   { readonly kind: "header"; readonly header: Header } | { readonly kind: "chunk"; readonly data: Uint8Array<ArrayBuffer>; readonly steps: number } |
   { readonly kind: "index"; readonly index: Index } | { readonly kind: "end" };
 
-async function headerOf(packed: Uint8Array<ArrayBuffer>, size: number): Promise<Header> {
+/** The header in packed bytes that come to `size`, or to no more than `most`. Raises Damaged for what is none. */
+export async function headerOf(packed: Uint8Array<ArrayBuffer>, size: number | null, most = MAX_HEADER): Promise<Header> {
   let given: Record<string, unknown>;
   try {
-    given = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(await inflate(packed, size)));
+    given = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(await (size === null ? inflateUpTo(packed, most) : inflate(packed, size))));
   } catch (error) {
     throw error instanceof Damaged ? error : new Damaged("its header cannot be read");
   }
@@ -52,6 +57,7 @@ async function headerOf(packed: Uint8Array<ArrayBuffer>, size: number): Promise<
   return {
     steps_per_second: rate, patch: String(given.patch), mode: String(given.mode), names: names as Header["names"], map,
     about: typeof given.about === "object" && given.about !== null ? given.about as Record<string, unknown> : {}, schema,
+    hero: Number.isInteger(given.hero) ? Number(given.hero) : -1, play: given.play,
   };
 }
 

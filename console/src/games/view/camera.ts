@@ -42,6 +42,21 @@ export class Camera {
     this.go(this.x + x - nx, this.y + y - ny);
   }
 
+  /** Looks at a place. */
+  look(x: number, y: number): void { this.go(x, y); }
+
+  /** How near: 1 shows the whole map. */
+  near(zoom: number): void {
+    this.zoom = Math.min(Math.max(zoom, 1), 12);
+    this.moves++;
+  }
+
+  /** The part of the map that is shown: left, lower, right, upper. */
+  get shown(): readonly [number, number, number, number] {
+    const [left, upper] = this.place(0, 0), [right, lower] = this.place(this.width, this.height);
+    return [left, lower, right, upper];
+  }
+
   /** Moves by pixels. */
   drag(dx: number, dy: number): void { this.go(this.x - dx / this.scale, this.y + dy / this.scale); }
 

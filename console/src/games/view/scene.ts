@@ -5,9 +5,10 @@ import { column, plain, tableOf } from "../reading.ts";
 import type { Camera } from "./camera.ts";
 import type { Colours } from "./colours.ts";
 
-const BORN = 1 << 9, BLINKED = 1 << 10, ALIVE = 1 << 6;
-const HERO = 1, BUILDINGS = new Set(["tower", "barracks", "fort", "filler", "shrine", "fountain"]);
-const SIZES: Readonly<Record<string, number>> = {
+export const BLINKED = 1 << 10, ALIVE = 1 << 6;
+const BORN = 1 << 9, HERO = 1, BUILDINGS = new Set(["tower", "barracks", "fort", "filler", "shrine", "fountain"]);
+/** Radii in world units, by kind of unit. */
+export const SIZES: Readonly<Record<string, number>> = {
   hero: 130, creep: 55, neutral: 60, roshan: 150, tower: 120, barracks: 120, fort: 230, filler: 70, shrine: 90, fountain: 160,
   courier: 60, ward: 45, summon: 60,
 };

@@ -1,0 +1,15 @@
+import { go, path, query } from "../../shell/route";
+import { Link } from "../../shell/link";
+import { Player } from "../../play/view/player.tsx";
+import { Lobby } from "./lobby";
+import "../../games/games.css";
+import "./play.css";
+
+/** Where one opens a game, and below its own address the game. */
+export function PlayPage() {
+  const [, , game] = path.value.split("/");
+  if (!game) return <Lobby />;
+  const spectate = query.value.has("spectate");
+  const address = `/v1/play/games/${encodeURIComponent(game)}/socket${spectate ? "?spectate=1" : ""}`;
+  return <><h1 class="sr">Game {game}</h1><p class="sr"><Link to="/play">All games</Link></p><Player key={address} address={address} spectate={spectate} leave={() => go("/play")} /></>;
+}

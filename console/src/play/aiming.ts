@@ -1,0 +1,52 @@
+// What a key or a click asks for: at once, or a cursor that waits for its target.
+import { signal } from "@preact/signals";
+import type { Aim, Used } from "./facts.ts";
+import type { Unit } from "./picking.ts";
+import { idOf } from "./picking.ts";
+import type { Order, OrderKind, Place } from "./wire.ts";
+
+/** An order that waits for its target. Ranges in world units, 0 for none. */
+export interface Aiming {
+  readonly kind: OrderKind; readonly slot: number; readonly name: string; readonly aim: readonly Aim[]; readonly sides: readonly string[]; readonly range: number;
+  readonly area: number; readonly queue: boolean;
+}
+
+export const aiming = signal<Aiming | null>(null);
+
+/** The attack's cursor. */
+export const attacking = (range: number, queue: boolean): Aiming =>
+  ({ kind: "attack_move", slot: 0, name: "attack", aim: ["unit", "point"], sides: ["both"], range, area: 0, queue });
+
+/** The cursor of an ability or item; null for what takes no target. */
+export function aimed(kind: OrderKind, slot: number, name: string, used: Used, rank: number, queue: boolean): Aiming | null {
+  const aim = used.aim.filter((a) => a !== "none");
+  if (!aim.length) return null;
+  const at = (values: readonly number[]): number => values[Math.min(Math.max(rank, 1), values.length) - 1] ?? 0;
+  return { kind, slot, name, aim, sides: used.sides, range: at(used.range), area: at(used.area), queue };
+}
+
+/** Whether a unit is what an ability is for; what the data call custom may be anything. */
+export function suits(aiming: Aiming, unit: Unit, team: number): boolean {
+  const { sides } = aiming;
+  if (!sides.length || sides.includes("both") || sides.includes("custom")) return true;
+  return unit.team === team ? sides.includes("friendly") : sides.includes("enemy");
+}
+
+/** The order that a click gives: at a unit, at a place; null where that is no target for it. */
+export function resolve(aiming: Aiming, unit: Unit | null, at: Place): Order | null {
+  const base = { slot: aiming.slot, queue: aiming.queue };
+  if (aiming.kind === "attack_move") return unit ? { kind: "attack", target: idOf(unit), queue: aiming.queue } : { kind: "attack_move", at, queue: aiming.queue };
+  if (unit && aiming.aim.includes("unit")) return { ...base, kind: aiming.kind, target: idOf(unit), at };
+  // A tree is no unit: what takes one finds the nearest to the place.
+  if (aiming.aim.includes("point") || aiming.sides.includes("custom")) return { ...base, kind: aiming.kind, at };
+  return null;
+}
+
+/** What a right click does: attack an enemy, follow a friend, take what lies there, or go there. */
+export function smart(unit: Unit | null, lies: Place | null, at: Place, team: number, queue: boolean): Order {
+  if (unit && unit.team !== team) return { kind: "attack", target: idOf(unit), queue };
+  if (unit && unit.kind === "shrine") return { kind: "shrine", target: idOf(unit), queue };
+  if (unit) return { kind: "follow", target: idOf(unit), queue };
+  if (lies) return { kind: "pickup", at: lies, queue };
+  return { kind: "move", at, queue };
+}

@@ -1,0 +1,19 @@
+// How long a person waits: of the last hundred orders the time from the key to the answer, and to the frame that shows it.
+const KEPT = 100;
+
+export class Delays {
+  private readonly values: number[] = [];
+
+  add(ms: number): void {
+    this.values.push(ms);
+    if (this.values.length > KEPT) this.values.shift();
+  }
+
+  get count(): number { return this.values.length; }
+
+  /** The value that a share of them does not exceed, NaN without any. */
+  quantile(share: number): number {
+    const sorted = [...this.values].sort((a, b) => a - b);
+    return sorted[Math.min(Math.ceil(sorted.length * share), sorted.length) - 1] ?? NaN;
+  }
+}

@@ -1,0 +1,79 @@
+// The messages of a game that is played (docs/play.md): what the server says in text, and what it is told.
+
+export const ENGINE_FRAMES_PER_SECOND = 30;
+
+/** A unit by its slot and its generation: a slot that was given to another unit is not meant. */
+export type UnitId = readonly [number, number];
+/** A place in 1/65535 of the map's side. */
+export type Place = readonly [number, number];
+
+export type OrderKind =
+  "move" | "follow" | "attack" | "attack_move" | "stop" | "hold" | "cast" | "use" | "toggle" | "level" | "talent" | "buy" | "sell" | "swap" |
+  "drop" | "pickup" | "courier" | "buyback" | "glyph" | "shrine";
+
+export interface Order {
+  readonly kind: OrderKind; readonly target?: UnitId; readonly at?: Place; readonly slot?: number; readonly to?: number; readonly item?: string;
+  readonly queue?: boolean; readonly hero?: number;
+}
+
+export interface Seat { readonly hero: number; readonly name: string; readonly team: number; readonly who: string | null; readonly held: boolean }
+export interface Ack { readonly type: "ack"; readonly n: number; readonly frame: number; readonly ok: boolean; readonly reason: string }
+export interface State {
+  readonly type: "state"; readonly running: boolean; readonly winner: number | null; readonly seats: readonly Seat[]; readonly version: number | null;
+  readonly late: number; readonly delay_ms: number;
+}
+export interface Said { readonly type: "chat" | "ping"; readonly who: string; readonly at: Place | null; readonly text: string }
+export interface Refused { readonly type: "refused"; readonly reason: string }
+/** winner: 0 nobody, 1 Radiant, 2 Dire, 3 a draw. reason: "" was played to the end; closed, abandoned, drained, lost. */
+export interface End { readonly type: "end"; readonly winner: number | null; readonly reason: string; readonly rating: { readonly mu: number; readonly sigma: number } | null }
+export type Told = Ack | State | Said | Refused | End;
+
+const finite = (v: unknown): number | null => typeof v === "number" && Number.isFinite(v) ? v : null;
+const place = (v: unknown): Place | null => Array.isArray(v) && finite(v[0]) !== null && finite(v[1]) !== null ? [Number(v[0]), Number(v[1])] : null;
+
+function seat(v: unknown): Seat {
+  const given = (v ?? {}) as Record<string, unknown>;
+  return { hero: Number(given.hero), name: String(given.name ?? ""), team: Number(given.team), who: typeof given.who === "string" ? given.who : null,
+    held: given.held === true };
+}
+
+/** What a text message says; null for one that this page does not know: a newer server may say more. */
+export function told(text: string): Told | null {
+  let given: Record<string, unknown>;
+  try {
+    given = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const reason = String(given?.reason ?? "");
+  switch (given?.type) {
+    case "ack": return { type: "ack", n: Number(given.n), frame: finite(given.frame) ?? 0, ok: given.ok === true, reason };
+    case "state": return { type: "state", running: given.running === true, winner: finite(given.winner),
+      seats: Array.isArray(given.seats) ? given.seats.map(seat) : [], version: finite(given.version), late: finite(given.late) ?? 0,
+      delay_ms: finite(given.delay_ms) ?? 0 };
+    case "chat": case "ping": return { type: given.type, who: String(given.who ?? ""), at: place(given.at), text: String(given.text ?? "") };
+    case "refused": return { type: "refused", reason };
+    case "end": {
+      const rating = given.rating as { mu?: unknown; sigma?: unknown } | null | undefined;
+      const mu = finite(rating?.mu), sigma = finite(rating?.sigma);
+      return { type: "end", winner: finite(given.winner), reason, rating: mu !== null && sigma !== null ? { mu, sigma } : null };
+    }
+    default: return null;
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  dead: "your hero is dead", stunned: "your hero is stunned", silenced: "your hero is silenced", rooted: "your hero cannot move", mana: "not enough mana",
+  cooldown: "still on cooldown", not_learned: "not learned yet", unseen: "that cannot be seen", target: "that cannot be a target",
+  range: "out of range", gold: "not enough gold", shop: "your hero is at no shop that sells it", stock: "out of stock", full: "there is no room left",
+  slot: "there is nothing in that slot", points: "there is no point to spend", level: "your hero's level is too low", game_over: "the game is over",
+  alive: "your hero is alive", item: "there is no such item", taken: "that is taken already", courier: "the courier cannot do that now", busy: "your hero is busy",
+  not_held: "the agent has your hero", over: "there is no such game, or it is over",
+  away: "the server of this game is gone", unreadable: "the server did not understand this page", rate: "too many orders in a second", hero: "that is not your hero", charges: "no charges left", muted: "items cannot be used now",
+  disarmed: "your hero cannot attack", passive: "that is passive", unknown: "the game does not know that",
+};
+
+/** Why something was refused, for people. A word that is not known here is shown as it is. */
+export function why(reason: string): string {
+  return REASONS[reason] ?? (reason ? reason.replaceAll("_", " ") : "refused");
+}
