@@ -26,7 +26,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-faults test-chart test-cluster test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -37,6 +37,7 @@ help:
 	@echo "make test-compilers                            the golden games on a core built by clang"
 	@echo "make images | env | test-containers            images of the services; secrets for compose; tests of both"
 	@echo "make test-faults [KILLS=20] [MINUTES=4]         a run under faults; its figures into docs/reliability.md"
+	@echo "make test-rotation                             certificates and tokens that change while a run trains"
 	@echo "make test-chart                                the Helm chart, with helm 3 and 4, and k8s/"
 	@echo "make test-cluster KUBECONFIG=file [VALUES=file] the chart's stories on a real cluster"
 	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
@@ -163,6 +164,20 @@ $(PROMETHEUS):
 	  ln -sf "$$(command -v prometheus)" "$$(command -v promtool)" $(dir $@); \
 	else cd build/prometheus && apt-get download -qq prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb; \
 	fi || { echo "five: Prometheus is needed: https://prometheus.io/download, or on Debian apt-get update first"; exit 1; }
+
+# A Redis that speaks TLS, which the embedded one does not: the Debian package's, unpacked and not installed.
+REDIS_TLS := build/redis-tls/usr/bin/redis-server
+$(REDIS_TLS):
+	@mkdir -p build/redis-tls
+	@cd build/redis-tls && apt-get download -qq redis-server redis-tools liblzf1 libjemalloc2 && \
+	  for package in *.deb; do dpkg -x "$$package" . && rm "$$package"; done || \
+	  { echo "five: a redis-server with TLS is needed: on Debian apt-get update first"; exit 1; }
+
+# Certificates and tokens that change under a run that trains, and under a Redis. Minutes; its figures are printed.
+test-rotation: build $(REDIS_TLS)
+	@test -x build/helm4/helm || $(PY) .ci/get-helm.py build/helm4 4
+	@$(PY) -m pytest -n0 -s tests/charts/test_redis_certificates.py tests/e2e/test_rotation.py tests/k8s/test_rotation.py \
+	  tests/containers/test_rotation.py -m "slow or not slow"
 
 # The console in a real browser. Types are checked first.
 test-console: build chromium

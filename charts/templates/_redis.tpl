@@ -127,7 +127,7 @@ redis.state.maxmemory: {{ $state.maxmemory }} of state need half as much again w
 {{- define "five.redisConfig.state" -}}
 dir /data
 {{ include "five.tls.redisServerConfig" . }}
-aclfile /etc/five-redis/users/users.acl
+aclfile {{ ternary "/run/five-redis" "/etc/five-redis/users" .Values.tls.redis.enabled }}/users.acl
 # Every write, on disk within a second: at most that much of the run is lost with the machine.
 appendonly yes
 appendfsync everysec
@@ -140,7 +140,7 @@ maxmemory-policy noeviction
 {{/* redis.conf of redis-params. */}}
 {{- define "five.redisConfig.params" -}}
 {{ include "five.tls.redisServerConfig" . }}
-aclfile /etc/five-redis/users/users.acl
+aclfile {{ ternary "/run/five-redis" "/etc/five-redis/users" .Values.tls.redis.enabled }}/users.acl
 # Nothing is written to disk: writing a version would cost ten times as much.
 appendonly no
 save ""

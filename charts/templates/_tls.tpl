@@ -136,6 +136,11 @@ store:
   secret:
     secretName: {{ include "five.tls.redisSecretName" . }}
     defaultMode: 0440
+# Never on a disk: the password of the user who may set certificates.
+- name: run
+  emptyDir:
+    medium: Memory
+    sizeLimit: 4Mi
 {{- end }}
 {{- end }}
 
@@ -144,6 +149,40 @@ store:
 - name: tls
   mountPath: /etc/five-redis/tls
   readOnly: true
+- name: run
+  mountPath: /run/five-redis
+{{- end }}
+{{- end }}
+
+{{/* How a server is started. Call with the root. */}}
+{{- define "five.tls.redisCommand" -}}
+{{- ternary (list "sh" "/etc/five-redis/conf/certificates.sh" "serve") (list "redis-server" "/etc/five-redis/conf/redis.conf") .Values.tls.redis.enabled | toJson -}}
+{{- end }}
+
+{{/* Beside redis.conf: what has the server read its certificates again. Call with the root. */}}
+{{- define "five.tls.redisScript" -}}
+{{- if .Values.tls.redis.enabled }}
+{{- .Files.Get "files/redis-certificates.sh" }}
+{{- end }}
+{{- end }}
+
+{{/* The container beside a server that runs it. Call with the server's component. */}}
+{{- define "five.tls.redisWatch" -}}
+{{- if .root.Values.tls.redis.enabled }}
+- name: certificates
+  image: {{ include "five.redisImage" .root }}
+  imagePullPolicy: {{ .root.Values.global.image.pullPolicy }}
+  command: [sh, /etc/five-redis/conf/certificates.sh, watch]
+  resources:
+    requests: {cpu: 5m, memory: 16Mi}
+    limits: {cpu: 50m, memory: 32Mi}
+  securityContext:
+    {{- include "five.containerSecurityContext" . | nindent 4 }}
+  volumeMounts:
+    - name: config
+      mountPath: /etc/five-redis/conf
+      readOnly: true
+    {{- include "five.tls.redisServerMounts" .root | trim | nindent 4 }}
 {{- end }}
 {{- end }}
 
@@ -156,6 +195,9 @@ tls-cert-file /etc/five-redis/tls/tls.crt
 tls-key-file /etc/five-redis/tls/tls.key
 tls-ca-cert-file /etc/five-redis/tls/ca.crt
 tls-auth-clients no
+# By which the container beside it has it read its certificates again.
+unixsocket /run/five-redis/redis.sock
+unixsocketperm 700
 {{- else -}}
 port 6379
 {{- end }}

@@ -57,7 +57,7 @@ def test_a_given_secret_takes_the_certificates_place() -> None:
                                    "tls.redis.existingSecret=ours-redis"))
     assert not objects(values, "Certificate")
     used = {v["secret"]["secretName"] for _, _, s in pods(objects(values)) for v in s["volumes"] if "secret" in v}
-    assert used - {"five-api-tokens", "five-redis-users"} == {"ours", "ours-redis"}
+    assert used - {"five-api-tokens", "five-redis-users", "five-service-token"} == {"ours", "ours-redis"}
 
 
 def test_redis_serves_tls_alone() -> None:
@@ -65,6 +65,28 @@ def test_redis_serves_tls_alone() -> None:
         lines = find(ISSUED, "ConfigMap", f"redis-{role}")["data"]["redis.conf"].splitlines()
         assert "port 0" in lines and "tls-port 6379" in lines
         assert "port 6379" in find(Values("defaults"), "ConfigMap", f"redis-{role}")["data"]["redis.conf"].splitlines()
+
+
+def test_redis_reads_its_certificates_again() -> None:
+    """tests/charts/test_redis_certificates.py runs the script; here, what surrounds it fits."""
+    script = (CHART / "files" / "redis-certificates.sh").read_text()
+    for kind, role in (("StatefulSet", "state"), ("Deployment", "params")):
+        config = find(ISSUED, "ConfigMap", f"redis-{role}")["data"]
+        assert config["certificates.sh"].strip() == script.strip()
+        assert {"aclfile /run/five-redis/users.acl", "unixsocket /run/five-redis/redis.sock"} <= set(
+            config["redis.conf"].splitlines())
+        spec = find(ISSUED, kind, f"redis-{role}")["spec"]["template"]["spec"]
+        server, watch = spec["containers"]
+        assert [c["command"] for c in (server, watch)] == [
+            ["sh", "/etc/five-redis/conf/certificates.sh", what] for what in ("serve", "watch")]
+        assert {v["name"]: v for v in spec["volumes"]}["run"]["emptyDir"]["medium"] == "Memory"
+        needed = {"/etc/five-redis/conf", "/etc/five-redis/tls", "/run/five-redis"}
+        assert {m["mountPath"] for m in watch["volumeMounts"]} == needed
+        assert needed | {"/etc/five-redis/users"} <= {m["mountPath"] for m in server["volumeMounts"]}
+        assert "env" not in watch and watch["image"] == server["image"]
+        plain = find(Values("defaults"), kind, f"redis-{role}")["spec"]["template"]["spec"]
+        assert [c["name"] for c in plain["containers"]] == ["redis"]
+        assert "certificates.sh" not in find(Values("defaults"), "ConfigMap", f"redis-{role}")["data"]
 
 
 def test_an_external_redis_is_trusted_by_a_given_authority_or_by_the_images() -> None:

@@ -78,6 +78,8 @@ def test_probes(values: Values) -> None:
                 assert f"--nproc-per-node={ranks}" in c["args"]
                 assert c["livenessProbe"]["timeoutSeconds"] > SECONDS
                 continue
+            if c["name"] == "certificates":
+                continue  # it serves nobody, and asks Redis again itself: it ends only by its shell
             for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
                 assert kind in c, (name, c["name"], kind)
                 assert probe_port(c[kind], c) != -1, (name, kind)

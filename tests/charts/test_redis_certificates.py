@@ -1,0 +1,182 @@
+"""The script that has a Redis read its certificates again, with a real redis-server that speaks TLS, under a client."""
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from rapid.store import acl
+from tests.charts.rendering import CHART, ROOT, Values, find
+from tests.rapid.test_tls import Authority
+
+SCRIPT = CHART / "files" / "redis-certificates.sh"
+UNPACKED = ROOT / "build" / "redis-tls" / "usr"
+LIBRARIES = UNPACKED / "lib" / "x86_64-linux-gnu"
+PASSWORDS = {user: [f"password-of-{user}"] for user in acl.users("state")}
+
+
+@pytest.fixture(scope="session")
+def programs() -> dict[str, str]:
+    """The environment that names redis-server and redis-cli. Skips where no server speaks TLS."""
+    for server in (str(UNPACKED / "bin" / "redis-server"), shutil.which("redis-server")):
+        if server and Path(server).exists():
+            env = {"REDIS_SERVER": server, "LD_LIBRARY_PATH": str(LIBRARIES)}
+            said = subprocess.run(
+                [server, "--version"], capture_output=True, text=True, check=False, env={**os.environ, **env}
+            ).stdout
+            cli = Path(server).with_name("redis-cli")
+            if "Redis server" in said and cli.exists() and speaks_tls(server, env):
+                return {**env, "REDIS_CLI": str(cli)}
+    pytest.skip("no redis-server that speaks TLS is here: `make test-rotation` gets one")
+
+
+def speaks_tls(server: str, env: dict[str, str]) -> bool:
+    """Whether the server was built with it."""
+    done = subprocess.run(
+        [server, "--port", "0", "--tls-port", "0", "--tls-cert-file", "/nowhere", "--dir", "/nowhere"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=10,
+        env={**os.environ, **env},
+    )
+    return "Bad directive" not in done.stdout + done.stderr and "TLS support" not in done.stdout + done.stderr
+
+
+class Server:
+    """What the chart makes of a Redis pod, in folders."""
+
+    def __init__(self, place: Path, programs: dict[str, str]) -> None:
+        self.authority = Authority(place / "authority")
+        self.place, self.tls = place, place / "tls"
+        for name in ("conf", "users", "run", "data"):
+            (place / name).mkdir()
+        self.renew()
+        (place / "users" / "users.acl").write_text(acl.acl_file("state", PASSWORDS, "five"))
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        text = find(
+            Values("tls redis", sets=("tls.redis.enabled=true", "tls.redis.existingSecret=ours")),
+            "ConfigMap",
+            "redis-state",
+        )["data"]["redis.conf"]
+        for ours, here in (
+            ("/etc/five-redis/tls", self.tls),
+            ("/run/five-redis", place / "run"),
+            ("dir /data", f"dir {place}/data"),
+            ("tls-port 6379", f"tls-port {self.port}"),
+        ):
+            assert str(ours) in text, ours
+            text = text.replace(ours, str(here))
+        (place / "conf" / "redis.conf").write_text(text)
+        self.env = {
+            **os.environ,
+            **programs,
+            "CONF": f"{place}/conf",
+            "USERS": f"{place}/users",
+            "TLS": str(self.tls),
+            "RUN": f"{place}/run",
+            "SECONDS_BETWEEN": "0.1",
+        }
+        self.processes = [self._start("serve")]
+        self.wait(lambda: self.client().ping())
+        self.processes.append(self._start("watch"))
+
+    def _start(self, what: str) -> "subprocess.Popen[bytes]":
+        with (self.place / f"{what}.log").open("wb") as log:
+            return subprocess.Popen(["sh", SCRIPT, what], env=self.env, stdout=log, stderr=subprocess.STDOUT)
+
+    def said(self) -> str:
+        return (self.place / "watch.log").read_text()
+
+    def renew(self) -> None:
+        self.authority.issue(self.tls, "IP:127.0.0.1")
+
+    def client(self, **options: Any) -> redis.Redis:
+        return redis.Redis(
+            "127.0.0.1",
+            self.port,
+            ssl=True,
+            ssl_ca_certs=str(self.tls / "ca.crt"),
+            retry=Retry(NoBackoff(), 0),
+            driver_info=None,
+            socket_timeout=5,
+            **{"username": "admin", "password": PASSWORDS["admin"][0], **options},
+        )
+
+    def shown(self) -> str:
+        return ssl.get_server_certificate(("127.0.0.1", self.port))
+
+    def wait(self, condition: Callable[[], Any]) -> None:
+        end = time.monotonic() + 20
+        while True:
+            try:
+                if condition():
+                    return
+            except (redis.RedisError, OSError):
+                pass
+            assert time.monotonic() < end, "\n".join(p.read_text() for p in self.place.glob("*.log"))
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        for process in reversed(self.processes):
+            process.terminate()
+            process.wait(10)
+
+
+@pytest.fixture
+def server(tmp_path: Path, programs: dict[str, str]) -> Iterator[Server]:
+    server = Server(tmp_path, programs)
+    yield server
+    server.stop()
+
+
+def test_certificates_are_read_again_and_no_connection_is_lost(server: Server) -> None:
+    client, first = server.client(), server.shown()
+    number = client.client_id()
+    server.wait(lambda: "have" in server.said() or "has read them" in server.said())
+    server.renew()
+    server.wait(lambda: server.shown() != first)
+    assert client.client_id() == number, "the connection is the same"
+    # Of another authority, which clients know by then.
+    server.authority = Authority(server.place / "other")
+    second = server.shown()
+    server.renew()
+    server.wait(lambda: server.shown() != second)
+    assert client.client_id() == number and server.client().ping()
+
+
+def test_a_key_that_does_not_fit_changes_nothing_until_it_does(server: Server) -> None:
+    first, key = server.shown(), (server.tls / "tls.key").read_bytes()
+    server.renew()
+    new = (server.tls / "tls.key").read_bytes()
+    (server.tls / "tls.key").write_bytes(key)
+    server.wait(lambda: "keeps those of before, and is asked again" in server.said())
+    assert server.client().ping()
+    (server.tls / "tls.key").write_bytes(new)
+    server.wait(lambda: server.shown() != first and server.said().endswith("Redis has read them\n"))
+
+
+def test_who_may_set_certificates_may_do_nothing_else(server: Server) -> None:
+    password = (server.place / "run" / "password").read_text()
+    assert (server.place / "run" / "password").stat().st_mode & 0o777 == 0o600
+    socket_path = str(server.place / "run" / "redis.sock")
+    client = redis.Redis(unix_socket_path=socket_path, username="certificates", password=password, driver_info=None)
+    assert client.execute_command("CONFIG", "SET", "tls-cert-file", str(server.tls / "tls.crt"))
+    for command in (("CONFIG", "GET", "*"), ("GET", "x"), ("ACL", "LIST"), ("SHUTDOWN",), ("DEBUG", "SLEEP", "0")):
+        with pytest.raises(redis.RedisError, match="no permissions|NOPERM|not allowed"):
+            client.execute_command(*command)
+    # The others are those of the users' file.
+    with pytest.raises(redis.AuthenticationError):
+        server.client(password="another").ping()
+    assert password not in server.said()
