@@ -17,7 +17,7 @@ from run.load import load
 from services.controller.anneal_metrics import show_anneal
 from services.controller.annealing import AnnealKeeper
 from services.controller.api.app import create_app
-from services.controller.matches import Matches, MatchPlayer, MatchRequest
+from services.controller.matches import Match, Matches, MatchPlayer
 from services.controller.metrics_updater import keep_metrics_current
 from services.controller.operations.loop import keep_advancing
 from services.controller.operations.planning import schema_of
@@ -82,8 +82,9 @@ async def keep_playing(service: Service[RunConfig]) -> None:
         return
     client = EvaluatorClient([config.services.evaluator.address], config.rpc, config.name, service.token)
 
-    def play(request: MatchRequest) -> Awaitable[MatchResult]:
-        return client.play_match(request.version, request.against, request.games, request.seed, request.replay)
+    def play(match: Match) -> Awaitable[MatchResult]:
+        asked = match.request
+        return client.play_match(asked.version, asked.against, asked.games, asked.seed, asked.replay, match.id)
 
     try:
         await MatchPlayer(Matches(service.state), play).run(lambda: service.lifecycle.draining)

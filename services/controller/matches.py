@@ -142,11 +142,12 @@ class Matches:
         return result
 
 
-Play = Callable[[MatchRequest], Awaitable[MatchResult]]
+Play = Callable[[Match], Awaitable[MatchResult]]
 
 
 class MatchPlayer:
-    """Plays what waits, one match at a time. A match that a controller left behind is begun again by the next."""
+    """Plays what waits, one match at a time. A match that a controller left behind, or whose evaluator went away,
+    goes on from the games that had ended: those are kept under its id (services.evaluator.kept)."""
 
     def __init__(self, matches: Matches, play: Play, pause_seconds: float = 5.0, look_seconds: float = 1.0) -> None:
         self._matches = matches
@@ -171,7 +172,7 @@ class MatchPlayer:
                                         tries=match.tries + 1)
         if begun is None or begun.state is not MatchState.PLAYING:
             return
-        playing = asyncio.ensure_future(self._play(match.request))
+        playing = asyncio.ensure_future(self._play(match))
         try:
             while not (await asyncio.wait({playing}, timeout=self._look_seconds))[0]:
                 now = await asyncio.to_thread(self._matches.get, match.id)

@@ -37,6 +37,7 @@ from services.evaluator import metrics as page
 from services.evaluator.cameras import Cameras
 from services.evaluator.drafting import DraftReader
 from services.evaluator.guard_loop import GuardLoop
+from services.evaluator.kept import TABLE as MATCH_GAMES
 from services.evaluator.matches import Inference, Matches, Pairing, Result
 from services.evaluator.pace import Pace
 from services.evaluator.rating_loop import RatingLoop, number
@@ -186,7 +187,8 @@ async def evaluate(service: Service[RunConfig]) -> None:
     guard = GuardLoop(anneals.read, anneals.pairs(), newest, game)
     servicer = EvaluatorService(config.name, game, settings.threads, newest, client, loop,
                                 folder, service.epoch,
-                                lambda: not service.lifecycle.active, playing, service.blobs, config.rewards)
+                                lambda: not service.lifecycle.active, playing, service.blobs, config.rewards,
+                                service.state.table(MATCH_GAMES))
     address = service.listen_address(port_of(settings.address))
     server = await serve(address, [(evaluator_pb2_grpc.add_EvaluatorServiceServicer_to_server, servicer)], config.rpc,
                          service.token)

@@ -76,7 +76,7 @@ class Pairing:
     """The agent that is measured against an opponent; ``side`` 0 or 1 is the agent's.
 
     ``seed``: the game's, where it matters; ``rules``: what is played, where it is not what the games were made for;
-    ``game``: its id, where it is one that was assigned.
+    ``game``: its id, where it is one that was assigned; ``number``: which of a match it is, from 0.
     """
 
     agent: Player
@@ -85,6 +85,7 @@ class Pairing:
     seed: int | None = None
     rules: GameConfig | None = None
     game: str = ""
+    number: int = -1
 
 
 @dataclass(frozen=True)

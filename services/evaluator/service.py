@@ -1,11 +1,15 @@
 """The RPC servicer of the evaluator: ratings, and matches on request."""
 
+import asyncio
+import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import redis
 
 from dota.config import GameConfig, RewardConfig
 from dota.replay import Replay
@@ -15,12 +19,14 @@ from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.blobs import BlobStore
 from rapid.rpc.epochs import is_stale, require_epoch
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
+from services.evaluator import kept
 from services.evaluator.cameras import Cameras
 from services.evaluator.matches import Inference, Matches, Pairing, Player, Result
 from services.evaluator.metrics import DROPPED
 from services.evaluator.rating_loop import RatingLoop
 from services.evaluator.recording import Films
 
+log = logging.getLogger(__name__)
 MAX_GAMES = 10_000
 CONCURRENT = 16
 BOTS = {
@@ -43,7 +49,8 @@ def player(name: str) -> Player:
 @dataclass
 class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     """Answers for one run in its ``epoch``. ``inference`` makes a client for a match; ``replays`` is where recordings
-    go; ``paused`` holds all games; what is being played is in ``playing``."""
+    go; ``paused`` holds all games; what is being played is in ``playing``; ``match_games`` keeps the games of matches
+    that have an id."""
 
     run: str
     game: GameConfig
@@ -57,6 +64,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
     playing: set[Matches] = field(default_factory=set)
     blobs: BlobStore | None = None
     rewards: RewardConfig = field(default_factory=RewardConfig)
+    match_games: kept.Rows | None = None
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -64,27 +72,38 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
 
     async def PlayMatch(self, request: evaluator_pb2.PlayMatchRequest, context: Any
                         ) -> evaluator_pb2.PlayMatchResponse:
-        """Plays the games of a match, half of them on each side, all of them in one epoch of the run or none."""
+        """Plays the games of a match, half of them on each side, all of them in one epoch of the run or none.
+
+        Of one that was asked for before under the same id, those that had not ended by then.
+        """
         self._check(request.run)
         require_epoch(self.epoch, request.epoch)
         if not 1 <= request.games <= MAX_GAMES:
             raise ValueError(f"games is {request.games}; a match has 1 to {MAX_GAMES}")
         version = request.version if request.version >= 0 else self.newest()
+        opponent = player(request.against)
+        before = await self._kept(request, version, opponent)
+        version = version if before.version is None else before.version
         if version is None:
             raise NotFound("no version has been published yet")
-        opponent = player(request.against)
+        results = [before.results[number] for number in sorted(before.results)]
+        if len(results) == request.games:
+            return self._answer(version, results, before.replay)
         agent = Player(player_name(version), version=version)
-        pairings = iter([Pairing(agent, opponent, i % 2) for i in range(request.games)])
-        games = VecGame(self.game, min(CONCURRENT, request.games), request.seed, self.threads)
-        results: list[Result] = []
+        pairings = iter([Pairing(agent, opponent, i % 2, number=i) for i in range(request.games)
+                         if i not in before.results])
+        # Not the seed of the first try: its first games would be played, and counted, twice.
+        games = VecGame(self.game, min(CONCURRENT, request.games - len(results)),
+                        (request.seed + len(results)) % 2**64, self.threads)
+        keeping: list[asyncio.Task[None]] = []
         recorded: list[tuple[int, Replay]] = []
         target = self.replays / f"{agent.name}-{opponent.name}-{request.seed}.replay"
-        path = ""
+        path = before.replay
         cameras = Cameras(games, self.run, self.rewards)
         films = None if self.blobs is None else Films(cameras, self.blobs, self.replays)
 
         def on_start(game: int) -> None:
-            if request.replay and not recorded:
+            if request.replay and not recorded and not path:
                 recorded.append((game, games.record(game)))
                 pairing = matches.pairing(game)
                 if films is not None and pairing is not None:
@@ -100,6 +119,7 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
                 if films is not None:
                     films.keep(result.place, target.stem)
             results.append(result)
+            keeping.append(asyncio.create_task(self._keep(request.match, version, result, path)))
 
         matches = Matches(games, self.inference(), games.layout.heroes, cameras)
         self.playing.add(matches)
@@ -114,6 +134,38 @@ class EvaluatorService(evaluator_pb2_grpc.EvaluatorServiceServicer):
         finally:
             self.playing.discard(matches)
             cameras.drop()
+            await asyncio.gather(*keeping)
+        return self._answer(version, results, path)
+
+    async def _kept(self, request: evaluator_pb2.PlayMatchRequest, version: int | None, opponent: Player) -> kept.Kept:
+        """What there is of the match; nothing where its store does not answer."""
+        nothing = kept.Kept(None, {}, "")
+        if self.match_games is None or not request.match:
+            return nothing
+        agent = Player("", version=-1 if version is None else version)
+        pairings = [Pairing(agent, opponent, i % 2, number=i) for i in range(request.games)]
+        try:
+            found = await asyncio.to_thread(kept.load, self.match_games, self._identity(request.match), pairings)
+        except redis.RedisError as error:
+            log.warning("match %s begins with its first game: %s", request.match, error)
+            return nothing
+        if found.results:
+            log.info("match %s goes on: %d of %d games had ended", request.match, len(found.results), request.games)
+        return found
+
+    def _identity(self, match: str) -> str:
+        return f"{match}@{self.epoch}"  # what was played in another epoch counts for nothing
+
+    async def _keep(self, match: str, version: int, result: Result, path: str) -> None:
+        if self.match_games is None or not match:
+            return
+        try:
+            await asyncio.to_thread(kept.keep, self.match_games, self._identity(match), version, result.pairing.number,
+                                    result, path, time.time())
+        except redis.RedisError as error:
+            log.warning("a game of match %s is not kept: %s", match, error)
+
+    def _answer(self, version: int, results: list[Result], path: str) -> evaluator_pb2.PlayMatchResponse:
         scores = [r.score for r in results]
         return evaluator_pb2.PlayMatchResponse(
             won=scores.count(1.0), lost=scores.count(0.0), drawn=scores.count(0.5), version=version,

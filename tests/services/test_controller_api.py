@@ -21,7 +21,7 @@ from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.series import Series
 from rapid.store.state import Status
 from services.controller.config import LimitsConfig
-from services.controller.matches import MAX_WAITING, Matches, MatchPlayer, MatchRequest, MatchState
+from services.controller.matches import MAX_WAITING, Match, Matches, MatchPlayer, MatchRequest, MatchState
 from services.controller.tokens import FixedTokens, TokenEntry, hash_of
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, bearer, live, problem
 
@@ -144,10 +144,10 @@ def until(rest: LiveController, path: str, state: str) -> dict[str, Any]:
 
 
 def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveController) -> None:
-    asked: list[MatchRequest] = []
+    asked: list[Match] = []
 
-    async def play(request: MatchRequest) -> MatchResult:
-        asked.append(request)
+    async def play(match: Match) -> MatchResult:
+        asked.append(match)
         if len(asked) < 3:
             raise CallFailed(StatusCode.UNAVAILABLE, "127.0.0.1:1", "PlayMatch", "connection refused")
         return RESULT
@@ -158,13 +158,13 @@ def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveCont
     with playing(rest, play):
         found = until(rest, path, "done")
     assert found["outcome"]["won"] == 12 and found["tries"] == 3 and found["error"] is None
-    assert [r.games for r in asked] == [20] * 3
+    assert [(m.request.games, m.id) for m in asked] == [(20, found["id"])] * 3
     problem(rest.ask("POST", path + "/cancel"), 409, "conflict")
     assert [e.what for e in rest.state.events.read()][-1] == "match.asked"
 
 
 def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
-    async def play(request: MatchRequest) -> MatchResult:
+    async def play(match: Match) -> MatchResult:
         raise CallFailed(StatusCode.NOT_FOUND, "127.0.0.1:1", "PlayMatch", "version 99 was never published")
 
     path = rest.ask("POST", "/v1/matches", json={"version": 99}).headers["location"]
@@ -175,7 +175,7 @@ def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
 def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
     ended = threading.Event()
 
-    async def play(request: MatchRequest) -> MatchResult:
+    async def play(match: Match) -> MatchResult:
         try:
             await asyncio.sleep(60)
         finally:
@@ -192,7 +192,7 @@ def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
 
 
 def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveController) -> None:
-    async def play(request: MatchRequest) -> MatchResult:
+    async def play(match: Match) -> MatchResult:
         return RESULT
 
     matches = Matches(rest.state)

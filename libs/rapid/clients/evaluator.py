@@ -54,18 +54,19 @@ class EvaluatorClient:
         self._run = run
 
     async def play_match(self, version: int, against: str, games: int, seed: int = 0, replay: bool = False,
-                         deadline: float = MATCH_SECONDS) -> MatchResult:
+                         match: str = "", deadline: float = MATCH_SECONDS) -> MatchResult:
         """Plays ``games`` games of ``version`` (NEWEST) against "random", a scripted bot or a version number.
 
         Takes as long as the games do, at most ``deadline`` seconds. Raises CallFailed, also when the run's next epoch
         began meanwhile: the match is dropped then, and may be asked for again. It is sent once: games that have been
-        played are not played again because a connection broke.
+        played are not played again because a connection broke. Asked for again under the same ``match``, an id, it goes
+        on from the games of it that had ended.
         """
         epoch = (await self._rated()).epoch if self._epoch is None else self._epoch
         m = await self._caller.call(
             "PlayMatch", lambda stub: stub.PlayMatch,
             evaluator_pb2.PlayMatchRequest(run=self._run, version=version, against=against, games=games, seed=seed,
-                                           replay=replay, epoch=epoch), deadline,
+                                           replay=replay, epoch=epoch, match=match), deadline,
             repeats=False)
         require_own(epoch, m.epoch, self._caller.service, "PlayMatch")
         names = list(m.statistic_names)

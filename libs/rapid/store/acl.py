@@ -93,6 +93,7 @@ TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writer
     "league": (_who(OPPONENTS), _who(CONTROLLER)),
     "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
     "guard": (_who(EVALUATOR), _who(CONTROLLER)),
+    "match_games": (_who(EVALUATOR), _who()),
     "autoscaler": (_who(CONTROLLER), _who()),
     "operations": (_who(CONTROLLER), _who()),
     "orders": (_who(CONTROLLER, OPTIMIZER), _who()),

@@ -1,0 +1,97 @@
+"""A match whose evaluator, store or caller goes away in the middle: asked for again, its games are not played again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from protos.five.v1 import evaluator_pb2
+from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.store.keys import Keys
+from rapid.store.tables import Table
+from services.evaluator import kept
+from services.evaluator.service import EvaluatorService
+from tests.services.test_evaluator import GAME, Noop
+
+GAMES = 24
+
+
+class Dying(Noop):
+    """Is away from a call on."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__()
+        self._last = last
+
+    async def act(self, *arguments: Any) -> Any:
+        if self.calls >= self._last:
+            raise CallFailed(StatusCode.UNAVAILABLE, "127.0.0.1:1", "Act", "connection refused")
+        return await super().act(*arguments)
+
+
+def evaluator(place: Path, inference: Noop, table: kept.Rows | None, newest: int = 3, epoch: int = 1
+              ) -> EvaluatorService:
+    ratings: Any = None
+    return EvaluatorService("trial", GAME, 1, lambda: newest, lambda: inference, ratings, place, epoch,
+                            match_games=table)
+
+
+def request(match: str, epoch: int = 1, games: int = GAMES, replay: bool = False) -> evaluator_pb2.PlayMatchRequest:
+    return evaluator_pb2.PlayMatchRequest(run="trial", version=-1, against="random", games=games, seed=7, replay=replay,
+                                          epoch=epoch, match=match)
+
+
+@pytest.fixture
+def table(redis_client: redis.Redis) -> Table:
+    return Table(redis_client, Keys("trial"), kept.TABLE)
+
+
+async def test_a_second_try_goes_on_from_the_games_that_had_ended(table: Table, tmp_path: Path) -> None:
+    with pytest.raises(CallFailed):  # 16 are played at a time: it ends in the second batch
+        await evaluator(tmp_path, Dying(45), table).PlayMatch(request("m-1", replay=True), None)
+    played = table.all()
+    assert len(played) == 16 and {row["version"] for row in played.values()} == {3}
+    again = Noop()
+    # By then another version is the newest: the match is still the first one's.
+    answer = await evaluator(tmp_path, again, table, newest=9).PlayMatch(request("m-1", replay=True), None)
+    assert answer.version == 3 and again.policies == {3} and len(again.known) == GAMES - 16
+    assert answer.won + answer.lost + answer.drawn == GAMES == len(table.all())
+    assert answer.replay_path and Path(answer.replay_path).exists()
+    # The answer was lost on its way: nothing is played.
+    third = Noop()
+    same = await evaluator(tmp_path, third, table).PlayMatch(request("m-1", replay=True), None)
+    assert same == answer and third.calls == 0
+    # Another match plays all of its own, and so does one without an id.
+    for match in ("m-2", ""):
+        other = Noop()
+        await evaluator(tmp_path, other, table).PlayMatch(request(match), None)
+        assert len(other.known) == GAMES
+    assert len(table.all()) == 2 * GAMES
+
+
+async def test_games_of_another_epoch_do_not_count(table: Table, tmp_path: Path) -> None:
+    with pytest.raises(CallFailed):
+        await evaluator(tmp_path, Dying(45), table).PlayMatch(request("m-1"), None)
+    later = Noop()
+    await evaluator(tmp_path, later, table, epoch=2).PlayMatch(request("m-1", epoch=2), None)
+    assert len(later.known) == GAMES
+
+
+async def test_a_store_that_is_away_keeps_nothing_and_fails_nothing(tmp_path: Path) -> None:
+    class Away:
+        def all(self) -> dict[str, Any]:
+            raise redis.ConnectionError("away")
+
+        def set(self, field: str, value: Any) -> None:
+            raise redis.ConnectionError("away")
+
+    answer = await evaluator(tmp_path, Noop(), Away()).PlayMatch(request("m-1", games=2), None)
+    assert answer.drawn == 2
+
+
+async def test_few_matches_are_remembered(table: Table, tmp_path: Path) -> None:
+    for number in range(kept.MATCHES + 3):
+        await evaluator(tmp_path, Noop(), table).PlayMatch(request(f"m-{number}", games=2), None)
+    assert {field.partition("@")[0] for field in table.all()} == {
+        f"m-{number}" for number in range(3, kept.MATCHES + 3)}
