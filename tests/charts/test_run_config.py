@@ -131,6 +131,6 @@ def test_redis_of_parameters_holds_the_versions_and_those_being_written(values: 
     preset = yaml.safe_load(run_config(values))["preset"]
     memory = memory_of(find(values, "ConfigMap", "redis-params"))
     assert memory >= (config.store.keep_versions + 1) * facts[preset]["parameter_bytes"]
-    (container,) = find(values, "Deployment", "redis-params")["spec"]["template"]["spec"]["containers"]
+    container, *_ = find(values, "Deployment", "redis-params")["spec"]["template"]["spec"]["containers"]
     limit = container["resources"]["limits"]["memory"]
     assert int(limit.removesuffix("Mi")) << 20 > memory
