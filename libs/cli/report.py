@@ -39,6 +39,7 @@ class RunRecords:
     ratings: list[Record]
     events: list[dict[str, Any]]
     marks: Sequence[dict[str, Any]] = ()
+    branches: Sequence[dict[str, Any]] = ()  # that reverts have left, as GET /v1/branches lists them
 
 
 def collect(state: RunState, series: Series) -> RunRecords:
@@ -47,8 +48,11 @@ def collect(state: RunState, series: Series) -> RunRecords:
     events = [{"id": e.id, "at": e.at, "who": e.who, "what": e.what, "details": e.details}
               for e in reversed(state.events.last(EVENTS))]
     marks = [mark.model_dump(mode="json") for mark in Marks(state.events, series).all()]
+    branches = [{"first": gone.start, "last": gone.stop - 1, "left_by": stretch.operation, "who": stretch.who,
+                 "at": stretch.at, "went_back_to": stretch.parent, "continued_as": stretch.first}
+                for stretch, gone in reversed(state.lineage().reverted())]
     return RunRecords(state.run, first[0].at if first else time.time(), list(series.read("versions")),
-                      list(series.read("games")), list(series.read("ratings")), events, marks)
+                      list(series.read("games")), list(series.read("ratings")), events, marks, branches)
 
 
 def newest_film(recordings: Recordings) -> Film | None:
@@ -101,7 +105,7 @@ def render(run: RunRecords, film: Film | None = None, now: float | None = None) 
     data = {
         "name": run.name, "made": time.time() if now is None else now, "facts": headline(run),
         "curves": {"versions": curves(run.versions), "games": curves(run.games), "ratings": curves(run.ratings)},
-        "marks": list(run.marks), "events": run.events}
+        "marks": list(run.marks), "branches": list(run.branches), "events": run.events}
     return page(data, film)
 
 

@@ -1,5 +1,5 @@
 """A small server of one game that is played, for tests of the page: it speaks the socket of docs/play.md with real
-bytes, made by dota.spectator of a real game, and answers orders as it was told to.
+bytes, made by dota.spectator of a real game that takes the orders. Nobody else plays than bots.
 
 It is no part of the product. The real service is tested in tests/console/test_training_run.py.
 """
@@ -17,38 +17,40 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from dota.config import GameConfig
+from dota.play import Order, PlayedGame
 from dota.spectator.chunks import ChunkWriter
 from dota.spectator.happenings import happenings
 from dota.spectator.header import make_header
 from dota.spectator.schema import game_schema
-from dota.vec_game import Controller, VecGame
+from dota.vec_game import Controller
 from tests.services.live_controller import LiveController
 
 FRAME_SECONDS = 1 / 30
-FRAMES_A_STEP = 4
 POOL = ["sniper", "lion", "nevermore", "sven", "viper", "crystal_maiden"]
+LOW, EXTENT = -8320, 16640  # world units: the map's corner and its side
 GAME = "0123456789abcdef0123456789abcdef"
 NAME = "<b>ada</b>"
 
 
 class PlayedHere:
-    """One game, a connection at a time. ``heard`` has every message of the page; ``refuse`` maps an order's kind to the
-    reason for which it is refused, ``answer_after`` is how many frames it waits with its answers."""
+    """One game, a connection at a time; ``seconds`` of it were played by bots before. ``heard`` has every message of
+    the page; ``refuse`` maps an order's kind to a reason for which it is refused without being asked
+    of the game."""
 
     def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada") -> None:
         self.config, self.hero, self.who = config, hero, who
-        self.vec = VecGame(config, 1, seed=3, observations=False)
-        self.vec.controllers[:] = Controller.SCRIPTED
+        teams = config.heroes_per_team
+        self.lineup = [config.hero_pool[:teams], config.hero_pool[-teams:]]
+        self.game = PlayedGame(config, 3, self.lineup)
+        self.game.controllers[:] = Controller.SCRIPTED
         for _ in range(round(seconds * 7.5)):
-            self.vec.step()
+            self.game.step()
         self.schema = game_schema(thoughts=True)
-        self.frame = round(seconds * 30)
+        self.held = False
         self.heard: list[dict[str, Any]] = []
         self.opened: list[dict[str, Any]] = []
         self.refuse: dict[str, str] = {}
-        self.answer_after = 1
         self.connections = 0
-        self.held = True
         self.break_off = False
         self.game_over = False
 
@@ -75,11 +77,9 @@ class PlayedHere:
                                            "abandoned": 1, "last_at": 1.0}]})
 
     def _seats(self) -> list[dict[str, Any]]:
-        teams = self.config.heroes_per_team
-        heroes = [(side, side * 5 + k) for side in (0, 1) for k in range(teams)]
-        return [{"hero": hero, "name": self.config.hero_pool[hero % len(self.config.hero_pool)], "team": side,
-                 "who": self.who if hero == self.hero else None, "held": hero == self.hero and self.held}
-                for side, hero in heroes]
+        return [{"hero": side * 5 + k, "name": name, "team": side,
+                 "who": self.who if side * 5 + k == self.hero else None, "held": side * 5 + k == self.hero and self.held}
+                for side in (0, 1) for k, name in enumerate(self.lineup[side])]
 
     # The socket.
 
@@ -87,40 +87,42 @@ class PlayedHere:
         """Shows the game in real time until the page goes."""
         await socket.accept()
         self.connections += 1
-        self.held, self.break_off = True, False
+        self.break_off = False
+        self._hold(True)
         header = {**make_header(self.config, self.schema, {"players": [NAME, "version-120"]}),
                   "team": self.hero // 5, "hero": self.hero}
         await socket.send_bytes(b"\x01" + zlib.compress(json.dumps(header).encode()))
         await self._state(socket)
-        due: list[tuple[int, dict[str, Any]]] = []
+        due: list[dict[str, Any]] = []
         listening = asyncio.create_task(self._listen(socket, due))
         try:
             await self._show(socket, due)
         except (WebSocketDisconnect, RuntimeError):
             pass
         finally:
-            self.held = False
+            self._hold(False)
             listening.cancel()
 
-    async def _show(self, socket: WebSocket, due: list[tuple[int, dict[str, Any]]]) -> None:
-        writer, out, began, first = ChunkWriter(self.schema), self.schema.empty(), time.monotonic(), self.frame
-        team = self.hero // 5
-        kind = 2
+    def _hold(self, held: bool) -> None:
+        self.held = held
+        self.game.take(self.hero, held)
+
+    async def _show(self, socket: WebSocket, due: list[dict[str, Any]]) -> None:
+        game, writer, out = self.game, ChunkWriter(self.schema), self.schema.empty()
+        began, first, kind, team = time.monotonic(), game.engine_frame, 2, self.hero // 5
         while not self.break_off:
-            self.frame += 1
-            await asyncio.sleep(max(began + (self.frame - first) * FRAME_SECONDS - time.monotonic(), 0))
-            events: list[dict[str, Any]] = []
-            if self.frame % FRAMES_A_STEP == 0 and not self.vec.winner[0]:
-                self.vec.step()
-                self.vec.write_seen(0, out)
-                out["dire_fog" if team == 0 else "radiant_fog"][...] = 0
-                events = happenings(self.vec.events(0))
-            while due and due[0][0] <= self.frame:
-                await self._answer(socket, due.pop(0)[1])
-            writer.add(out, self.frame, events)
+            await asyncio.sleep(max(began + (game.engine_frame - first) * FRAME_SECONDS - time.monotonic(), 0))
+            if not game.frames_left:
+                game.begin()
+            game.frame()
+            for order in due:
+                await self._answer(socket, order, "")
+            due.clear()
+            game.write_seen(team, out)
+            writer.add(out, game.engine_frame, happenings(game.events(team)))
             raw = b"".join(writer._parts)
             writer._parts.clear()
-            await socket.send_bytes(bytes([kind]) + struct.pack("<I", self.frame) + raw)
+            await socket.send_bytes(bytes([kind]) + struct.pack("<I", game.engine_frame) + raw)
             kind = 3
             if self.game_over:
                 await socket.send_text(json.dumps({"type": "end", "winner": 1, "reason": "",
@@ -129,22 +131,31 @@ class PlayedHere:
                 return
         await socket.close(1011)
 
-    async def _listen(self, socket: WebSocket, due: list[tuple[int, dict[str, Any]]]) -> None:
+    async def _listen(self, socket: WebSocket, due: list[dict[str, Any]]) -> None:
         while True:
             message = json.loads(await socket.receive_text())
             self.heard.append(message)
             if message["type"] == "order":
-                due.append((self.frame + self.answer_after, message))
+                reason = self.refuse.get(message["kind"]) or self.game.order(self.hero, self._order(message)).reason
+                if reason:
+                    await self._answer(socket, message, reason)
+                else:
+                    due.append(message)  # it takes effect in the next frame
             elif message["type"] == "hand":
-                self.held = message["held"]
+                self._hold(message["held"])
                 await self._state(socket)
             elif message["type"] == "ping":
                 await socket.send_text(json.dumps({"type": "ping", "who": self.who, "at": message["at"]}))
 
-    async def _answer(self, socket: WebSocket, order: dict[str, Any]) -> None:
-        reason = self.refuse.get(order["kind"], "")
-        await socket.send_text(json.dumps({"type": "ack", "n": order["n"], "frame": self.frame, "ok": not reason,
-                                           "reason": reason}))
+    def _order(self, message: dict[str, Any]) -> Order:
+        at = message.get("at")
+        place = (LOW + at[0] / 65535 * EXTENT, LOW + at[1] / 65535 * EXTENT) if at else None
+        target = tuple(message["target"]) if "target" in message else None
+        return Order(message["kind"], target, place, message["slot"], message["to"], message["item"], message["queue"])
+
+    async def _answer(self, socket: WebSocket, order: dict[str, Any], reason: str) -> None:
+        await socket.send_text(json.dumps({"type": "ack", "n": order["n"], "frame": self.game.engine_frame,
+                                           "ok": not reason, "reason": reason}))
 
     async def _state(self, socket: WebSocket) -> None:
         await socket.send_text(json.dumps({"type": "state", "running": True, "winner": 0, "seats": self._seats(),

@@ -29,7 +29,7 @@ def save(picture: bytes, path: Path) -> None:
 def _played(rest: LiveController, watched: Watched, page: Page, path: Path) -> None:
     """A game after five minutes, with something aimed."""
     before = list(rest.app.router.routes)
-    PlayedHere(GameConfig(hero_pool=POOL), seconds=390).serve_at(rest)
+    PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=300).serve_at(rest)
     page.goto(f"{rest.url}/play/{GAME}")
     page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.frames) > 40")
     page.keyboard.press("a")

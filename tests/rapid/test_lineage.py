@@ -42,6 +42,9 @@ def test_a_revert_leaves_a_branch_and_may_itself_be_reverted() -> None:
     assert numbers(TWICE.undone(50, 150)) == [(101, 150)]
     assert numbers(TWICE.undone(30, 150)) == [(31, 50), (101, 150)]
     assert numbers(TWICE.undone(80, 150)) == [(101, 150)]  # back to the branch that was left: 0..50 is of both
+    # All that reverts have left, with the stretches that they began.
+    assert [(began.first, gone.start, gone.stop - 1) for began, gone in TWICE.reverted()] == [
+        (101, 51, 59), (101, 60, 100), (151, 101, 150)]
 
 
 def test_a_version_was_made_under_its_stretchs_record() -> None:

@@ -13,6 +13,18 @@ const FRAME_MS = 1000 / ENGINE_FRAMES_PER_SECOND;
 const UNITS_A_FRAME = 100; // world units: what goes further in an engine frame was not walking
 const FURTHEST_BEHIND = 5, ASTRAY = 10, SLEW_MS = 250; // frames, frames, and how slowly the picture catches up
 
+type Bitmaps = Readonly<Record<string, Uint8Array>>;
+
+/** Bitmaps that did not change are the same objects as before: whoever has drawn one need not look. */
+function shared(bits: Bitmaps, before: Bitmaps): Bitmaps {
+  const same = (a: Uint8Array, b: Uint8Array | undefined): b is Uint8Array => {
+    if (a.length !== b?.length) return false;
+    for (let k = 0; k < a.length; k++) if (a[k] !== b[k]) return false;
+    return true;
+  };
+  return Object.fromEntries(Object.entries(bits).map(([name, now]) => [name, same(now, before[name]) ? before[name] : now]));
+}
+
 export interface Sample { readonly from: Step; readonly to: Step; readonly share: number; readonly frame: number }
 
 export class Steps {
@@ -35,8 +47,8 @@ export class Steps {
     if (kind === 2) this.current = emptyFrame(this.header.schema);
     else if (kind !== 3 || !this.current) throw new Damaged("a change comes before its frame");
     const events = readStep(data.subarray(5), this.header.schema, this.current!);
-    const step: Step = { frame: copyFrame(this.current!), events };
-    const last = this.kept[this.kept.length - 1];
+    const last = this.kept[this.kept.length - 1], copy = copyFrame(this.current!);
+    const step: Step = { frame: last ? { tables: copy.tables, bits: shared(copy.bits, last.step.frame.bits) } : copy, events };
     if (last && frame > last.frame) this.mark(last.step.frame, step.frame, frame - last.frame);
     else this.kept.length = 0;
     this.kept.push({ frame, step });

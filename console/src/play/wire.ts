@@ -62,15 +62,16 @@ export function told(text: string): Told | null {
   }
 }
 
+// Words of refusal (docs/play.md), and of the server's.
 const REASONS: Readonly<Record<string, string>> = {
-  dead: "your hero is dead", stunned: "your hero is stunned", silenced: "your hero is silenced", rooted: "your hero cannot move", mana: "not enough mana",
-  cooldown: "still on cooldown", not_learned: "not learned yet", unseen: "that cannot be seen", target: "that cannot be a target",
-  range: "out of range", gold: "not enough gold", shop: "your hero is at no shop that sells it", stock: "out of stock", full: "there is no room left",
-  slot: "there is nothing in that slot", points: "there is no point to spend", level: "your hero's level is too low", game_over: "the game is over",
-  alive: "your hero is alive", item: "there is no such item", taken: "that is taken already", courier: "the courier cannot do that now", busy: "your hero is busy",
-  not_held: "the agent has your hero", over: "there is no such game, or it is over",
-  away: "the server of this game is gone", unreadable: "the server did not understand this page", rate: "too many orders in a second", hero: "that is not your hero", charges: "no charges left", muted: "items cannot be used now",
-  disarmed: "your hero cannot attack", passive: "that is passive", unknown: "the game does not know that",
+  dead: "your hero is dead", alive: "your hero is alive", stunned: "your hero is stunned", silenced: "your hero is silenced", muted: "items cannot be used now",
+  rooted: "your hero cannot move", disarmed: "your hero cannot attack", mana: "not enough mana", cooldown: "not ready yet", not_learned: "not learned yet",
+  points: "there is no point to spend", level: "your hero's level is too low", taken: "that is taken already", unseen: "that cannot be seen",
+  target: "that cannot be a target", range: "out of range", gold: "not enough gold", shop: "your hero is at no shop that sells it", stock: "out of stock",
+  full: "there is no room left", slot: "there is nothing in that slot that this can be done with", item: "that cannot be bought, sold or dropped",
+  courier: "there is nothing for the courier to do", busy: "the courier or the item is in use", not_held: "the agent has your hero", hero: "that is not your hero",
+  game_over: "the game is over", unknown: "this game has no such thing", rate: "too many orders in a second", over: "there is no such game, or it is over",
+  away: "the server of this game is gone", unreadable: "the server did not understand this page",
 };
 
 /** Why something was refused, for people. A word that is not known here is shown as it is. */

@@ -1,10 +1,10 @@
 // What a report carries in itself: libs/cli/report.py writes it into the page.
 import type { Curves, Kind } from "../api/curves";
-import type { Mark, RunEvent } from "../api/types";
+import type { Branch, Mark, RunEvent } from "../api/types";
 
 export interface Report {
   name: string; made: number; facts: readonly (readonly [string, string])[]; curves: Record<Kind, Curves>;
-  marks: readonly Mark[]; events: readonly RunEvent[]; film: { name: string; bytes: number } | null; note: string;
+  marks: readonly Mark[]; branches: readonly Branch[]; events: readonly RunEvent[]; film: { name: string; bytes: number } | null; note: string;
 }
 
 const text = (id: string): string => document.getElementById(id)?.textContent ?? "";

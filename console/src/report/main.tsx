@@ -4,6 +4,7 @@ import { useMemo } from "preact/hooks";
 import "../style/base.css";
 import "../games/games.css";
 import type { Kind } from "../api/curves";
+import { branches } from "../api/live";
 import type { Picture } from "../components/chart";
 import { Chart } from "../components/chart";
 import { TimeBar } from "../components/timebar";
@@ -66,6 +67,7 @@ function ReportPage() {
 const ends = (Object.values(report.curves)).flatMap((c) => (c.first !== null && c.last !== null ? [c.first, c.last] : []));
 if (ends.length) known.value = { from: Math.min(...ends), to: Math.max(...ends) };
 marks.value = report.marks;
+branches.value = report.branches;
 const root = document.getElementById("page");
 if (root) {
   root.textContent = ""; // what stands there for who has no scripts

@@ -99,6 +99,11 @@ class Lineage:
                 left.append(range(mine[0], mine[-1] + 1))
         return left[::-1]
 
+    def reverted(self) -> list[tuple["Stretch", range]]:
+        """What reverts have left: the stretch that each began, and the versions left by it, in the order of reverts."""
+        return [(stretch, gone) for stretch in self.stretches if stretch.parent not in (stretch.first - 1, -1)
+                for gone in self.undone(stretch.parent, stretch.first - 1)]
+
     def branches(self, head: int) -> list[range]:
         """Versions that the head did not come of, as runs of numbers in order."""
         line = sorted(self.line(head), key=lambda run: run.start)

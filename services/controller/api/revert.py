@@ -108,10 +108,7 @@ def branches(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0)
     head, lineage = here.store.head(), here.state.lineage()
     if head is None:
         return cut([], offset, limit)
-    found = []
-    for stretch in lineage.stretches:
-        if stretch.parent not in (stretch.first - 1, -1):
-            found += [Branch(first=gone.start, last=gone.stop - 1, left_by=stretch.operation, who=stretch.who,
-                             at=stretch.at, went_back_to=stretch.parent, continued_as=stretch.first)
-                      for gone in lineage.undone(stretch.parent, stretch.first - 1)]
+    found = [Branch(first=gone.start, last=gone.stop - 1, left_by=stretch.operation, who=stretch.who, at=stretch.at,
+                    went_back_to=stretch.parent, continued_as=stretch.first)
+             for stretch, gone in lineage.reverted()]
     return cut(found[::-1], offset, limit)

@@ -22,7 +22,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
     const canvases = [still.current!, moving.current!, above.current!];
     const [ground, scenery, overlay] = canvases.map((c) => c.getContext("2d")!) as [CanvasRenderingContext2D, CanvasRenderingContext2D, CanvasRenderingContext2D];
     let frame = 0, before = performance.now(), toldAt = 0, scene: Scene | null = null, of: Header | null = null, picture: HTMLCanvasElement | null = null;
-    let drawn = "", dark = false, mean = 0, frames = 0, whole = 0, decoded = 0;
+    let drawn = -1, felledBefore: Uint8Array | undefined, dark = false, mean = 0, frames = 0, whole = 0, decoded = 0;
     const draw = (at: number): void => {
       frame = requestAnimationFrame(draw);
       const passed = Math.min(at - before, 250), began = performance.now(), { steps } = game, view = session.view();
@@ -31,7 +31,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
       const { header } = steps, { map } = header, target = moving.current!;
       const box = target.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
       const width = Math.max(Math.round(box.width * ratio), 1), height = Math.max(Math.round(box.height * ratio), 1);
-      if (target.width !== width || target.height !== height) { for (const c of canvases) { c.width = width; c.height = height; } drawn = ""; }
+      if (target.width !== width || target.height !== height) { for (const c of canvases) { c.width = width; c.height = height; } drawn = -1; }
       view.resize(width, height);
       const sample = steps.sample(began);
       if (!sample) return;
@@ -42,9 +42,9 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
       }
       const colours = coloursOf(target);
       if (of !== header) { of = header; scene = new Scene(header); picture = null; }
-      if (!picture || dark !== colours.dark) { picture = heights(map, dark = colours.dark); drawn = ""; }
-      const felled = sample.from.frame.bits.felled, key = `${view.moves}|${felled?.join("")}`;
-      if (key !== drawn) { drawGround(ground, view, map, picture, felled, colours); drawn = key; }
+      if (!picture || dark !== colours.dark) { picture = heights(map, dark = colours.dark); drawn = -1; }
+      const felled = sample.from.frame.bits.felled;
+      if (view.moves !== drawn || felled !== felledBefore) { drawGround(ground, view, map, picture, felled, colours); drawn = view.moves; felledBefore = felled; }
       scene!.draw(scenery, view, colours, sample.from, sample.to, sample.share, { fog: session.eyes < 0 ? "none" : session.team ? "dire" : "radiant", hero: session.hero.peek(), names: true });
       const aim = aiming.peek(), hover = session.under(), hero = session.now();
       drawOverlay(overlay, view, header, colours, began, session.pointer, aim, hover, !aim || !hover || suits(aim, hover, session.team), hero, session.team,
