@@ -77,9 +77,11 @@ class PlayedHere:
                                            "abandoned": 1, "last_at": 1.0}]})
 
     def _seats(self) -> list[dict[str, Any]]:
-        return [{"hero": side * 5 + k, "name": name, "team": side,
-                 "who": self.who if side * 5 + k == self.hero else None, "held": side * 5 + k == self.hero and self.held}
-                for side in (0, 1) for k, name in enumerate(self.lineup[side])]
+        found = [{"hero": side * 5 + k, "name": name, "team": side, "who": None, "held": False}
+                 for side in (0, 1) for k, name in enumerate(self.lineup[side])]
+        mine = next(seat for seat in found if seat["hero"] == self.hero)
+        mine["who"], mine["held"] = self.who, self.held
+        return found
 
     # The socket.
 

@@ -26,10 +26,11 @@ export interface Facts {
   readonly heroes: Readonly<Record<string, HeroFacts>>; readonly abilities: Readonly<Record<string, AbilityFacts>>;
   readonly items: Readonly<Record<string, ItemFacts>>; readonly xp: readonly number[]; readonly no_point: readonly number[];
   readonly shops: readonly Standing[]; readonly buildings: readonly Standing[]; readonly buyback: readonly number[];
+  readonly daySeconds: readonly number[];
 }
 
 /** What is known where the header says nothing. */
-export const NOTHING: Facts = { heroes: {}, abilities: {}, items: {}, xp: [], no_point: [], shops: [], buildings: [], buyback: [] };
+export const NOTHING: Facts = { heroes: {}, abilities: {}, items: {}, xp: [], no_point: [], shops: [], buildings: [], buyback: [], daySeconds: [] };
 
 const numbers = (v: unknown): readonly number[] => Array.isArray(v) ? v.map(Number).filter(Number.isFinite) : [];
 const texts = (v: unknown): readonly string[] => Array.isArray(v) ? v.map(String) : [];
@@ -61,7 +62,7 @@ export function factsOf(header: Header): Facts {
       levels_between: Number(a.levels_between) || 0 })),
     items: each(given.items, (i) => ({ ...used(i), cost: Number(i.cost) || 0, parts: texts(i.parts), recipe: Number(i.recipe) || 0, shops: texts(i.shops),
       stock: Number(i.stock) || 0 })),
-    xp: numbers(given.xp), no_point: numbers(given.no_point), buyback: numbers(given.buyback),
+    xp: numbers(given.xp), no_point: numbers(given.no_point), buyback: numbers(given.buyback), daySeconds: numbers(given.day_seconds),
     shops: standing(given.shops), buildings: standing(given.buildings),
   };
 }
@@ -117,6 +118,14 @@ export const atRank = (values: readonly number[], rank: number): number => value
 export function mayLearn(ability: AbilityNow, hero: HeroNow): boolean {
   const f = ability.facts;
   return f !== undefined && f.learned && hero.points > 0 && ability.level < f.ranks && hero.level >= f.from_level + ability.level * f.levels_between;
+}
+
+/** Seconds until day or night ends; null where that is not known. */
+export function skyChanges(facts: Facts, time: number): number | null {
+  const [day = 0, night = 0] = facts.daySeconds;
+  if (!day || !night || time < 0) return null;
+  const within = time % (day + night);
+  return (within < day ? day : day + night) - within;
 }
 
 /** What buying back costs now. */

@@ -99,6 +99,7 @@ export class Session {
   }
 
   give(order: Order, began: number): void {
+    if (this.spectates) return;
     const hero = this.hero.peek();
     this.game.order(this.mine.length > 1 ? { ...order, hero } : order, began);
   }

@@ -4,7 +4,7 @@ import type { Frame } from "../../games/decode/schema.ts";
 import type { Header } from "../../games/decode/stream.ts";
 import { moment } from "../../games/reading.ts";
 import type { HeroNow } from "../facts.ts";
-import { buybackCost } from "../facts.ts";
+import { buybackCost, skyChanges } from "../facts.ts";
 import type { Session } from "../session.ts";
 import type { Seat } from "../wire.ts";
 import { Abilities } from "./abilities.tsx";
@@ -15,6 +15,7 @@ import { MiniMap } from "./minimap.tsx";
 export function Top({ session, header, frame, seats }: { session: Session; header: Header; frame: Frame; seats: readonly Seat[] }) {
   const time = gameTime(header.schema, frame), count = (field: string): number => value(header.schema, frame, "clock", 0, field);
   const of = (hero: number, field: string): number => value(header.schema, frame, "hero", hero, field);
+  const changes = skyChanges(session.game.facts, time);
   const side = (team: number) => <ul class={`portraits ${team ? "dire" : "radiant"}`} aria-label={team ? "Dire" : "Radiant"}>{[0, 1, 2, 3, 4].map((k) => team * 5 + k)
     .filter((hero) => of(hero, "unit") || of(hero, "level") || seats.some((s) => s.hero === hero)).map((hero) => {
       const slot = of(hero, "unit") - 1, seat = seats.find((s) => s.hero === hero), unit = (field: string): number => slot < 0 ? 0 : value(header.schema, frame, "unit", slot, field);
@@ -29,7 +30,7 @@ export function Top({ session, header, frame, seats }: { session: Session; heade
   return <header class="top">
     {side(0)}
     <div class="clockwork"><span class="score"><b class="radiant">{count("radiant_kills")}</b> : <b class="dire">{count("dire_kills")}</b></span>
-      <span class="clock" aria-label="game time">{clock(time)}</span><span class="sky">{count("day") ? "☀ day" : "☾ night"}</span></div>
+      <span class="clock" aria-label="game time">{clock(time)}</span><span class="sky">{count("day") ? "☀ day" : "☾ night"}{changes !== null && ` ${clock(changes)}`}</span></div>
     {side(1)}
   </header>;
 }

@@ -20,6 +20,7 @@ function Offer({ session, hero, name, item }: { session: Session; hero: HeroNow;
   return <li><button type="button" class={`offer ${poor ? "poor" : ""} ${state}`} title={`${plain(name)}${parts}`}
     onClick={(event) => session.give({ kind: "buy", item: name }, event.timeStamp)}>
     <span class="name"><span class="sr">Buy </span>{plain(name)}<span class="sr"> for</span></span> <b>{item.cost}<span class="sr"> gold</span></b>
+    {item.stock > 0 && stock === null && <span class="quiet">limited</span>}
     {stock !== null && <span class={out ? "bad" : "quiet"}>{out ? "out of stock" : `${stock} left`}</span>}
     {!item.shops.includes("home") && <span class="quiet">{item.shops.join(", ")} shop</span>}
   </button></li>;
