@@ -24,7 +24,7 @@ from services.controller.operations.planning import schema_of
 from services.controller.operations.run_world import RunWorld
 from services.controller.operations.store import OperationStore
 from services.controller.operations.world import Limits
-from services.controller.reconcile import reconcile
+from services.controller.reconcile import PauseClock, reconcile
 from services.controller.run_setup import set_up_run
 from services.controller.server import context_of, server
 
@@ -33,10 +33,10 @@ log = logging.getLogger("services.controller")
 
 async def keep_reconciling(service: Service[RunConfig]) -> None:
     """Looks at the run until the service drains."""
-    leases = Leases(service.state.redis, service.config.name)
+    leases, clock = Leases(service.state.redis, service.config.name), PauseClock()
     while not service.lifecycle.draining:
         try:
-            await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live,
+            await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live, clock,
                                     service.config.lifecycle.quiet_seconds)
         except (redis.RedisError, Unavailable) as error:
             log.warning("the run cannot be looked at: %s", error)

@@ -95,10 +95,12 @@ class Replays:
             "fingerprint": taken.fingerprint, "status": answer.status,
             "headers": [[n.decode("latin-1"), v.decode("latin-1")] for n, v in answer.headers],
             "body": base64.b64encode(answer.body).decode()})
+        index = self._keys.idempotency_index
+        # In the order in which they were kept, by no clock: one that jumps back would have each new one dropped.
+        newest = self._redis.zrange(index, -1, -1, withscores=True)
         pipeline = self._redis.pipeline(transaction=True)
         pipeline.set(taken.name, document, ex=KEEP_SECONDS)
-        index = self._keys.idempotency_index
-        pipeline.zadd(index, {taken.name: time.time()})
+        pipeline.zadd(index, {taken.name: newest[0][1] + 1 if newest else 1})
         pipeline.zrange(index, 0, -MAX_KEPT - 1)
         beyond = pipeline.execute()[2]
         if beyond:

@@ -30,8 +30,22 @@ def next_status(status: Status, head: int | None, live: list[Instance],
     return None
 
 
+class PauseClock:
+    """For how long this process has waited for a pause: by a clock that does not jump."""
+
+    def __init__(self) -> None:
+        self._pause = 0
+        self._since = 0.0
+
+    def seconds(self, pause: int) -> float:
+        """Since it was first asked about that pause."""
+        if pause != self._pause:
+            self._pause, self._since = pause, time.monotonic()
+        return time.monotonic() - self._since
+
+
 def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[], list[Instance]],
-              quiet_seconds: float = 60.0) -> bool:
+              clock: PauseClock, quiet_seconds: float = 60.0) -> bool:
     """One look at the run. Returns whether something was changed.
 
     A pause that takes longer than ``quiet_seconds`` is noted once, with who has not come to rest; it goes on waiting.
@@ -47,7 +61,7 @@ def reconcile(state: RunState, head: Callable[[], int | None], live: Callable[[]
         except (FencedOut, IllegalTransition):
             return False  # somebody was faster: the next look decides again
         return True
-    if now.status is Status.PAUSING and time.time() - quiet.asked_at > quiet_seconds:
+    if now.status is Status.PAUSING and clock.seconds(quiet.pause) > quiet_seconds:
         details = {"pause": quiet.pause, "waiting_for": quiet.waiting_for, "seconds": quiet_seconds}
         return note_overdue(state.redis, state.run, quiet.pause, event_fields(WHO, "run.pause_overdue", details))
     return False

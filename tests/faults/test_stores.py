@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+import redis
 
 from tests.faults.cluster import Watched, running
 from tests.faults.losses import keep, losses
@@ -112,10 +113,22 @@ def cut(run: Watched, server: str) -> Iterator[None]:
             link.open()
 
 
+@contextmanager
+def refusing(run: Watched) -> Iterator[None]:
+    """The parameters' Redis has no room for a byte more: it keeps nothing on a disk, its volume is its memory."""
+    server = redis.Redis.from_url(run.cluster.config.store.params_url)
+    server.config_set("maxmemory", 1)
+    try:
+        yield
+    finally:
+        server.config_set("maxmemory", 0)
+
+
 def test_a_redis_that_swallows_everything_is_waited_for(tmp_path: Path) -> None:
     with running(tmp_path) as run:
         harmed(run, "params", "the params' Redis black-holed, for all", lambda: cut(run, "params"),
                "is not written yet")
+        harmed(run, "params-full", "the params' Redis full (its maxmemory)", lambda: refusing(run))
         harmed(run, "state", "the state's Redis black-holed, for all", lambda: cut(run, "state"))
 
 
@@ -126,5 +139,15 @@ def test_a_full_volume_is_waited_for(tmp_path: Path, volume: Callable[[str], Pat
                "No space left")
         # Its heartbeat cannot be written either: that learning holds stands on the optimizer's own page.
         harmed(run, "state-full", "the volume of the state's append-only file full (tmpfs)", lambda: full(state))
+        dead = [s.name for s in run.cluster.supervisor.status() if s.restarts]
+        assert not dead, f"no process has to die of that: {dead}\n{run.logs()}"
+
+
+def test_a_full_run_folder_is_waited_for(volume: Callable[[str], Path]) -> None:
+    """As on a laptop whose only disk is full: logs, blobs, the state's append-only file, what `five` reads."""
+    place = volume("all")
+    with running(place) as run:
+        harmed(run, "run-folder-full", f"the volume of the whole run's folder full ({MEBIBYTES} MiB tmpfs)",
+               lambda: full(place))
         dead = [s.name for s in run.cluster.supervisor.status() if s.restarts]
         assert not dead, f"no process has to die of that: {dead}\n{run.logs()}"

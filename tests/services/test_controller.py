@@ -19,7 +19,7 @@ from run.load import load
 from services.controller.api.app import create_app
 from services.controller.api.dependencies import Context
 from services.controller.auth import Gate
-from services.controller.reconcile import next_status, reconcile
+from services.controller.reconcile import PauseClock, next_status, reconcile
 from services.controller.run_setup import set_up_run
 from services.controller.tokens import FixedTokens
 
@@ -172,27 +172,33 @@ def test_reconcile_acts_once(state: RunState, redis_client: redis.Redis) -> None
     for kind in ("inference", "optimizer", "rollout"):
         Lease(redis_client, "trial", kind, "a", 10.0).renew()
     up = [instance(k) for k in ("inference", "optimizer", "rollout")]
-    assert reconcile(state, lambda: 0, lambda: up)
-    assert not reconcile(state, lambda: 0, lambda: up)
+    assert reconcile(state, lambda: 0, lambda: up, PauseClock())
+    assert not reconcile(state, lambda: 0, lambda: up, PauseClock())
 
 
 def test_a_pause_waits_for_everybody_and_names_once_who_has_not_come_to_rest(
-        state: RunState, redis_client: redis.Redis, client: TestClient) -> None:
+        state: RunState, redis_client: redis.Redis, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     state.transition(Status.RUNNING, "test")
     rollouts = [Lease(redis_client, "trial", "rollout", name, 10.0) for name in ("a", "b")]
     for lease in rollouts:
         lease.renew({}, 1, 1)
     state.transition(Status.PAUSING, "test")
     pause = state.quiet().pause
-    assert not reconcile(state, lambda: 0, list)
+    assert not reconcile(state, lambda: 0, list, PauseClock())
     rollouts[0].renew({}, 1, 1, pause, True)
     assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == ["rollout/b"]
-    assert [reconcile(state, lambda: 0, list, quiet_seconds=0.0) for _ in range(3)] == [True, False, False]
+    # However far the machine's clock is put forward, or back.
+    clock = PauseClock()
+    for jump in (1e6, -1e6):
+        with monkeypatch.context() as clocks:
+            clocks.setattr(time, "time", lambda jump=jump: 1.8e9 + jump)
+            assert not reconcile(state, lambda: 0, list, clock, quiet_seconds=60.0)
+    assert [reconcile(state, lambda: 0, list, clock, quiet_seconds=0.0) for _ in range(3)] == [True, False, False]
     (event,) = [e for e in state.events.read() if e.what == "run.pause_overdue"]
     assert event.details["waiting_for"] == ["rollout/b"]
     assert (now := state.status()) is not None and now.status is Status.PAUSING  # it goes on waiting
     rollouts[1].renew({}, 1, 1, pause, True)
-    assert reconcile(state, lambda: 0, list)
+    assert reconcile(state, lambda: 0, list, PauseClock())
     assert (now := state.status()) is not None and now.status is Status.PAUSED
     assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == []
 
