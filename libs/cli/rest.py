@@ -288,6 +288,14 @@ def _show_series(controller: Controller, arguments: Arguments) -> None:
     show(arguments, found, ("id", "at", "values"))
 
 
+def _show_page(*columns: str) -> Callable[[Controller, Arguments], None]:
+    def run(controller: Controller, arguments: Arguments) -> None:
+        show(arguments, controller.get(arguments.command, limit=arguments.limit, after=arguments.after,
+                                       before=arguments.before), columns)
+
+    return run
+
+
 def _show_slice(*columns: str) -> Callable[[Controller, Arguments], None]:
     def run(controller: Controller, arguments: Arguments) -> None:
         show(arguments, controller.get(arguments.command, limit=arguments.limit, offset=arguments.offset), columns)
@@ -370,8 +378,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("series", "records of a time series", _series, _show_series),
     Command("schedules", "scheduled hyperparameters: show, set, history, revert", _schedules, _run_schedules),
     Command("opponents", "the pool of past versions", _slices, _show_slice("version", "quality", "games", "wins")),
-    Command("ratings", "TrueSkill of versions", _slices,
-            _show_slice("player", "mu", "sigma", "games", "aborted", "reference")),
+    Command("ratings", "TrueSkill of versions", _cursors,
+            _show_page("player", "mu", "sigma", "games", "aborted", "reference")),
     Command("matches", "matches on request: list, play, show, cancel", _matches, _run_matches),
     Command("live", "games in progress, which the console shows; GAME saves one", _live, _show_live),
     Command("recordings", "recorded games; NAME saves one (docs/replays.md)", _recordings, _show_recordings),

@@ -18,6 +18,7 @@ import redis
 from five.standings import Standing
 from rapid.clients.evaluator import MatchResult
 from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.store.followed import FollowedTable
 from rapid.store.series import Series
 from rapid.store.state import Status
 from services.controller.config import LimitsConfig
@@ -101,20 +102,39 @@ def test_opponents_and_ratings_are_typed_and_paged(rest: LiveController) -> None
     assert (whole["total"], whole["next"]) == (5, 2)
     assert [o["version"] for o in walk(rest, "/v1/opponents", "offset", "next", limit=2)] == [4, 3, 2, 1, 0]
 
-    table = rest.state.table("ratings")
-    table.set("state", {"format": 1})
+
+
+def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None:
+    table = FollowedTable(rest.state, "ratings", lambda rows, whole: None)
+    table.update(lambda: {"state": {"format": 1}})
     assert items(rest, "/v1/ratings")[0] == []  # of an earlier release
-    table.set("format", 2)
-    for standing in (Standing("random", 0.0, 0.001, 1, 0.1, True), Standing("version-3", 9.0, 0.8, 2, 0.1, True),
-                     Standing("version-8", 12.0, 0.9, 3, 0.1, False, 1, {"scripted": [1, 2, 3]},
-                              {"scripted": [1 / 3, 0.1, 0.6]})):
-        table.set(f"rated:{standing.player}", asdict(standing))
+    rated = {f"rated:{s.player}": asdict(s) for s in (
+        Standing("random", 0.0, 0.001, 1, 0.1, True), Standing("version-3", 9.0, 0.8, 2, 0.1, True),
+        Standing("version-8", 12.0, 0.9, 3, 0.1, False, 1, {"scripted": [1, 2, 3]}, {"scripted": [1 / 3, 0.1, 0.6]}))}
+    table.update(lambda: {"format": 2, **rated})
     found, whole = items(rest, "/v1/ratings")
     assert [(r["player"], r["version"], r["reference"]) for r in found] == [
         ("version-8", 8, False), ("version-3", 3, True), ("random", None, True)]
-    assert (found[0]["games"], found[0]["aborted"], found[0]["sigma"], whole["total"]) == (6, 1, 0.9, 3)
+    assert (found[0]["games"], found[0]["aborted"], found[0]["sigma"], whole["older"]) == (6, 1, 0.9, None)
     assert found[0]["against"] == {"scripted": {"won": 1, "drawn": 2, "lost": 3, "score": 1 / 3, "low": 0.1,
                                                 "high": 0.6}}
+
+    def add(*players: str) -> None:
+        table.update(lambda: {f"rated:{p}": asdict(Standing(p, 1.0, 0.9, 3, 0.1, False)) for p in players})
+
+    def names(rows: list[Any]) -> list[str]:
+        return [row["player"] for row in rows]
+
+    # What is rated meanwhile moves no page: each player is met once, and what is new is asked for after the newest.
+    first, page = items(rest, "/v1/ratings", limit=2)
+    add("version-9", "scripted")
+    rest_of_them = walk(rest, "/v1/ratings", "before", "older", limit=2, before=page["older"])
+    assert names(first + rest_of_them) == ["version-8", "version-3", "random", "scripted"]
+    assert names(items(rest, "/v1/ratings", after=page["newer"])[0]) == ["version-9"]
+    assert names(items(rest, "/v1/ratings", after=-3, limit=3)[0]) == ["scripted", "random", "version-3"]
+    table.update(lambda: {"rated:version-9": None})
+    assert names(items(rest, "/v1/ratings", limit=1)[0]) == ["version-8"]
+    problem(rest.ask("GET", "/v1/ratings", VIEWER, params={"after": 1, "before": 5}), 422, "invalid")
 
 
 RESULT = MatchResult(7, 12, 6, 2, {"last_hits": 30.0}, {"last_hits": 20.0}, 600.0, "")

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { overview } from "./run";
 import { begin, who } from "./session";
-import type { AnnealNow, Branch, Instance, Operation, Opponent, Rating, RunEvent, Slice } from "./types";
+import type { AnnealNow, Branch, Instance, Operation, Opponent, Page, Rating, RunEvent, Slice } from "./types";
 
 export type Link = "connecting" | "live" | "lost";
 
@@ -48,7 +48,7 @@ export function connect(): void {
   on<AnnealNow | null>("anneal", (v) => { anneal.value = v; });
   on<Instance[]>("services", (v) => { services.value = v; });
   on<Slice<Opponent>>("league", (v) => { league.value = v.items; });
-  on<Slice<Rating>>("ratings", (v) => { ratings.value = v.items; moved.value += 1; });
+  on<Page<Rating>>("ratings", (v) => { ratings.value = v.items; moved.value += 1; });
   on<Slice<Branch>>("branches", (v) => { branches.value = v.items; });
   on<string>("build", (v) => { served.value = v; });
   on<unknown>("version", () => { moved.value += 1; });

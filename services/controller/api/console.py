@@ -65,7 +65,7 @@ def slow_parts(here: Context, caller: Caller) -> dict[str, str]:
     return {name: json.dumps(_plain(value), separators=(",", ":")) for name, value in {
         "services": [ServiceInstance.model_validate(i._asdict()) for i in here.leases.live()],
         "league": opponents(caller, here, LARGEST, 0),
-        "ratings": ratings(caller, here, LARGEST, 0),
+        "ratings": ratings(caller, here, LARGEST),
         "branches": branches(caller, here, LARGEST, 0)}.items()}
 
 

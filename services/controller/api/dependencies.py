@@ -26,6 +26,7 @@ from services.controller.drafts import Drafts
 from services.controller.recordings import Recordings
 from services.controller.relay import Relay
 from services.controller.shared import Shared
+from services.controller.standings import Ratings
 
 # How old what the console shows may be: it is looked up once, however many look.
 QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0
@@ -52,6 +53,7 @@ class Context:
         self.streams = 0  # clients that read /v1/stream
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
+        self.ratings = Ratings(state)
         self.configured = configured
         self.blobs = blobs
         self.site = Site()

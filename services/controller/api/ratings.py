@@ -1,13 +1,19 @@
 """TrueSkill of versions, and how they did against bots."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.standings import Standing, standings_of, version_of
+from five.standings import Standing, version_of
 from services.controller.api.dependencies import Here, Viewer
-from services.controller.api.paging import Limit, Offset, Slice, cut
+from services.controller.api.paging import NUMBER, Limit, Page, page, require_one
 
 router = APIRouter(tags=["ratings"])
+AfterPlace = Annotated[int | None, Query(ge=-NUMBER, le=NUMBER, description="Give those after this version, oldest "
+                                         "first; bots have places below 0.")]
+BeforePlace = Annotated[int | None, Query(ge=-NUMBER, le=NUMBER, description="Give those before this version, newest "
+                                          "first, then bots.")]
 
 
 class Score(BaseModel):
@@ -55,7 +61,14 @@ def _entry(standing: Standing) -> RatingEntry:
 
 
 @router.get("/ratings")
-def ratings(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[RatingEntry]:
-    """Rated versions, newest first, then bots."""
-    found = [_entry(standing) for standing in standings_of(here.state.table("ratings").all())]
-    return cut(sorted(found, key=lambda r: (r.version is None, -(r.version or 0), r.player)), offset, limit)
+def ratings(caller: Viewer, here: Here, limit: Limit = 100, after: AfterPlace = None,
+            before: BeforePlace = None) -> Page[RatingEntry]:
+    """Rated versions, newest first, then bots, whose places are below 0."""
+    require_one(after, before)
+    placed = here.ratings.placed()
+    if after is not None:
+        found = [one for one in placed if one[0] > after][-limit:][::-1]
+    else:
+        found = [one for one in placed if before is None or one[0] < before][:limit]
+    cursors = (None if c is None else str(c) for c in (after, before))
+    return page([_entry(standing) for _, standing in found], [str(place) for place, _ in found], limit, *cursors)
