@@ -208,7 +208,7 @@ test-asan: asan
 	@$(ASAN_RUN) $(PY) -m pytest -n $(JOBS) --dist loadfile tests/dota --timeout 1200
 
 # Orders, configurations, snapshots and games made up by chance on that core: tests/dota/fuzzing.py. CASE=seed runs one
-# again; FIRST= the first seed; ONLY=games|orders|configurations|snapshots.
+# again; FIRST= the first seed; ONLY=games|orders|people|configurations|snapshots.
 FUZZ_OPTIONS = --minutes $(MINUTES) $(and $(FIRST),--first $(FIRST)) $(and $(CASE),--case $(CASE)) $(and $(ONLY),--only $(ONLY))
 fuzz: asan
 	@$(ASAN_RUN) $(PY) -m tests.dota.fuzzing $(FUZZ_OPTIONS) --out build/fuzz

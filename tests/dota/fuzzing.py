@@ -23,7 +23,7 @@ import numpy as np
 from tests.dota.other_core import use_other_core
 
 REFUSED = (ValueError, KeyError, IndexError, TypeError, OverflowError)
-KINDS = ("games", "orders", "configurations", "snapshots")
+KINDS = ("games", "orders", "people", "configurations", "snapshots")
 BATCH = 40  # cases a process
 HANGS_AFTER = 240  # seconds without a new case
 HEAD = 48  # bytes of a snapshot's head
@@ -166,6 +166,59 @@ def orders(dice: random.Random) -> None:
     world.hash()
 
 
+def people(dice: random.Random) -> None:
+    """A game of bots in which people come and go and order all kinds of things, sense or not, between any two frames;
+    what each team sees of it; and its replay, which has to be the same game."""
+    from dota.config import GameConfig
+    from dota.play import KINDS as ORDERS
+    from dota.play import Order, PlayedGame
+    from dota.playback import play
+    from dota.spectator.schema import game_schema
+    from dota.tables import load_tables
+    from dota.vec_game import Controller
+
+    config: GameConfig = drawn_config(dice)
+    game, out = PlayedGame(config, dice.getrandbits(63)), game_schema(thoughts=False).empty()
+    tape = game.record()
+    game.controllers[:] = [dice.choice(list(Controller)) for _ in range(2)]
+    heroes = [5 * team + place for team in range(2) for place in range(config.heroes_per_team)]
+    goods = [*load_tables(config.patch).items, "deliver", "return", "stash", "", "nothing"]
+    whole = lambda: dice.choice((dice.randint(-1, 16), dice.randint(0, 8), number(dice), 1 << 40))  # noqa: E731
+    rich = dice.random() < 0.6  # given what no replay holds
+    for hero in heroes if rich else ():
+        game._vec._core.give_xp(0, hero, dice.choice((0, 3000, 30000)))
+        game._vec._core.give_gold(0, hero, dice.choice((0, 20000)))
+
+    def wild() -> Order:
+        units = game.spectate()["units"]
+        u = dice.choice(units)
+        near = (u["x"] + dice.uniform(-400, 400), u["y"] + dice.uniform(-400, 400))
+        odd = (dice.choice((0.0, 1e30, -1e300, float("nan"))), dice.choice((-9000.0, float("inf"), float("nan"))))
+        target = dice.choice((None, (u["slot"], u["generation"]), (u["slot"], u["generation"]), (whole(), whole())))
+        return Order(dice.choice((*ORDERS, "none of them")), target, dice.choice((None, near, near, odd)), whole(),
+                     whole(), dice.choice(goods), dice.random() < 0.3)
+
+    for _ in range(dice.randint(20, 150)):
+        game.begin()
+        while game.frames_left:
+            for hero in heroes:
+                if dice.random() < 0.05:
+                    game.take(hero, dice.random() < 0.8, scripted=dice.random() < 0.3)
+                if dice.random() < 0.3:
+                    game.order(hero, wild())
+            if dice.random() < 0.02:
+                game.order(number(dice), wild())
+            game.frame()
+            if dice.random() < 0.1:
+                team = dice.choice((None, 0, 1))
+                game.write_seen(team, out)
+                game.events(team)
+    if not rich:
+        tape.final_hash = game.hash()
+        for _ in play(tape):
+            pass
+
+
 def configurations(dice: random.Random) -> None:
     """A configuration with values that do not belong there: refused, or played."""
     from dota.config import GameConfig
@@ -235,7 +288,8 @@ def run_case(seed: int, only: str | None) -> str:
     """Runs one case; its kind. Raises what was not foreseen."""
     dice = random.Random(seed)
     kind = only or dice.choice(KINDS)
-    {"games": games, "orders": orders, "configurations": configurations, "snapshots": snapshots}[kind](dice)
+    {"games": games, "orders": orders, "people": people, "configurations": configurations,
+     "snapshots": snapshots}[kind](dice)
     return kind
 
 

@@ -57,9 +57,20 @@ def test_follow_stays_with_the_unit() -> None:
     assert order(game, "follow", target=handle(unit(game, 5))).ok
     frames(game, 60)
     assert gap(game) < 250
-    order(game, "move", 5, at=(MIDDLE[0], MIDDLE[1] + 1500))
+    order(game, "move", 5, at=(MIDDLE[0] + 1000, MIDDLE[1] - 700))
     frames(game, 120)
     assert gap(game) < 300
+
+
+def test_who_is_followed_is_lost_where_he_is_not_seen() -> None:
+    game = beside(gap=300)
+    assert order(game, "follow", target=handle(unit(game, 5))).ok
+    frames(game, 20)
+    last = unit(game, 5)
+    place(game, 5, *FAR)
+    frames(game, 120)
+    body = unit(game, 0)
+    assert math.dist((body["x"], body["y"]), (last["x"], last["y"])) < 60 and body["order"] == 0
 
 
 def test_attack_strikes() -> None:

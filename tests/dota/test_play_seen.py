@@ -116,7 +116,7 @@ def play_through(game: PlayedGame, steps: int) -> tuple[int, int]:
 def test_what_a_team_is_shown_is_what_it_sees() -> None:
     game = PlayedGame(TEAM.model_copy(update={"max_game_seconds": 600.0, "start_seconds": 0.0}), 4)
     game.controllers[:] = Controller.HARD
-    told, kept = play_through(game, 60)
+    told, kept = play_through(game, 30)
     assert told > 0 and kept > 0
 
 

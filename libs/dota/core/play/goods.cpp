@@ -131,11 +131,24 @@ Refusal sell(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
   return Refusal::None;
 }
 
+// Scrolls join those in the slot that is theirs.
+Refusal put_scrolls_by(Context& c, HeroState& h, int from, bool apply) {
+  const ItemState held = h.items[static_cast<std::size_t>(from)];
+  if (held.id < 0 || held.id != c.tables.game->tp_item) return Refusal::Slot;
+  const ItemState& own = h.items[kTpSlot];
+  if (own.id >= 0 && (own.id != held.id || own.charges + held.charges > 100)) return Refusal::Full;
+  if (!apply) return Refusal::None;
+  take_item(c, h, from);
+  place_item(c, h, held.id, held.charges, false);
+  return Refusal::None;
+}
+
 Refusal swap(Context& c, HeroState& h, const PersonOrder& o, bool apply) {
-  if (o.slot == o.to || o.slot == kTpSlot || o.to == kTpSlot) return Refusal::Slot;
+  if (o.slot == o.to || o.slot == kTpSlot) return Refusal::Slot;
   if (const Refusal r = movable(c, h, o.slot, false); r != Refusal::None) return r;
   if (const Refusal r = movable(c, h, o.to, true); r != Refusal::None) return r;
   if (stashed(o.slot) != stashed(o.to) && c.settings.courier_scripted && !at_home(c, h)) return Refusal::Shop;
+  if (o.to == kTpSlot) return put_scrolls_by(c, h, o.slot, apply);
   if (apply) move_item(c, h, o.slot, o.to);
   return Refusal::None;
 }
@@ -145,6 +158,9 @@ Outcome drop(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool apply
   if (const Refusal r = movable(c, h, o.slot, false); r != Refusal::None) return {r};
   const ItemState held = h.items[static_cast<std::size_t>(o.slot)];
   if (stashed(o.slot) || !item_def(c, held.id).droppable) return {Refusal::Item};
+  // What lies on the ground keeps its charges only.
+  if (held.ready > c.world.time || held.enabled_at > c.world.time) return {Refusal::Cooldown};
+  if (held.toggle != 0) return {Refusal::Item};
   auto& ground = c.world.ground;
   const auto place = std::find_if(ground.begin(), ground.end(), [](const GroundItem& g) { return g.id < 0; });
   if (place == ground.end()) return {Refusal::Full};
@@ -162,12 +178,14 @@ Outcome pick_up(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool ap
   if (!o.aimed) return {Refusal::Target};
   World& w = c.world;
   float nearest = kMeantWithin;
-  const Pickup* rune = nullptr;
+  int rune = -1;
   GroundItem* item = nullptr;
-  for (const Pickup& p : w.pickups) {
-    if (!p.present || p.known[u.team] != 1 || distance(p.pos, o.at) >= nearest) continue;
+  // Where the team believes one to be: whether it is still there is seen on arrival.
+  for (int k = 0; k < kMaxPickups; ++k) {
+    const Pickup& p = w.pickups[static_cast<std::size_t>(k)];
+    if (p.known[u.team] != 1 || distance(p.pos, o.at) >= nearest) continue;
     nearest = distance(p.pos, o.at);
-    rune = &p;
+    rune = k;
   }
   for (GroundItem& g : w.ground) {
     if (g.id < 0 || !cell_visible(w, u.team, g.pos) || distance(g.pos, o.at) >= nearest) continue;
@@ -185,12 +203,13 @@ Outcome pick_up(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool ap
     if (apply && give_item(c, h, item->id, item->charges)) *item = GroundItem{};
     return {};
   }
-  if (!rune) return {Refusal::Target};
-  if (!apply) return {};
-  Order order;
-  order.type = OrderType::Pickup;
-  order.point = rune->pos;
-  issue_order(c, u, order);
+  if (rune < 0) return {Refusal::Target};
+  const Vec2 there = w.pickups[static_cast<std::size_t>(rune)].pos;
+  if (distance(there, u.pos) > kPickupReach) {
+    if (apply) walk_to(c, u, there);
+    return {Refusal::None, true};
+  }
+  if (apply) take_pickup(c, u, rune);
   return {};
 }
 

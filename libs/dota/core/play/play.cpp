@@ -31,6 +31,7 @@ void Play::take(int i, bool held, bool scripted) {
   seat.held = held;
   seat.scripted = scripted;
   seat.changed = true;
+  seat.ruled = seat.ruled || held;
   if (!held) seat.given.clear();
 }
 
@@ -64,16 +65,24 @@ void Play::begin(const std::array<Command, kMaxHeroes>& commands) {
   next_frame_ = 0;
   events_from_ = 0;
   commands_ = commands;
-  for (std::size_t i = 0; i < kMaxHeroes; ++i)
-    if (seats_[i].held) {
-      commands_[i] = Command{};
-      commands_[i].action = kNoop;
-    }
+  for (Seat& seat : seats_)
+    seat.ruled = seat.held;
+  silence_ruled();
   over_ = game_->world().winner != Winner::None;
   if (over_) return;
   game_->remember(commands_);
   Context c = game_->context();
   begin_step(c);
+}
+
+// Of a hero that was held at any time of a timestep no command counts, so that it does not matter on which side of
+// begin() it was taken.
+void Play::silence_ruled() {
+  for (std::size_t i = 0; i < kMaxHeroes; ++i)
+    if (seats_[i].ruled) {
+      commands_[i] = Command{};
+      commands_[i].action = kNoop;
+    }
 }
 
 void Play::settle_seats() {
@@ -126,6 +135,18 @@ void Play::go_on_with_queue(int i) {
   }
 }
 
+// Whom a hero follows it loses where its team does, and goes on to where he was last seen.
+void Play::follow_the_seen(int i) {
+  World& w = game_->world();
+  Unit* u = seats_[static_cast<std::size_t>(i)].held ? w.get(hero(i).unit) : nullptr;
+  if (!u || u->order.type != OrderType::MoveTo || u->order.target.index < 0) return;
+  Context c = game_->context();
+  if (const Unit* leader = seen_unit(c, u->team, u->order.target))
+    u->order.point = leader->pos;
+  else
+    u->order.target = Handle{};
+}
+
 bool Play::frame() {
   if (!under_way()) throw std::logic_error("no timestep is under way: begin() is due");
   World& w = game_->world();
@@ -139,17 +160,14 @@ bool Play::frame() {
     for (int i = 0; i < kMaxHeroes; ++i) {
       carry_out_given(i);
       go_on_with_queue(i);
+      follow_the_seen(i);
     }
     step_frame(c, f);
   } else {
     events_from_ = w.event_count;
   }
   if (last && !over_) {
-    for (std::size_t i = 0; i < kMaxHeroes; ++i)
-      if (seats_[i].held) {
-        commands_[i] = Command{};
-        commands_[i].action = kNoop;
-      }
+    silence_ruled();
     game_->remember(commands_);
     end_step(c, commands_);
     game_->observe();

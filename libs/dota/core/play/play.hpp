@@ -40,13 +40,16 @@ class Play {
   };
   struct Seat {
     bool held = false, scripted = false, changed = false;
+    bool ruled = false;              // held at some time of this timestep
     std::vector<PersonOrder> given;  // since the last frame
     std::deque<Waiting> queue;       // for when the hero has done what it does
   };
 
+  void silence_ruled();
   void settle_seats();
   void carry_out_given(int hero);
   void go_on_with_queue(int hero);
+  void follow_the_seen(int hero);
   HeroState& hero(int i) { return game_->world().heroes[static_cast<std::size_t>(i)]; }
 
   Game* game_;

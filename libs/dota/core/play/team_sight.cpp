@@ -34,7 +34,7 @@ bool hidden(EventKind k) {
   return k == EventKind::Learned || k == EventKind::Bought || k == EventKind::Sold || k == EventKind::Assembled;
 }
 
-bool hero_or_building(const Event& e) {
+bool names_slayer(const Event& e) {
   return e.kind == EventKind::HeroDeath || e.kind == EventKind::HeroKill || e.kind == EventKind::Assist;
 }
 
@@ -76,16 +76,12 @@ std::vector<Event> events_for(const World& w, const TeamSight& sight, int team, 
     const bool own = e.team == team;
     const bool seen = e.unit.index >= 0 && (own || sight.met(w, team, e.unit));
     if (!own && (hidden(e.kind) || (!seen && !announced(e.kind)))) continue;
-    if (!own && e.kind == EventKind::Rune && !seen) continue;
-    if (!own && !seen) {
-      e.unit = Handle{};
-      if (!announced(e.kind) || e.hero < 0) e.unit_type = -1;
-    }
+    if (!own && !seen) e.unit = Handle{};  // announced: who, not where
     const Unit* other = w.get(e.other);
     const bool theirs = other ? other->team == team : e.other_hero >= 0 && e.other_hero / 5 == team;
     if (e.other.index >= 0 && !theirs && !sight.met(w, team, e.other)) {
       e.other = Handle{};
-      if (!hero_or_building(e) || e.other_hero < 0) {
+      if (!names_slayer(e) || e.other_hero < 0) {
         e.other_hero = -1;
         e.other_type = -1;
       }

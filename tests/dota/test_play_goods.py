@@ -1,0 +1,242 @@
+"""What people do with gold and goods: shops, slots, the ground, the courier; and with levels, glyph and shrines."""
+
+import math
+from typing import Any
+
+import pytest
+
+from dota.play import Order, PlayedGame
+from tests.dota.playing import MIDDLE, frames, handle, order, place, played, seen, unit
+from tests.dota.watching import duel
+
+TALENT_LEVEL_XP = 6000  # well past level 10, short of 15
+
+
+def at_home(gold: float = 0, **changes: Any) -> PlayedGame:
+    """The person's hero at its fountain, with so much gold more."""
+    game = PlayedGame(duel(**changes), 1)
+    game.take(0, True)
+    game._vec._core.give_gold(0, 0, gold)
+    frames(game, 4)
+    return game
+
+
+def items(game: PlayedGame) -> list[str]:
+    held: list[str] = unit(game, 0)["items"]
+    return held
+
+
+def test_buying_a_whole_buys_and_joins_its_parts() -> None:
+    game = at_home(gold=3000)
+    gold = unit(game, 0)["gold"]
+    assert order(game, "buy", item="item_sange").ok
+    assert "item_sange" in items(game)
+    assert gold - 2100 < unit(game, 0)["gold"] < gold - 2000 + 10
+
+
+def test_buying_a_whole_without_the_gold_for_all_of_it_buys_what_can_be() -> None:
+    game = at_home(gold=1300)
+    assert order(game, "buy", item="item_sange").ok
+    assert "item_sange" not in items(game) and {"item_ogre_axe", "item_belt_of_strength"} & set(items(game))
+    assert order(game, "buy", item="item_sange") == (False, "gold")
+
+
+def test_what_the_shop_has_run_out_of_is_refused() -> None:
+    game = at_home(gold=5000)
+    bought = 0
+    while (verdict := order(game, "buy", item="item_ward_observer")).ok:
+        bought += 1
+        assert bought < 10
+    assert bought > 0 and verdict.reason == "stock"
+
+
+def test_a_full_bag_is_full_and_selling_makes_room() -> None:
+    game = at_home(gold=20000, courier="direct")
+    while order(game, "buy", item="item_boots").ok:
+        pass
+    assert order(game, "buy", item="item_boots") == (False, "full")
+    slot = items(game).index("item_boots")
+    gold = unit(game, 0)["gold"]
+    assert order(game, "sell", slot=slot).ok
+    assert items(game)[slot] == "" and gold + 400 < unit(game, 0)["gold"] < gold + 600  # just bought: its whole price
+    assert order(game, "sell", slot=slot) == (False, "slot")
+    for bad in (-1, 16, 1000):
+        assert order(game, "sell", slot=bad) == (False, "slot")
+
+
+def test_far_from_a_shop_purchases_lie_in_the_stash_and_the_courier_brings_them() -> None:
+    game = at_home(gold=3000, courier="scripted")
+    place(game, 0, *MIDDLE)
+    frames(game, 4)
+    slot = next(k for k, item in enumerate(items(game)) if item)
+    assert order(game, "sell", slot=slot) == (False, "shop")
+    assert order(game, "courier", item="deliver") == (False, "courier")  # there is nothing to bring
+    assert order(game, "buy", item="item_boots").ok
+    assert items(game)[9] == "item_boots"
+    assert order(game, "swap", slot=9, to=5) == (False, "shop")
+    assert order(game, "courier", item="dance") == (False, "unknown")
+    frames(game, 60)
+    assert items(game)[9] == "item_boots"  # nobody sends it by himself
+    assert order(game, "courier", item="deliver").ok
+    assert order(game, "courier", item="deliver") == (False, "busy")
+    frames(game, 30)
+    assert order(game, "courier", item="return").ok
+    frames(game, 150)
+    assert items(game)[9] == "item_boots"
+    assert order(game, "courier", item="deliver").ok
+    for _ in range(100):
+        frames(game, 30)
+        if not items(game)[9]:
+            break
+    assert "item_boots" in items(game)[:9]
+
+
+def test_what_only_a_secret_shop_sells() -> None:
+    game = at_home(gold=5000, courier="scripted")
+    assert order(game, "buy", item="item_mystic_staff") == (False, "shop")
+
+
+def test_slots_are_exchanged_and_what_comes_from_the_backpack_waits() -> None:
+    game = at_home(gold=1000)
+    first, second = items(game)[0], items(game)[2]
+    assert first != second
+    assert order(game, "swap", slot=0, to=2).ok
+    assert items(game)[0] == second and items(game)[2] == first
+    assert order(game, "swap", slot=0, to=7).ok
+    frames(game, 30)
+    assert items(game)[7] == second and items(game)[0] == ""  # no script puts it back
+    for slot, to, reason in ((0, 1, "slot"), (1, 1, "slot"), (1, 15, "slot"), (15, 1, "slot"), (-1, 1, "slot"),
+                             (1, 99, "slot")):
+        assert order(game, "swap", slot=slot, to=to) == (False, reason)
+
+
+def test_drop_and_pickup() -> None:
+    game = played()
+    slot = items(game).index("item_branches")
+    assert order(game, "drop", slot=slot) == (False, "target")
+    there = (MIDDLE[0] + 400, MIDDLE[1])
+    assert order(game, "drop", slot=slot, at=there).ok
+    frames(game, 90)
+    assert items(game)[slot] == ""
+    (lies,) = [row for row in seen(game, 0)["ground_item"] if row.any()]
+    assert lies[0] > 0
+    frames(game, 60)
+    assert items(game)[slot] == ""  # no script takes it up again
+    assert order(game, "pickup", at=(MIDDLE[0] - 900, MIDDLE[1])) == (False, "target")
+    order(game, "move", at=(MIDDLE[0] - 200, MIDDLE[1]))
+    frames(game, 90)
+    assert order(game, "pickup", at=there).ok
+    frames(game, 120)
+    assert items(game)[slot] == "item_branches" and not seen(game, 0)["ground_item"].any()
+
+
+def test_a_rune_is_taken() -> None:
+    game = played(runes=True)
+    frames(game, 8)
+    spots = [(u[1], u[2]) for u in seen(game, None)["rune"] if u[0]]
+    x, y = (float(v) / 65535 * 16640 - 8320 for v in spots[0])
+    assert order(game, "pickup", at=(x, y)) == (False, "target")  # nobody of the team has seen it
+    place(game, 0, x - 300, y)
+    frames(game, 8)
+    gold = unit(game, 0)["gold"]
+    assert order(game, "pickup", at=(x, y)).ok
+    frames(game, 60)
+    assert unit(game, 0)["gold"] > gold + 30
+
+
+def test_talents_one_of_a_level() -> None:
+    game = played()
+    for slot in (-1, 8, 300):
+        assert order(game, "talent", slot=slot) == (False, "slot")
+    verdicts = {order(game, "talent", slot=slot).reason for slot in range(8)}
+    assert verdicts == {"level"}
+    game._vec._core.give_xp(0, 0, TALENT_LEVEL_XP)
+    taken = [slot for slot in range(8) if order(game, "talent", slot=slot).ok]
+    assert len(taken) == 1
+    assert sorted(order(game, "talent", slot=slot).reason for slot in range(8)) == ["level"] * 6 + ["taken"] * 2
+
+
+def test_toggle_switches_autocast() -> None:
+    game = played("viper")
+    slot = next(k for k, (name, _, _) in enumerate(unit(game, 0)["abilities"]) if name == "viper_poison_attack")
+    other = next(k for k, (name, _, _) in enumerate(unit(game, 0)["abilities"]) if name == "viper_nethertoxin")
+    assert order(game, "toggle", slot=other) == (False, "slot")
+    assert order(game, "toggle", slot=-1) == (False, "slot")
+    if not unit(game, 0)["abilities"][slot][1]:
+        assert order(game, "toggle", slot=slot) == (False, "not_learned")
+        game._vec._core.give_xp(0, 0, 300)
+        assert order(game, "level", slot=slot).ok
+    game.take(5, True)
+    place(game, 5, MIDDLE[0] + 300, MIDDLE[1])
+    order(game, "hold", 5)
+    frames(game, 4)
+
+    def spent() -> float:
+        before: float = unit(game, 0)["mana"]
+        order(game, "attack", target=handle(unit(game, 5)))
+        frames(game, 60)
+        order(game, "stop")
+        return before - float(unit(game, 0)["mana"])
+
+    assert spent() <= 0
+    assert order(game, "toggle", slot=slot).ok
+    assert spent() > 10
+
+
+def test_glyph_and_shrine() -> None:
+    game = PlayedGame(duel().model_copy(update={"mode": "5v5", "start_seconds": 0.0}), 1)
+    game.take(0, True)
+    frames(game, 4)
+    reason = order(game, "glyph").reason
+    if reason:
+        assert reason == "cooldown"
+        while not game.order(0, Order("glyph")).ok:
+            frames(game, 40)
+            assert game.time < 400
+        frames(game, 1)
+    assert order(game, "glyph") == (False, "cooldown")
+    if order(game, "shrine").reason == "cooldown":
+        while game.order(0, Order("shrine")).reason:
+            frames(game, 40)
+            assert game.time < 400
+    shrines = [u for u in game.spectate()["units"] if u["kind"] == "shrine" and u["team"] == 0]
+    at = shrines[0]
+    place(game, 0, at["x"] - 900, at["y"])
+    game._vec._core.set_hp(0, unit(game, 0)["slot"], 100.0)
+    assert order(game, "shrine").ok
+    frames(game, 210)
+    body = unit(game, 0)
+    assert math.dist((body["x"], body["y"]), (at["x"], at["y"])) < 700 and body["hp"] > 200
+
+
+def test_queued_orders_come_one_after_the_other() -> None:
+    game = played()
+    corner = (MIDDLE[0] + 400, MIDDLE[1])
+    assert order(game, "move", at=corner).ok
+    assert order(game, "move", at=(MIDDLE[0] + 400, MIDDLE[1] + 400), queue=True).ok
+    assert order(game, "drop", slot=0, at=(MIDDLE[0] + 400, MIDDLE[1] + 500), queue=True).ok
+    frames(game, 50)
+    body = unit(game, 0)
+    assert body["y"] < MIDDLE[1] + 200 and items(game)[0]
+    frames(game, 160)
+    assert unit(game, 0)["y"] > MIDDLE[1] + 250 and not items(game)[0]
+    order(game, "move", at=MIDDLE)
+    for _ in range(16):
+        assert order(game, "move", at=corner, queue=True).ok
+    assert order(game, "move", at=corner, queue=True) == (False, "full")
+    assert order(game, "stop").ok
+    assert order(game, "attack", target=(383, 9), queue=True) == (False, "unseen")
+    assert order(game, "move", queue=True) == (False, "target")
+    at = unit(game, 0)["x"]
+    frames(game, 60)
+    assert abs(unit(game, 0)["x"] - at) < 5  # an order at once ends what was queued
+
+
+@pytest.mark.parametrize("kind", ["buy", "sell", "swap", "level", "talent", "toggle", "glyph", "courier"])
+def test_what_needs_no_body_does_not_end_what_it_does(kind: str) -> None:
+    game = played()
+    game._vec._core.give_gold(0, 0, 1000)
+    order(game, "move", at=(MIDDLE[0] + 600, MIDDLE[1]))
+    game.order(0, Order(kind, slot=0, to=1, item="item_branches"))
+    frames(game, 2)
+    assert unit(game, 0)["order"] == 3
