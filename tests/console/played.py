@@ -52,6 +52,7 @@ class PlayedHere:
         self.refuse: dict[str, str] = {}
         self.connections = 0
         self.break_off = False
+        self.taken_elsewhere = False
         self.game_over = False
 
     # What the page asks by HTTP.
@@ -126,6 +127,11 @@ class PlayedHere:
             writer._parts.clear()
             await socket.send_bytes(bytes([kind]) + struct.pack("<I", game.engine_frame) + raw)
             kind = 3
+            if self.taken_elsewhere:
+                self.taken_elsewhere = False
+                await socket.send_text(json.dumps({"type": "refused", "reason": "elsewhere"}))
+                await socket.close()
+                return
             if self.game_over:
                 await socket.send_text(json.dumps({"type": "end", "winner": 1, "reason": "",
                                                    "rating": {"mu": 26.0, "sigma": 7.5}}))

@@ -14,8 +14,9 @@ from dota.vec_game import Controller, VecGame
 from rapid.blobs import BlobStore
 from services.controller.console.pages import Site
 from tests.console import console
+from tests.console.browser import Watched, chromium
 from tests.services.conftest import redis_client, redis_url
-from tests.services.live_controller import VIEWER, live
+from tests.services.live_controller import OPERATOR, VIEWER, live
 from tests.services.test_live_games import GAME, playing
 
 __all__ = ["redis_client", "redis_url"]
@@ -61,3 +62,17 @@ def test_a_game_is_watched_and_a_recording_scrubbed(redis_client: redis.Redis, r
     assert "its team wins" in found["thinks"] and "75%" in found["thinks"] and "(chosen)" in found["thinks"]
     assert "header" in found["hostile"] or "recording" in found["hostile"]
     assert found["wrong"] == [], found["wrong"]
+
+
+@pytest.mark.skipif(not Site().build, reason="the console is not built: make console")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_viewer_has_no_serious_fault_at_its_own_address(
+        redis_client: redis.Redis, redis_url: str, tmp_path: Path, scheme: str) -> None:
+    with live(redis_url, blobs=recorded(tmp_path)) as rest, chromium() as browser:
+        watched = Watched(browser, rest.url, color_scheme=scheme)
+        page = watched.log_in(rest, OPERATOR)
+        watched.visit("/games/replay/version-3")
+        page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2")
+        page.get_by_role("button", name="Pause").click()
+        assert watched.faults() == []
+        watched.close()

@@ -266,6 +266,18 @@ def test_a_lost_connection_comes_back_with_the_seat(watched: Watched, rest: Live
     until(page, lambda: data(page, "acks") == "1")
 
 
+def test_who_has_it_open_twice_plays_in_one_window(
+        watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    page = begin(watched, rest)
+    played.taken_elsewhere = True
+    expect(page.get_by_role("alert")).to_contain_text("in another window")
+    page.wait_for_timeout(1000)
+    assert played.connections == 1  # the windows do not take it from each other without end
+    page.get_by_role("button", name="Play here").click()
+    until(page, lambda: played.connections == 2)
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
 def test_the_end_is_told_and_the_page_stays(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)
     played.game_over = True

@@ -13,7 +13,8 @@ import { Steps } from "./steps.ts";
 import type { End, Order, Place, Seat, State } from "./wire.ts";
 import { told, why } from "./wire.ts";
 
-export type Link = "connecting" | "live" | "lost" | "ended";
+/** elsewhere: the same person has opened it in another window, whose it is now. */
+export type Link = "connecting" | "live" | "lost" | "elsewhere" | "ended";
 export interface Happened { readonly time: number; readonly event: GameEvent }
 /** An order's trace on the map and on its button. */
 export interface Pending { readonly n: number; readonly order: Order; readonly began: number; state: "sent" | "taken" | "refused"; frame: number; settled: number }
@@ -50,6 +51,7 @@ export class Game {
   private timer = 0;
   private noticeTimer = 0;
   private tries = 0;
+  private elsewhere = false;
   private closed = false;
   private reading: Promise<void> = Promise.resolve();
   constructor(address: string) {
@@ -111,6 +113,10 @@ export class Game {
     this.steps = null;
     this.settleAll();
     const letIn = this.header.peek() !== null || ++this.tries < TRIES_UNSEEN;
+    if (this.elsewhere) {
+      this.link.value = "elsewhere";
+      return;
+    }
     if (this.closed || this.end.peek() || code === NEVER_BACK || !letIn) {
       if (reason) this.say(reason);
       this.link.value = "ended";
@@ -133,7 +139,10 @@ export class Game {
     switch (message?.type) {
       case "state": this.state.value = message; break;
       case "end": this.end.value = message; break;
-      case "refused": this.say(why(message.reason)); break;
+      case "refused":
+        this.elsewhere = message.reason === "elsewhere";
+        if (!this.elsewhere) this.say(why(message.reason));
+        break;
       case "ping": if (message.at) this.pings = [...this.recentPings(), { who: message.who, at: message.at, came: performance.now() }]; break;
       case "chat": this.said.value = [...this.said.peek(), `${message.who}: ${message.text}`].slice(-KEPT_EVENTS); break;
       case "ack": {
@@ -207,6 +216,13 @@ export class Game {
 
   /** The seats that a person holds who looks at this page. */
   seatsOf(who: string): readonly Seat[] { return this.state.value?.seats.filter((seat) => seat.who === who) ?? []; }
+
+  /** Takes the game back into this window. */
+  again(): void {
+    this.elsewhere = false;
+    this.link.value = "connecting";
+    this.connect();
+  }
 
   close(): void {
     this.closed = true;

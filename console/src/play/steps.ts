@@ -11,7 +11,7 @@ import { ENGINE_FRAMES_PER_SECOND } from "./wire.ts";
 const KEPT = 45, ARRIVALS = 60;
 const FRAME_MS = 1000 / ENGINE_FRAMES_PER_SECOND;
 const UNITS_A_FRAME = 100; // world units: what goes further in an engine frame was not walking
-const FURTHEST_BEHIND = 5, ASTRAY = 10, SLEW_MS = 250; // frames, frames, and how slowly the picture catches up
+const FURTHEST_BEHIND = 2, ASTRAY = 10, SLEW_MS = 250; // frames, frames, and how slowly the picture catches up
 
 type Bitmaps = Readonly<Record<string, Uint8Array>>;
 

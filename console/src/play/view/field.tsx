@@ -12,15 +12,15 @@ import { drawOverlay } from "./overlay.ts";
 const EDGE = 14, EDGE_UNITS = 2600, DRAG_PIXELS = 5; // pixels, world units a second, pixels
 const TOLD_MS = 100;
 
-/** The map that one plays on, in three layers: the ground, the scene of the viewer, and what one does. `now` goes on ten times a second. */
+/** The map that one plays on, in two layers: the ground, and above it the scene of the viewer with what one does. `now` goes on ten times a second. */
 export function Field({ session, now }: { session: Session; now: Signal<number> }) {
-  const still = useRef<HTMLCanvasElement>(null), moving = useRef<HTMLCanvasElement>(null), above = useRef<HTMLCanvasElement>(null);
+  const still = useRef<HTMLCanvasElement>(null), moving = useRef<HTMLCanvasElement>(null);
   const place = useRef<HTMLDivElement>(null);
   const { game } = session;
 
   useEffect(() => {
-    const canvases = [still.current!, moving.current!, above.current!];
-    const [ground, scenery, overlay] = canvases.map((c) => c.getContext("2d")!) as [CanvasRenderingContext2D, CanvasRenderingContext2D, CanvasRenderingContext2D];
+    const canvases = [still.current!, moving.current!];
+    const [ground, scenery] = canvases.map((c) => c.getContext("2d")!) as [CanvasRenderingContext2D, CanvasRenderingContext2D];
     let frame = 0, before = performance.now(), toldAt = 0, scene: Scene | null = null, of: Header | null = null, picture: HTMLCanvasElement | null = null;
     let drawn = -1, felledBefore: Uint8Array | undefined, dark = false, mean = 0, frames = 0, whole = 0, decoded = 0;
     const draw = (at: number): void => {
@@ -47,7 +47,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
       if (view.moves !== drawn || felled !== felledBefore) { drawGround(ground, view, map, picture, felled, colours); drawn = view.moves; felledBefore = felled; }
       scene!.draw(scenery, view, colours, sample.from, sample.to, sample.share, { fog: session.eyes < 0 ? "none" : session.team ? "dire" : "radiant", hero: session.hero.peek(), names: true });
       const aim = aiming.peek(), hover = session.under(), hero = session.now();
-      drawOverlay(overlay, view, header, colours, began, session.pointer, aim, hover, !aim || !hover || suits(aim, hover, session.team), hero, session.team,
+      drawOverlay(scenery, view, header, colours, began, session.pointer, aim, hover, !aim || !hover || suits(aim, hover, session.team), hero, session.team,
         game.traces(), game.recentPings(), (slot) => session.placeOf(slot), session.unseen());
       game.drew(sample.frame);
       if (at - toldAt > TOLD_MS) { toldAt = at; now.value = steps.newest; }
@@ -71,7 +71,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
   }, [session]);
 
   const pixel = (event: MouseEvent): [number, number] => {
-    const box = above.current!.getBoundingClientRect(), ratio = above.current!.width / box.width;
+    const box = moving.current!.getBoundingClientRect(), ratio = moving.current!.width / box.width;
     return [(event.clientX - box.left) * ratio, (event.clientY - box.top) * ratio];
   };
   const drag = useRef<{ at: [number, number]; far: boolean } | null>(null);
@@ -101,8 +101,8 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
   };
   const label = "The game. Keys: question mark. Escape leaves it for the buttons.";
   return <div ref={place} class={`field${aiming.value ? " aiming" : ""}`} role="application" tabIndex={0} aria-label={label} data-field="">
-    <canvas ref={still} aria-hidden="true" /><canvas ref={moving} aria-hidden="true" class="moving" />
-    <canvas ref={above} aria-hidden="true" class="above" onMouseMove={point} onMouseDown={down} onWheel={wheel} onContextMenu={(event) => event.preventDefault()}
+    <canvas ref={still} aria-hidden="true" />
+    <canvas ref={moving} aria-hidden="true" class="moving" onMouseMove={point} onMouseDown={down} onWheel={wheel} onContextMenu={(event) => event.preventDefault()}
       onMouseUp={() => { drag.current = null; }} onMouseLeave={() => { session.pointer = { ...session.pointer, inside: false }; drag.current = null; }} />
   </div>;
 }

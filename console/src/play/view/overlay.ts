@@ -1,4 +1,4 @@
-// The layer above the scene: where one aims and how far it reaches, clicks until they are answered, pings.
+// What is drawn above the scene: where one aims and how far it reaches, clicks until they are answered, pings.
 import type { Header } from "../../games/decode/stream.ts";
 import type { Camera } from "../../games/view/camera.ts";
 import type { Colours } from "../../games/view/colours.ts";
@@ -20,12 +20,11 @@ function circle(pen: CanvasRenderingContext2D, x: number, y: number, r: number):
   pen.arc(x, y, Math.max(r, 1), 0, 2 * Math.PI);
 }
 
-/** Draws the layer. `hover` is the unit under the pointer, `places` gives a unit's place by its slot. */
+/** Draws it. `hover` is the unit under the pointer, `places` gives a unit's place by its slot. */
 export function drawOverlay(pen: CanvasRenderingContext2D, camera: Camera, header: Header, colours: Colours, now: number, pointer: Pointer,
                             aiming: Aiming | null, hover: Unit | null, fits: boolean, hero: HeroNow | null, team: number,
                             traces: readonly Pending[], pings: readonly Pinged[], places: (slot: number) => Place | null, ghosts: readonly Ghost[]): void {
   pen.setTransform(1, 0, 0, 1, 0, 0);
-  pen.clearRect(0, 0, camera.width, camera.height);
   pen.lineWidth = 2;
   pen.setLineDash([5, 4]);
   for (const ghost of ghosts) {

@@ -71,6 +71,8 @@ export function Player({ address, spectate, leave }: { address: string; spectate
       <Field session={session} now={now} />
       <div class="notices">
         {game.link.value === "lost" && <p class="bad" role="alert">Connection lost; the agent has your hero. Trying again…</p>}
+        {game.link.value === "elsewhere" && <div class="ended card" role="alert"><p>You play this game in another window.</p>
+          <button type="button" class="primary" onClick={() => { game.again(); session.focus(); }}>Play here</button></div>}
         {game.link.value === "ended" && !end && <p class="bad" role="alert">This game is over, or there is none of that name.</p>}
         {state && !state.running && !end && <p class="warn" role="status">The game stands still.</p>}
         {game.notice.value && panel !== "shop" && <p class="warn" role="status">{game.notice.value}</p>}
