@@ -78,8 +78,9 @@ async def refused(run: Run, token: str) -> bool:
 async def test_certificates_and_the_token_change_while_it_trains(run: Run, tmp_path: Path) -> None:
     authority, place = Authority(tmp_path / "authority"), tmp_path / "tls"
     tls = authority.issue(place, "IP:127.0.0.1")
-    # More games than it learns from, and few for ratings: versions come at the pace of learning, not of games that end.
-    run.start_new("services.rollout.environment=remote", "services.rollout.games=16", "services.evaluator.cpu_share=0.05",
+    # More games than it learns from: versions come at the pace of learning, not of games that end.
+    run.start_new("services.rollout.environment=remote", "services.rollout.games=16",
+                  "services.evaluator.cpu_share=0.05",
                   "rpc.tls.require_client_certificate=true",
                   *(f"rpc.tls.{name}={getattr(tls, name)}" for name in ("authority", "certificate", "key")))
     run.wait_version(3)
