@@ -1,19 +1,23 @@
 """What is said of a TLS connection that does not come about, and certificates that change under one that does."""
 
+import asyncio
 import logging
 import subprocess
 from pathlib import Path
 
 import grpc
+import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from protos.five.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc import renewed
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import failure_of
 from rapid.rpc.server import RpcServer, serve
 from rapid.rpc.tls import covers, refusal
+from tests.rapid.test_rpc import ADD, Inference, request
 
 
 class Authority:
@@ -169,5 +173,32 @@ async def test_files_that_do_not_fit_change_nothing(authority: Authority, tmp_pa
     channel = aio_channel(f"127.0.0.1:{server.port}", rpc(TlsConfig(authority=tls.authority)))
     assert await asked(channel) == 1
     assert "new certificates cannot be used" in caplog.text
+    await channel.close()
+    await server.stop(0)
+
+
+async def test_a_stream_that_is_on_stays_when_certificates_change(authority: Authority, tmp_path: Path) -> None:
+    """Whether somebody waits for its answer at that moment, or nobody does."""
+    tls = authority.issue(tmp_path / "tls", "IP:127.0.0.1")
+    server = await serve("127.0.0.1:0", [(ADD, Inference())], rpc(tls))
+    channel = aio_channel(f"127.0.0.1:{server.port}", rpc(tls))
+    stub = inference_pb2_grpc.InferenceServiceStub(channel.grpc)
+    idle, waited_for = stub.Act(), stub.Act()
+    for stream in (idle, waited_for):
+        await stream.write(request(np.ones(3, np.float32)))
+        assert np.frombuffer((await stream.read()).values, np.float32)[0] == 3
+    waiting = asyncio.create_task(waited_for.read())
+    await asyncio.sleep(0)
+    authority.issue(tmp_path / "tls", "IP:127.0.0.1")
+    await stub.GetModel(inference_pb2.GetModelRequest(), timeout=10)  # by another connection
+    await asyncio.sleep(0.2)
+    for stream in (idle, waited_for):
+        await stream.write(request(np.ones(3, np.float32)))
+    assert np.frombuffer((await waiting).values, np.float32)[0] == 3
+    assert np.frombuffer((await idle.read()).values, np.float32)[0] == 3
+    await asyncio.sleep(0.3)  # whoever waited has his answer
+    for stream in (idle, waited_for):
+        await stream.write(request(np.ones(3, np.float32)))
+        assert np.frombuffer((await stream.read()).values, np.float32)[0] == 3
     await channel.close()
     await server.stop(0)
