@@ -17,13 +17,13 @@ from tests.services.live_controller import OPERATOR, LiveController
 FOLDER = Path(__file__).parents[2] / "docs/images/console"
 PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events",
          "draft": "/draft?dire=sniper&radiant=lion,sven&side=R"}
-COLOURS = 48  # of a picture's palette: small files, and text stays sharp
+COLOURS, MAP_COLOURS = 48, 128  # of a picture's palette: small files, and text stays sharp
 
 
-def save(picture: bytes, path: Path) -> None:
+def save(picture: bytes, path: Path, colours: int = COLOURS) -> None:
     """Writes a picture with a small palette."""
     with Image.open(BytesIO(picture)) as image:
-        image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+        image.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def _played(rest: LiveController, watched: Watched, page: Page, path: Path) -> None:
@@ -35,7 +35,7 @@ def _played(rest: LiveController, watched: Watched, page: Page, path: Path) -> N
     page.keyboard.press("a")
     page.mouse.move(*_near_the_hero(page))
     page.wait_for_timeout(700)
-    save(page.screenshot(), path)
+    save(page.screenshot(), path, MAP_COLOURS)
     rest.app.router.routes[:] = before
 
 
