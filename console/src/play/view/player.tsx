@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Signal } from "@preact/signals";
 import { useSignal } from "@preact/signals";
 import { who } from "../../api/session";
-import { gameTime } from "../../games/reading.ts";
+import { gameTime, plain } from "../../games/reading.ts";
 import { told } from "../../games/view/course.tsx";
 import { Scoreboard, heroName } from "../../games/view/scoreboard.tsx";
 import { heroNow } from "../facts.ts";
@@ -64,6 +64,8 @@ export function Player({ address, spectate, leave }: { address: string; spectate
   const end = game.end.value, time = header && frame ? gameTime(header.schema, frame) : 0;
   const own = header && frame && hero >= 0 ? heroNow(header, game.facts, frame, hero) : null;
   const feed = game.events.value.filter((e) => e.event.kind !== "item" && time - e.time < LINE_SECONDS).slice(-LINES);
+  // A fallen enemy has no unit that one sees: the seats have his name.
+  const named = (place: number): string => (header && frame && heroName(header, frame, place)) || plain(state?.seats.find((s) => s.hero === place)?.name ?? "");
   const panel = session.panel.value;
   return <section ref={root} class="play" aria-label="Game" onKeyDown={key} onKeyUp={release}>
     {header && frame ? <Top session={session} header={header} frame={frame} seats={state?.seats ?? []} /> : <p class="quiet waiting">Waiting for the game…</p>}
@@ -81,7 +83,7 @@ export function Player({ address, spectate, leave }: { address: string; spectate
           {end.rating && <p>Your rating among people: {(end.rating.mu - 3 * end.rating.sigma).toFixed(1)} (μ {end.rating.mu.toFixed(1)}, σ {end.rating.sigma.toFixed(1)})</p>}
           <button type="button" class="primary" onClick={leave}>Another game</button></div>}
       </div>
-      <ol class="kills" aria-label="What happened">{header && frame && feed.map((e, k) => <li key={`${e.time}${k}`}>{told(e.event, (place) => heroName(header, frame, place))}</li>)}
+      <ol class="kills" aria-label="What happened">{header && frame && feed.map((e, k) => <li key={`${e.time}${k}`}>{told(e.event, named)}</li>)}
         {game.said.value.slice(-LINES).map((line, k) => <li key={`said${k}`}>{line}</li>)}</ol>
       {panel === "scores" && header && frame && <section class="panel" aria-label="Scoreboard" tabIndex={0}><Scoreboard header={header} frame={frame} chosen={hero} choose={() => undefined} /></section>}
       {panel === "shop" && own && <Shop session={session} hero={own} />}
