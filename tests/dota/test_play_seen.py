@@ -134,7 +134,7 @@ def test_what_a_team_is_shown_in_a_whole_game_is_what_it_sees() -> None:
     game = PlayedGame(TEAM.model_copy(update={"max_game_seconds": 420.0, "start_seconds": 0.0}), 4)
     game.controllers[:] = Controller.HARD
     told, kept = play_through(game, 7000, every=16)
-    assert game.winner and told > 20 and kept > 20
+    assert game.winner and told > 20 and kept > 0
 
 
 def test_everything_is_what_a_spectator_sees() -> None:
