@@ -180,6 +180,18 @@ LABEL org.opencontainers.image.title="five/evaluator" \
 EXPOSE 50051 9100
 ENTRYPOINT ["tini", "--", "python", "-m", "services.evaluator"]
 
+FROM rating-five AS play
+ARG BASE
+ARG VERSION=dev
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="five/play" \
+      org.opencontainers.image.description="Games at real speed that people play with and against agents" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.base.name="$BASE"
+EXPOSE 50051 9100
+ENTRYPOINT ["tini", "--", "python", "-m", "services.play"]
+
 FROM control-five AS controller
 ARG BASE
 ARG VERSION=dev

@@ -33,7 +33,7 @@ secret operator-token operator-token "$(value FIVE_OPERATOR_TOKEN)" viewer-token
 secret test-token token "$(value FIVE_VIEWER_TOKEN)"
 secret api-tokens tokens.json "$(cat "$folder/controller/tokens.json")"
 secret redis-users state.acl "$(cat "$folder/redis-state/users.acl")" params.acl "$(cat "$folder/redis-params/users.acl")"
-for user in controller evaluator inference opponents optimizer rollout probe admin; do
+for user in controller evaluator inference opponents optimizer play rollout probe admin; do
   password=$(value "FIVE_$(echo "$user" | tr a-z A-Z)_PASSWORD")
   if grep -q "^user $user " "$here/charts/files/users-params.acl"; then
     secret "redis-$user" state-password "$password" params-password "$password"

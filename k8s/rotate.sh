@@ -101,7 +101,7 @@ password() {
 }
 
 services="app.kubernetes.io/part-of=five,app.kubernetes.io/component in (controller, opponents, inference, optimizer, \
-dota-env, rollout, evaluator)"
+dota-env, rollout, evaluator, play)"
 
 # told: until the file of every pod is the Secret's token. The kubelet takes a minute or two.
 told() {
@@ -142,8 +142,8 @@ token() {
 for what; do
   case $what in
     token) token ;;
-    controller | evaluator | inference | opponents | optimizer | rollout | probe | admin) password "$what" ;;
-    *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, rollout," \
+    controller | evaluator | inference | opponents | optimizer | play | rollout | probe | admin) password "$what" ;;
+    *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, play, rollout," \
       "probe, admin and token" >&2; exit 2 ;;
   esac
 done

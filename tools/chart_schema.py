@@ -19,7 +19,8 @@ COMPUTED = (
     "services.dota_env.addresses", "services.rollout.environment", "services.inference.addresses",
     "services.inference.device", "services.optimizer.optimizers", "services.optimizer.ranks_per_node",
     "services.optimizer.addresses", "services.optimizer.device", "services.opponents.address",
-    "services.evaluator.enabled", "services.controller.host", "services.controller.port", "services.controller.stay",
+    "services.evaluator.enabled", "services.play.enabled",
+    "services.controller.host", "services.controller.port", "services.controller.stay",
 )
 # `title` repeats the key; a preset has other defaults than the class.
 LEFT_OUT = ("title", "default")

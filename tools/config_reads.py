@@ -27,7 +27,7 @@ PLATFORM = ("name", "rpc", "store", "blobs", "telemetry", "allocator", "lifecycl
 STORELESS = ("name", "rpc", "telemetry", "allocator", "lifecycle")
 # What run.effective compares with the run's record, for the controller.
 BESIDE = {"controller": ("game", "model")}
-KINDS = ("rollout", "dota_env", "inference", "optimizer", "controller", "opponents", "evaluator")
+KINDS = ("rollout", "dota_env", "inference", "optimizer", "controller", "opponents", "evaluator", "play")
 # Under these names a service's code has a RunConfig.
 CONFIGS = ("config", "file_config")
 Keys = tuple[str, ...]

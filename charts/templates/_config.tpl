@@ -119,6 +119,11 @@ services:
     replays: /var/lib/five/blobs/replays
     {{- end }}
     {{- end }}
+  play:
+    enabled: {{ .Values.play.enabled }}
+    {{- if .Values.play.enabled }}
+    address: {{ include "five.componentName" (dict "root" . "component" "play") }}:50051
+    {{- end }}
   controller:
     host: 0.0.0.0
     port: 8080

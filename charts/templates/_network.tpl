@@ -11,15 +11,19 @@ Network policies. Who calls whom is said once, in five.network.graph; both ends'
 {{- define "five.network.graph" -}}
 {{- $games := ternary (list "dota-env") (list) (eq .Values.dotaEnv.placement "deployment") -}}
 {{- $evaluator := ternary (list "evaluator") (list) .Values.evaluator.enabled -}}
-{{- $graph := dict "rollout" (concat (list "inference" "optimizer" "opponents") $games) "inference" list "optimizer" (list "optimizer") "opponents" list "controller" $evaluator -}}
+{{- $play := ternary (list "play") (list) .Values.play.enabled -}}
+{{- $graph := dict "rollout" (concat (list "inference" "optimizer" "opponents") $games) "inference" list "optimizer" (list "optimizer") "opponents" list "controller" (concat $evaluator $play) -}}
 {{- if .Values.evaluator.enabled -}}
 {{- $_ := set $graph "evaluator" (list "inference") -}}
+{{- end -}}
+{{- if .Values.play.enabled -}}
+{{- $_ := set $graph "play" (list "inference") -}}
 {{- end -}}
 {{- if $games -}}
 {{- $_ := set $graph "dota-env" list -}}
 {{- end -}}
 {{- if .Values.tests.enabled -}}
-{{- $_ := set $graph "test" (concat (list "controller" "inference" "optimizer" "opponents") $games $evaluator) -}}
+{{- $_ := set $graph "test" (concat (list "controller" "inference" "optimizer" "opponents") $games $evaluator $play) -}}
 {{- end -}}
 {{- range $caller, $called := $graph }}
 {{ $caller }}: {{ concat $called (include "five.network.stores" (dict "root" $ "component" $caller) | fromJsonArray) | toJson }}

@@ -158,7 +158,7 @@ scales one inference pool, the one that serves the latest version.
 {{- define "five.env.problems" -}}
 {{- $own := list "FIVE_TOKEN" "FIVE_TOKEN_FILE" "FIVE_TOKENS_FILE" "FIVE_STATE_USER" "FIVE_STATE_PASSWORD" "FIVE_PARAMS_USER" "FIVE_PARAMS_PASSWORD" "POD_NAME" "POD_IP" "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" "TORCH_ELASTIC_SHUTDOWN_TIMEOUT" }}
 {{- $lists := dict "global" .Values.global.extraEnv }}
-{{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" }}
+{{- range list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" }}
 {{- $_ := set $lists . (index $.Values .).extraEnv }}
 {{- end }}
 {{- range $name, $pool := .Values.inference.pools }}

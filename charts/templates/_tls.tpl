@@ -34,6 +34,9 @@ TLS of gRPC and of Redis, either from cert-manager or from a Secret that is ther
 {{- if .Values.evaluator.enabled }}
 {{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "evaluator"))) }}
 {{- end }}
+{{- if .Values.play.enabled }}
+{{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "play"))) }}
+{{- end }}
 {{- if eq .Values.dotaEnv.placement "deployment" }}
 {{- $services = append $services (dict "name" (include "five.componentName" (dict "root" $ "component" "dota-env"))) }}
 {{- end }}

@@ -47,7 +47,7 @@ What values.schema.json cannot say: values that each are fine and together are n
 {{- end }}
 
 {{- $grace := dig "lifecycle" "grace_seconds" 20 .Values.run.overrides }}
-{{- range $component := list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" }}
+{{- range $component := list "rollout" "dotaEnv" "inference" "optimizer" "controller" "opponents" "evaluator" "play" }}
 {{- $seconds := (index $.Values $component).terminationGracePeriodSeconds }}
 {{- if le (float64 $seconds) (float64 $grace) }}
 {{- $problems = append $problems (printf "%s.terminationGracePeriodSeconds: %v s are not longer than the %v s in which a service drains (lifecycle.grace_seconds)" $component $seconds $grace) }}

@@ -23,8 +23,8 @@ put() {
 }
 
 for name in FIVE_TOKEN FIVE_OPERATOR_TOKEN FIVE_VIEWER_TOKEN FIVE_CONTROLLER_PASSWORD FIVE_EVALUATOR_PASSWORD \
-  FIVE_INFERENCE_PASSWORD FIVE_OPPONENTS_PASSWORD FIVE_OPTIMIZER_PASSWORD FIVE_ROLLOUT_PASSWORD FIVE_PROBE_PASSWORD \
-  FIVE_ADMIN_PASSWORD GRAFANA_PASSWORD; do
+  FIVE_INFERENCE_PASSWORD FIVE_OPPONENTS_PASSWORD FIVE_OPTIMIZER_PASSWORD FIVE_PLAY_PASSWORD FIVE_ROLLOUT_PASSWORD \
+  FIVE_PROBE_PASSWORD FIVE_ADMIN_PASSWORD GRAFANA_PASSWORD; do
   grep -q "^$name=" "$file" && continue
   put "$name" "$(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')"
   echo "$file: new $name"
@@ -51,7 +51,7 @@ umask 022
 mkdir -p "$folder/redis-state" "$folder/redis-params" "$folder/controller"
 for role in state params; do
   text=$(sed "s/@run@/$name/g" "$here/charts/files/users-$role.acl")
-  for user in controller evaluator inference opponents optimizer rollout probe admin; do
+  for user in controller evaluator inference opponents optimizer play rollout probe admin; do
     upper=$(echo "$user" | tr a-z A-Z)
     hashes="on #$(hash_of "$(value "FIVE_${upper}_PASSWORD")")"
     old=$(value "FIVE_${upper}_PASSWORD_OLD")

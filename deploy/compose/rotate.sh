@@ -111,8 +111,8 @@ token() {
 for what; do
   case $what in
     token) token ;;
-    controller | evaluator | inference | opponents | optimizer | rollout | probe | admin) password "$what" ;;
-    *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, rollout," \
+    controller | evaluator | inference | opponents | optimizer | play | rollout | probe | admin) password "$what" ;;
+    *) echo "rotate: $what has no secret; there are controller, evaluator, inference, opponents, optimizer, play, rollout," \
       "probe, admin and token" >&2; exit 2 ;;
   esac
 done

@@ -11,7 +11,7 @@ docker=${DOCKER:-docker}
 base=${BASE:-python:3.11-slim-bookworm}
 version=${VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)}
 revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
-[ $# -gt 0 ] || set -- dota-env rollout opponents evaluator controller inference optimizer
+[ $# -gt 0 ] || set -- dota-env rollout opponents evaluator play controller inference optimizer
 export DOCKER_BUILDKIT=1
 
 images=

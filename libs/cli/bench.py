@@ -4,8 +4,8 @@ import importlib
 
 from cli.benchmarks import table
 
-BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "watching", "draft", "load",
-              "train")
+BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", "rest", "watching", "play", "draft",
+              "load", "train")
 
 
 def bench(what: str, as_json: bool) -> int:

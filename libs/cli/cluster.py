@@ -60,7 +60,7 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
     wanted: dict[str, str] = {}
     inference = max(len(services.inference.addresses), 1)
     environments = 1 if services.rollout.environment == "remote" else 0
-    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 4))
+    ports = iter(free_ports(inference + services.optimizer.optimizers + environments + 5))
 
     def addresses(count: int) -> str:
         return "[" + ", ".join(f'"{HOST}:{next(ports)}"' for _ in range(count)) + "]"
@@ -73,6 +73,7 @@ def with_addresses(config: RunConfig, folder: Path) -> RunConfig:
         wanted["services.dota_env.addresses"] = addresses(environments)
     for key, given in (("services.opponents.address", services.opponents.address),
                        ("services.evaluator.address", services.evaluator.address),
+                       ("services.play.address", services.play.address),
                        ("services.optimizer.rendezvous", services.optimizer.rendezvous)):
         if not given:
             wanted[key] = f"{HOST}:{next(ports)}"
@@ -201,6 +202,8 @@ class LocalCluster:
         specs += [spec("rollout", i, PLAYERS) for i in range(services.rollout.processes)]
         if services.evaluator.enabled:
             specs.append(spec("evaluator", 0, PLAYERS))
+        if services.play.enabled:
+            specs.append(spec("play", 0, PLAYERS))
         return specs
 
     def wait_running(self, timeout: float = START_SECONDS) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli import anneal, backup, console, draft, rest, surgery, tokens
+from cli import anneal, backup, console, draft, play, rest, surgery, tokens
 from cli.remote import Refused, controller_of
 from cli.rundir import NoRun, find
 from rapid.rpc.errors import CallFailed
@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
 
     anneal.add_arguments(commands)
     console.add_arguments(commands.add_parser("console", help="print a one-time link to the run's pages"))
+    play.add_arguments(commands.add_parser("play", help="print a one-time link to play with and against the agent"))
     surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
 
     evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
@@ -83,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="measure a part against its reference")
     bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish",
-                                        "rest", "watching", "draft", "load", "train", "all"))
+                                        "rest", "watching", "play", "draft", "load", "train", "all"))
     bench.add_argument("--json", action="store_true", help="print rows as JSON")
 
     for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):
@@ -136,6 +137,8 @@ def run(arguments: argparse.Namespace) -> int:
             return tokens.run(arguments)
         case "console":
             return console.run(arguments)
+        case "play":
+            return play.run(arguments)
         case "surgery" if arguments.verb == "rehearse":
             from cli.rehearsal import rehearse
 

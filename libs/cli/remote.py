@@ -57,6 +57,10 @@ class Controller:
         """The JSON of PUT /v1/<path>, if the document still is in the state of that tag. Raises Refused."""
         return self._ask("PUT", path, parameters, body, {"If-Match": match} if match else {}).json()
 
+    def delete(self, path: str) -> None:
+        """DELETE /v1/<path>. Raises Refused."""
+        self._ask("DELETE", path, {}, None)
+
     def follow(self, last: str = "") -> Iterator[tuple[str, Any]]:
         """Messages of GET /v1/stream, kind and data, without end. Goes on after a loss where it was. Raises Refused
         when the controller says no, or nothing answers for a while."""

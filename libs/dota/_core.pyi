@@ -399,6 +399,9 @@ class Play:
 
     def begin(self, actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
 
+    def choose(self, actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None:
+        """What policies chose from the observations that the timestep under way began with."""
+
     def begin_commands(self, commands: NDArray[numpy.int16]) -> None:
         """
         Begins a timestep by commands that are already resolved, int16 [10, 8].

@@ -122,14 +122,24 @@ class PlayedGame(Game):
     def begin(self, actions: npt.NDArray[np.int16] | None = None) -> None:
         """Begins a timestep. ``actions`` int16 [2, H, 6] are what policies chose from ``obs``; bots choose where
         ``controllers`` says so. Raises ValueError for another shape or dtype, and while a timestep is under way."""
+        given = self._actions(actions)
+        self._over = bool(self.winner)
+        self._play.begin(given, self.controllers)
+        self._frames_left = FRAMES
+
+    def choose(self, actions: npt.NDArray[np.int16]) -> None:
+        """What policies chose from the ``obs`` that the timestep under way began with, int16 [2, H, 6]: for who thinks
+        while its frames are played. Before the last of them it is the same as to have given it to ``begin``; without,
+        heroes of policies keep their orders. Raises ValueError as ``begin``, and when no timestep is under way."""
+        self._play.choose(self._actions(actions), self.controllers)
+
+    def _actions(self, actions: npt.NDArray[np.int16] | None) -> npt.NDArray[np.int16]:
         no_actions = self._vec._no_actions[0]
         if actions is None:
             actions = no_actions
         if actions.shape != no_actions.shape or actions.dtype != np.int16:
             raise ValueError(f"actions are {actions.dtype} {actions.shape}, int16 {no_actions.shape} is needed")
-        self._over = bool(self.winner)
-        self._play.begin(np.ascontiguousarray(actions), self.controllers)
-        self._frames_left = FRAMES
+        return np.ascontiguousarray(actions)
 
     def frame(self) -> None:
         """One engine frame. After the fourth of a timestep ``obs``, ``stats`` and ``signals`` are new. A game that is

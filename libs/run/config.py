@@ -22,6 +22,7 @@ from services.evaluator.config import EvaluatorConfig
 from services.inference.config import InferenceConfig
 from services.opponents.config import OpponentsConfig
 from services.optimizer.config import OptimizerConfig
+from services.play.config import PlayConfig
 from services.rollout.config import RolloutConfig
 
 
@@ -39,6 +40,7 @@ class ServicesConfig(_Section):
     opponents: OpponentsConfig = Field(default_factory=OpponentsConfig, description="The pool of past selves.")
     evaluator: EvaluatorConfig = Field(default_factory=EvaluatorConfig, description="Rates versions.")
     controller: ControllerConfig = Field(default_factory=ControllerConfig, description="REST control.")
+    play: PlayConfig = Field(default_factory=PlayConfig, description="Games that people play.")
 
 
 class RunConfig(_Section):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 # By the end of a key's last part when it begins with "_", else by the whole last part; the first that fits.
 UNITS: Mapping[str, str] = {
-    "_seconds": "s", "_us": "µs", "_bytes": "bytes", "_mebibytes": "MiB", "_samples": "samples",
+    "_seconds": "s", "_us": "µs", "_bytes": "bytes", "_mebibytes": "MiB", "_kibibytes": "KiB", "_samples": "samples",
     "_segments": "segments", "_batches": "batches of batch_samples", "_versions": "versions",
     "_steps": "gradient steps", "_per_second": "1/s", "_fraction": "share", "_share": "share",
     "_probability": "probability", "tolerance": "share", "_embedding": "values", "_hidden": "units",
@@ -52,7 +52,8 @@ KEY_UNITS: Mapping[str, str] = {
     "services.evaluator.draft_line_ups": "line-ups", "services.evaluator.keep_replays": "files",
     "services.controller.limits.concurrent_requests": "requests",
     "services.controller.limits.connections": "connections", "services.controller.limits.streams": "clients",
-    "services.controller.limits.viewers": "viewers",
+    "services.controller.limits.viewers": "viewers", "services.controller.limits.players": "people",
+    "services.play.watching": "people",
     "services.controller.operations.attempts": "tries",
     "services.controller.autoscaler.rollout.min": "pods", "services.controller.autoscaler.rollout.max": "pods",
     "services.controller.autoscaler.inference.min": "pods", "services.controller.autoscaler.inference.max": "pods",

@@ -66,6 +66,7 @@ class LimitsConfig(BaseModel):
     connections: int = Field(1024, ge=1, description="Connections that are open at once.")
     streams: int = Field(64, ge=1, description="Clients of /v1/stream, and consoles that are open, at once.")
     viewers: int = Field(64, ge=1, description="Who watches live games at once.")
+    players: int = Field(16, ge=1, description="Who plays, or watches games of people, at once.")
     requests_per_second: float = Field(1000.0, gt=0, description="Requests of all clients together.")
     burst: float = Field(2000.0, ge=1, description="Requests of all clients at once.")
     client_requests_per_second: float = Field(500.0, gt=0, description="Requests from one address.")

@@ -34,7 +34,7 @@ REDIS_LIMIT = gauge("controller", "redis_limit", "bytes", "Memory that the Redis
                     ("role",))
 REDIS_SAVED = gauge("controller", "redis_append_only", "state", "1 when the Redis of that role keeps an append-only "
                     "file and its last write went well, else 0.", ("role",))
-COMPONENTS = ("controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout")
+COMPONENTS = ("controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
 
 
 def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> None:

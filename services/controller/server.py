@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rapid.blobs import BlobStore
+from rapid.clients.play import PlayClient
 from rapid.service import Service
 from rapid.store.connection import connect
 from rapid.store.parameters import ParameterStore
@@ -22,6 +23,8 @@ from services.controller.config import LimitsConfig
 
 HEADER_BYTES = 16 << 10  # request line and headers together
 GRACE_SECONDS = 3  # for answers under way when the controller ends
+SOCKET_BYTES = 8 << 10  # of a message that comes over a web socket
+PING_SECONDS = 5.0  # a web socket whose ping is not answered for so long is gone, and its heroes are the agent's
 OVERVIEW_SECONDS = 0.1  # dashboards and scripts that ask at the same moment cost the store one look
 STORE_RETRIES = 1  # a connection that a restarted Redis has closed is opened again at once
 
@@ -76,7 +79,8 @@ def server(app: FastAPI, limits: LimitsConfig, host: str, port: int) -> RestServ
     return RestServer(uvicorn.Config(
         app, host, port, http=protocol(limits.header_seconds), log_level="warning", access_log=False,
         h11_max_incomplete_event_size=HEADER_BYTES, limit_concurrency=limits.connections,
-        timeout_graceful_shutdown=GRACE_SECONDS, server_header=False))
+        timeout_graceful_shutdown=GRACE_SECONDS, server_header=False, ws="websockets-sansio", ws_max_size=SOCKET_BYTES,
+        ws_ping_interval=PING_SECONDS, ws_ping_timeout=PING_SECONDS, ws_per_message_deflate=False))
 
 
 def context_of(service: Service[RunConfig]) -> Context:
@@ -89,7 +93,13 @@ def context_of(service: Service[RunConfig]) -> Context:
     state = connect(config.store.state_url, impatient, "state", retries=STORE_RETRIES)
     params = connect(config.store.params_url, impatient, "params", retries=STORE_RETRIES)
     blobs: BlobStore = service.blobs
+    play = config.services.play
+
+    def play_client() -> PlayClient:
+        return PlayClient(play.address, config.rpc, config.name, service.token)
+
     return Context(config.name, RunState(state, config.name),
                    ParameterStore(params, state, config.name, impatient, blobs), config.schedules,
                    Gate.configured(config.services.controller, service.token), limits,
-                   config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS, blobs)
+                   config.services.evaluator.enabled, service.file_config, OVERVIEW_SECONDS, blobs,
+                   play_client if play.enabled and play.address else None)

@@ -21,7 +21,7 @@ BASE = os.environ.get("BASE", "python:3.11-slim-bookworm")
 VERSION = next(line.split('"')[1] for line in (ROOT / "pyproject.toml").read_text().splitlines()
                if line.startswith("version = "))
 # Names of the images and of the compose services, and what learns or serves in them.
-SERVICES = ("dota-env", "rollout", "inference", "optimizer", "controller", "opponents", "evaluator")
+SERVICES = ("dota-env", "rollout", "inference", "optimizer", "controller", "opponents", "evaluator", "play")
 STORES = ("redis-state", "redis-params")
 T = TypeVar("T")
 

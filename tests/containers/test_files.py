@@ -140,7 +140,7 @@ def test_the_runs_are_valid_and_name_the_containers(name: str, preset: str) -> N
     config = load(path)
     services = config.services
     addresses = [*services.dota_env.addresses, *services.inference.addresses, *services.optimizer.addresses,
-                 services.opponents.address, services.evaluator.address,
+                 services.opponents.address, services.evaluator.address, services.play.address,
                  *(url.removeprefix("redis://").removesuffix("/0") for url in
                    (config.store.state_url, config.store.params_url))]
     hosts = {address.rpartition(":")[0] for address in addresses}

@@ -10,7 +10,7 @@ from tests.containers.engine import BASE, DOCKER, ROOT, SERVICES, VERSION, docke
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
 TORCH = {"inference", "optimizer"}
 # Megabytes above the base.
-SIZES = {"dota-env": 150, "rollout": 150, "opponents": 150, "evaluator": 150, "controller": 230}
+SIZES = {"dota-env": 150, "rollout": 150, "opponents": 150, "evaluator": 150, "play": 150, "controller": 230}
 
 IMPORTABLE = """
 import importlib.util, sys
@@ -51,7 +51,7 @@ def test_an_image_has_what_its_service_needs_and_no_torch_where_unused(service: 
                      "grpc", "redis", "dota").split()
     assert ("torch" in found) == (service in TORCH)
     assert ("fastapi" in found) == (service == "controller")
-    assert ("trueskill" in found) == (service == "evaluator")
+    assert ("trueskill" in found) == (service in ("evaluator", "play"))
     assert {"numpy", "grpc", "redis", "dota"} <= set(found)
     assert not {"pip", "nanobind"} & set(found)
 

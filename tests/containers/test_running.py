@@ -39,7 +39,7 @@ def test_two_versions_are_trained(project: Project) -> None:
     project.wait_version(max(first, 0) + 2)
     status = project.status()
     assert status["status"] == "running"
-    kinds = {"rollout", "inference", "optimizer", "controller", "opponents", "evaluator", "dota_env"}
+    kinds = {"rollout", "inference", "optimizer", "controller", "opponents", "evaluator", "play", "dota_env"}
     assert kinds <= status["services"].keys()
     (dota_env,) = project.containers("dota-env")
     eventually(lambda: "games" in str(docker("exec", dota_env, "python", "-c", "import urllib.request as u; "

@@ -34,6 +34,27 @@ def test_without_people_it_is_the_game_that_is_stepped(controller: Controller) -
     np.testing.assert_array_equal(framed.signals, stepped.signals)
 
 
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_what_is_chosen_while_the_frames_are_played_is_as_if_it_was_given_at_the_beginning(after: int) -> None:
+    at_once, meanwhile = PlayedGame(TEAM, 3), PlayedGame(TEAM, 3)
+    for game in (at_once, meanwhile):
+        game.controllers[:] = Controller.POLICY, Controller.HARD  # the bot chooses once all the same
+        game.take(1, True)
+    chance = np.random.default_rng(1)
+    for _ in range(150):
+        actions = chance.integers(0, 9, at_once._vec._no_actions.shape[1:], dtype=np.int16)
+        at_once.step(actions)
+        meanwhile.begin()
+        for frame in range(4):
+            if frame == after:
+                meanwhile.choose(actions)
+            meanwhile.frame()
+        assert meanwhile.hash() == at_once.hash()
+    np.testing.assert_array_equal(meanwhile.obs["shared"], at_once.obs["shared"])
+    with pytest.raises(ValueError, match="begin"):
+        meanwhile.choose(actions)
+
+
 def test_a_game_that_ends_between_two_timesteps_ends_the_same() -> None:
     config = TEAM.model_copy(update={"max_game_seconds": 3.05})
     stepped, framed = Game(config, 3), PlayedGame(config, 3)

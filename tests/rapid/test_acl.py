@@ -212,9 +212,18 @@ def rates(run: Servers) -> None:
     assert series.last("ratings") is not None and store.head() == 1
 
 
+def plays_with_people(run: Servers) -> None:
+    state, store = run.state("play"), run.store("play")
+    assert store.head() == 1 and list(store.newest_records()) and store.record(1) is not None
+    state.table("ratings").get("rated:version-1")
+    people = state.table("people")
+    assert people.update(lambda rows: {"ada": {"mu": 25.0}}, once="game")
+    assert not people.update(lambda rows: {"ada": {"mu": 26.0}}, once="game")
+
+
 WORK: dict[str, Callable[[Servers], None]] = {
     "controller": controls, "optimizer": learns, "inference": serves, "rollout": plays, "opponents": keeps_the_pool,
-    "evaluator": rates}
+    "evaluator": rates, "play": plays_with_people}
 
 
 @pytest.mark.parametrize("kind", acl.SERVICES)
@@ -237,6 +246,8 @@ FORBIDDEN: list[tuple[str, str, tuple[Any, ...]]] = [
     ("rollout", "state", ("SET", KEYS.lease("optimizer", "0"), "{}")),
     ("rollout", "state", ("XADD", KEYS.series("versions"), "*", "v", "{}")),
     ("rollout", "state", ("HGETALL", KEYS.table("league"))),
+    ("play", "state", ("HGETALL", KEYS.table("league"))),
+    ("play", "state", ("PUBLISH", KEYS.live_channel, "x")),
     ("rollout", "state", ("PUBLISH", KEYS.heads_channel, "9")),
     ("rollout", "state", ("SUBSCRIBE", KEYS.heads_channel)),
     ("rollout", "state", ("EVAL", "return redis.call('SET', KEYS[1], '9')", 1, KEYS.head)),

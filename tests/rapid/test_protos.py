@@ -10,9 +10,9 @@ import pytest
 from google.protobuf import descriptor_pool
 
 from protos import build as protos
-from protos.five.v1 import env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, tensors_pb2
+from protos.five.v1 import env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, play_pb2, tensors_pb2
 
-MODULES = (env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, tensors_pb2)
+MODULES = (env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, play_pb2, tensors_pb2)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tools.dashboards.catalogue import BOARDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 
-KINDS = {"controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "rollout"}
+KINDS = {"controller", "dota_env", "evaluator", "inference", "opponents", "optimizer", "play", "rollout"}
 # A short run: every second game against a past version, games in servers of their own, a rating every few games, and
 # every second game has a change that is annealed in.
 OVERRIDES = ("services.rollout.environment=remote", "league.past_opponent_share=0.5",

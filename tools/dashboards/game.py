@@ -60,4 +60,21 @@ BOARD = Board("game", "Five / Game", "Games played for training: results, length
               *(Query(quantile(q, "five_env_step_seconds"), f"{q:.0%}") for q in (0.5, 0.95, 0.99)), unit="s", least=0),
         chart("Environment servers: open games", "Games being played, by server.",
               Query(total(series("five_env_open_games"), "instance"), "{{instance}}"), least=0, stacked=True)]),
+    Row("Games that people play", [
+        chart("People", "Who is connected to a game, playing or watching it, and the games that are open.",
+              Query(total(series("five_play_connected_instances"), "doing"), "{{doing}}"),
+              Query(total(series("five_play_open_games")), "games"), least=0),
+        chart("Agents' answers", "From a timestep's observation to what the agents chose; one that takes longer than "
+              "a tenth of a second is late.",
+              *(Query(quantile(q, "five_play_answer_seconds"), f"{q:.0%}") for q in (0.5, 0.99)), unit="s", least=0),
+        chart("Late", "A second: timesteps without the agents' answer, frames that began late, frames that a slow "
+              "client was not sent.", Query(total(rate("five_play_late_answers_total")), "answers"),
+              Query(total(rate("five_play_late_frames_total")), "frames"),
+              Query(total(rate("five_play_skipped_frames_total")), "skipped"), unit="cps", least=0),
+        chart("Orders", "Of people, a second, by outcome.", Query(total(rate("five_play_orders_total"), "outcome"),
+                                                                  "{{outcome}}"), unit="cps", least=0, stacked=True),
+        chart("Games that ended", "In the last hour, by how; what was abandoned rates nobody.",
+              Query(total(increase("five_play_ended_games_total"), "how"), "{{how}}"), least=0, stacked=True),
+        chart("Bytes", "Sent to people, a second.", Query(total(rate("five_play_sent_bytes_total"))), unit="Bps",
+              least=0)]),
 ])

@@ -19,6 +19,8 @@ def targets(config):
         found += services.dota_env.addresses
     if services.evaluator.enabled:
         found.append(services.evaluator.address)
+    if services.play.enabled:
+        found.append(services.play.address)
     # The game containers beside a rollout are its own, and nobody else's.
     return [target for target in found if target.partition(":")[0] not in ("localhost", "127.0.0.1")]
 

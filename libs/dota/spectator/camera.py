@@ -11,7 +11,7 @@ from dota.events import Event
 from dota.spectator.chunks import CHUNK_STEPS, ChunkWriter
 from dota.spectator.happenings import happenings
 from dota.spectator.header import make_header, pack_header
-from dota.spectator.schema import Frame, game_schema
+from dota.spectator.schema import Frame, Schema, game_schema
 
 BORN, BLINKED = 1 << 9, 1 << 10  # bits of a unit's look
 TEAM_HEROES = 5
@@ -50,8 +50,7 @@ class Camera:
         self._waiting = False
         self._facts: ChunkFacts | None = None
         self._happened: list[dict[str, Any]] = []
-        unit = self.schema.table("unit")
-        self._columns = [unit.column(name) for name in ("generation", "type", "look", "x", "y")]
+        self._columns = jump_columns(self.schema)
 
     def packed_header(self) -> bytes:
         """What a file or a stream begins with."""
@@ -113,14 +112,7 @@ class Camera:
         self._send()
 
     def _mark(self) -> None:
-        generation, kind, look, x, y = self._columns
-        now, before = self._frame["unit"], self._before["unit"]
-        there = now[:, kind] > 0
-        born = there & ((now[:, generation] != before[:, generation]) | (before[:, kind] == 0))
-        step = now[:, [x, y]].astype(np.int32) - before[:, [x, y]]
-        far = there & ~born & ((step * step).sum(1) > (UNIT_PER_STEP * WORLD_UNIT) ** 2)
-        now[born, look] |= BORN
-        now[far, look] |= BLINKED
+        mark_jumps(self._frame["unit"], self._before["unit"], self._columns, UNIT_PER_STEP)
 
     def _commit(self) -> None:
         if not self._waiting:
@@ -142,6 +134,24 @@ class Camera:
             facts = self._facts
             self._steps = CHUNK_STEPS
             self._on_chunk(self._writer.take(), facts)
+
+
+def jump_columns(schema: Schema) -> list[int]:
+    """The columns of the unit table that `mark_jumps` looks at."""
+    unit = schema.table("unit")
+    return [unit.column(name) for name in ("generation", "type", "look", "x", "y")]
+
+
+def mark_jumps(now: Array, before: Array, columns: list[int], far: float) -> None:
+    """Marks units that were not there ``before``, or have moved further than ``far`` world units since: whoever shows
+    them puts nothing between. Unit tables uint16 [units, fields]; ``columns`` as `jump_columns` gives them."""
+    generation, kind, look, x, y = columns
+    there = now[:, kind] > 0
+    born = there & ((now[:, generation] != before[:, generation]) | (before[:, kind] == 0))
+    step = now[:, [x, y]].astype(np.int32) - before[:, [x, y]]
+    jumped = there & ~born & ((step * step).sum(1) > (far * WORLD_UNIT) ** 2)
+    now[born, look] |= BORN
+    now[jumped, look] |= BLINKED
 
 
 class ChunkFacts:

@@ -72,33 +72,8 @@ class ChunkWriter:
         """One step more. The arrays are copied."""
         if self.steps == 0:
             self._first = engine_frame
-        parts = self._parts
-        for table in self._schema.tables:
-            now, before = frame[table.name], self._before[table.name]
-            changed = now != before
-            rows = np.flatnonzero(changed.any(1))
-            parts.append(struct.pack("<H", len(rows)))
-            if len(rows):
-                which = changed[rows]
-                parts.append(rows.astype("<u2").tobytes())
-                masks = np.zeros((len(rows), table.masks * 2), np.uint8)
-                packed = np.packbits(which, axis=1, bitorder="little")
-                masks[:, :packed.shape[1]] = packed
-                parts.append(masks.tobytes())
-                parts.append(_planes((now[rows] - before[rows])[which]))
-                before[rows] = now[rows]
-        for bits in self._schema.bits:
-            lit: npt.NDArray[np.uint8] = frame[bits.name]
-            flipped = lit ^ self._before[bits.name]
-            runs = np.zeros(0, np.int64)
-            if flipped.any():
-                edges = np.flatnonzero(np.diff(np.unpackbits(flipped, bitorder="little", count=bits.count), prepend=0))
-                runs = np.diff(edges, prepend=0)
-            parts.append(struct.pack("<H", len(runs)))
-            parts.append(_planes(runs.astype(np.uint16)))
-            self._before[bits.name][...] = lit
-        text = json.dumps(list(events), separators=(",", ":")).encode() if events else b""
-        parts.append(struct.pack("<I", len(text)) + text)
+        self._parts += changes(self._schema, self._before, frame)
+        self._parts.append(pack_events(events))
         self.steps += 1
 
     def take(self) -> bytes:
@@ -112,6 +87,42 @@ class ChunkWriter:
         self._before = self._schema.empty()
         self._parts, self.steps = [], 0
         return head + packed
+
+
+def changes(schema: Schema, before: Frame, frame: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:
+    """A step's bytes but for its events, in parts: how ``frame`` differs from ``before``, which becomes equal to it."""
+    parts: list[bytes] = []
+    for table in schema.tables:
+        now, then = frame[table.name], before[table.name]
+        changed = now != then
+        rows = np.flatnonzero(changed.any(1))
+        parts.append(struct.pack("<H", len(rows)))
+        if len(rows):
+            which = changed[rows]
+            parts.append(rows.astype("<u2").tobytes())
+            masks = np.zeros((len(rows), table.masks * 2), np.uint8)
+            packed = np.packbits(which, axis=1, bitorder="little")
+            masks[:, :packed.shape[1]] = packed
+            parts.append(masks.tobytes())
+            parts.append(_planes((now[rows] - then[rows])[which]))
+            then[rows] = now[rows]
+    for bits in schema.bits:
+        lit: npt.NDArray[np.uint8] = frame[bits.name]
+        flipped = lit ^ before[bits.name]
+        runs = np.zeros(0, np.int64)
+        if flipped.any():
+            edges = np.flatnonzero(np.diff(np.unpackbits(flipped, bitorder="little", count=bits.count), prepend=0))
+            runs = np.diff(edges, prepend=0)
+        parts.append(struct.pack("<H", len(runs)))
+        parts.append(_planes(runs.astype(np.uint16)))
+        before[bits.name][...] = lit
+    return parts
+
+
+def pack_events(events: Sequence[Event]) -> bytes:
+    """What a step's bytes end with: what happened in it."""
+    text = json.dumps(list(events), separators=(",", ":")).encode() if events else b""
+    return struct.pack("<I", len(text)) + text
 
 
 def _planes(values: npt.NDArray[np.uint16]) -> bytes:
@@ -191,6 +202,15 @@ def _read_step(reader: "_Reader", schema: Schema, frame: Frame) -> list[dict[str
         raise ValueError(f"a chunk's events cannot be read: {error}") from error
     if not isinstance(events, list) or not all(isinstance(e, dict) for e in events):
         raise ValueError("a chunk's events are no list of objects")
+    return events
+
+
+def read_step(data: bytes, schema: Schema, frame: Frame) -> list[dict[str, Any]]:
+    """Changes ``frame`` by the bytes of one step, and returns its events. Raises ValueError where they are damaged."""
+    reader = _Reader(data)
+    events = _read_step(reader, schema, frame)
+    if reader.left:
+        raise ValueError("a step goes on behind its events")
     return events
 
 

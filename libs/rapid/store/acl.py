@@ -19,8 +19,8 @@ from rapid.store.keys import Keys
 ROLES: tuple[Role, ...] = ("state", "params")
 ADMIN = "admin"  # backup, restore, rotation of passwords: a person's, of no service
 PROBE = "probe"  # how a server is, and no key of it: health checks
-CONTROLLER, EVALUATOR, INFERENCE, OPPONENTS, OPTIMIZER, ROLLOUT = SERVICES = (
-    "controller", "evaluator", "inference", "opponents", "optimizer", "rollout")
+CONTROLLER, EVALUATOR, INFERENCE, OPPONENTS, OPTIMIZER, PLAY, ROLLOUT = SERVICES = (
+    "controller", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
 ANYBODY = frozenset(SERVICES)
 
 
@@ -91,7 +91,8 @@ def _who(*users: str) -> frozenset[str]:
 # Tables and series have names of their own: who keeps which.
 TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writers, readers)
     "league": (_who(OPPONENTS), _who(CONTROLLER)),
-    "ratings": (_who(EVALUATOR), _who(CONTROLLER)),
+    "ratings": (_who(EVALUATOR), _who(CONTROLLER, PLAY)),
+    "people": (_who(PLAY), _who(CONTROLLER)),
     "guard": (_who(EVALUATOR), _who(CONTROLLER)),
     "match_games": (_who(EVALUATOR), _who()),
     "autoscaler": (_who(CONTROLLER), _who()),
@@ -120,7 +121,7 @@ def _tables() -> Iterable[Entry]:
         yield Entry("once_in", f"once-in:{name}", Kind.SORTED, writers)
 
 
-VERSIONED = _who(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR)
+VERSIONED = _who(OPTIMIZER, INFERENCE, OPPONENTS, EVALUATOR, PLAY)
 ENTRIES: Sequence[Entry] = (
     Entry("head", "head", Kind.VALUE, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),
     Entry("versions", "versions", Kind.FIELDS, _who(OPTIMIZER), VERSIONED | _who(CONTROLLER)),

@@ -11,7 +11,7 @@ from rapid.store.keys import Keys
 
 ANSWER_MS = 30 * 24 * 3600 * 1000  # answers to a pause go after so long: no pause lasts longer
 # Who keeps a lease, in the order in which they are listed.
-KINDS = ("controller", "evaluator", "inference", "opponents", "optimizer", "rollout")
+KINDS = ("controller", "evaluator", "inference", "opponents", "optimizer", "play", "rollout")
 # Renews a lease. Its name stands in a sorted set by when it runs out, by the server's clock: who is alive is one look
 # at that, whatever else the server holds, and those that have run out go with each renewal. Keys: lease, names of the
 # kind, its answer, names of answers. Arguments: name, what is written down, milliseconds, answer ('' where no pause

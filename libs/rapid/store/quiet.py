@@ -15,7 +15,7 @@ from rapid.store.keys import Keys
 from rapid.store.leases import ANSWER_MS, Instance, Leases
 
 # What plays or learns, and so has to be quiet before a run is paused.
-QUIET_KINDS = ("evaluator", "inference", "optimizer", "rollout")
+QUIET_KINDS = ("evaluator", "inference", "optimizer", "play", "rollout")
 
 # Writes down who is waited for, and forgets the answers to earlier pauses. Keys: pause, record. Arguments: number, now,
 # the run's prefix, how long answers stay, kinds.

@@ -16,6 +16,7 @@ from services.controller.api import (
     matches,
     operations,
     opponents,
+    play,
     ratings,
     revert,
     run,
@@ -39,6 +40,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
     ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router, anneal.router,
     revert.router, session.router, console.router, games.router, draft.router,
+    play.router,
 )
 
 

@@ -1,5 +1,7 @@
 """What handlers work on, and who calls them: dependencies that routers declare."""
 
+import functools
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Depends, Header, Query, Request, Security
@@ -8,6 +10,7 @@ from fastapi.security import HTTPBearer
 from five.config import SchedulesConfig
 from five.schedules import load_schedules
 from rapid.blobs import BlobStore
+from rapid.clients.play import PlayClient
 from rapid.store.leases import Leases
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
@@ -36,13 +39,14 @@ class Context:
     """The run that an application serves. One object for all routers; ``app.state.context`` holds it.
 
     ``configured`` are the schedules of the configuration, ``evaluator`` whether there is one to play matches,
-    ``overview_seconds`` how old a status may be that another client has asked for, ``blobs`` where checkpoints lie.
+    ``overview_seconds`` how old a status may be that another client has asked for, ``blobs`` where checkpoints lie,
+    ``play`` makes the client of the play service, once, in the server's loop (None: the run has none).
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
                  gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True,
                  file_config: RunConfig | None = None, overview_seconds: float = 0.0,
-                 blobs: BlobStore | None = None) -> None:
+                 blobs: BlobStore | None = None, play: Callable[[], PlayClient] | None = None) -> None:
         self.run = run
         self.state = state
         self.store = store
@@ -65,6 +69,8 @@ class Context:
         self.relay = Relay(Watching(state.redis, run), self.leases, self.limits.viewers)
         self.recordings = Recordings(lambda: self.blobs)
         self.drafts = Drafts(run, lambda: self.blobs, self.series)
+        self.play = None if play is None else functools.cache(play)
+        self.sockets = 0  # people who play or watch over one
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:

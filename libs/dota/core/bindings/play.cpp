@@ -25,6 +25,22 @@ struct PyPlay {
 
   PyPlay(PyVecGame& g, int i) : games(g), place(g.check(i)), play(g.vec.game(i)) {}
   Game& game() { return games.vec.game(place); }
+
+  // Who plays each team, of arrays that fit the game.
+  std::array<BotKind, kTeams> checked(const char* what, const Array<const std::int16_t>& actions,
+                                      const Array<const std::uint8_t>& controllers) {
+    const int heroes = game().setup().settings.heroes_per_team;
+    if (actions.size() != static_cast<std::size_t>(kTeams * heroes * kActionParts) || controllers.size() != kTeams)
+      throw nb::value_error((std::string(what) + ": actions or controllers do not fit the game").c_str());
+    std::array<BotKind, kTeams> who{};
+    for (std::size_t t = 0; t < kTeams; ++t) {
+      if (controllers.data()[t] >= static_cast<std::uint8_t>(BotKind::Count))
+        throw nb::value_error(
+            (std::string(what) + ": there is no controller " + std::to_string(controllers.data()[t])).c_str());
+      who[t] = static_cast<BotKind>(controllers.data()[t]);
+    }
+    return who;
+  }
 };
 
 std::int16_t small_number(std::int64_t v) {
@@ -101,17 +117,7 @@ void bind_play(nb::module_& m) {
       .def(
           "begin",
           [](PyPlay& self, Array<const std::int16_t> actions, Array<const std::uint8_t> controllers) {
-            const int heroes = self.game().setup().settings.heroes_per_team;
-            if (actions.size() != static_cast<std::size_t>(kTeams * heroes * kActionParts) ||
-                controllers.size() != kTeams)
-              throw nb::value_error("begin: actions or controllers do not fit the game");
-            std::array<BotKind, kTeams> who{};
-            for (std::size_t t = 0; t < kTeams; ++t) {
-              if (controllers.data()[t] >= static_cast<std::uint8_t>(BotKind::Count))
-                throw nb::value_error(
-                    ("begin: there is no controller " + std::to_string(controllers.data()[t])).c_str());
-              who[t] = static_cast<BotKind>(controllers.data()[t]);
-            }
+            const std::array<BotKind, kTeams> who = self.checked("begin", actions, controllers);
             try {
               self.play.begin(actions.data(), who);
             } catch (const std::logic_error& e) {
@@ -119,6 +125,18 @@ void bind_play(nb::module_& m) {
             }
           },
           nb::arg("actions").noconvert(), nb::arg("controllers").noconvert())
+      .def(
+          "choose",
+          [](PyPlay& self, Array<const std::int16_t> actions, Array<const std::uint8_t> controllers) {
+            const std::array<BotKind, kTeams> who = self.checked("choose", actions, controllers);
+            try {
+              self.play.choose(actions.data(), who);
+            } catch (const std::logic_error& e) {
+              throw nb::value_error(e.what());
+            }
+          },
+          nb::arg("actions").noconvert(), nb::arg("controllers").noconvert(),
+          "What policies chose from the observations that the timestep under way began with.")
       .def(
           "begin_commands",
           [](PyPlay& self, Array<const std::int16_t> rows) {

@@ -85,6 +85,13 @@ void Play::silence_ruled() {
     }
 }
 
+void Play::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers) {
+  if (!under_way()) throw std::logic_error("no timestep is under way: begin() is due");
+  if (over_) return;
+  for (std::size_t t = 0; t < kTeams; ++t)
+    if (controllers[t] == BotKind::Policy) game_->decode(actions, t, commands_);
+}
+
 void Play::settle_seats() {
   Context c = game_->context();
   for (int i = 0; i < kMaxHeroes; ++i) {

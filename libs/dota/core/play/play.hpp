@@ -25,6 +25,9 @@ class Play {
   // std::logic_error while one is under way; frame() when none is.
   void begin(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers);
   void begin(const std::array<Command, kMaxHeroes>& commands);
+  // What policies chose from the observations that the timestep began with, at any time before its last frame:
+  // their commands take effect in the next timestep, as those given to begin() do. Throws as frame().
+  void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers);
   bool frame();  // true: it was the timestep's last; views are new, observations are to be written
   bool under_way() const { return next_frame_ < kFramesPerStep; }
 

@@ -131,12 +131,7 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
   const int n = setup_->settings.heroes_per_team;
   for (std::size_t t = 0; t < kTeams; ++t) {
     if (controllers[t] == BotKind::Policy) {
-      for (int i = 0; i < n; ++i) {
-        int slot = -1;
-        commands[t * 5 + static_cast<std::size_t>(i)] = decode_action(
-            actions + (static_cast<int>(t) * n + i) * kActionParts, setup_->vocabulary,
-            s.choices[t].available[static_cast<std::size_t>(i)], s.slots[t], s.views[t].mirrored, &slot);
-      }
+      decode(actions, t, commands);
       continue;
     }
     std::array<Command, 5> out{};
@@ -149,6 +144,17 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
     bot_command(controllers[t], s.views[t], s.slots[t], *choices, s.memory[t], s.bot_rng[t], out);
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
       commands[t * 5 + i] = out[i];
+  }
+}
+
+void Game::decode(const std::int16_t* actions, std::size_t team, std::array<Command, kMaxHeroes>& commands) const {
+  const GameState& s = *state_;
+  const int n = setup_->settings.heroes_per_team;
+  for (int i = 0; i < n; ++i) {
+    int slot = -1;
+    commands[team * 5 + static_cast<std::size_t>(i)] = decode_action(
+        actions + (static_cast<int>(team) * n + i) * kActionParts, setup_->vocabulary,
+        s.choices[team].available[static_cast<std::size_t>(i)], s.slots[team], s.views[team].mirrored, &slot);
   }
 }
 

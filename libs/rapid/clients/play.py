@@ -1,0 +1,110 @@
+"""Client of the play service: games that people play, and one person's connection to one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from protos.five.v1 import play_pb2, play_pb2_grpc
+from rapid.config import RpcConfig
+from rapid.rpc.caller import Caller
+from rapid.rpc.channel import Channel, aio_channel
+from rapid.rpc.errors import CallFailed, StatusCode, failure_of
+from rapid.rpc.token import Token
+
+SERVICE = "five.v1.PlayService"
+JOIN = SERVICE + "/Join"
+
+
+class Joined:
+    """A person in a game: ``send`` what he does, read what he is told by ``async for``; ``leave`` ends it."""
+
+    def __init__(self, channel: Channel, join: play_pb2.Join) -> None:
+        self._target = channel.target
+        call: Any = play_pb2_grpc.PlayServiceStub(channel.grpc).Join
+        self._call = call(metadata=channel.metadata)
+        self._join = join
+        self._writing = asyncio.Lock()
+        self._begun = False
+
+    async def send(self, request: play_pb2.JoinRequest) -> None:
+        """Raises CallFailed when the connection is gone."""
+        try:
+            await self._begin()
+            async with self._writing:
+                await self._call.write(request)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            raise CallFailed(StatusCode.UNAVAILABLE, self._target, JOIN, f"the game is gone: {error}") from None
+
+    async def _begin(self) -> None:
+        async with self._writing:
+            if not self._begun:
+                self._begun = True
+                await self._call.write(play_pb2.JoinRequest(join=self._join))
+
+    async def __aiter__(self) -> AsyncIterator[play_pb2.JoinResponse]:
+        """What comes, to the end. Raises CallFailed."""
+        try:
+            await self._begin()
+            while (response := await self._call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+                yield response
+            code = await self._call.code()
+            if code is not StatusCode.OK:
+                raise CallFailed(code, self._target, JOIN, await self._call.details() or "the stream was ended")
+        except grpc.aio.AioRpcError as error:
+            raise failure_of(error, self._target, JOIN) from None
+
+    def leave(self) -> None:
+        """Ends the connection."""
+        self._call.cancel()
+
+
+class PlayClient:
+    """Opens games and joins them, for people whom the caller knows. Use within one asyncio loop."""
+
+    def __init__(self, address: str, config: RpcConfig, run: str, token: Token = None) -> None:
+        self._address = address
+        self._config = config
+        self._token = token
+        self._run = run
+        self._caller = Caller([address], play_pb2_grpc.PlayServiceStub, SERVICE, config, token)
+        self._channel: Channel | None = None
+
+    async def offer(self, deadline: float | None = None) -> play_pb2.OfferResponse:
+        """What can be played. Raises CallFailed."""
+        return await self._caller.call("Offer", lambda stub: stub.Offer, play_pb2.OfferRequest(run=self._run), deadline)
+
+    async def open(self, who: str, team: int, heroes: Sequence[int], lineup: Sequence[Sequence[str]] | None = None,
+                   mates: str = "agent", against: str = "newest", seed: int | None = None) -> play_pb2.OpenResponse:
+        """Begins a game for ``who``, with ``mates`` for the other heroes of his side. It is sent once. Raises
+        CallFailed."""
+        request = play_pb2.OpenRequest(
+            run=self._run, who=who, team=team, heroes=heroes, mates=mates, against=against, seed=seed,
+            lineup=[play_pb2.Team(heroes=names) for names in lineup or ()])
+        return await self._caller.call("Open", lambda stub: stub.Open, request, repeats=False)
+
+    async def games(self, deadline: float | None = None) -> list[play_pb2.GameState]:
+        """Games that are being played. Raises CallFailed."""
+        answer = await self._caller.call("List", lambda stub: stub.List, play_pb2.ListGamesRequest(run=self._run),
+                                         deadline)
+        return list(answer.games)
+
+    async def close_game(self, game: str, who: str) -> None:
+        """Ends a game without a result. Raises CallFailed."""
+        await self._caller.call("Close", lambda stub: stub.Close,
+                                play_pb2.CloseRequest(run=self._run, game=game, who=who))
+
+    def join(self, game: str, who: str, spectate: bool = False, heroes: Sequence[int] = ()) -> Joined:
+        """``who`` comes into a game: nothing is sent before it is read."""
+        if self._channel is None:
+            self._channel = aio_channel(self._address, self._config, self._token)
+        return Joined(self._channel, play_pb2.Join(run=self._run, game=game, who=who, spectate=spectate,
+                                                   heroes=heroes))
+
+    async def close(self) -> None:
+        """Ends the connections, and with them whoever has joined."""
+        await self._caller.close()
+        if self._channel is not None:
+            await self._channel.close()

@@ -1,0 +1,75 @@
+"""The play service: games at real speed in which people take heroes.
+
+It sends nothing to the optimizers and knows no address of theirs: what people do is never learned from.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from dota import packing
+from dota.config import GameConfig, RandomisationConfig
+from dota.spaces import Layout
+from protos.five.v1 import play_pb2_grpc
+from rapid import wire
+from rapid.clients.inference import InferenceClient
+from rapid.clients.inference_pools import inference_pools
+from rapid.rpc.server import port_of, serve
+from rapid.service import Service, start
+from run.config import RunConfig
+from run.effective import overlay
+from run.load import load
+from services.play.players import Filler, filler, kept_versions
+from services.play.ratings import People
+from services.play.service import PlayService
+
+SPARSE = ("shared", "private")
+CLOSE_SECONDS = 1.0  # that calls under way get when the process ends
+
+
+def played_game(game: GameConfig) -> GameConfig:
+    """The game as people play it: nothing is randomised, as in evaluation."""
+    return game.model_copy(update={"randomisation": RandomisationConfig()})
+
+
+async def play(service: Service[RunConfig]) -> None:
+    config = service.config
+    settings, pools = config.services.play, config.services.inference
+    game = played_game(config.game)
+    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    layout_hash = Layout(game).hash
+
+    def connect(addresses: Sequence[str], name: str) -> InferenceClient:
+        return InferenceClient(addresses, config.rpc, layout_hash, service.token, SPARSE, name=name,
+                               epoch=service.epoch)
+
+    def versions() -> list[int]:
+        return kept_versions(service.parameters, config.store.archive_every)
+
+    def who(name: str) -> Filler:
+        return filler(name, next(iter(kept_versions(service.parameters, config.store.archive_every, 1)), None),
+                      service.parameters)
+
+    people = People(service.state, config.rating)
+    inference = inference_pools(connect, pools.addresses, pools.past_addresses)
+    servicer = PlayService(config.name, service.epoch, game, settings, inference, versions, who, people.ended,
+                           lambda: service.lifecycle.active, lambda: service.lifecycle.draining)
+    server = await serve(service.listen_address(port_of(settings.address)),
+                         [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.token)
+    service.announce(server.port)
+    service.not_ready = lambda: ""
+    service.quiet = lambda: not service.lifecycle.active and servicer.resting
+    service.stats = lambda: {"games": len(servicer.matches),
+                             "late answers": sum(m.agents.late for m in servicer.matches.values())}
+    await service.lifecycle.drained()
+    await servicer.drain()
+    await server.stop(CLOSE_SECONDS)
+    await asyncio.wait_for(inference.close(), CLOSE_SECONDS)
+
+
+def main() -> None:
+    with start("play", load, overlay=overlay) as service:
+        service.vital.run(play(service))
+
+
+if __name__ == "__main__":
+    main()

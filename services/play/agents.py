@@ -1,0 +1,154 @@
+"""The agents of a game that people play: what they are shown and what they choose, without anybody waiting for them."""
+
+import asyncio
+import logging
+import secrets
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from rapid.clients.inference import CLOSE, REPLAY, RESET, RESTORE, WANT_STATE, ActResult
+from rapid.rpc.epochs import is_stale
+from rapid.rpc.errors import CallFailed, StatusCode
+from services.play import metrics as page
+
+log = logging.getLogger(__name__)
+Array = npt.NDArray[Any]
+STATE_EVERY = 16  # timesteps between two states that are kept: what is played again when a server is lost
+REBUILD_TRIES = 20  # of a server that loses what it was just given
+
+
+class Inference(Protocol):
+    """The part of rapid.clients.inference_pools.InferencePools that a game needs."""
+
+    async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array],
+                  states: Mapping[str, Array] | None = None, replayed_actions: Array | None = None) -> ActResult: ...
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the agents chose for a timestep: ``actions`` int16 [2, H, 6], zeros for a side that no agent plays; the
+    ``seconds`` that it took."""
+
+    timestep: int
+    actions: npt.NDArray[np.int16]
+    seconds: float
+
+
+class AgentsLost(RuntimeError):
+    """The agents cannot go on: what inference refused for good."""
+
+
+class Agents:
+    """The sides of one game that versions play, ``versions`` by side.
+
+    A session for each side goes over the whole game, whoever holds its heroes: its observations are the side's, so a
+    hero that a person leaves is played on by a policy that has seen all of it. ``ask`` at each timestep's observation,
+    ``take`` before the timestep's last engine frame. While an answer is due nothing else is asked: what comes too late
+    is thrown away, and the timesteps between are never seen by the policy.
+    """
+
+    def __init__(self, inference: Inference, versions: Mapping[int, int], heroes: int) -> None:
+        self._inference = inference
+        self._sides = np.array(sorted(versions), np.int64)
+        self._policies = np.array([versions[side] for side in sorted(versions)], np.int64)
+        self._sessions = np.array([secrets.randbits(62) for _ in versions], np.int64)
+        self._heroes = heroes
+        self._asked: asyncio.Task[Answer] | None = None
+        self._steps = 0
+        self._states: dict[str, Array] | None = None  # before the first of ``_past``; None: that is the game's first
+        self._past: deque[tuple[dict[str, Array], Array]] = deque()  # observations, and what was chosen at them
+        self.late = 0
+        self.seconds = 0.0  # that the last answer took
+
+    @property
+    def any(self) -> bool:
+        """Whether a version plays a side."""
+        return bool(len(self._sides))
+
+    def ask(self, timestep: int, observations: Mapping[str, Array]) -> None:
+        """Shows the agents a timestep's observation, arrays leading with [2]; not when an answer is still due."""
+        if not self.any or (self._asked is not None and not self._asked.done()):
+            return
+        self._result()
+        # The game writes the next observation into the same arrays.
+        seen = {name: array[self._sides] for name, array in observations.items()}
+        self._asked = asyncio.get_running_loop().create_task(self._ask(timestep, seen))
+
+    def take(self, timestep: int) -> Answer | None:
+        """The answer to that timestep's observation; None when it is not there, which is counted. Raises AgentsLost."""
+        if not self.any:
+            return None
+        if self._asked is not None and self._asked.done():
+            answer = self._result()
+            if answer is not None and answer.timestep == timestep:
+                return answer
+        self.late += 1
+        page.LATE_ANSWERS.inc()
+        return None
+
+    def _result(self) -> Answer | None:
+        if self._asked is None:
+            return None
+        task, self._asked = self._asked, None
+        try:
+            return task.result()
+        except CallFailed as failure:
+            if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale(failure):
+                log.warning("the agents' answer was lost: %s", failure)
+                return None
+            raise AgentsLost(str(failure)) from failure
+
+    async def _ask(self, timestep: int, seen: dict[str, Array]) -> Answer:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        wants = self._steps % STATE_EVERY == 0
+        flags = np.full(len(self._sides), (WANT_STATE if wants else 0) | (RESET if self._steps == 0 else 0), np.uint8)
+        answer = await self._inference.act(self._sessions, self._policies, flags, seen)
+        tries = 0
+        while answer.unknown_sessions.size:
+            tries += 1
+            if tries > REBUILD_TRIES:
+                raise CallFailed(StatusCode.UNAVAILABLE, "inference", "Act", "it loses sessions again and again")
+            answer = await self._rebuilt(flags, seen)
+        if wants:
+            self._states = answer.states if self._steps else None
+            self._past.clear()
+        self._past.append((seen, answer.actions))
+        self._steps += 1
+        actions = np.zeros((2, self._heroes, answer.actions.shape[2]), np.int16)
+        actions[self._sides] = answer.actions
+        self.seconds = loop.time() - began
+        page.ANSWER_SECONDS.observe(self.seconds)
+        return Answer(timestep, actions, self.seconds)
+
+    async def _rebuilt(self, flags: Array, seen: dict[str, Array]) -> ActResult:
+        """The answer to an observation, from sessions put back to the state that is known and led through what they saw
+        and did since. Its ``unknown_sessions`` are those that were lost again."""
+        flags = flags & WANT_STATE
+        for i, (past, chosen) in enumerate(self._past):
+            first = (RESET if self._states is None else RESTORE) if i == 0 else 0
+            answer = await self._inference.act(
+                self._sessions, self._policies, np.full(len(flags), REPLAY | first, np.uint8), past,
+                self._states if first == RESTORE else None, chosen)
+            if answer.unknown_sessions.size:
+                return answer
+        if not self._past:
+            flags = flags | RESET
+        return await self._inference.act(self._sessions, self._policies, flags, seen)
+
+    async def close(self, observations: Mapping[str, Array]) -> None:
+        """The game is over: inference may forget its sessions."""
+        if not self.any:
+            return
+        if self._asked is not None:
+            self._asked.cancel()
+        try:
+            await self._inference.act(self._sessions, self._policies, np.full(len(self._sides), CLOSE, np.uint8),
+                                      {name: array[self._sides] for name, array in observations.items()})
+        except CallFailed:
+            pass  # it forgets them by itself when their lease ends

@@ -1,0 +1,77 @@
+"""A game as spectators see it: whole, and late, so that nobody tells a player what the other side does."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from dota.spectator.camera import UNIT_PER_STEP
+from services.play.line import Line
+from services.play.views import View, Write, message_of
+
+KEYFRAME_EVERY = 30  # steps, 4 s: who comes has to wait for one
+
+
+@dataclass
+class _Step:
+    at: float
+    whole: bytes  # b"": none was made
+    change: bytes
+
+
+class Broadcast:
+    """Keeps what was seen for ``delay`` seconds, a step every timestep, and sends it on then.
+
+    A step's keyframe is kept for each KEYFRAME_EVERY, so that who comes can begin; the rest are changes.
+    """
+
+    def __init__(self, delay: float) -> None:
+        self.delay = delay
+        self._view = View(None, UNIT_PER_STEP)
+        self._steps: deque[_Step] = deque()
+        self._made = 0
+        self._new: list[Line] = []  # they wait for a keyframe
+        self._lines: list[Line] = []
+
+    @property
+    def waits(self) -> bool:
+        """Whether something has not been sent yet."""
+        return bool(self._steps)
+
+    def look(self, write: Write, engine_frame: int, events: list[dict[str, Any]], now: float) -> None:
+        """The game after a timestep, at ``now`` seconds; sends what has become old enough."""
+        view = self._view
+        view.look(write, engine_frame, events)
+        keyed = self._made % KEYFRAME_EVERY == 0
+        whole = message_of(engine_frame, True, view.keyframe(), events) if keyed else b""
+        self._made += 1
+        self._steps.append(_Step(now, whole, message_of(engine_frame, False, view.changes(), events)))
+        self.send(now)
+
+    def send(self, now: float) -> None:
+        """Sends what is older than the delay."""
+        while self._steps and now - self._steps[0].at >= self.delay:
+            step = self._steps.popleft()
+            self._lines = [line for line in self._lines if not line.ended]
+            # Who reads too slowly begins again with the next keyframe.
+            for line in [line for line in self._lines if line.behind]:
+                self._lines.remove(line)
+                self._new.append(line)
+            if step.whole:
+                for line in self._new:
+                    line.drop_frames()
+                    line.show_message(step.whole)
+            for line in self._lines:
+                line.show_message(step.change)
+            if step.whole:
+                self._lines += self._new
+                self._new = []
+
+    def enter(self, line: Line) -> None:
+        """Somebody watches from the next keyframe on."""
+        self._new.append(line)
+
+    def leave(self, line: Line) -> None:
+        """He does no more."""
+        for lines in (self._new, self._lines):
+            if line in lines:
+                lines.remove(line)

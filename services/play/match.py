@@ -1,0 +1,390 @@
+"""One game that people play, at real speed: its clock, its heroes' masters, and what each of its people is shown."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from dota import registry
+from dota.config import GameConfig
+from dota.play import PlayedGame
+from dota.spectator.happenings import happenings
+from dota.tables import HERO_PREFIX
+from protos.five.v1 import play_pb2
+from services.play import metrics as page
+from services.play.agents import Agents, AgentsLost, Inference
+from services.play.broadcast import Broadcast
+from services.play.clock import FrameClock
+from services.play.config import PlayConfig
+from services.play.line import Line
+from services.play.orders import Rate, order_of
+from services.play.players import Filler
+from services.play.ratings import Person, Played
+from services.play.seats import TEAM_HEROES, NoSeat, Seats
+from services.play.views import View, header_of, map_of
+
+log = logging.getLogger(__name__)
+FRAMES = 4  # engine frames of a timestep
+STATE_SECONDS = 1.0  # between two words on how the game stands
+HELD_SECONDS = 0.1  # between two looks whether a pause is over
+CLOSE_SECONDS = 2.0  # that inference gets to forget a game's sessions
+
+
+@dataclass
+class Player:
+    """Somebody who is connected: his line, what he may still send, and his heroes (none: he watches)."""
+
+    who: str
+    line: Line
+    heroes: list[int]
+    orders: Rate
+    rest: Rate
+    last: int = -1  # number of his last order
+
+    @property
+    def team(self) -> int:
+        """His side."""
+        return self.heroes[0] // TEAM_HEROES
+
+
+@dataclass(frozen=True)
+class Begin:
+    """What a game is opened with."""
+
+    game: str
+    who: str
+    config: GameConfig
+    seed: int
+    lineup: Sequence[Sequence[str]] | None
+    fillers: tuple[Filler, Filler]  # by side
+    run: str
+
+
+class Match:
+    """A game from its opening to its end. ``run`` plays it; the rest is called meanwhile, in the same loop.
+
+    ``active`` says whether the run goes on: the clock stands while it is paused. ``rate`` takes the game in once it has
+    ended, and returns whose rating it has moved.
+    """
+
+    def __init__(self, begin: Begin, settings: PlayConfig, inference: Inference, active: Callable[[], bool],
+                 rate: Callable[[Played], Mapping[str, Person]]) -> None:
+        self.begin = begin
+        self._settings = settings
+        self._active = active
+        self._rate = rate
+        self.game = game = PlayedGame(begin.config, begin.seed, begin.lineup)
+        heroes = game.layout.heroes
+        for side, filler in enumerate(begin.fillers):
+            game.controllers[side] = filler.controller
+        known = registry.load().names["build"]
+        names = {side * TEAM_HEROES + i: known[int(game.lineup[side][i])].removeprefix(HERO_PREFIX)
+                 for side in range(2) for i in range(heroes)}
+        self.seats = Seats(names, settings.seat_seconds)
+        self.agents = Agents(inference, {side: filler.version for side, filler in enumerate(begin.fillers)
+                                         if not filler.controller}, heroes)
+        self.broadcast = Broadcast(settings.spectator_delay_seconds)
+        self._views = (View(0), View(1))
+        self._players: list[Player] = []
+        self._waiting: list[tuple[Player, int]] = []  # whose orders take effect in the next frame, and their numbers
+        self._map = map_of(begin.config)
+        self.opened_at = time.time()
+        self._clock = FrameClock(time.monotonic())
+        self._timestep = 0
+        self._empty_since = time.monotonic()
+        self._told_at = 0.0
+        self._shown = -1
+        self._ending = ""
+        self.running = True
+        self.ended = asyncio.Event()
+
+    # ------------------------------------------------------------------------------------------------ the game
+
+    async def run(self) -> None:
+        """Plays the game until it has a winner, nobody is left, or it is ended."""
+        how = "lost"
+        try:
+            self._clock = FrameClock(time.monotonic())
+            self._show()
+            while self.winner == 0 and not self._ending:
+                await self._step()
+            how = self._ending or "played"
+        except AgentsLost as error:
+            log.warning("game %s ends: %s", self.begin.game, error)
+            self._ending = how
+        finally:
+            page.ENDED.labels(how).inc()
+            await self._end()
+
+    async def _step(self) -> None:
+        """One timestep: the agents are shown its observation, and think while its frames are played."""
+        game = self.game
+        if not self._active():
+            await self._stand_still()
+        self.agents.ask(self._timestep, game.obs)
+        game.begin(None)
+        for frame in range(FRAMES):
+            await self._until_due()
+            if frame == FRAMES - 1:
+                answer = self.agents.take(self._timestep)
+                if answer is not None:
+                    game.choose(answer.actions)
+            game.frame()
+            page.FRAMES.inc()
+            self._acknowledge()
+            self._show()
+            if self.winner:
+                break
+        self._timestep += 1
+        self._look_after()
+
+    async def _until_due(self) -> None:
+        while (left := self._clock.due - time.monotonic()) > 0:
+            await asyncio.sleep(left)
+        slipped = self._clock.slipped
+        late = self._clock.late
+        if self._clock.begin(time.monotonic()) > 0:
+            await asyncio.sleep(0)  # whoever sends and receives has his turn between frames that follow at once
+        page.LATE_FRAMES.inc(self._clock.late - late)
+        page.SLIPPED.inc(self._clock.slipped - slipped)
+
+    async def _stand_still(self) -> None:
+        self.running = False
+        self._tell()
+        while not self._active() and not self._ending:
+            await asyncio.sleep(HELD_SECONDS)
+        self.running = True
+        self._clock.stand_still(time.monotonic())
+        self._tell()
+
+    def _look_after(self) -> None:
+        """After each timestep: what has been left alone, and how it stands."""
+        now = time.monotonic()
+        if any(player.heroes for player in self._players):
+            self._empty_since = now
+        elif now - self._empty_since > self._settings.empty_seconds:
+            self.end("abandoned")
+        if now - self._told_at >= STATE_SECONDS:
+            self._tell()
+
+    def _show(self) -> None:
+        """The present frame to everybody who is to see it. A game that is over has no more of them."""
+        game = self.game
+        if game.engine_frame == self._shown:
+            return
+        self._shown = game.engine_frame
+        for view in self._views:
+            lines = [player.line for player in self._players if player.heroes and player.team == view.team]
+            if lines:
+                view.look(partial(game.write_seen, view.team), game.engine_frame, happenings(game.events(view.team)))
+            for line in lines:
+                line.show(view)
+        if game.engine_frame % FRAMES == 0 or self.winner:
+            self.broadcast.look(partial(game.write_seen, None), game.engine_frame, happenings(game.events(None)),
+                                time.monotonic())
+
+    @property
+    def winner(self) -> int:
+        """0 nobody yet, 1 Radiant, 2 Dire, 3 nobody: a draw."""
+        return int(self.game.winner)
+
+    def end(self, how: str) -> None:
+        """Has the game end without a winner: "abandoned", "closed", "drained"."""
+        self._ending = self._ending or how
+
+    async def _end(self) -> None:
+        winner = 0 if self._ending else self.winner
+        rated: Mapping[str, Person] = {}
+        if self._ending not in ("drained", "lost"):  # what nobody in the game could do anything about
+            try:
+                rated = await asyncio.to_thread(self._rate, self._played(winner))
+            except Exception as error:  # a store that is away costs the rating, not the end of the game
+                log.warning("game %s is not rated: %s", self.begin.game, error)
+        for player in [p for p in self._players if p.heroes]:
+            end = play_pb2.End(winner=winner, reason=self._ending)
+            person = rated.get(player.who)
+            if person is not None:
+                end.rating.CopyFrom(play_pb2.Rating(mu=person.mu, sigma=person.sigma))
+            self._last(player, end)
+        self.running = False
+        self.ended.set()
+        try:
+            await asyncio.wait_for(self.agents.close(self.game.obs), CLOSE_SECONDS)
+        except TimeoutError:
+            pass  # inference forgets the sessions by itself
+
+    async def show_rest(self) -> None:
+        """After the game's end: shows spectators what they have not seen yet, as late as all before it."""
+        while any(not p.line.ended for p in self._players) and self.broadcast.waits and self._ending != "drained":
+            self.broadcast.send(time.monotonic())
+            await asyncio.sleep(0.1)
+        for player in list(self._players):
+            self._last(player, play_pb2.End(winner=0 if self._ending else self.winner, reason=self._ending))
+
+    @staticmethod
+    def _last(player: Player, end: play_pb2.End) -> None:
+        player.line.send(play_pb2.JoinResponse(end=end))
+        player.line.end()
+
+    def _played(self, winner: int) -> Played:
+        held = self.seats.held()
+        people: tuple[dict[str, int], dict[str, int]] = ({}, {})
+        for hero, seat in self.seats.seats.items():
+            if hero in held:
+                side = people[hero // TEAM_HEROES]
+                side[seat.who] = side.get(seat.who, 0) + 1
+        playing = {name for side in people for name in side}
+        return Played(self.begin.game, winner, people, sorted(self.seats.people() - playing),
+                      [filler.name for filler in self.begin.fillers], self.game.layout.heroes)
+
+    # ------------------------------------------------------------------------------------------------ its people
+
+    def enter(self, who: str, spectate: bool, wanted: Sequence[int]) -> Player:
+        """Somebody joins. Raises NoSeat: too many are there, or he can have no hero."""
+        if len(self._players) >= self._settings.watching:
+            raise NoSeat("full")
+        if self.ended.is_set() or self._ending:
+            raise NoSeat("over")
+        now = time.monotonic()
+        heroes = [] if spectate else self.seats.enter(who, wanted, now)
+        rate = self._settings.orders_per_second
+        player = Player(who, Line(self._settings.behind_kibibytes << 10), heroes, Rate(rate), Rate(max(rate / 12, 1.0)))
+        for other in [p for p in self._players if not spectate and p.who == who and p.heroes]:
+            # The same person from elsewhere: the newest connection is his.
+            other.line.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="elsewhere")))
+            other.line.end()
+            self._remove(other)
+        whose: dict[str, Any] = {"team": None if spectate else player.team, "hero": heroes[0] if heroes else None,
+                                 "heroes": heroes}
+        player.line.begin(header_of(self.begin.config, self._about(), whose))
+        self._add(player)
+        if spectate:
+            self.broadcast.enter(player.line)
+        self._take()
+        self._tell()
+        return player
+
+    def leave(self, player: Player) -> None:
+        """A connection is gone: the agent plays his heroes at once."""
+        if player not in self._players:
+            return  # another connection of his has taken over
+        self._remove(player)
+        if player.heroes:
+            self.seats.leave(player.who, time.monotonic())
+        self.broadcast.leave(player.line)
+        if not self.ended.is_set():
+            self._take()
+            self._tell()
+
+    def order(self, player: Player, message: play_pb2.Order) -> None:
+        """An order of his: checked now, acknowledged with the frame in which it takes effect."""
+        reason = self._order(player, message)
+        page.ORDERS.labels(reason or "done").inc()
+        if reason:
+            self._ack(player, message.n, self.game.engine_frame, reason)
+        else:
+            self._waiting.append((player, message.n))
+
+    def _order(self, player: Player, message: play_pb2.Order) -> str:
+        if not player.orders.take():
+            return "rate"
+        if message.n <= player.last:
+            return "number"
+        player.last = message.n
+        if not player.heroes:
+            return "spectator"
+        hero = message.hero if message.HasField("hero") else player.heroes[0]
+        if hero not in player.heroes:
+            return "hero"
+        if self.winner or self._ending:
+            return "game_over"
+        if not self.running:
+            return "paused"
+        if hero not in self.seats.held():
+            return "agent"
+        x, y, extent = self._map
+        order = order_of(message, x, y, extent)
+        if order is None:
+            return "unknown"
+        verdict = self.game.order(hero, order)
+        return "" if verdict.ok else verdict.reason
+
+    def ping(self, player: Player, at: play_pb2.Place) -> None:
+        """A ping on the map for the people of his side."""
+        if not player.heroes or not player.rest.take() or max(at.x, at.y) > 65535:
+            return
+        for other in self._players:
+            if other.heroes and other.team == player.team:
+                other.line.send(play_pb2.JoinResponse(ping=play_pb2.Ping(who=player.who, at=at)))
+
+    def hand(self, player: Player, hero: int | None, held: bool) -> None:
+        """Gives a hero of his to the agent, or takes it back."""
+        if not player.heroes or not player.rest.take():
+            player.line.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="rate")))
+            return
+        try:
+            self.seats.hand(player.who, hero, held)
+        except NoSeat as error:
+            player.line.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason=str(error))))
+            return
+        self._take()
+        self._tell()
+
+    # ------------------------------------------------------------------------------------------------ what is told
+
+    def state(self) -> play_pb2.GameState:
+        """How the game stands."""
+        versions = [filler.version for filler in self.begin.fillers if filler.version >= 0]
+        return play_pb2.GameState(
+            game=self.begin.game, opened_by=self.begin.who, opened_at=self.opened_at,
+            players=[filler.name for filler in self.begin.fillers],
+            seats=[play_pb2.Seat(hero=hero, name=seat.name, team=hero // TEAM_HEROES, who=seat.who, held=seat.held)
+                   for hero, seat in self.seats.seats.items()],
+            time=self.game.time, engine_frame=self.game.engine_frame, running=self.running, winner=self.winner,
+            version=max(versions, default=-1), late=self.agents.late, delay_ms=1000 * self.agents.seconds,
+            late_frames=self._clock.late, watching=len(self._players))
+
+    def _tell(self) -> None:
+        self._told_at = time.monotonic()
+        state = play_pb2.JoinResponse(state=self.state())
+        for player in self._players:
+            player.line.send(state if player.heroes else play_pb2.JoinResponse(state=self._blind(state.state)))
+
+    @staticmethod
+    def _blind(state: play_pb2.GameState) -> play_pb2.GameState:
+        """What a spectator is told: nothing of how the game stands now."""
+        found = play_pb2.GameState()
+        found.CopyFrom(state)
+        found.time = 0.0
+        found.engine_frame = found.winner = 0
+        return found
+
+    def _take(self) -> None:
+        """Tells the core whose each hero is now."""
+        held = self.seats.held()
+        for hero in self.seats.seats:
+            self.game.take(hero, hero in held)
+
+    def _acknowledge(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for player, n in waiting:
+            self._ack(player, n, self.game.engine_frame, "")
+
+    @staticmethod
+    def _ack(player: Player, n: int, frame: int, reason: str) -> None:
+        player.line.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=n, frame=frame, ok=not reason, reason=reason)))
+
+    def _about(self) -> dict[str, Any]:
+        return {"run": self.begin.run, "kind": "played", "players": [f.name for f in self.begin.fillers],
+                "game": self.begin.game}
+
+    def _add(self, player: Player) -> None:
+        self._players.append(player)
+        page.PEOPLE.labels("playing" if player.heroes else "watching").inc()
+
+    def _remove(self, player: Player) -> None:
+        self._players.remove(player)
+        page.PEOPLE.labels("playing" if player.heroes else "watching").dec()

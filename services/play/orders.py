@@ -1,0 +1,48 @@
+"""What people send, checked before it comes near a game: orders as the core takes them, and how many of them."""
+
+import time
+from collections.abc import Callable
+
+from dota.play import KINDS, Order
+from protos.five.v1 import play_pb2
+
+MOST_ITEM_NAME = 64
+SIDE = 65535  # of the map, in the view's units
+
+
+class Rate:
+    """So many a second, and up to a second's worth at once."""
+
+    def __init__(self, per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = per_second
+        self._clock = clock
+        self._there = max(per_second, 1.0)
+        self._at = clock()
+
+    def take(self) -> bool:
+        """Whether one more may be."""
+        now = self._clock()
+        self._there = min(self._there + (now - self._at) * self._rate, max(self._rate, 1.0))
+        self._at = now
+        if self._there < 1.0:
+            return False
+        self._there -= 1.0
+        return True
+
+
+def order_of(message: play_pb2.Order, x: float, y: float, extent: float) -> Order | None:
+    """A person's order as the core takes it; None for one that means nothing. The map begins at world units ``x``,
+    ``y`` and is ``extent`` wide."""
+    if message.kind not in KINDS or len(message.item) > MOST_ITEM_NAME:
+        return None
+    target = (message.target.slot, message.target.generation) if message.HasField("target") else None
+    if target is not None and max(target) > SIDE:
+        return None
+    at = None
+    if message.HasField("at"):
+        if max(message.at.x, message.at.y) > SIDE:
+            return None
+        at = (x + message.at.x * extent / SIDE, y + message.at.y * extent / SIDE)
+    if not -1 <= message.slot < 64 or not -1 <= message.to < 64:
+        return None
+    return Order(message.kind, target, at, message.slot, message.to, message.item, message.queue)

@@ -1,0 +1,191 @@
+"""The RPC servicer of play: games are opened, listed and closed, and people join them."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dota.config import GameConfig
+from protos.five.v1 import play_pb2, play_pb2_grpc
+from rapid.rpc.epochs import require_epoch
+from rapid.rpc.errors import Conflict, Exhausted, NotFound, RpcError, Unavailable
+from services.play import metrics as page
+from services.play.agents import Inference
+from services.play.config import PlayConfig
+from services.play.match import Begin, Match, Player
+from services.play.players import BOTS, Filler
+from services.play.ratings import Person, Played
+from services.play.seats import TEAM_HEROES, NoSeat
+
+log = logging.getLogger(__name__)
+MOST_NAME = 200
+
+
+@dataclass
+class PlayService(play_pb2_grpc.PlayServiceServicer):
+    """Holds the games of one run in its ``epoch``. ``versions`` gives those that can be played, newest first, and
+    ``filler`` who is meant by a name (both ask a store, and block); ``inference`` is shared by all games; ``rate``
+    takes a game in that has ended; ``active`` says whether the run goes on, ``draining`` whether this process ends."""
+
+    run: str
+    epoch: int
+    config: GameConfig
+    settings: PlayConfig
+    inference: Inference
+    versions: Callable[[], list[int]]
+    filler: Callable[[str], Filler]
+    rate: Callable[[Played], Mapping[str, Person]]
+    active: Callable[[], bool] = lambda: True
+    draining: Callable[[], bool] = lambda: False
+    matches: dict[str, Match] = field(default_factory=dict)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _opening: int = 0
+
+    def _check(self, run: str) -> None:
+        if run != self.run:
+            raise ValueError(f"this service plays run {self.run!r}, not {run!r}")
+
+    @property
+    def resting(self) -> bool:
+        """Whether no game goes on: there is none, or a pause holds them all."""
+        return all(not match.running for match in self.matches.values())
+
+    def _refused(self) -> RpcError | None:
+        """Why no game can be opened now."""
+        if self.draining():
+            return Unavailable("the play service is about to end, or to renew itself: try again in a moment")
+        if not self.active():
+            return Conflict("the run is paused: open a game when it goes on")
+        if len(self.matches) + self._opening >= self.settings.games:
+            return Exhausted(f"{self.settings.games} game(s) are played already, as many as may be at once "
+                             "(services.play.games)")
+        return None
+
+    async def Offer(self, request: play_pb2.OfferRequest, context: Any) -> play_pb2.OfferResponse:
+        """What can be played."""
+        self._check(request.run)
+        versions = await asyncio.to_thread(self.versions)
+        return play_pb2.OfferResponse(
+            hero_pool=self.config.hero_pool, heroes_per_team=self.config.heroes_per_team, mode=self.config.mode,
+            patch=self.config.patch, versions=versions, bots=list(BOTS), games=self.settings.games,
+            open=len(self.matches), spectator_delay_seconds=self.settings.spectator_delay_seconds,
+            refused=str(self._refused() or ""))
+
+    async def Open(self, request: play_pb2.OpenRequest, context: Any) -> play_pb2.OpenResponse:
+        """Begins a game; its opener's heroes are the agent's until he joins."""
+        self._check(request.run)
+        if request.epoch:
+            require_epoch(self.epoch, request.epoch)
+        if request.team not in (0, 1):
+            raise ValueError(f"team is {request.team}: 0 is Radiant, 1 is Dire")
+        heroes = sorted(set(request.heroes))
+        if not heroes or heroes[-1] >= self.config.heroes_per_team or not 0 < len(request.who) <= MOST_NAME:
+            raise ValueError(f"heroes are {heroes}: take at least one, from 0 to {self.config.heroes_per_team - 1}")
+        if len(request.lineup) not in (0, 2):
+            raise ValueError(f"a line-up is of 2 teams, not {len(request.lineup)}")
+        if reason := self._refused():
+            raise reason
+        self._opening += 1
+        try:
+            mate, foe = await asyncio.to_thread(
+                lambda: (self.filler(request.mates or "agent"), self.filler(request.against or "newest")))
+            begin = Begin(
+                secrets.token_hex(16), request.who, self.config,
+                request.seed if request.HasField("seed") else secrets.randbits(53),
+                [list(team.heroes) for team in request.lineup] or None,
+                (mate, foe) if request.team == 0 else (foe, mate), self.run)
+            match = await asyncio.to_thread(Match, begin, self.settings, self.inference, self.active, self.rate)
+        finally:
+            self._opening -= 1
+        match.seats.reserve(request.who, [request.team * TEAM_HEROES + hero for hero in heroes], time.monotonic())
+        self.matches[begin.game] = match
+        page.GAMES.set(len(self.matches))
+        task = asyncio.get_running_loop().create_task(self._play(match), name=f"game {begin.game}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        log.info("game %s: %s opened it, %s against %s", begin.game, request.who, mate.name, foe.name)
+        return play_pb2.OpenResponse(game=begin.game, state=match.state())
+
+    async def _play(self, match: Match) -> None:
+        try:
+            await match.run()
+        except Exception:
+            log.exception("game %s has failed", match.begin.game)
+        finally:
+            self.matches.pop(match.begin.game, None)
+            page.GAMES.set(len(self.matches))
+        await match.show_rest()
+
+    async def List(self, request: play_pb2.ListGamesRequest, context: Any) -> play_pb2.ListGamesResponse:
+        """Games that are being played."""
+        self._check(request.run)
+        return play_pb2.ListGamesResponse(games=[match.state() for match in self.matches.values()])
+
+    async def Close(self, request: play_pb2.CloseRequest, context: Any) -> play_pb2.CloseResponse:
+        """Ends a game without a result."""
+        self._check(request.run)
+        match = self._match(request.game)
+        log.info("game %s: %s closes it", request.game, request.who)
+        match.end("closed")
+        await match.ended.wait()
+        return play_pb2.CloseResponse()
+
+    def _match(self, game: str) -> Match:
+        match = self.matches.get(game)
+        if match is None:
+            raise NotFound(f"game {game!r} is not being played, or not any more")
+        return match
+
+    async def Join(self, request_iterator: AsyncIterator[play_pb2.JoinRequest], context: Any
+                   ) -> AsyncIterator[play_pb2.JoinResponse]:
+        """One person's connection to a game, until he leaves or it ends."""
+        first = await anext(aiter(request_iterator), None)
+        if first is None or first.WhichOneof("what") != "join":
+            raise ValueError("the first message of a stream has to be a join")
+        join = first.join
+        self._check(join.run)
+        if not 0 < len(join.who) <= MOST_NAME:
+            raise ValueError("who joins has to have a name")
+        match = self._match(join.game)
+        try:
+            player = match.enter(join.who, join.spectate, list(join.heroes))
+        except NoSeat as error:
+            yield play_pb2.JoinResponse(refused=play_pb2.Refused(reason=str(error)))
+            return
+        reader = asyncio.get_running_loop().create_task(self._read(request_iterator, match, player))
+        try:
+            async for response in player.line:
+                yield response
+        finally:
+            reader.cancel()
+            match.leave(player)
+
+    @staticmethod
+    async def _read(requests: AsyncIterator[play_pb2.JoinRequest], match: Match, player: Player) -> None:
+        try:
+            async for request in requests:
+                if player.line.ended:
+                    return
+                what = request.WhichOneof("what")
+                if what == "order":
+                    match.order(player, request.order)
+                elif what == "ping":
+                    match.ping(player, request.ping.at)
+                elif what == "hand":
+                    match.hand(player, request.hand.hero if request.hand.HasField("hero") else None, request.hand.held)
+        finally:
+            # However it ends, the person can do nothing any more: the agent has his heroes at once.
+            match.leave(player)
+            player.line.end()
+
+    async def drain(self) -> None:
+        """Ends all games, as the process does."""
+        for match in self.matches.values():
+            match.end("drained")
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5.0)
+
+

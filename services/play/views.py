@@ -1,0 +1,95 @@
+"""What one side of a game sees, frame after frame, as bytes for everybody who plays on it (docs/play.md)."""
+
+import json
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from dota.config import GameConfig
+from dota.spectator.camera import jump_columns, mark_jumps
+from dota.spectator.chunks import changes, pack_events
+from dota.spectator.header import make_header
+from dota.spectator.schema import Frame, game_schema
+
+HEADER, KEYFRAME, CHANGES = 1, 2, 3  # a message's first byte
+_HEAD = struct.Struct("<BI")
+UNIT_PER_FRAME = 150.0  # world units: what moves further in an engine frame was not walking, nor charging
+
+Array = npt.NDArray[Any]
+Write = Callable[[dict[str, Array]], None]
+
+
+def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, Any]) -> bytes:
+    """The header of a game as it is sent: zlib of JSON, as in a recording, with what is said ``about`` the game, and
+    ``whose`` view it is beside that."""
+    header = {**make_header(config, game_schema(thoughts=True), about), **whose}
+    return zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
+
+
+def map_of(config: GameConfig) -> tuple[float, float, float]:
+    """Where the map of the views begins, x and y, and how wide it is: world units."""
+    found = make_header(config, game_schema(thoughts=True), {})["map"]
+    return float(found["x"]), float(found["y"]), float(found["extent"])
+
+
+def message_of(engine_frame: int, whole: bool, body: bytes, events: Sequence[Mapping[str, Any]]) -> bytes:
+    """A frame's message: what it is, the engine frame, and a step as in a chunk of a recording."""
+    return _HEAD.pack(KEYFRAME if whole else CHANGES, engine_frame & 0xFFFFFFFF) + body + pack_events(events)
+
+
+class View:
+    """The frames that one side sees (None: the whole game). ``look`` at each; ``changes`` and ``keyframe`` are its
+    bytes without events, made once however many are sent them."""
+
+    def __init__(self, team: int | None, far: float = UNIT_PER_FRAME) -> None:
+        self.team = team
+        self.schema = game_schema(thoughts=True)
+        self.engine_frame = 0
+        self.events: list[dict[str, Any]] = []
+        self._far = far
+        self._now: Frame = self.schema.empty()
+        self._before: Frame = self.schema.empty()
+        self._zeros: Frame = self.schema.empty()
+        self._columns = jump_columns(self.schema)
+        self._changes: bytes | None = None
+        self._keyframe: bytes | None = None
+
+    def look(self, write: Write, engine_frame: int, events: list[dict[str, Any]]) -> None:
+        """The next frame, which ``write`` fills in, and what happened in it."""
+        self._now, self._before = self._before, self._now
+        write(self._now)
+        mark_jumps(self._now["unit"], self._before["unit"], self._columns, self._far)
+        self.engine_frame, self.events = engine_frame, events
+        self._changes = self._keyframe = None
+
+    def changes(self) -> bytes:
+        """The frame as changes against the one before it."""
+        if self._changes is None:
+            # The frame before is brought up to date by it, and needed for nothing else.
+            self._changes = b"".join(changes(self.schema, self._before, self._now))
+        return self._changes
+
+    def keyframe(self) -> bytes:
+        """The frame as changes against zeros."""
+        if self._keyframe is None:
+            for array in self._zeros.values():
+                array[...] = 0
+            self._keyframe = b"".join(changes(self.schema, self._zeros, self._now))
+        return self._keyframe
+
+    @property
+    def frame(self) -> Frame:
+        """The present frame, to be read."""
+        return self._now
+
+
+def frame_of(message: bytes) -> tuple[int, int]:
+    """A message's kind and engine frame. Raises ValueError for one without."""
+    if len(message) < _HEAD.size:
+        raise ValueError(f"a frame's message has {len(message)} bytes")
+    kind, engine_frame = _HEAD.unpack_from(message)
+    return int(kind), int(engine_frame)
+

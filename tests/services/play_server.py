@@ -1,0 +1,161 @@
+"""Everything that people play by, as it is served: the play service with real games, at a real inference server, behind
+the controller's REST and web sockets."""
+
+import asyncio
+import json
+import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import redis
+from websockets.asyncio.client import ClientConnection, connect
+
+from dota.config import GameConfig
+from dota.spectator.chunks import read_step
+from dota.spectator.schema import Frame, Schema, described_schema
+from five.config import RatingConfig
+from protos.five.v1 import play_pb2_grpc
+from rapid.clients.inference import InferenceClient
+from rapid.clients.play import PlayClient
+from rapid.rpc.server import serve
+from rapid.store.state import RunState
+from services.controller.config import LimitsConfig
+from services.play.config import PlayConfig
+from services.play.players import BOTS, Filler
+from services.play.ratings import People
+from services.play.service import PlayService
+from services.play.views import CHANGES, HEADER, KEYFRAME, frame_of
+from tests.services.counting import GAME, LAYOUT, Versions
+from tests.services.inference_server import RPC, InferenceServer
+from tests.services.live_controller import OPERATOR, RUN, LiveController, bearer, live
+
+SHORT = GAME.model_copy(update={"start_seconds": 0.0, "max_game_seconds": 3.0, "neutrals": False})
+VERSION = 7
+
+
+@dataclass
+class Played:
+    """``service`` in the test's loop, ``rest`` the controller before it, ``inference`` what the agents ask."""
+
+    service: PlayService
+    rest: LiveController
+    inference: InferenceServer
+    people: People
+
+    async def ask(self, method: str, path: str, token: str = OPERATOR, **given: Any) -> httpx.Response:
+        """A request to REST, while the service in this loop goes on."""
+        return await asyncio.to_thread(self.rest.ask, method, path, token, **given)
+
+    async def open(self, **wish: Any) -> str:
+        """A game's id."""
+        answer = await self.ask("POST", "/v1/play/games", json=wish)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["game"])
+
+    def socket(self, game: str, token: str = OPERATOR, query: str = "", **headers: str) -> connect:
+        """A web socket into a game; to be entered."""
+        return connect(f"ws://127.0.0.1:{self.rest.port}/v1/play/games/{game}/socket{query}",
+                       additional_headers={**(bearer(token) if token else {}), **headers}, compression=None)
+
+
+def filler(name: str) -> Filler:
+    if name in BOTS:
+        return Filler(name, int(BOTS[name]))
+    return Filler(f"version-{VERSION}", version=VERSION)
+
+
+@asynccontextmanager
+async def playing(redis_url: str, config: GameConfig = GAME, limits: LimitsConfig | None = None, **settings: Any
+                  ) -> AsyncIterator[Played]:
+    """A run whose heroes people can take."""
+    state = RunState(redis.Redis.from_url(redis_url), RUN)
+    people = People(state, RatingConfig())
+    async with InferenceServer(Versions(0, VERSION)) as inference, \
+            InferenceClient([inference.address], RPC, LAYOUT.hash, sparse=("shared", "private"), epoch=1) as client:
+        service = PlayService(RUN, 1, config, PlayConfig(**settings), client, lambda: [VERSION], filler, people.ended)
+        server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
+        target = f"127.0.0.1:{server.port}"
+        made: list[PlayClient] = []
+
+        def client_of() -> PlayClient:
+            made[:] = made or [PlayClient(target, RPC, RUN)]  # in the controller's own loop
+            return made[0]
+
+        found = live(redis_url, limits, play=client_of)
+        rest = await asyncio.to_thread(found.__enter__)
+        try:
+            yield Played(service, rest, inference, people)
+        finally:
+            await service.drain()
+            await asyncio.to_thread(found.__exit__, None, None, None)
+            await server.stop(0)
+
+
+@dataclass
+class Browser:
+    """What a page knows of a game from what came over its socket."""
+
+    socket: ClientConnection
+    header: dict[str, Any] = field(default_factory=dict)
+    schema: Schema | None = None
+    frame: Frame = field(default_factory=dict)
+    engine_frame: int = -1
+    frames: int = 0
+    keyframes: int = 0
+    events: list[dict[str, Any]] = field(default_factory=list)
+    words: list[dict[str, Any]] = field(default_factory=list)
+    sent: int = 0
+
+    async def read(self) -> dict[str, Any] | None:
+        """Takes in one message; returns it if it is a word."""
+        message = await asyncio.wait_for(self.socket.recv(), 10)
+        if isinstance(message, str):
+            self.words.append(json.loads(message))
+            return self.words[-1]
+        if message[0] == HEADER:
+            self.header = json.loads(zlib.decompress(message[1:]))
+            self.schema = described_schema(self.header["schema"])
+            return None
+        assert self.schema is not None
+        kind, engine_frame = frame_of(message)
+        assert kind in (KEYFRAME, CHANGES) and engine_frame > self.engine_frame
+        if kind == KEYFRAME:
+            self.frame = self.schema.empty()
+            self.keyframes += 1
+        self.events += read_step(message[5:], self.schema, self.frame)
+        self.engine_frame = engine_frame
+        self.frames += 1
+        return None
+
+    async def word(self, kind: str, **where: Any) -> dict[str, Any]:
+        """The next word of a kind, and of these values."""
+        while True:
+            said = await self.read()
+            if said is not None and said["type"] == kind and where.items() <= said.items():
+                return said
+
+    async def play(self, frames: int) -> None:
+        """Takes in so many more frames."""
+        until = self.frames + frames
+        while self.frames < until:
+            await self.read()
+
+    async def order(self, kind: str, **order: Any) -> int:
+        """Gives an order; its number."""
+        self.sent += 1
+        await self.socket.send(json.dumps({"type": "order", "n": self.sent, "kind": kind, **order}))
+        return self.sent
+
+    async def say(self, kind: str, **what: Any) -> None:
+        await self.socket.send(json.dumps({"type": kind, **what}))
+
+    def units(self, *fields: str) -> list[dict[str, int]]:
+        """Units that are seen, with their slots."""
+        assert self.schema is not None
+        table = self.schema.table("unit")
+        rows = self.frame["unit"]
+        return [{"slot": slot, **{name: int(rows[slot, table.column(name)]) for name in fields}}
+                for slot in range(len(rows)) if rows[slot, table.column("type")]]

@@ -1,0 +1,124 @@
+"""The agents of a game that people play, at a real inference server: one state over the whole game, come what may."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rapid.clients.inference import WANT_STATE, InferenceClient
+from services.play.agents import STATE_EVERY, Agents, AgentsLost, Answer
+from tests.services.counting import HEROES, LAYOUT, Versions, observations
+from tests.services.inference_server import QUICK, RPC, InferenceServer
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[InferenceServer]:
+    async with InferenceServer(Versions(0, 7)) as s:
+        yield s
+
+
+def client(*servers: InferenceServer, quick: bool = False) -> InferenceClient:
+    return InferenceClient([s.address for s in servers], QUICK if quick else RPC, LAYOUT.hash,
+                           sparse=("shared", "private"), epoch=1)
+
+
+def seen(step: int) -> dict[str, Any]:
+    return observations(float(step), float(step) + 0.5)
+
+
+async def answered(agents: Agents, step: int) -> Answer:
+    agents.ask(step, seen(step))
+    assert agents._asked is not None
+    await asyncio.wait({agents._asked})
+    found = agents.take(step)
+    assert found is not None
+    return found
+
+
+def chosen(answer: Answer) -> list[int]:
+    return [int(answer.actions[side, 0, 0]) for side in range(2)]
+
+
+async def test_both_sides_states_go_over_the_whole_game(server: InferenceServer) -> None:
+    async with client(server) as c:
+        agents = Agents(c, {0: 7, 1: 0}, HEROES)
+        for step in range(40):
+            answer = await answered(agents, step)
+            assert answer.actions.shape == (2, HEROES, 6)
+            assert chosen(answer) == [(step + 1) % 7] * 2  # the counting policy says how often it was asked
+        assert agents.late == 0 and agents.seconds > 0
+        await agents.close(seen(40))
+
+
+async def test_a_side_that_a_bot_plays_has_no_session_and_no_actions(server: InferenceServer) -> None:
+    async with client(server) as c:
+        agents = Agents(c, {1: 0}, HEROES)
+        answer = await answered(agents, 0)
+        assert chosen(answer) == [0, 1]
+        nobody = Agents(c, {}, HEROES)
+        nobody.ask(0, seen(0))
+        assert nobody.take(0) is None and nobody.late == 0 and not nobody.any
+
+
+async def test_an_answer_that_is_late_is_counted_and_never_used_for_another_timestep(server: InferenceServer) -> None:
+    async with client(server) as c:
+        agents = Agents(c, {0: 0, 1: 0}, HEROES)
+        await answered(agents, 0)
+        agents.ask(1, seen(1))
+        assert agents.take(1) is None and agents.late == 1  # nobody has waited for it
+        task = agents._asked
+        assert task is not None
+        agents.ask(2, seen(2))  # not while the last is due
+        assert agents._asked is task
+        await asyncio.wait({task})
+        assert agents.take(2) is None and agents.late == 2  # what there is was asked at timestep 1
+        assert chosen(await answered(agents, 3)) == [3, 3]  # seen: 0, 1 and 3
+
+
+async def test_the_arrays_may_be_written_again_at_once(server: InferenceServer) -> None:
+    async with client(server) as c:
+        agents = Agents(c, {0: 0, 1: 0}, HEROES)
+        arrays = seen(5)
+        agents.ask(0, arrays)
+        for array in arrays.values():
+            array[...] = 0
+        assert agents._asked is not None
+        await asyncio.wait({agents._asked})
+        assert agents.take(0) is not None
+        found = await trace(c, agents)
+        assert found[:, 0, 0].tolist() == [5.0, 5.5]
+
+
+@pytest.mark.parametrize("steps", [1, STATE_EVERY - 1, STATE_EVERY, STATE_EVERY + 5, 3 * STATE_EVERY])
+async def test_when_its_server_dies_a_game_goes_on_at_another_in_the_same_state(steps: int) -> None:
+    async with InferenceServer(Versions(0)) as first, InferenceServer(Versions(0)) as second, \
+            client(first, second, quick=True) as c:
+        agents = Agents(c, {0: 0, 1: 0}, HEROES)
+        for step in range(steps):
+            await answered(agents, step)
+        await first.stop()
+        for step in range(steps, steps + 3):
+            assert chosen(await answered(agents, step)) == [(step + 1) % 7] * 2
+        # The trace of everything that was seen and done is that of a game in which nothing was lost.
+        async with InferenceServer(Versions(0)) as third, client(third) as d:
+            whole = Agents(d, {0: 0, 1: 0}, HEROES)
+            for step in range(steps + 3):
+                await answered(whole, step)
+            np.testing.assert_allclose(await trace(c, agents), await trace(d, whole), rtol=1e-6)
+
+
+async def trace(c: InferenceClient, agents: Agents) -> Any:
+    answer = await c.act(agents._sessions, agents._policies, np.full(2, WANT_STATE, np.uint8), seen(0))
+    return answer.states["trace"]
+
+
+async def test_a_version_that_cannot_be_had_ends_the_game(server: InferenceServer) -> None:
+    async with client(server) as c:
+        agents = Agents(c, {0: 99, 1: 0}, HEROES)
+        agents.ask(0, seen(0))
+        assert agents._asked is not None
+        await asyncio.wait({agents._asked})
+        with pytest.raises(AgentsLost, match="99"):
+            agents.take(0)

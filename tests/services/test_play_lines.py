@@ -1,0 +1,145 @@
+"""What a person is sent: frames as changes, a keyframe for who is slow, words in their order and never dropped."""
+
+from typing import Any
+
+import pytest
+
+from dota.config import GameConfig
+from dota.spectator.chunks import read_step
+from dota.spectator.schema import Frame, same
+from dota.vec_game import Controller, VecGame
+from protos.five.v1 import play_pb2
+from services.play.broadcast import KEYFRAME_EVERY, Broadcast
+from services.play.line import MOST_FRAMES, Line
+from services.play.views import CHANGES, HEADER, KEYFRAME, View, frame_of, header_of
+
+GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=0.0)
+
+
+class Filmed:
+    """A game of bots, looked at after each timestep."""
+
+    def __init__(self, *views: View) -> None:
+        self.games = VecGame(GAME, 1, 3)
+        self.games.controllers[...] = Controller.SCRIPTED
+        self.views = views
+        self.frames = 0
+
+    def write(self, out: dict[str, Any]) -> None:
+        self.games.write_seen(0, out)
+
+    def step(self, events: list[dict[str, Any]] | None = None) -> None:
+        self.games.step()
+        self.frames += 4
+        for view in self.views:
+            view.look(self.write, self.frames, events or [])
+
+
+class Reader:
+    """The browser's end: what it has put together of what it read."""
+
+    def __init__(self, view: View) -> None:
+        self.schema = view.schema
+        self.frame: Frame = view.schema.empty()
+        self.kinds: list[int] = []
+        self.frames: list[int] = []
+        self.events: list[dict[str, Any]] = []
+
+    def read(self, message: bytes) -> None:
+        if message[0] == HEADER:
+            self.kinds.append(HEADER)
+            return
+        kind, engine_frame = frame_of(message)
+        if kind == KEYFRAME:
+            self.frame = self.schema.empty()
+        self.kinds.append(kind)
+        self.frames.append(engine_frame)
+        self.events += read_step(message[5:], self.schema, self.frame)
+
+
+async def drained(line: Line) -> list[play_pb2.JoinResponse]:
+    line.end()
+    return [response async for response in line]
+
+
+async def test_changes_lead_from_the_keyframe_to_what_is_seen() -> None:
+    view = View(0)
+    film, line, reader = Filmed(view), Line(1 << 20), Reader(view)
+    line.begin(header_of(GAME, {}, {"team": 0, "hero": 0}))
+    for _ in range(MOST_FRAMES - 1):
+        film.step([{"kind": "test"}])
+        line.show(view)
+    for response in await drained(line):
+        reader.read(response.frame)
+    assert reader.kinds == [HEADER, KEYFRAME, *[CHANGES] * (MOST_FRAMES - 2)]
+    assert reader.frames == [4 * (i + 1) for i in range(MOST_FRAMES - 1)]
+    assert same(reader.frame, view.frame) and len(reader.events) == MOST_FRAMES - 1
+    assert (reader.frame["unit"][:, view.schema.table("unit").column("type")] > 0).sum() > 10
+
+
+async def test_who_is_slow_gets_a_keyframe_and_all_events_and_words() -> None:
+    view = View(0)
+    film, line, reader = Filmed(view), Line(1 << 20), Reader(view)
+    for i in range(100):
+        film.step([{"kind": "test", "i": i}] if i >= 60 else [])
+        line.show(view)
+        line.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
+    assert line.frames <= MOST_FRAMES
+    responses = await drained(line)
+    acks = [r.ack.n for r in responses if r.WhichOneof("what") == "ack"]
+    assert acks == list(range(100))
+    for response in responses:
+        if response.WhichOneof("what") == "frame":
+            reader.read(response.frame)
+    assert reader.kinds[0] == KEYFRAME and len(reader.kinds) <= MOST_FRAMES
+    assert same(reader.frame, view.frame)
+    assert [e["i"] for e in reader.events] == list(range(60, 100))
+
+
+async def test_the_bytes_that_wait_are_bounded() -> None:
+    view = View(0)
+    film, line = Filmed(view), Line(4096)
+    for _ in range(50):
+        film.step()
+        line.show(view)
+        assert line.bytes <= 4096 + len(view.keyframe()) + 1024
+
+
+async def test_who_reads_nothing_at_all_is_gone() -> None:
+    line = Line(1 << 20)
+    for i in range(10_000):
+        line.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
+    assert line.ended and len([r async for r in line]) == 0
+
+
+async def test_spectators_see_what_was_and_nothing_newer() -> None:
+    broadcast, film, line = Broadcast(10.0), Filmed(), Line(1 << 20)
+    reader = Reader(View(None))
+    broadcast.enter(line)
+    shown: list[tuple[float, int]] = []
+    for i in range(300):
+        film.games.step()
+        now = i * 4 / 30
+        broadcast.look(film.write, 4 * (i + 1), [], now)
+        while line.frames:
+            response = await anext(line)
+            reader.read(response.frame)
+            shown.append((now, reader.frames[-1]))
+    assert reader.kinds[0] == KEYFRAME and set(reader.kinds[1:]) == {CHANGES}
+    for now, engine_frame in shown:
+        assert now - (engine_frame - 4) / 30 >= 10.0 - 1e-6
+    assert len(shown) > 200
+    late = Line(1 << 20)
+    broadcast.enter(late)
+    for i in range(300, 300 + KEYFRAME_EVERY + 1):
+        film.games.step()
+        broadcast.look(film.write, 4 * (i + 1), [], i * 4 / 30)
+        while line.frames:
+            await anext(line)
+    first = await anext(late)
+    assert frame_of(first.frame)[0] == KEYFRAME
+
+
+def test_a_message_that_is_cut_short_is_refused() -> None:
+    with pytest.raises(ValueError, match="2 bytes"):
+        frame_of(b"\x02\x00")

@@ -1,0 +1,53 @@
+"""Who plays which hero: the person while he is there, the agent the moment he is not."""
+
+import pytest
+
+from services.play.seats import NoSeat, Seats
+
+
+def seats(kept: float = 60.0) -> Seats:
+    return Seats({hero: f"hero-{hero}" for hero in range(10)}, kept)
+
+
+def test_a_reserved_hero_is_the_agents_until_its_person_is_there() -> None:
+    found = seats()
+    found.reserve("ada", [0, 3], 0.0)
+    assert found.held() == set() and found.of("ada") == [0, 3]
+    assert found.enter("ada", (), 1.0) == [0, 3] and found.held() == {0, 3}
+
+
+def test_a_lost_connection_gives_the_heroes_to_the_agent_and_coming_back_takes_them() -> None:
+    found = seats()
+    found.enter("ada", [2], 0.0)
+    found.hand("ada", 2, False)
+    assert found.held() == set()
+    found.hand("ada", None, True)
+    found.leave("ada", 10.0)
+    assert found.held() == set() and found.of("ada") == [2]
+    with pytest.raises(NoSeat, match="taken"):
+        found.enter("bob", [2], 69.0)
+    assert found.enter("ada", (), 500.0) == [2] and found.held() == {2}
+
+
+def test_a_seat_that_was_kept_long_enough_is_anybodys() -> None:
+    found = seats()
+    found.enter("ada", [2], 0.0)
+    with pytest.raises(NoSeat, match="taken"):
+        found.enter("bob", [2], 10_000.0)  # she is there
+    found.leave("ada", 10.0)
+    assert found.enter("bob", [2], 70.0) == [2]
+    with pytest.raises(NoSeat, match="no_seat"):
+        found.enter("ada", (), 71.0)
+
+
+def test_nobody_plays_on_both_sides_or_a_hero_that_there_is_not() -> None:
+    found = seats()
+    found.enter("ada", [0], 0.0)
+    for wanted, word in (([5], "both_sides"), ([10], "no_hero")):
+        with pytest.raises(NoSeat, match=word):
+            found.enter("ada", wanted, 1.0)
+    with pytest.raises(NoSeat, match="no_seat"):
+        found.enter("bob", (), 1.0)
+    with pytest.raises(NoSeat, match="not_yours"):
+        found.hand("ada", 1, True)
+    assert found.of("ada") == [0] and found.held() == {0}

@@ -1,0 +1,277 @@
+"""A person in a game, through the controller's web socket: what he does, what he is told, and what he never is."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import redis
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from dota.vec_game import Controller
+from services.controller.config import LimitsConfig
+from services.play.views import View
+from tests.services.live_controller import OPERATOR, RUN, VIEWER, problem
+from tests.services.play_server import SHORT, VERSION, Browser, Played, playing
+
+ENEMY, SEEN, ALIVE = 1 << 4, 1 << 7, 1 << 6  # bits of a unit's look: Dire's, seen by Radiant
+
+
+def mine(browser: Browser) -> dict[str, int]:
+    """The person's hero as he sees it."""
+    assert browser.schema is not None
+    slot = int(browser.frame["hero"][0, browser.schema.table("hero").column("unit")]) - 1
+    return next(unit for unit in browser.units("x", "y", "generation") if unit["slot"] == slot)
+
+
+async def test_a_hero_moves_by_orders_that_are_acknowledged_with_their_frames(redis_client: redis.Redis,
+                                                                              redis_url: str) -> None:
+    async with playing(redis_url) as there:
+        game = await there.open(team=0, heroes=[0])
+        async with there.socket(game) as socket:
+            browser = Browser(socket)
+            state = await browser.word("state")
+            assert state["seats"][0] == {"hero": 0, "name": "nevermore", "team": 0, "who": "ada", "held": True}
+            assert state["version"] == VERSION and state["running"]
+            await browser.play(2)
+            assert (browser.header["team"], browser.header["hero"]) == (0, 0) and "seed" not in browser.header["about"]
+            before = mine(browser)
+            await browser.order("move", at=[min(before["x"] + 3000, 65535), min(before["y"] + 3000, 65535)])
+            given_at = browser.engine_frame
+            ack = await browser.word("ack", n=1)
+            assert ack["ok"] and ack["reason"] == "" and ack["frame"] > given_at
+            # It is told before the frame in which it took effect.
+            assert ack["frame"] >= browser.engine_frame
+            await browser.play(30)
+            after = mine(browser)
+            assert after["x"] - before["x"] > 300 and after["y"] - before["y"] > 300
+            await browser.order("attack", target=[before["slot"], before["generation"] + 1])
+            refused = await browser.word("ack", n=2)
+            assert not refused["ok"] and refused["reason"]
+            orders: list[tuple[dict[str, Any], str]] = [
+                ({"kind": "dance"}, "unknown"), ({"kind": "move"}, ""), ({"kind": "stop", "hero": 5}, "hero")]
+            for order, word in orders:
+                n = await browser.order(**order)
+                ack = await browser.word("ack", n=n)
+                assert not ack["ok"] and (not word or ack["reason"] == word), ack
+            await socket.send(json.dumps({"type": "order", "n": 3, "kind": "stop"}))
+            assert (await browser.word("ack", n=3))["reason"] == "number"
+            assert browser.keyframes == 1
+
+
+async def test_a_lost_connection_gives_the_hero_to_the_agent_and_coming_back_takes_it(redis_client: redis.Redis,
+                                                                                     redis_url: str) -> None:
+    async with playing(redis_url) as there:
+        game = await there.open(team=0, heroes=[0])
+        match = there.service.matches[game]
+        assert match.seats.held() == set()  # until she joins
+        async with there.socket(game) as socket:
+            await Browser(socket).word("state")
+            assert match.seats.held() == {0}
+            socket.transport.abort()
+        for _ in range(100):
+            if not match.seats.held():
+                break
+            await asyncio.sleep(0.01)
+        assert match.seats.held() == set()
+        asked, at = match.agents._steps, match.game.engine_frame
+        await asyncio.sleep(0.7)
+        assert match.game.engine_frame > at and match.agents._steps > asked  # the agent plays on
+        async with there.socket(game) as socket:
+            browser = Browser(socket)
+            assert (await browser.word("state"))["seats"][0]["held"]
+            await browser.play(3)
+            assert browser.engine_frame > at
+            await browser.say("hand", held=False)
+            assert not (await browser.word("state"))["seats"][0]["held"]
+            n = await browser.order("stop")
+            assert (await browser.word("ack", n=n))["reason"] == "agent"
+            await browser.say("hand", held=True)
+            assert (await browser.word("state"))["seats"][0]["held"]
+            # From somewhere else: the newest connection is hers.
+            async with there.socket(game) as second:
+                await Browser(second).word("state")
+                assert (await browser.word("refused"))["reason"] == "elsewhere"
+                assert match.seats.held() == {0}
+        # One state over the whole game, whoever held the hero: the policy has been asked once a timestep.
+        assert match.agents._steps >= match._timestep - match.agents.late - 1
+
+
+async def test_a_player_never_gets_an_enemy_that_his_side_does_not_see(redis_client: redis.Redis, redis_url: str
+                                                                      ) -> None:
+    async with playing(redis_url) as there:
+        game = await there.open(team=0, heroes=[0], **{"with": "scripted", "against": "scripted-hard"})
+        match = there.service.matches[game]
+        truth = View(None)
+        look = truth.schema.table("unit").column("look")
+        hidden = compared = 0
+        async with there.socket(game) as socket:
+            browser = Browser(socket)
+            await browser.word("state")
+            await browser.play(1)
+            while browser.frames < 240:
+                await browser.play(1)
+                for unit in browser.units("look"):
+                    assert not unit["look"] & ENEMY or unit["look"] & SEEN, unit
+                if match.game.engine_frame == browser.engine_frame:
+                    compared += 1
+                    match.game.write_seen(None, truth.frame)
+                    there_are = truth.frame["unit"][:, look]
+                    enemies = there_are & (3 << 4) == ENEMY
+                    unseen = np.flatnonzero(enemies & (there_are & SEEN == 0))
+                    hidden += len(unseen)
+                    assert not browser.frame["unit"][unseen].any()
+        assert compared > 50 and hidden > 1000  # there was something to hide
+
+
+async def test_spectators_see_the_whole_game_late_and_order_nothing(redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url, spectator_delay_seconds=1.0) as there:
+        game = await there.open(team=0, heroes=[0])
+        match = there.service.matches[game]
+        async with there.socket(game) as playing_socket, there.socket(game, VIEWER, "?spectate=1") as socket:
+            player = Browser(playing_socket)
+            await player.word("state")
+            reading = asyncio.create_task(player.play(500))
+            browser = Browser(socket)
+            state = await browser.word("state")
+            assert (state["time"], state["frame"]) == (0.0, 0)  # not how it stands now
+            await browser.play(6)
+            assert match.game.engine_frame - browser.engine_frame >= 25
+            assert browser.header["team"] is None
+            assert any(unit["look"] & ENEMY and not unit["look"] & SEEN for unit in browser.units("look"))
+            n = await browser.order("stop")
+            assert (await browser.word("ack", n=n))["reason"] == "spectator"
+            reading.cancel()
+
+
+async def test_a_game_that_is_played_to_its_end_rates_its_person_once(redis_client: redis.Redis, redis_url: str
+                                                                      ) -> None:
+    async with playing(redis_url, SHORT) as there:
+        game = await there.open(team=0, heroes=[0])
+        async with there.socket(game) as socket:
+            browser = Browser(socket)
+            end = await browser.word("end")
+            assert end["winner"] == 3 and end["reason"] == "" and end["rating"]["sigma"] < 25 / 3
+            with pytest.raises(ConnectionClosed):
+                await browser.read()
+        answer = (await there.ask("GET", "/v1/play/ratings", VIEWER)).json()["ratings"]
+        assert [(row["name"], row["drawn"], row["abandoned"]) for row in answer] == [("ada", 1, 0)]
+        assert answer[0]["mu"] == end["rating"]["mu"]
+        problem(await there.ask("GET", f"/v1/play/games/{game}"), 404, "not-found")
+        assert redis_client.exists(f"five:{RUN}:table:ratings") == 0  # no version's rating was touched
+        async with there.socket(game) as socket:  # over: the page need not try again
+            assert (await Browser(socket).word("refused"))["reason"] == "over"
+            with pytest.raises(ConnectionClosed) as closed:
+                await socket.recv()
+            assert closed.value.rcvd is not None and closed.value.rcvd.code == 4004
+
+
+async def test_a_game_that_everybody_has_left_ends_and_counts_apart(redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url, empty_seconds=0.3) as there:
+        game = await there.open(team=1, heroes=[0])
+        await there.service.matches[game].ended.wait()
+        answer = (await there.ask("GET", "/v1/play/ratings")).json()["ratings"]
+        assert [(row["name"], row["abandoned"], row["mu"]) for row in answer] == [("ada", 1, 25.0)]
+
+
+async def test_orders_are_bounded_by_rate_and_messages_by_size(redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url, orders_per_second=10) as there:
+        game = await there.open(team=0, heroes=[0])
+        async with there.socket(game) as socket:
+            browser = Browser(socket)
+            await browser.word("state")
+            for _ in range(40):
+                await browser.order("stop")
+            acks: dict[int, str] = {}  # what is refused is told at once, before what waits for its frame
+            while len(acks) < 40:
+                said = await browser.read()
+                if said is not None and said["type"] == "ack":
+                    acks[said["n"]] = said["reason"]
+            assert [acks[n] for n in range(1, 11)] == [""] * 10
+            assert sum(reason == "rate" for reason in acks.values()) >= 25
+            for nonsense in ("{", "[]", '{"type": "order"}', '{"type": "order", "n": -1, "kind": "stop"}',
+                             json.dumps({"type": "order", "n": 99, "kind": "move", "at": [float("nan"), 1]}),
+                             json.dumps({"type": "order", "n": 99, "kind": "move", "at": [70000, 1]})):
+                await socket.send(nonsense)
+                assert (await browser.word("refused"))["reason"] == "unreadable"
+            await browser.play(2)  # and it goes on
+            await socket.send("x" * 100_000)
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    await browser.read()
+
+
+async def test_who_may_not_play_is_refused_before_the_socket_opens(redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url, limits=LimitsConfig(players=1)) as there:
+        game = await there.open(team=0, heroes=[0])
+
+        async def refused(token: str, query: str = "", **headers: str) -> None:
+            with pytest.raises(InvalidStatus) as answer:
+                async with there.socket(game, token, query, **headers):
+                    pass
+            assert answer.value.response.status_code == 403
+
+        await refused(VIEWER)
+        await refused("")
+        await refused("forged", "?spectate=1")
+        cookie = await asyncio.to_thread(log_in, there)
+        own = f"http://127.0.0.1:{there.rest.port}"
+        await refused("", Cookie=cookie, Origin="https://elsewhere.example")
+        await refused("", Cookie=cookie)  # a page always names its origin
+        async with there.socket(game, "", Cookie=cookie, Origin=own) as socket:
+            assert (await Browser(socket).word("state"))["seats"][0]["held"]
+            await refused(OPERATOR)  # as many as may be are there
+        assert there.service.matches[game].winner == 0
+
+
+def log_in(there: Played) -> str:
+    """The cookie of a browser that the operator has let in."""
+    code = there.rest.ask("POST", "/v1/session/links", json={}).json()["code"]
+    own = {"Origin": there.rest.url, "Sec-Fetch-Site": "same-origin", "X-Five-Console": "test"}
+    with httpx.Client(base_url=there.rest.url) as client:
+        assert client.post("/v1/session", json={"code": code}, headers=own).status_code == 200
+        return f"five-{RUN}={client.cookies[f'five-{RUN}']}"
+
+
+async def test_rest_opens_lists_and_ends_games_for_who_may(redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url) as there:
+        offer = (await there.ask("GET", "/v1/play", VIEWER)).json()
+        assert offer["server"] and offer["why"] == "" and offer["heroes"] == ["nevermore"]
+        assert offer["versions"] == [VERSION] and "scripted-hard" in offer["bots"] and offer["games"] == []
+        wish: dict[str, Any] = {"team": 1, "heroes": [0], "against": "scripted"}
+        problem(await there.ask("POST", "/v1/play/games", VIEWER, json=wish), 403, "forbidden")
+        cookie = await asyncio.to_thread(log_in, there)
+        forged = {"Cookie": cookie, "Origin": "https://elsewhere.example", "X-Five-Console": "1"}
+        problem(await there.ask("POST", "/v1/play/games", "", json=wish, headers=forged), 403, "cross-origin")
+        unmarked = {"Cookie": cookie, "Origin": there.rest.url}
+        problem(await there.ask("POST", "/v1/play/games", "", json=wish, headers=unmarked), 403, "cross-origin")
+        for wrong in ({"heroes": [1]}, {"heroes": []}, {"lineup": [["axe"], ["nobody"]]}, {"against": "ada"}):
+            problem(await there.ask("POST", "/v1/play/games", json={**wish, **wrong}), 422, "invalid")
+        game = await there.open(**wish)
+        found = (await there.ask("GET", f"/v1/play/games/{game}", VIEWER)).json()
+        assert found["seats"][1] == {"hero": 5, "name": "nevermore", "team": 1, "who": "ada", "held": False}
+        assert found["players"] == ["scripted", f"version-{VERSION}"]
+        assert there.service.matches[game].game.controllers.tolist() == [int(Controller.SCRIPTED), 0]
+        problem(await there.ask("POST", "/v1/play/games", json=wish), 429, "too-many-requests")
+        assert [g["game"] for g in (await there.ask("GET", "/v1/play/games", VIEWER)).json()["games"]] == [game]
+        problem(await there.ask("DELETE", f"/v1/play/games/{game}", VIEWER), 403, "forbidden")
+        assert (await there.ask("DELETE", f"/v1/play/games/{game}")).status_code == 200
+        problem(await there.ask("DELETE", f"/v1/play/games/{game}"), 404, "not-found")
+
+
+def test_the_service_has_no_way_to_the_optimizer() -> None:
+    """What people do is never learned from: nothing here could send it."""
+    import ast
+    import pathlib
+
+    imported: set[str] = set()
+    for path in pathlib.Path("services/play").glob("*.py"):
+        text = path.read_text()
+        assert "ExperienceClient" not in text and "services.optimizer" not in text, path
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module)
+    assert "rapid.clients.inference" in imported
+    assert not {m for m in imported if "experience" in m or "optimizer" in m or "rollout" in m}
