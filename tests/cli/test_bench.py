@@ -15,6 +15,7 @@ from cli.benchmarks import (
     game,
     inference,
     optimizer,
+    play,
     publish,
     recorded,
     rest,
@@ -43,6 +44,7 @@ FIXED = {
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
     "watching": ("watch.timestep",),
     "draft": ("draft.tree", "draft.leaves"),
+    "play": ("play.delay.p50", "play.delay.p99", "play.processor"),
     "load": ("load.opponents.assign", "load.opponents.report", "load.redis.heartbeats", "load.redis.games",
              "load.redis.rollouts", "load.intake.segments"),
     "train": ("train.hero_steps", "train.efficiency"),
@@ -98,6 +100,12 @@ def test_load():
     rows = crowd.measure(size)
     check(rows, "load")
     assert all(r.value > 0 for r in rows) and rows[0].conditions["rollouts"] == 6
+
+
+def test_play():
+    rows = play.measure(play.Size(STRETCH.game, seconds=1.5))
+    check(rows, "play")
+    assert {r.name: r for r in rows}["play.bytes"].value > 0
 
 
 def test_watching():

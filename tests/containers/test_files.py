@@ -214,7 +214,7 @@ def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
         return found
 
     first = make("one")
-    assert len(set(first.values())) == len(first) == 12
+    assert len(set(first.values())) == len(first) == 13
     assert all(len(value) == 48 for value in first.values())
     assert stat.S_IMODE((tmp_path / "one").stat().st_mode) == 0o600
     assert make("one") == first

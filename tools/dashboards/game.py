@@ -63,7 +63,8 @@ BOARD = Board("game", "Five / Game", "Games played for training: results, length
     Row("Games that people play", [
         chart("People", "Who is connected to a game, playing or watching it, and the games that are open.",
               Query(total(series("five_play_connected_instances"), "doing"), "{{doing}}"),
-              Query(total(series("five_play_open_games")), "games"), least=0),
+              Query(total(series("five_play_open_games")), "games"),
+              Query(total(series("five_controller_play_sockets_instances")), "browsers"), least=0),
         chart("Agents' answers", "From a timestep's observation to what the agents chose; one that takes longer than "
               "a tenth of a second is late.",
               *(Query(quantile(q, "five_play_answer_seconds"), f"{q:.0%}") for q in (0.5, 0.99)), unit="s", least=0),
@@ -71,10 +72,15 @@ BOARD = Board("game", "Five / Game", "Games played for training: results, length
               "client was not sent.", Query(total(rate("five_play_late_answers_total")), "answers"),
               Query(total(rate("five_play_late_frames_total")), "frames"),
               Query(total(rate("five_play_skipped_frames_total")), "skipped"), unit="cps", least=0),
+        chart("Pace", "Engine frames a second, 30 for each game; and seconds a second by which games fell behind real "
+              "time for good.", Query(total(rate("five_play_frames_total")), "frames"),
+              Query(total(rate("five_play_slipped_seconds_total")), "slipped"), least=0),
         chart("Orders", "Of people, a second, by outcome.", Query(total(rate("five_play_orders_total"), "outcome"),
                                                                   "{{outcome}}"), unit="cps", least=0, stacked=True),
         chart("Games that ended", "In the last hour, by how; what was abandoned rates nobody.",
-              Query(total(increase("five_play_ended_games_total"), "how"), "{{how}}"), least=0, stacked=True),
-        chart("Bytes", "Sent to people, a second.", Query(total(rate("five_play_sent_bytes_total"))), unit="Bps",
-              least=0)]),
+              Query(total(increase("five_play_ended_games_total"), "how"), "{{how}}"),
+              Query(total(increase("five_play_rated_games_total")), "ratings"), least=0, stacked=True),
+        chart("Bytes", "Sent to people, a second; what the controller passed on of it.",
+              Query(total(rate("five_play_sent_bytes_total")), "sent"),
+              Query(total(rate("five_controller_play_relayed_bytes_total")), "passed on"), unit="Bps", least=0)]),
 ])

@@ -25,10 +25,14 @@ _SEAT: dict[str, Any] = {"hero": 0, "name": "sniper", "team": 0, "who": "ada", "
 _STATE: dict[str, Any] = {"game": "5e1f0c0d5e1f0c0d5e1f0c0d5e1f0c0d", "opened_by": "ada", "opened_at": 1789000000.0,
           "players": ["version-120", "version-120"], "time": 61.5, "frame": 4545, "running": True, "winner": 0,
           "version": 120, "late": 3, "late_frames": 0, "delay_ms": 12.5, "watching": 1, "seats": [_SEAT]}
+_PERSON = {"name": "ada", "mu": 27.1, "sigma": 7.2, "won": 1, "lost": 0, "drawn": 0, "abandoned": 2,
+           "last_at": 1789000000.0}
 
 
 class Seat(BaseModel):
     """A hero of a game, and who plays it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_SEAT]})
 
     hero: int = Field(description="0 to 9: five times its team, and its place there.")
     name: str = Field(description="The hero's name.")
@@ -127,6 +131,8 @@ class Ended(BaseModel):
 class Person(BaseModel):
     """A person's rating."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [_PERSON]})
+
     name: str = Field(description="The name of his token.")
     mu: float = Field(description="TrueSkill's mean, in points of the run's ladder: random play is 0.")
     sigma: float = Field(description="Its uncertainty, one standard deviation.")
@@ -140,9 +146,7 @@ class Person(BaseModel):
 class People(BaseModel):
     """Ratings of people, kept apart from those of versions."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"ratings": [{
-        "name": "ada", "mu": 27.1, "sigma": 7.2, "won": 1, "lost": 0, "drawn": 0, "abandoned": 2,
-        "last_at": 1789000000.0}]}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ratings": [_PERSON]}]})
 
     ratings: list[Person] = Field(description="The strongest first.")
 
