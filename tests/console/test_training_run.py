@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.console.browser import Watched, chromium
 from tests.console.test_pages import act
@@ -28,6 +28,48 @@ def printed_link(run: Run) -> str:
     """The link in what `five train` has printed."""
     found = re.search(r"http://\S+/#login=\S+", (run.place / "train.log").read_text())
     return found[0] if found else ""
+
+
+def plays_half_a_minute(browser: Browser, run: Run, address: str) -> None:
+    """Takes a hero against the newest version, with mouse and keys, for thirty seconds of real time."""
+    eventually(lambda: run.rest("GET", "play").json()["versions"], 120, "a version that can be played")
+    watched = Watched(browser, address, viewport={"width": 1600, "height": 1000})
+    page = watched.page
+    page.goto(run.command("console", "--run", run.folder.name).stdout.strip())
+    page.get_by_role("navigation", name="Pages").wait_for()
+    watched.visit("/play")
+    page.get_by_role("button", name="Play", exact=True).click()
+    field = page.locator("canvas.moving")
+
+    def told(name: str) -> str:
+        return field.get_attribute(f"data-{name}") or ""
+
+    page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.frames) > 10", timeout=60_000)
+    box = field.bounding_box()
+    assert box is not None
+    began, first, given = time.monotonic(), int(told("newest")), 0
+    places: set[str] = set()
+    while time.monotonic() - began < 30:
+        page.locator("[data-field]").focus()
+        page.keyboard.press("Space")
+        page.wait_for_timeout(120)
+        x, y = (float(v) for v in told("pixel").split(","))
+        # Towards the middle of the map and back, as wide as the screen allows.
+        away = 180 if given % 10 < 5 else -180
+        page.mouse.click(box["x"] + x + away, box["y"] + y - away, button="right")
+        page.keyboard.press("Control+q" if given % 3 else "a")
+        if given % 3 == 0:
+            page.mouse.click(box["x"] + x + away, box["y"] + y - away)
+        given += 2
+        page.wait_for_timeout(700)
+        places.add(told("hero"))
+    assert int(told("acks")) >= given - 2 > 40, (told("acks"), given)
+    assert len(places) > 5, places  # it went where it was sent
+    assert int(told("newest")) - first > 15 * 30, "the game went on at real speed"
+    expect(page.locator(".delay")).to_contain_text("ms")
+    page.get_by_role("button", name="Leave the game").click()
+    expect(page.get_by_role("heading", name="Play", exact=True)).to_be_visible()
+    watched.close()
 
 
 def test_a_run_is_watched_and_steered(run: Run) -> None:
@@ -100,6 +142,8 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         watched.page.get_by_role("button", name="Pick nevermore").click()
         expect(watched.page.get_by_role("heading", name="Radiant picks")).to_be_visible()
         watched.close()
+
+        plays_half_a_minute(browser, run, address)
 
         # The report is one file: charts, and the game that the rated version left.
         written = run.command("report", "--run", run.folder.name)
