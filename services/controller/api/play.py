@@ -25,8 +25,8 @@ _SEAT: dict[str, Any] = {"hero": 0, "name": "sniper", "team": 0, "who": "ada", "
 _STATE: dict[str, Any] = {"game": "5e1f0c0d5e1f0c0d5e1f0c0d5e1f0c0d", "opened_by": "ada", "opened_at": 1789000000.0,
           "players": ["version-120", "version-120"], "time": 61.5, "frame": 4545, "running": True, "winner": 0,
           "version": 120, "late": 3, "late_frames": 0, "delay_ms": 12.5, "watching": 1, "seats": [_SEAT]}
-_PERSON = {"name": "ada", "mu": 27.1, "sigma": 7.2, "won": 1, "lost": 0, "drawn": 0, "abandoned": 2,
-           "last_at": 1789000000.0}
+_PERSON: dict[str, Any] = {"name": "ada", "mu": 27.1, "sigma": 7.2, "won": 1, "lost": 0, "drawn": 0, "abandoned": 2,
+                           "last_at": 1789000000.0}
 
 
 class Seat(BaseModel):
