@@ -30,7 +30,7 @@ COPY CMakeLists.txt pyproject.toml ./
 COPY protos protos
 COPY libs/dota/core.cmake libs/dota/core.cmake
 COPY libs/dota/core libs/dota/core
-RUN mkdir -p configs services libs/rapid libs/five libs/run libs/capacity libs/cli && touch README.md \
+RUN mkdir -p configs services libs/rapid libs/five && touch README.md \
  && find . -type f -exec touch -d 2020-01-01 {} + \
  && CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
     pip --python /opt/build/bin/python wheel -q --no-deps --no-build-isolation -w /tmp/core .
@@ -142,7 +142,7 @@ LABEL org.opencontainers.image.title="five/dota-env" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 50051 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.dota_env"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.dota_env"]
 
 FROM platform-five AS rollout
 ARG BASE
@@ -154,7 +154,7 @@ LABEL org.opencontainers.image.title="five/rollout" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.rollout"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.rollout"]
 
 FROM platform-five AS opponents
 ARG BASE
@@ -166,7 +166,7 @@ LABEL org.opencontainers.image.title="five/opponents" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 50051 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.opponents"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.opponents"]
 
 FROM rating-five AS evaluator
 ARG BASE
@@ -178,7 +178,7 @@ LABEL org.opencontainers.image.title="five/evaluator" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 50051 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.evaluator"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.evaluator"]
 
 FROM rating-five AS play
 ARG BASE
@@ -190,7 +190,7 @@ LABEL org.opencontainers.image.title="five/play" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 50051 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.play"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.play"]
 
 FROM control-five AS controller
 ARG BASE
@@ -202,7 +202,7 @@ LABEL org.opencontainers.image.title="five/controller" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 8080 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.controller"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.controller"]
 
 FROM agent-five AS inference
 ARG BASE
@@ -214,7 +214,7 @@ LABEL org.opencontainers.image.title="five/inference" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 50051 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.inference"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.inference"]
 
 FROM agent-five AS optimizer
 ARG BASE
@@ -226,4 +226,4 @@ LABEL org.opencontainers.image.title="five/optimizer" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.base.name="$BASE"
 EXPOSE 50051 9100
-ENTRYPOINT ["tini", "--", "python", "-m", "services.optimizer"]
+ENTRYPOINT ["tini", "--", "python", "-m", "five.services.optimizer"]

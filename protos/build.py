@@ -2,7 +2,7 @@
 
 Written beside each ``.proto``: ``*_pb2.py`` and its types ``*_pb2.pyi``, ``*_pb2_grpc.py`` and its types
 ``*_pb2_grpc.pyi`` (typed for grpc.aio, which is what the clients and servers here use). The code is imported as
-``protos.five.v1.<name>_pb2`` and is never edited or committed.
+``five.protos.v1.<name>_pb2`` and is never edited or committed.
 """
 
 import re
@@ -60,7 +60,7 @@ def _grpc_types(descriptor: "FileDescriptorProto") -> str:
         "import grpc",
         "import grpc.aio",
         "",
-        f"from protos.five.v1 import {stem}_pb2",
+        f"from five.protos.v1 import {stem}_pb2",
         "",
     ]
     for service in descriptor.service:
@@ -115,7 +115,7 @@ def build(root: Path = ROOT) -> list[Path]:
             target = root / path.relative_to(out)
             # Beside, then renamed: another process that imports meanwhile sees the old file or the new one.
             beside = target.with_name(target.name + ".new")
-            beside.write_text(IMPORT.sub(r"\1 protos.five.v1", path.read_text()))
+            beside.write_text(IMPORT.sub(r"\1 five.protos.v1", path.read_text()))
             beside.replace(target)
             written.append(target)
     return written

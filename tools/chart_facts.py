@@ -14,9 +14,9 @@ import torch
 import yaml
 
 from dota.spaces import Layout
-from five.model.policy import Policy
-from run.config import RunConfig
-from run.load import load, presets
+from five.agent.model.policy import Policy
+from five.run.config import RunConfig
+from five.run.load import load, presets
 from tools.chart_schema import with_overrides
 
 CHART = Path(__file__).resolve().parents[1] / "charts"

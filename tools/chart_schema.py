@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from run.config import RunConfig
+from five.run.config import RunConfig
 
 Schema = dict[str, Any]
 

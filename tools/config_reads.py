@@ -16,8 +16,8 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel
 
-from run.config import RunConfig
-from services.controller.scaling.live import SETTLED
+from five.run.config import RunConfig
+from five.services.controller.scaling.live import SETTLED
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "charts/files/reads.yaml"

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from run.load import load
-from run.reference import Key, reference
+from five.run.load import load
+from five.run.reference import Key, reference
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "configuration.md"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import rapid
-import services
+from five import services
 from rapid.telemetry.metrics import reference
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"

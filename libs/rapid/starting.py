@@ -55,7 +55,8 @@ class Arguments:
 
 def parse_arguments(kind: str, argv: Sequence[str] | None = None) -> Arguments:
     """``--config FILE --set a.b=c --id N --port P --metrics-port P``; explains itself with ``--help``."""
-    parser = argparse.ArgumentParser(prog=f"python -m services.{kind}", description=f"The {kind} service of a run.")
+    parser = argparse.ArgumentParser(prog=f"python -m five.services.{kind}",
+                                     description=f"The {kind} service of a run.")
     parser.add_argument("--config", required=True, help="the run's configuration, a YAML file or a preset's name")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                         help="changes a value of it; may be given several times")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import zstandard
 
-from protos.five.v1 import tensors_pb2
+from five.protos.v1 import tensors_pb2
 from rapid.packed import PackedArray
 
 Array = npt.NDArray[Any]

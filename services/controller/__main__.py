@@ -6,29 +6,29 @@ from collections.abc import Awaitable
 
 import redis
 
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load
+from five.services.controller.anneal_metrics import show_anneal
+from five.services.controller.annealing import AnnealKeeper
+from five.services.controller.api.app import create_app
+from five.services.controller.matches import Match, Matches, MatchPlayer
+from five.services.controller.metrics_updater import keep_metrics_current
+from five.services.controller.operations.loop import keep_advancing
+from five.services.controller.operations.planning import schema_of
+from five.services.controller.operations.run_world import RunWorld
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.operations.world import Limits
+from five.services.controller.reconcile import PauseClock, reconcile
+from five.services.controller.run_setup import set_up_run
+from five.services.controller.server import context_of, server
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
 from rapid.store.errors import FencedOut
 from rapid.store.leases import Leases
-from run.config import RunConfig
-from run.effective import overlay
-from run.load import load
-from services.controller.anneal_metrics import show_anneal
-from services.controller.annealing import AnnealKeeper
-from services.controller.api.app import create_app
-from services.controller.matches import Match, Matches, MatchPlayer
-from services.controller.metrics_updater import keep_metrics_current
-from services.controller.operations.loop import keep_advancing
-from services.controller.operations.planning import schema_of
-from services.controller.operations.run_world import RunWorld
-from services.controller.operations.store import OperationStore
-from services.controller.operations.world import Limits
-from services.controller.reconcile import PauseClock, reconcile
-from services.controller.run_setup import set_up_run
-from services.controller.server import context_of, server
 
-log = logging.getLogger("services.controller")
+log = logging.getLogger("five.services.controller")
 
 
 async def keep_reconciling(service: Service[RunConfig]) -> None:
@@ -70,7 +70,7 @@ async def keep_annealing(service: Service[RunConfig]) -> None:
 async def keep_scaling(service: Service[RunConfig]) -> None:
     """Sets the sizes of pools in a cluster where that is configured."""
     if service.config.services.controller.autoscaler.enabled:
-        from services.controller import autoscaler  # Kubernetes' client takes a while to import
+        from five.services.controller import autoscaler  # Kubernetes' client takes a while to import
 
         await autoscaler.keep_scaling(service)
 

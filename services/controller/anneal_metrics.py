@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from five.anneal.document import Anneal, AnnealState
+from five.agent.anneal.document import Anneal, AnnealState
 from rapid.telemetry.metrics import gauge
 
 SHARE = gauge("controller", "anneal", "ratio", "Share of games that begin with the change that is annealed; 0 while "

@@ -9,17 +9,17 @@ from pydantic import ValidationError
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.anneal.course import Follows, Step, advance, fail, reverted
-from five.anneal.document import LIVE, Anneal, AnnealRamp, AnnealState, overlaid
-from five.anneal.guard import Judgement, judge
-from five.anneal.pairs import pairs_of
+from five.agent.anneal.course import Follows, Step, advance, fail, reverted
+from five.agent.anneal.document import LIVE, Anneal, AnnealRamp, AnnealState, overlaid
+from five.agent.anneal.guard import Judgement, judge
+from five.agent.anneal.pairs import pairs_of
+from five.run.load import quoting_hint
+from five.services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest
+from five.services.controller.operations.store import Busy, OperationStore
 from rapid.store.anneal import AnnealStore
 from rapid.store.errors import FencedOut
 from rapid.store.record import RunRecord
 from rapid.store.state import ACTIVE, RunState, Status
-from run.load import quoting_hint
-from services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest
-from services.controller.operations.store import Busy, OperationStore
 
 log = logging.getLogger(__name__)
 CONTROLLER = "controller"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from five.services.controller.config import ControllerConfig
+from five.services.controller.problems import Problem
+from five.services.controller.tokens import FILE_VARIABLE, Role, TokenEntry, TokenFile, find, hash_of
 from rapid.rpc.token import Token, taken
-from services.controller.config import ControllerConfig
-from services.controller.problems import Problem
-from services.controller.tokens import FILE_VARIABLE, Role, TokenEntry, TokenFile, find, hash_of
 
 __all__ = ["ANYBODY", "Caller", "Gate", "Role", "Tokens"]
 

@@ -9,16 +9,16 @@ from typing import Protocol
 
 import redis
 
+from five.run.config import RunConfig
+from five.services.controller import metrics
+from five.services.controller.config import AutoscalerConfig
+from five.services.controller.kubernetes_api import ApiFailed, Conflict, KubernetesApi, OutsideCluster, Pod, Scale
+from five.services.controller.scaling.live import LiveSettings
+from five.services.controller.scaling.rules import Autoscaler, Decision, Kind
+from five.services.controller.scaling.signals import Beat, Signals, SignalWindow
 from rapid.service import Service
 from rapid.store.leases import Instance, Leases
 from rapid.store.state import RunState, Status
-from run.config import RunConfig
-from services.controller import metrics
-from services.controller.config import AutoscalerConfig
-from services.controller.kubernetes_api import ApiFailed, Conflict, KubernetesApi, OutsideCluster, Pod, Scale
-from services.controller.scaling.live import LiveSettings
-from services.controller.scaling.rules import Autoscaler, Decision, Kind
-from services.controller.scaling.signals import Beat, Signals, SignalWindow
 
 log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import redis
 
-from services.controller.auth import Caller, Gate
-from services.controller.console.sessions import Sessions, cookie_of, require_mark, require_own_page
-from services.controller.idempotency import HEADER, METHODS, Answer, Replays, Taken, fingerprint
-from services.controller.limits import Limits
-from services.controller.problems import Problem, store_away
+from five.services.controller.auth import Caller, Gate
+from five.services.controller.console.sessions import Sessions, cookie_of, require_mark, require_own_page
+from five.services.controller.idempotency import HEADER, METHODS, Answer, Replays, Taken, fingerprint
+from five.services.controller.limits import Limits
+from five.services.controller.problems import Problem, store_away
 
 log = logging.getLogger(__name__)
 

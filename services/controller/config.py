@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.controller.scaling.rules import ScalingRule
+from five.services.controller.scaling.rules import ScalingRule
 
 
 class ScaledDeployment(ScalingRule):

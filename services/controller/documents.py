@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from services.controller.problems import Problem
+from five.services.controller.problems import Problem
 
 _TAG = re.compile(r'\s*(?:(W/)?"([\x21\x23-\x7e]*)"|(\*))\s*(?:,|$)')
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dota.registry import load
-from five.draft.advice import Advice, advise
-from five.draft.briefing import brief
-from five.draft.evidence import EVIDENCE_GAMES, Evidence, Reliability
-from five.draft.leaves import Leaves
+from five.agent.draft.advice import Advice, advise
+from five.agent.draft.briefing import brief
+from five.agent.draft.evidence import EVIDENCE_GAMES, Evidence, Reliability
+from five.agent.draft.leaves import Leaves
+from five.run.drafting import DraftTables
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Series
-from run.drafting import DraftTables
 
 PAGE = 1000  # records of games read at a time
 KEPT_TABLES = 2
@@ -51,8 +51,8 @@ class Drafts:
 
     def draft(self, name: str | None, radiant: Sequence[str], dire: Sequence[str], banned: Sequence[str], order: str
               ) -> dict[str, Any]:
-        """A draft by the table of that name, the newest one without: `five.draft.briefing.brief` with ``table``. Raises
-        BlobMissing when there is none, five.draft.order.DraftError for a draft that cannot be."""
+        """A draft by the table of that name, the newest one without: `five.agent.draft.briefing.brief` with ``table``.
+        Raises BlobMissing when there is none, five.agent.draft.order.DraftError for a draft that cannot be."""
         tables = self._tables
         if tables is None:
             raise BlobMissing("this controller has no blob store")

@@ -14,8 +14,8 @@ from typing import Any
 
 import redis
 
+from five.services.controller.problems import Problem
 from rapid.store.keys import Keys
-from services.controller.problems import Problem
 
 HEADER = b"idempotency-key"
 METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from services.controller.config import LimitsConfig
-from services.controller.problems import Problem
+from five.services.controller.config import LimitsConfig
+from five.services.controller.problems import Problem
 
 Message = dict[str, Any]
 MAX_CLIENTS = 4096  # addresses whose rate is remembered; the one that was quiet longest is forgotten first

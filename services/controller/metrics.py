@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 
 import redis
 
+from five.services.controller import environments
 from rapid.store.connection import Role
 from rapid.store.leases import Instance
 from rapid.store.state import Status
 from rapid.telemetry.metrics import counter, gauge, unknown
-from services.controller import environments
 
 STATE = gauge("controller", "run", "state", "1 for the status that the run is in, 0 for every other.", ("status",))
 HEAD = unknown(gauge("controller", "head", "versions", "Newest version in the parameter store."))

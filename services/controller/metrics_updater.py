@@ -5,14 +5,14 @@ import logging
 
 import redis
 
+from five.run.config import RunConfig
+from five.run.effective import drift
+from five.services.controller import metrics
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service
 from rapid.store.connection import Role, connect
 from rapid.store.leases import Leases
 from rapid.store.state import HELD
-from run.config import RunConfig
-from run.effective import drift
-from services.controller import metrics
 
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 2.0  # a Redis that takes longer is shown as down

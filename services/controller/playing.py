@@ -10,11 +10,11 @@ from fastapi import WebSocket
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from protos.five.v1 import play_pb2
+from five.protos.v1 import play_pb2
+from five.services.controller.problems import Problem
 from rapid.clients.play import Joined
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.telemetry.metrics import counter, gauge
-from services.controller.problems import Problem
 
 STILL_SECONDS = 2.0  # between two looks whether who plays still may
 MOST_BYTES = 4096  # of a message from a browser

@@ -5,10 +5,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.anneal.document import LIVE, AnnealState
-from five.config import SchedulesConfig
-from five.schedules import SCHEDULED, dump_schedules, load_schedules
-from five.standings import standings_of, version_of
+from five.agent.anneal.document import LIVE, AnnealState
+from five.agent.config import SchedulesConfig
+from five.agent.schedules import SCHEDULED, dump_schedules, load_schedules
+from five.agent.standings import standings_of, version_of
+from five.services.controller.annealing import read
 from rapid.blobs import BlobStore
 from rapid.store.applied import Plans
 from rapid.store.checkpoint_index import CheckpointIndex
@@ -16,7 +17,6 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.schedules import Change, ScheduleStore
 from rapid.store.staging import kept_folder, kept_version
 from rapid.store.state import RunState
-from services.controller.annealing import read
 
 SHOWN = 200  # rows of a list
 

@@ -4,12 +4,12 @@ import logging
 from typing import Any
 
 from dota.spaces import Layout
+from five.run.config import RunConfig
+from five.run.effective import drift, overlay, recorded
+from five.run.load import ConfigError
 from rapid.store.connection import safe_url
 from rapid.store.record import RunRecord
 from rapid.store.state import ENDED, RunState, Status
-from run.config import RunConfig
-from run.effective import drift, overlay, recorded
-from run.load import ConfigError
 
 log = logging.getLogger(__name__)
 

@@ -10,16 +10,16 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from five.run.config import RunConfig
+from five.services.controller.api.dependencies import Context
+from five.services.controller.auth import Gate
+from five.services.controller.config import LimitsConfig
 from rapid.blobs import BlobStore
 from rapid.clients.play import PlayClient
 from rapid.service import Service
 from rapid.store.connection import connect
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
-from run.config import RunConfig
-from services.controller.api.dependencies import Context
-from services.controller.auth import Gate
-from services.controller.config import LimitsConfig
 
 HEADER_BYTES = 16 << 10  # request line and headers together
 GRACE_SECONDS = 3  # for answers under way when the controller ends

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from five.standings import Standing, standings_of, version_of
+from five.agent.standings import Standing, standings_of, version_of
 from rapid.store.followed import FollowedTable
 from rapid.store.state import RunState
 

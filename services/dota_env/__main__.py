@@ -4,15 +4,15 @@ with the request for games."""
 import logging
 
 from dota import packing
-from protos.five.v1 import env_pb2_grpc
+from five.protos.v1 import env_pb2_grpc
+from five.run.config import RunConfig
+from five.run.load import load
+from five.services.dota_env.service import EnvService
 from rapid import wire
 from rapid.rpc.server import serve
 from rapid.storeless import StorelessService, start_storeless
-from run.config import RunConfig
-from run.load import load
-from services.dota_env.service import EnvService
 
-log = logging.getLogger("services.dota_env")
+log = logging.getLogger("five.services.dota_env")
 
 
 async def serve_games(service: StorelessService[RunConfig]) -> None:

@@ -10,12 +10,12 @@ import pydantic
 
 from dota.config import GameConfig
 from dota.spaces import ActionPart, Layout
-from protos.five.v1 import env_pb2, env_pb2_grpc
+from five.protos.v1 import env_pb2, env_pb2_grpc
+from five.services.dota_env import metrics
+from five.services.dota_env.env_loop import GameBatch, Shown
 from rapid import wire
 from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Exhausted
-from services.dota_env import metrics
-from services.dota_env.env_loop import GameBatch, Shown
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")

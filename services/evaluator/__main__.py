@@ -15,7 +15,21 @@ import redis
 from dota import packing
 from dota.config import GameConfig, RandomisationConfig
 from dota.vec_game import STATS, VecGame
-from protos.five.v1 import evaluator_pb2_grpc
+from five.protos.v1 import evaluator_pb2_grpc
+from five.run.config import RunConfig
+from five.run.drafting import DraftTables
+from five.run.effective import overlay
+from five.run.load import load
+from five.services.evaluator import metrics as page
+from five.services.evaluator.cameras import Cameras
+from five.services.evaluator.drafting import DraftReader
+from five.services.evaluator.guard_loop import GuardLoop
+from five.services.evaluator.kept import TABLE as MATCH_GAMES
+from five.services.evaluator.matches import Inference, Matches, Pairing, Result
+from five.services.evaluator.pace import Pace
+from five.services.evaluator.rating_loop import RatingLoop, number
+from five.services.evaluator.recording import Films, Recorder, tidy
+from five.services.evaluator.service import BOTS, EvaluatorService
 from rapid import wire
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import InferencePools, inference_pools
@@ -29,22 +43,8 @@ from rapid.store.lineage import on_present_line
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.watching import Watching
-from run.config import RunConfig
-from run.drafting import DraftTables
-from run.effective import overlay
-from run.load import load
-from services.evaluator import metrics as page
-from services.evaluator.cameras import Cameras
-from services.evaluator.drafting import DraftReader
-from services.evaluator.guard_loop import GuardLoop
-from services.evaluator.kept import TABLE as MATCH_GAMES
-from services.evaluator.matches import Inference, Matches, Pairing, Result
-from services.evaluator.pace import Pace
-from services.evaluator.rating_loop import RatingLoop, number
-from services.evaluator.recording import Films, Recorder, tidy
-from services.evaluator.service import BOTS, EvaluatorService
 
-log = logging.getLogger("services.evaluator")
+log = logging.getLogger("five.services.evaluator")
 SPARSE = ("shared", "private")
 Listing = Callable[[], list[dict[str, Any]]]  # games in progress
 SEED_OFFSET = 7_919_000  # apart from the seeds of training games

@@ -14,9 +14,9 @@ from dota.rewards import signal_weights, time_weights
 from dota.spectator.camera import Camera
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import VecGame
+from five.services.evaluator.matches import Pairing
 from rapid.clients.inference import ActResult
 from rapid.live import LiveSource
-from services.evaluator.matches import Pairing
 
 log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from dota.config import GameConfig
 from dota.vec_game import TEAMS
-from five.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
-from five.draft.order import DraftError
+from five.agent.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
+from five.agent.draft.order import DraftError
+from five.run import drafting
+from five.run.line_ups import HOW, LineUps
+from five.services.evaluator.matches import Inference
 from rapid.clients.inference import CLOSE, RESET, WANT_STATE
 from rapid.rpc.errors import CallFailed
-from run import drafting
-from run.line_ups import HOW, LineUps
-from services.evaluator.matches import Inference
 
 log = logging.getLogger(__name__)
 WIN = "win_probability"

@@ -11,13 +11,13 @@ import redis
 from pydantic import ValidationError
 
 from dota.config import GameConfig
-from five.anneal.arms import ARMS, Arm
-from five.anneal.document import LIVE, Anneal, overlaid
-from five.anneal.guard import Pair
-from five.anneal.pairs import name_of, seed_of, to_json
-from five.standings import player_name
+from five.agent.anneal.arms import ARMS, Arm
+from five.agent.anneal.document import LIVE, Anneal, overlaid
+from five.agent.anneal.guard import Pair
+from five.agent.anneal.pairs import name_of, seed_of, to_json
+from five.agent.standings import player_name
+from five.services.evaluator.matches import Pairing, Player, Result
 from rapid.store.tables import Table
-from services.evaluator.matches import Pairing, Player, Result
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0

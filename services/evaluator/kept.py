@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from services.evaluator.matches import Pairing, Result
+from five.services.evaluator.matches import Pairing, Result
 
 TABLE = "match_games"
 MATCHES = 4  # that are remembered; the controller has one played at a time

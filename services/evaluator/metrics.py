@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from five.services.evaluator.matches import Pairing
 from rapid.telemetry.metrics import counter, gauge, unknown
-from services.evaluator.matches import Pairing
 
 RATED = unknown(gauge("evaluator", "rated", "versions", "Version that was rated last; the ratings beside are its."))
 RATING = unknown(gauge("evaluator", "trueskill", "rating", "Mean of the newest finished rating; random play is 0."))

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from five.config import RatingConfig
-from five.ladder import ANCHORS, Ladder, Outcome
-from five.standings import player_name, version_of
+from five.agent.config import RatingConfig
+from five.agent.ladder import ANCHORS, Ladder, Outcome
+from five.agent.standings import player_name, version_of
+from five.services.evaluator.matches import Pairing, Player, Result
 from rapid.store.followed import FollowedTable
 from rapid.store.series import Series
 from rapid.store.state import RunState
-from services.evaluator.matches import Pairing, Player, Result
 
 log = logging.getLogger(__name__)
 TABLE = "ratings"

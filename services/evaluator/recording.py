@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dota.replay import Replay
 from dota.spectator.recording import SUFFIX
+from five.services.evaluator.cameras import Cameras
 from rapid.blobs import BlobStore
-from services.evaluator.cameras import Cameras
 
 log = logging.getLogger(__name__)
 REPLAYS = "replays/"  # in the blob store

@@ -14,17 +14,17 @@ import redis
 from dota.config import GameConfig, RewardConfig
 from dota.replay import Replay
 from dota.vec_game import STATS, Controller, VecGame
-from five.standings import player_name, version_of
-from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
+from five.agent.standings import player_name, version_of
+from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
+from five.services.evaluator import kept
+from five.services.evaluator.cameras import Cameras
+from five.services.evaluator.matches import Inference, Matches, Pairing, Player, Result
+from five.services.evaluator.metrics import DROPPED
+from five.services.evaluator.rating_loop import RatingLoop
+from five.services.evaluator.recording import Films
 from rapid.blobs import BlobStore
 from rapid.rpc.epochs import is_stale, require_epoch
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
-from services.evaluator import kept
-from services.evaluator.cameras import Cameras
-from services.evaluator.matches import Inference, Matches, Pairing, Player, Result
-from services.evaluator.metrics import DROPPED
-from services.evaluator.rating_loop import RatingLoop
-from services.evaluator.recording import Films
 
 log = logging.getLogger(__name__)
 MAX_GAMES = 10_000

@@ -9,25 +9,25 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.compute import apply
-from five.model.schema import Schema
-from five.model.states import state_specs
-from five.surgery import AgentSpec
-from protos.five.v1 import inference_pb2_grpc
+from five.agent.compute import apply
+from five.agent.model.schema import Schema
+from five.agent.model.states import state_specs
+from five.agent.surgery import AgentSpec
+from five.protos.v1 import inference_pb2_grpc
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load
+from five.services.inference.batcher import Batcher, BatcherOptions
+from five.services.inference.loading import OlderVersions, PolicyLoader, StoreSource
+from five.services.inference.metrics import Meter
+from five.services.inference.models import Models
+from five.services.inference.service import InferenceService
+from five.services.inference.sessions import SessionTable
 from rapid import wire
 from rapid.rpc.server import RpcServer, serve
 from rapid.service import Service, start
-from run.config import RunConfig
-from run.effective import overlay
-from run.load import load
-from services.inference.batcher import Batcher, BatcherOptions
-from services.inference.loading import OlderVersions, PolicyLoader, StoreSource
-from services.inference.metrics import Meter
-from services.inference.models import Models
-from services.inference.service import InferenceService
-from services.inference.sessions import SessionTable
 
-log = logging.getLogger("services.inference")
+log = logging.getLogger("five.services.inference")
 
 
 def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, Models, Batcher]:

@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from rapid.rpc.errors import Unavailable
-from rapid.vital import Pulse, Vital
-from services.inference.models import Models, Served, VersionUnavailable
-from services.inference.queue import BatchQueue, Pending
-from services.inference.requests import (
+from five.services.inference.models import Models, Served, VersionUnavailable
+from five.services.inference.queue import BatchQueue, Pending
+from five.services.inference.requests import (
     CLOSE,
     GREEDY,
     NEWEST,
@@ -32,8 +30,10 @@ from services.inference.requests import (
     Request,
     unknown_reply,
 )
-from services.inference.rows import groups, joined, merge, to_numpy
-from services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
+from five.services.inference.rows import groups, joined, merge, to_numpy
+from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
+from rapid.rpc.errors import Unavailable
+from rapid.vital import Pulse, Vital
 
 log = logging.getLogger(__name__)
 FAILURES_IN_A_ROW = 20  # batches; after them it is the device that has failed, not a batch

@@ -4,9 +4,9 @@ import threading
 import time
 from typing import Any
 
+from five.services.inference.batcher import Observer
+from five.services.inference.models import Served
 from rapid.telemetry.metrics import counter, gauge, histogram, unknown
-from services.inference.batcher import Observer
-from services.inference.models import Served
 
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 

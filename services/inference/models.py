@@ -51,7 +51,7 @@ class Acted(Protocol):
 
 
 class ActingPolicy(Protocol):
-    """The part of five.model.policy.Policy that serving needs."""
+    """The part of five.agent.model.policy.Policy that serving needs."""
 
     @property
     def reward_std(self) -> float: ...

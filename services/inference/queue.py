@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from services.inference.models import Served
-from services.inference.requests import Reply, Request
+from five.services.inference.models import Served
+from five.services.inference.requests import Reply, Request
 
 LOOK_SECONDS = 1.0  # without a request a taker comes back after so long
 

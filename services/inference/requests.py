@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from protos.five.v1 import inference_pb2
+from five.protos.v1 import inference_pb2
 
 RESET = int(inference_pb2.SESSION_FLAG_RESET)
 RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from services.inference.requests import Array
+from five.services.inference.requests import Array
 
 
 def groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]

@@ -5,19 +5,19 @@ import logging
 
 import redis
 
-from protos.five.v1 import opponents_pb2_grpc
+from five.protos.v1 import opponents_pb2_grpc
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load
+from five.services.opponents.metrics import show_pool
+from five.services.opponents.pool import Pool
+from five.services.opponents.service import OpponentService
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.archive import VersionRecord
 from rapid.store.lineage import on_present_line
-from run.config import RunConfig
-from run.effective import overlay
-from run.load import load
-from services.opponents.metrics import show_pool
-from services.opponents.pool import Pool
-from services.opponents.service import OpponentService
 
-log = logging.getLogger("services.opponents")
+log = logging.getLogger("five.services.opponents")
 
 
 def joins(record: VersionRecord, keep_every: int) -> bool:

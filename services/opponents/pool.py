@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from five.config import LeagueConfig
-from five.league import FORMAT, League, Match, Opponent
+from five.agent.config import LeagueConfig
+from five.agent.league import FORMAT, League, Match, Opponent
 from rapid.store.followed import FollowedTable
 from rapid.store.state import RunState
 

@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-from protos.five.v1 import opponents_pb2, opponents_pb2_grpc
+from five.protos.v1 import opponents_pb2, opponents_pb2_grpc
+from five.services.opponents.metrics import ASSIGNED, REPORTED, show_pool
+from five.services.opponents.pool import Pool
 from rapid.rpc.epochs import require_epoch
-from services.opponents.metrics import ASSIGNED, REPORTED, show_pool
-from services.opponents.pool import Pool
 
 SELF = -1
 OUTCOMES = {opponents_pb2.GAME_OUTCOME_WON, opponents_pb2.GAME_OUTCOME_LOST, opponents_pb2.GAME_OUTCOME_DRAWN}

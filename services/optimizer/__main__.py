@@ -8,16 +8,30 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.compute import apply
-from five.learning.buffer import SampleBuffer
-from five.learning.learner import Learner
-from five.learning.pacing import Pacer
-from five.learning.samples import learning_specs
-from five.model.policy import Policy
-from five.model.schema import Schema
-from five.model.states import state_specs
-from five.surgery import AgentSpec
-from protos.five.v1 import experience_pb2_grpc
+from five.agent.compute import apply
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.learner import Learner
+from five.agent.learning.pacing import Pacer
+from five.agent.learning.samples import learning_specs
+from five.agent.model.policy import Policy
+from five.agent.model.schema import Schema
+from five.agent.model.states import state_specs
+from five.agent.surgery import AgentSpec
+from five.protos.v1 import experience_pb2_grpc
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load
+from five.services.optimizer import metrics
+from five.services.optimizer.checkpoints import Checkpoints
+from five.services.optimizer.group import Group, device_of, join, leave
+from five.services.optimizer.intake import Intake, unpack
+from five.services.optimizer.older import OlderCheckpoints, commit_staged
+from five.services.optimizer.publishing import LeasedPublisher
+from five.services.optimizer.recording import Recordings
+from five.services.optimizer.run_state_client import RunStateClient
+from five.services.optimizer.service import ExperienceService
+from five.services.optimizer.surgery import Surgeon
+from five.services.optimizer.training import Training
 from rapid import wire
 from rapid.rpc.server import serve
 from rapid.service import Service, start
@@ -25,22 +39,8 @@ from rapid.starting import local_rank
 from rapid.store.authority import PublisherLease
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.lineage import on_present_line
-from run.config import RunConfig
-from run.effective import overlay
-from run.load import load
-from services.optimizer import metrics
-from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.group import Group, device_of, join, leave
-from services.optimizer.intake import Intake, unpack
-from services.optimizer.older import OlderCheckpoints, commit_staged
-from services.optimizer.publishing import LeasedPublisher
-from services.optimizer.recording import Recordings
-from services.optimizer.run_state_client import RunStateClient
-from services.optimizer.service import ExperienceService
-from services.optimizer.surgery import Surgeon
-from services.optimizer.training import Training
 
-log = logging.getLogger("services.optimizer")
+log = logging.getLogger("five.services.optimizer")
 
 
 def build(service: Service[RunConfig], group: Group, device: torch.device, layout: Layout, publisher: LeasedPublisher

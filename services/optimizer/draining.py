@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
-from services.optimizer import metrics as page
+from five.services.optimizer import metrics as page
 
 ASSUMED_RATE = 50e6  # bytes a second of a blob store before anything was written; the chart's blobs.megabytesPerSecond
 WRITES = 2.5  # checkpoints that may have to be written: one under way, the last one, and a version

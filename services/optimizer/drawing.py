@@ -6,14 +6,14 @@ from typing import Protocol
 
 import numpy as np
 
-from five.learning.buffer import Drawn
-from five.learning.samples import Arrays
-from five.learning.to_device import Batch
-from services.optimizer.intake import Intake
+from five.agent.learning.buffer import Drawn
+from five.agent.learning.samples import Arrays
+from five.agent.learning.to_device import Batch
+from five.services.optimizer.intake import Intake
 
 
 class Ways(Protocol):
-    """Brings batches to where they are learned from (five.learning.learner.Learner)."""
+    """Brings batches to where they are learned from (five.agent.learning.learner.Learner)."""
 
     def put(self, batch: Arrays) -> Batch: ...
 

@@ -3,7 +3,7 @@
 import logging
 import time
 
-from services.optimizer import metrics as page
+from five.services.optimizer import metrics as page
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.learning.buffer import Drawn, DropReason, SampleBuffer
-from five.learning.pacing import Pacer
-from five.learning.samples import split_segment
+from five.agent.learning.buffer import Drawn, DropReason, SampleBuffer
+from five.agent.learning.pacing import Pacer
+from five.agent.learning.samples import split_segment
 from rapid import wire
 from rapid.packed import PackedArray
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.config import BufferConfig
-from five.learning.buffer import BufferStatistics, DropReason
+from five.agent.config import BufferConfig
+from five.agent.learning.buffer import BufferStatistics, DropReason
 from rapid.telemetry.metrics import counter, gauge, histogram, unknown
 
 STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timestep when it is consumed: the version "

@@ -6,14 +6,14 @@ from typing import Any
 
 from torch import Tensor
 
+from five.run.migration import chain_of, newest_learner
+from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobMissing, Ref
 from rapid.store.applied import Plans
 from rapid.store.errors import Corrupt
 from rapid.store.record import RunRecord
 from rapid.store.staging import checkpoint_of
 from rapid.store.state import RunState
-from run.migration import chain_of, newest_learner
-from services.optimizer.checkpoints import Checkpoints
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.learning.buffer import SampleBuffer
-from five.surgery.check import Recorded
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.surgery.check import Recorded
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.staging import recording_of

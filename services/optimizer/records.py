@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.learning.step_metrics import Moment, StepMetrics
-from five.schedules import Hyperparameters
+from five.agent.learning.step_metrics import Moment, StepMetrics
+from five.agent.schedules import Hyperparameters
 
 WindowRecord = dict[str, Any]
 STALENESS_BINS = 64  # the last one holds everything older

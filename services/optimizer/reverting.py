@@ -12,10 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from five.config import LearnerConfig
-from five.learning.learner import Learner
-from five.model.policy import Policy
-from five.surgery import AgentSpec
+from five.agent.config import LearnerConfig
+from five.agent.learning.learner import Learner
+from five.agent.model.policy import Policy
+from five.agent.surgery import AgentSpec
+from five.run.migration import checkpoint_tensors
+from five.services.optimizer.checkpoints import Checkpoints
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt, VersionMissing
@@ -23,8 +25,6 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.staging import checkpoint_of, kept_folder, kept_version
 from rapid.store.state import RunState
-from run.migration import checkpoint_tensors
-from services.optimizer.checkpoints import Checkpoints
 
 log = logging.getLogger(__name__)
 PRESENT = ("pacer", "buffer", "hero_steps", "flop")  # of a checkpoint: what goes on

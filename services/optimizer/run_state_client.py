@@ -7,15 +7,15 @@ from typing import Any
 
 import redis
 
-from five.config import SchedulesConfig
-from five.schedules import load_schedules
+from five.agent.config import SchedulesConfig
+from five.agent.schedules import load_schedules
+from five.services.optimizer.records import WindowRecord
 from rapid.lifecycle import Lifecycle
 from rapid.store.authority import Authority, Command
 from rapid.store.errors import FencedOut
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from rapid.vital import Vital
-from services.optimizer.records import WindowRecord
 
 log = logging.getLogger(__name__)
 SCHEDULE_SECONDS = 2.0

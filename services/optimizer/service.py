@@ -5,12 +5,12 @@ import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from five.anneal.arms import Arm
-from protos.five.v1 import experience_pb2, experience_pb2_grpc
+from five.agent.anneal.arms import Arm
+from five.protos.v1 import experience_pb2, experience_pb2_grpc
+from five.services.optimizer.intake import Intake, Offer, Specs
+from five.services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
 from rapid import wire
 from rapid.rpc.epochs import StaleEpoch, require_epoch
-from services.optimizer.intake import Intake, Offer, Specs
-from services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
 
 VERDICTS = {
     "accepted": experience_pb2.PUSH_VERDICT_ACCEPTED,

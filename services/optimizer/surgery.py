@@ -16,10 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from five.model.policy import Policy
-from five.schedules import hyperparameters_at
-from five.surgery import AgentSpec, Plan, migrate_learner
-from five.surgery.check import CheckReport, check
+from five.agent.model.policy import Policy
+from five.agent.schedules import hyperparameters_at
+from five.agent.surgery import AgentSpec, Plan, migrate_learner
+from five.agent.surgery.check import CheckReport, check
+from five.run.migration import checkpoint_tensors
+from five.services.optimizer import faults, reverting
+from five.services.optimizer.recording import Recordings
+from five.services.optimizer.training import Training
 from rapid import tensorfile
 from rapid.blobs import BlobStore, Ref
 from rapid.store.applied import Plans
@@ -29,10 +33,6 @@ from rapid.store.orders import Order, Orders, OrderState
 from rapid.store.parameters import ParameterStore
 from rapid.store.staging import checkpoint_of, kept_of, reason_of
 from rapid.store.state import RunState, Status
-from run.migration import checkpoint_tensors
-from services.optimizer import faults, reverting
-from services.optimizer.recording import Recordings
-from services.optimizer.training import Training
 
 log = logging.getLogger(__name__)
 Answer = dict[str, Any]

@@ -8,24 +8,24 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from five.config import LearnerConfig, SchedulesConfig
-from five.learning.learner import Learner
-from five.learning.pacing import ReuseMeter, WaitMeter
-from five.learning.step_metrics import Moment
-from five.schedules import Hyperparameters, dump_schedules, hyperparameters_at
+from five.agent.config import LearnerConfig, SchedulesConfig
+from five.agent.learning.learner import Learner
+from five.agent.learning.pacing import ReuseMeter, WaitMeter
+from five.agent.learning.step_metrics import Moment
+from five.agent.schedules import Hyperparameters, dump_schedules, hyperparameters_at
+from five.services.optimizer import faults
+from five.services.optimizer import metrics as page
+from five.services.optimizer.asked import AskedCheckpoints, answering, told
+from five.services.optimizer.beside import Beside
+from five.services.optimizer.checkpoints import Checkpoints
+from five.services.optimizer.draining import DrainTime, nbytes
+from five.services.optimizer.drawing import BatchesAhead, Ready
+from five.services.optimizer.group import ALONE, Group
+from five.services.optimizer.holding import Holding
+from five.services.optimizer.intake import Intake
+from five.services.optimizer.records import Taken, Window, WindowRecord
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut, is_away
-from services.optimizer import faults
-from services.optimizer import metrics as page
-from services.optimizer.asked import AskedCheckpoints, answering, told
-from services.optimizer.beside import Beside
-from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.draining import DrainTime, nbytes
-from services.optimizer.drawing import BatchesAhead, Ready
-from services.optimizer.group import ALONE, Group
-from services.optimizer.holding import Holding
-from services.optimizer.intake import Intake
-from services.optimizer.records import Taken, Window, WindowRecord
 
 log = logging.getLogger(__name__)
 

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from dota import packing
 from dota.config import GameConfig, RandomisationConfig
 from dota.spaces import Layout
-from protos.five.v1 import play_pb2_grpc
+from five.protos.v1 import play_pb2_grpc
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load
+from five.services.play.players import Filler, filler, kept_versions
+from five.services.play.ratings import People
+from five.services.play.service import PlayService
 from rapid import wire
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import inference_pools
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
-from run.config import RunConfig
-from run.effective import overlay
-from run.load import load
-from services.play.players import Filler, filler, kept_versions
-from services.play.ratings import People
-from services.play.service import PlayService
 
 SPARSE = ("shared", "private")
 CLOSE_SECONDS = 1.0  # that calls under way get when the process ends

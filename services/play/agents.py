@@ -11,10 +11,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from five.services.play import metrics as page
 from rapid.clients.inference import CLOSE, REPLAY, RESET, RESTORE, WANT_STATE, ActResult
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
-from services.play import metrics as page
 
 log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]

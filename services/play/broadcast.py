@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dota.spectator.camera import UNIT_PER_STEP
-from services.play.line import Line
-from services.play.views import View, Write, message_of
+from five.services.play.line import Line
+from five.services.play.views import View, Write, message_of
 
 KEYFRAME_EVERY = 30  # steps, 4 s: who comes has to wait for one
 

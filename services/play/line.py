@@ -4,9 +4,9 @@ import asyncio
 from collections import deque
 from typing import Any
 
-from protos.five.v1 import play_pb2
-from services.play import metrics as page
-from services.play.views import HEADER, View, message_of
+from five.protos.v1 import play_pb2
+from five.services.play import metrics as page
+from five.services.play.views import HEADER, View, message_of
 
 MOST_FRAMES = 15  # half a second: who is further behind reacts to what is long past
 MOST_EVENTS = 64  # of the frames that a client skipped, told with the next that he gets

@@ -13,18 +13,18 @@ from dota.config import GameConfig
 from dota.play import PlayedGame
 from dota.spectator.happenings import happenings
 from dota.tables import HERO_PREFIX
-from protos.five.v1 import play_pb2
-from services.play import metrics as page
-from services.play.agents import Agents, AgentsLost, Inference
-from services.play.broadcast import Broadcast
-from services.play.clock import FrameClock
-from services.play.config import PlayConfig
-from services.play.line import Line
-from services.play.orders import Rate, order_of
-from services.play.players import Filler
-from services.play.ratings import Person, Played
-from services.play.seats import TEAM_HEROES, NoSeat, Seats
-from services.play.views import View, header_of, map_of
+from five.protos.v1 import play_pb2
+from five.services.play import metrics as page
+from five.services.play.agents import Agents, AgentsLost, Inference
+from five.services.play.broadcast import Broadcast
+from five.services.play.clock import FrameClock
+from five.services.play.config import PlayConfig
+from five.services.play.line import Line
+from five.services.play.orders import Rate, order_of
+from five.services.play.players import Filler
+from five.services.play.ratings import Person, Played
+from five.services.play.seats import TEAM_HEROES, NoSeat, Seats
+from five.services.play.views import View, header_of, map_of
 
 log = logging.getLogger(__name__)
 FRAMES = 4  # engine frames of a timestep

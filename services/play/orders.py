@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from dota.play import KINDS, Order
-from protos.five.v1 import play_pb2
+from five.protos.v1 import play_pb2
 
 MOST_ITEM_NAME = 64
 SIDE = 65535  # of the map, in the view's units

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dota.vec_game import Controller
-from five.standings import player_name
+from five.agent.standings import player_name
 from rapid.store.parameters import ParameterStore
 
 AGENT, NEWEST = "agent", "newest"

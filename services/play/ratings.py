@@ -12,10 +12,10 @@ from typing import Any
 
 import trueskill
 
-from five.config import RatingConfig
-from five.ratings import Skill
+from five.agent.config import RatingConfig
+from five.agent.ratings import Skill
+from five.services.play import metrics as page
 from rapid.store.state import RunState
-from services.play import metrics as page
 
 TABLE = "people"
 MEAN = 25.0  # of somebody who has played no game; TrueSkill's own

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dota.config import GameConfig
-from protos.five.v1 import play_pb2, play_pb2_grpc
+from five.protos.v1 import play_pb2, play_pb2_grpc
+from five.services.play import metrics as page
+from five.services.play.agents import Inference
+from five.services.play.config import PlayConfig
+from five.services.play.match import Begin, Match, Player
+from five.services.play.players import BOTS, Filler
+from five.services.play.ratings import Person, Played
+from five.services.play.seats import TEAM_HEROES, NoSeat
 from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Conflict, Exhausted, NotFound, RpcError, Unavailable
-from services.play import metrics as page
-from services.play.agents import Inference
-from services.play.config import PlayConfig
-from services.play.match import Begin, Match, Player
-from services.play.players import BOTS, Filler
-from services.play.ratings import Person, Played
-from services.play.seats import TEAM_HEROES, NoSeat
 
 log = logging.getLogger(__name__)
 MOST_NAME = 200

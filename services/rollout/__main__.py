@@ -13,8 +13,22 @@ from dota import packing
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import STATS, VecGame
-from five.model.states import state_specs
-from five.schedules import hyperparameters_at, load_schedules
+from five.agent.model.states import state_specs
+from five.agent.schedules import hyperparameters_at, load_schedules
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import load
+from five.services.rollout.anneal import Annealing
+from five.services.rollout.broadcast import Broadcast
+from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
+from five.services.rollout.games import Matchmaker
+from five.services.rollout.metrics import Meter
+from five.services.rollout.past import PastOpponent
+from five.services.rollout.ring import StepRing
+from five.services.rollout.rollout import Group, Wiring, ring_capacity, spread
+from five.services.rollout.segments import Rates, Segments
+from five.services.rollout.sender import SPARSE, Sender, optimizers_of
+from five.services.rollout.streams import Streams
 from rapid import wire
 from rapid.clients.environment import EnvironmentClient
 from rapid.clients.experience import ExperienceClient
@@ -27,22 +41,8 @@ from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
 from rapid.store.series import Series
 from rapid.store.watching import Watching
-from run.config import RunConfig
-from run.effective import overlay
-from run.load import load
-from services.rollout.anneal import Annealing
-from services.rollout.broadcast import Broadcast
-from services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
-from services.rollout.games import Matchmaker
-from services.rollout.metrics import Meter
-from services.rollout.past import PastOpponent
-from services.rollout.ring import StepRing
-from services.rollout.rollout import Group, Wiring, ring_capacity, spread
-from services.rollout.segments import Rates, Segments
-from services.rollout.sender import SPARSE, Sender, optimizers_of
-from services.rollout.streams import Streams
 
-log = logging.getLogger("services.rollout")
+log = logging.getLogger("five.services.rollout")
 
 
 class Control:

@@ -5,11 +5,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from five.services.rollout.ring import SIDES, Arrays, StepRing
+from five.services.rollout.streams import Bools, Ints, Streams
 from rapid.clients.inference import REPLAY, RESET, RESTORE, ActResult
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
-from services.rollout.ring import SIDES, Arrays, StepRing
-from services.rollout.streams import Bools, Ints, Streams
 
 
 class InferenceLost(ConnectionError):

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.anneal.arms import Arm, arm_of
-from five.anneal.document import LIVE, Anneal, overlaid
+from five.agent.anneal.arms import Arm, arm_of
+from five.agent.anneal.document import LIVE, Anneal, overlaid
 
 log = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from dota.config import GameConfig, RewardConfig
 from dota.rewards import signal_weights, time_weights
 from dota.spectator.camera import Camera, ChunkFacts
+from five.services.rollout.environment import Environment, Outcome
+from five.services.rollout.games import GameRecord
+from five.services.rollout.ring import SIDES, StepRing
+from five.services.rollout.streams import Streams
 from rapid.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
 from rapid.live import LiveSource
-from services.rollout.environment import Environment, Outcome
-from services.rollout.games import GameRecord
-from services.rollout.ring import SIDES, StepRing
-from services.rollout.streams import Streams
 
 log = logging.getLogger(__name__)
 FIRST_STEPS = 6  # of the first chunk: who has just begun to watch sees something soon

@@ -14,10 +14,10 @@ from dota.config import GameConfig
 from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
+from five.services.rollout.ring import Array, Arrays
 from rapid.clients.environment import EnvironmentClient, SeenGame
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
-from services.rollout.ring import Array, Arrays
 
 Ints = npt.NDArray[np.int32]
 LineUps = npt.NDArray[np.int16]

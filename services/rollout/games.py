@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.rewards import SIGNALS
-from protos.five.v1 import opponents_pb2
+from five.protos.v1 import opponents_pb2
+from five.services.rollout.anneal import NOT_ANNEALED, Draw
+from five.services.rollout.past import PastOpponent
+from five.services.rollout.streams import Seats
 from rapid.clients.inference import NEWEST
 from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from rapid.vital import Vital
-from services.rollout.anneal import NOT_ANNEALED, Draw
-from services.rollout.past import PastOpponent
-from services.rollout.streams import Seats
 
 log = logging.getLogger(__name__)
 

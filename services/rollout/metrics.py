@@ -7,9 +7,9 @@ from typing import Any
 
 from dota.rewards import SIGNALS
 from dota.vec_game import STATS
+from five.services.rollout.rollout import Progress
+from five.services.rollout.sender import Sender
 from rapid.telemetry.metrics import counter, gauge, histogram
-from services.rollout.rollout import Progress
-from services.rollout.sender import Sender
 
 TEAM_STEPS = counter("rollout", "team_steps", "Team-steps that a version played.")
 HERO_STEPS = counter("rollout", "hero_steps", "Hero-steps that a version played.")

@@ -14,20 +14,20 @@ import numpy.typing as npt
 from dota.config import GameConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import Controller
-from five.learning.labels import WIN, net_worth_ranks
-from five.learning.labels import Outcome as GameOutcome
-from five.learning.segments import Following
+from five.agent.learning.labels import WIN, net_worth_ranks
+from five.agent.learning.labels import Outcome as GameOutcome
+from five.agent.learning.segments import Following
+from five.services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
+from five.services.rollout.anneal import NOT_ANNEALED, Draw
+from five.services.rollout.broadcast import Broadcast
+from five.services.rollout.environment import Environment, Outcome
+from five.services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
+from five.services.rollout.past import PastOpponent
+from five.services.rollout.ring import SIDES, StepRing
+from five.services.rollout.segments import Rates, Segments
+from five.services.rollout.sender import Sender
+from five.services.rollout.streams import Bools, Streams
 from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
-from services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
-from services.rollout.anneal import NOT_ANNEALED, Draw
-from services.rollout.broadcast import Broadcast
-from services.rollout.environment import Environment, Outcome
-from services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
-from services.rollout.past import PastOpponent
-from services.rollout.ring import SIDES, StepRing
-from services.rollout.segments import Rates, Segments
-from services.rollout.sender import Sender
-from services.rollout.streams import Bools, Streams
 
 log = logging.getLogger(__name__)
 

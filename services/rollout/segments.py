@@ -9,10 +9,10 @@ import numpy.typing as npt
 from dota.config import RewardConfig
 from dota.rewards import rewards, signal_weights, time_weights
 from dota.spaces import Layout
-from five.config import LearnerConfig
-from five.learning.labels import Outcome
-from five.learning.segments import Following, Segment, TeamSteps, cut_segment
-from services.rollout.ring import SIDES, Array, StepRing
+from five.agent.config import LearnerConfig
+from five.agent.learning.labels import Outcome
+from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
+from five.services.rollout.ring import SIDES, Array, StepRing
 
 
 @dataclass(frozen=True)

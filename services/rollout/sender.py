@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from five.learning import segments
-from five.learning.pacing import WaitMeter
+from five.agent.learning import segments
+from five.agent.learning.pacing import WaitMeter
 from rapid.clients.experience import ExperienceClient, Segment
 from rapid.rpc.errors import MessageTooLarge
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from run.config import RunConfig
+from five.run.config import RunConfig
 from tests.charts.rendering import CHART, ROOT, Values, objects, pods
 from tools.config_reads import model_at
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from run.load import load
+from five.run.load import load
 from tests.charts.rendering import NAMESPACE, Values, find, objects, refusal, run_config
 
 GROUP = ("optimizer.replicas=3", "run.preset=rerun", "blobs.accessModes={ReadWriteMany}")

@@ -19,16 +19,16 @@ import redis
 import uvicorn
 import yaml
 
-from five.config import SchedulesConfig
+from five.agent.config import SchedulesConfig
+from five.services.controller.api.app import create_app
+from five.services.controller.api.dependencies import Context
+from five.services.controller.auth import Gate
+from five.services.controller.tokens import FixedTokens
 from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import server_binary
 from rapid.rpc.server import serve
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState, Status
-from services.controller.api.app import create_app
-from services.controller.api.dependencies import Context
-from services.controller.auth import Gate
-from services.controller.tokens import FixedTokens
 from tests.charts.rendering import CHART, ROOT, Values, find, objects
 
 DEFAULTS = Values("defaults")

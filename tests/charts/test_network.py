@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from five.run.config import RunConfig
+from five.run.load import load
 from rapid.store import acl
-from run.config import RunConfig
-from run.load import load
 from tests.charts.rendering import CHART, ROOT, Object, Values, containers, matches, objects, pods, run_config
 
 Edge = tuple[str, str, int]  # caller, called, port

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from run.load import load, presets
+from five.run.load import load, presets
 from tests.charts.rendering import Values, objects, refusal, run_config, variants
 from tools.chart_schema import COMPUTED
 

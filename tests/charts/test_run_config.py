@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from run.config import RunConfig
-from run.load import load
+from five.run.config import RunConfig
+from five.run.load import load
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, Object, Values, find, objects, pods, run_config
 from tests.charts.test_network import services_of
 

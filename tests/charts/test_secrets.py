@@ -10,8 +10,8 @@ from hashlib import sha256
 
 import yaml
 
+from five.services.controller import tokens
 from rapid.store import acl
-from services.controller import tokens
 from tests.charts.rendering import CHART, ROOT, Values, containers, find, objects, pods, refusal, text
 
 DEFAULTS = Values("defaults")

@@ -8,10 +8,10 @@ from pathlib import Path
 import grpc
 import pytest
 
+from five.run.load import load
 from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc.health import is_serving
 from rapid.rpc.server import serve
-from run.load import load
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, Values, find, objects, pods, run, run_config
 from tests.charts.test_network import host_port, services_of
 

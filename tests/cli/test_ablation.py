@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import yaml
 
-from cli.ablate import ablate, collect
-from cli.ablation import page
-from cli.ablation.compare import curve, first_reached, mean, speedup
-from cli.ablation.config import AblationConfig, Trial, read
-from cli.ablation.execute import RESULT, Ablation
-from cli.ablation.judge import Anchors, evenly
-from five.ratings import Skill
-from run.load import ConfigError
+from five.agent.ratings import Skill
+from five.cli.ablate import ablate, collect
+from five.cli.ablation import page
+from five.cli.ablation.compare import curve, first_reached, mean, speedup
+from five.cli.ablation.config import AblationConfig, Trial, read
+from five.cli.ablation.execute import RESULT, Ablation
+from five.cli.ablation.judge import Anchors, evenly
+from five.run.load import ConfigError
 from tests.e2e.running import TINY
 
 SMALL: dict[str, Any] = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cli.anneal import tree_of
-from cli.remote import Refused
+from five.cli.anneal import tree_of
+from five.cli.remote import Refused
 
 
 def test_what_is_typed_becomes_a_tree_of_the_section() -> None:

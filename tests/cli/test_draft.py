@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from cli.main import main
-from cli.offline.leaves import Reader, make
-from cli.offline.match import evaluation_game
-from cli.offline.record import keep_evidence
-from cli.offline.versions import ArchivedVersions
 from dota.vec_game import VecGame
-from five.draft.leaves import Pool
+from five.agent.draft.leaves import Pool
+from five.cli.main import main
+from five.cli.offline.leaves import Reader, make
+from five.cli.offline.match import evaluation_game
+from five.cli.offline.record import keep_evidence
+from five.cli.offline.versions import ArchivedVersions
+from five.run import drafting
+from five.run.load import load, save
 from rapid.store.series import Record
-from run import drafting
-from run.load import load, save
 from tests.cli.test_ladder import ended_run
 
 HEROES = ["nevermore", "sniper", "lion", "sven"]
@@ -64,7 +64,7 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
         raise Interrupted
 
     with pytest.raises(Interrupted), pytest.MonkeyPatch.context() as patched:
-        patched.setattr("cli.offline.leaves.CHUNK", 4)
+        patched.setattr("five.cli.offline.leaves.CHUNK", 4)
         make(policy, game, pool, {"version": 4}, partial=partial, on_progress=breaks)
     asked: list[int] = []
     with pytest.MonkeyPatch.context() as patched:

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 import torch
 
-from cli.ladder import ladder
-from cli.offline.journal import Journal
-from cli.offline.ladder import OfflineLadder
-from cli.offline.versions import ArchivedVersions
-from cli.rundir import NoRun, RunFolder
-from cli.watch import newest
 from dota.replay import Replay
 from dota.spaces import Layout
-from five.model.policy import Policy
-from five.standings import Standing
+from five.agent.model.policy import Policy
+from five.agent.standings import Standing
+from five.cli.ladder import ladder
+from five.cli.offline.journal import Journal
+from five.cli.offline.ladder import OfflineLadder
+from five.cli.offline.versions import ArchivedVersions
+from five.cli.rundir import NoRun, RunFolder
+from five.cli.watch import newest
+from five.run.load import load, save
 from rapid import tensorfile
 from rapid.blobs import BlobStore
-from run.load import load, save
 from tests.e2e.running import TINY
 
 torch.set_num_threads(1)

@@ -3,7 +3,7 @@ from pathlib import Path
 import redis
 from rich.console import Console
 
-from cli.live import View, bottleneck, plain, spark
+from five.cli.live import View, bottleneck, plain, spark
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.leases import Instance, Lease, Leases
 from rapid.store.series import Series

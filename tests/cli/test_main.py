@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.main import main
+from five.cli.main import main
 
 
 @pytest.mark.parametrize("words", [

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import torch
 
-from cli.offline.match import Contestant, Game, Match, play
 from dota.config import GameConfig
 from dota.replay import Replay
 from dota.spaces import Layout
-from five.model.policy import Policy
-from run.load import load
-from tests.five.model_cases import SMALL
+from five.agent.model.policy import Policy
+from five.cli.offline.match import Contestant, Game, Match, play
+from five.run.load import load
+from tests.agent.model_cases import SMALL
 
 torch.set_num_threads(1)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.passwords import Passwords
-from cli.rundir import NoRun, RunFolder
+from five.cli.passwords import Passwords
+from five.cli.rundir import NoRun, RunFolder
+from five.run.config import RunConfig
 from rapid.store import acl
 from rapid.store.connection import connect
-from run.config import RunConfig
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from cli.plots import Line, Plot, draw
-from cli.report import RunRecords, curves, headline, newest_film, render
-from cli.report_page import Film, page
+from five.cli.plots import Line, Plot, draw
+from five.cli.report import RunRecords, curves, headline, newest_film, render
+from five.cli.report_page import Film, page
+from five.services.controller.recordings import Recordings
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Record
-from services.controller.recordings import Recordings
 
 DATA = {"name": "trial", "made": 1000.0, "facts": [["version", "7"]], "curves": {}, "marks": [], "events": []}
 
@@ -92,7 +92,7 @@ def test_the_newest_film_that_is_not_too_large_is_taken(tmp_path: Path, monkeypa
     for name, at, size in (("version-1", 1.0, 10), ("version-3", 3.0, 900), ("version-2", 2.0, 20)):
         blobs.put(bytes(size), f"replays/{name}.view")
         blobs.put(json.dumps({"at": at}).encode(), f"replays/{name}.json")
-    monkeypatch.setattr("cli.report.MAX_FILM", 100)
+    monkeypatch.setattr("five.cli.report.MAX_FILM", 100)
     assert newest_film(kept) == Film("version-2", bytes(20))
 
 

@@ -11,14 +11,14 @@ import httpx
 import pytest
 import redis
 
-from cli import remote, rest, surgery
-from cli.main import main, parser
-from cli.remote import Controller, Refused
+from five.cli import remote, rest, surgery
+from five.cli.main import main, parser
+from five.cli.remote import Controller, Refused
+from five.services.controller.api.app import create_app
+from five.services.controller.config import LimitsConfig
+from five.services.controller.operations.document import EXAMPLE
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status
-from services.controller.api.app import create_app
-from services.controller.config import LimitsConfig
-from services.controller.operations.document import EXAMPLE
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController, context_at, live
 
 REDIS = "redis://127.0.0.1:1/0"  # nobody is asked
@@ -86,7 +86,7 @@ def answer_of(api: Any, method: str, path: str) -> Any:
 
 def test_every_operation_has_a_command(api: Any) -> None:
     missing = operations(api).keys() - rest.OPERATIONS.keys()
-    assert not missing, f"add them to OPERATIONS in libs/cli/rest.py, with the command: {sorted(missing)}"
+    assert not missing, f"add them to OPERATIONS in libs/five/cli/rest.py, with the command: {sorted(missing)}"
     assert not rest.OPERATIONS.keys() - operations(api).keys()
     for words in rest.OPERATIONS.values():
         parser().parse_args(list(words))

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 import redis
 
-from cli import rotation
-from cli.passwords import Passwords
-from cli.rotation import RotationFailed, rotate
-from cli.rundir import Cluster, RunFolder
+from five.cli import rotation
+from five.cli.passwords import Passwords
+from five.cli.rotation import RotationFailed, rotate
+from five.cli.rundir import Cluster, RunFolder
+from five.run.config import RunConfig
 from rapid.embedded_redis import RunningRedis
 from rapid.store import acl
 from rapid.store.connection import Login, Role, connect
-from run.config import RunConfig
 
 STORE = RunConfig().store
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.rundir import Cluster, NoRun, RunFolder, find, free_name
+from five.cli.rundir import Cluster, NoRun, RunFolder, find, free_name
 
 
 def made(root: Path, name: str) -> RunFolder:

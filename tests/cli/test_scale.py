@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from capacity import connections, figures, sizes
-from capacity.links import first_bottleneck, largest_inference_pool, links
-from capacity.past import PastPool, past_pool
-from capacity.simulation import Outcome, flow
-from capacity.sizes import Cluster, clusters
-from capacity.standing import standing
-from cli.main import main
-from cli.scale import markdown, scenarios, written_into
+from five.capacity import connections, figures, sizes
+from five.capacity.links import first_bottleneck, largest_inference_pool, links
+from five.capacity.past import PastPool, past_pool
+from five.capacity.simulation import Outcome, flow
+from five.capacity.sizes import Cluster, clusters
+from five.capacity.standing import standing
+from five.cli.main import main
+from five.cli.scale import markdown, scenarios, written_into
 from rapid.store.connection import MOST_CONNECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def test_figures_of_benchmarks_are_those_of_their_page() -> None:
         if figure.source == "bench":
             name = figure.about.split("`")[1]
             value = float(rows[name].replace(",", "")) * (1e6 if name == "experience.bytes" else 1)
-            assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/capacity/figures.py"
+            assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/five/capacity/figures.py"
 
 
 def test_sizes_of_versions_are_those_of_the_presets() -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import redis
 
-from cli.main import main
-from cli.surgery import describe, line_of, report_of, table
-from five.surgery import AgentSpec, Plan
+from five.agent.surgery import AgentSpec, Plan
+from five.cli.main import main
+from five.cli.surgery import describe, line_of, report_of, table
+from five.services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
+from five.services.controller.operations.store import OperationStore
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.applied import Checks
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
-from services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
-from services.controller.operations.store import OperationStore
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
 from tests.services.optimizer_cases import GAME, MODEL
 

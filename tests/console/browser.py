@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from cli.console import link
-from cli.remote import Controller
+from five.cli.console import link
+from five.cli.remote import Controller
 from tests.services.live_controller import LiveController
 
 AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"

@@ -17,20 +17,26 @@ from typing import Any
 import numpy as np
 import redis
 
-from cli.console import link
-from cli.remote import Controller
 from dota import registry
-from five.anneal.document import Anneal, AnnealRamp
-from five.anneal.guard import GuardConfig
-from five.draft.leaves import Leaves, Pool
+from five.agent.anneal.document import Anneal, AnnealRamp
+from five.agent.anneal.guard import GuardConfig
+from five.agent.draft.leaves import Leaves, Pool
+from five.cli.console import link
+from five.cli.remote import Controller
+from five.run.drafting import DraftTables
+from five.services.controller.console.pages import BUILT, Site
+from five.services.controller.operations.document import (
+    Operation,
+    OperationKind,
+    OperationState,
+    StepState,
+    SurgeryRequest,
+)
+from five.services.controller.operations.store import OperationStore
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
 from rapid.store.lineage import begun
 from rapid.store.state import RunState, Status
-from run.drafting import DraftTables
-from services.controller.console.pages import BUILT, Site
-from services.controller.operations.document import Operation, OperationKind, OperationState, StepState, SurgeryRequest
-from services.controller.operations.store import OperationStore
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
 
 DAYS = 4.0

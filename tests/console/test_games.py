@@ -11,8 +11,8 @@ import redis
 from dota.config import GameConfig
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller, VecGame
+from five.services.controller.console.pages import Site
 from rapid.blobs import BlobStore
-from services.controller.console.pages import Site
 from tests.console import console
 from tests.console.browser import Watched, chromium
 from tests.services.conftest import redis_client, redis_url

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from five.services.controller.console.pages import PAGES
 from rapid.store.state import Status
-from services.controller.console.pages import PAGES
 from tests.console.browser import Watched
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from cli import report
-from cli.report_page import Film
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller, VecGame
+from five.cli import report
+from five.cli.report_page import Film
 from tests.console.browser import Watched
 from tests.console.seeded import HOSTILE, seeded
 from tests.console.test_pages import lines_drawn

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from five.run.load import load
+from five.services.controller import tokens
 from rapid.store import acl
-from run.load import load
-from services.controller import tokens
 from tests.containers.engine import ROOT, SERVICES, STORES
 from tools import redis_users
 
@@ -38,7 +38,7 @@ def test_every_service_has_an_image_and_a_container() -> None:
     assert {name.replace("-", "_") for name in SERVICES} == modules
     for name in SERVICES:
         stage = DOCKERFILE.partition(f" AS {name}\n")[2].partition("\nFROM ")[0]
-        assert f'"services.{name.replace("-", "_")}"]' in stage, name
+        assert f'"five.services.{name.replace("-", "_")}"]' in stage, name
         assert COMPOSE["services"][name]["build"]["target"] == name
         assert SMOKE["services"][name]["command"][:2] == ["--config", "/etc/five/run.yaml"]
 

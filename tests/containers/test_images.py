@@ -94,7 +94,7 @@ def test_labels_and_entry(service: str) -> None:
     revision = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert labels["org.opencontainers.image.revision"] == (revision.stdout.strip() or "unknown")
     assert config["Entrypoint"][:2] == ["tini", "--"]
-    assert config["Entrypoint"][-1] == f"services.{service.replace('-', '_')}"
+    assert config["Entrypoint"][-1] == f"five.services.{service.replace('-', '_')}"
 
 
 def test_the_core_and_the_presets_are_in_the_wheel() -> None:
@@ -104,7 +104,7 @@ def test_the_core_and_the_presets_are_in_the_wheel() -> None:
 
 
 def test_a_game_plays_in_the_smallest_image() -> None:
-    said = in_image("dota-env", "python", "-c", "from run.load import load; from dota.vec_game import VecGame; "
+    said = in_image("dota-env", "python", "-c", "from five.run.load import load; from dota.vec_game import VecGame; "
                     "print(VecGame(load('laptop-1v1').game, 2, 1, 1) is not None)")
     assert said.strip() == "True"
 

@@ -38,7 +38,7 @@ def test_the_changes_fit_and_the_layout_and_model_have_the_field(copy: Path) -> 
     done = apply(copy)
     assert done.returncode == 0, f"the page does not fit the code any more: {done.stderr}"
     code = ("from dota.config import GameConfig\nfrom dota.spaces import Layout\n"
-            "from five.model.consumed import unread_fields\nlayout = Layout(GameConfig())\n"
+            "from five.agent.model.consumed import unread_fields\nlayout = Layout(GameConfig())\n"
             "assert layout.blocks['heroes'].has('kills') and unread_fields(layout) == ()\n"
             "from dota.config import ObservationConfig\n"
             "old = Layout(GameConfig(observation=ObservationConfig(generation=1)))\n"
@@ -72,7 +72,7 @@ def test_the_page_built_and_run(copy: Path) -> None:
     (core,) = build.glob("_core*.so")
     shutil.copy(core, copy / "libs/dota")
     tests = ["tests/dota/test_kills_seen.py", "tests/dota/test_spaces.py", "tests/dota/test_encoder.py",
-             "tests/dota/test_vision.py", "tests/five/surgery/test_ids.py"]
+             "tests/dota/test_vision.py", "tests/agent/surgery/test_ids.py"]
     done = subprocess.run([sys.executable, "-m", "pytest", "-n0", "-q", "-p", "no:cacheprovider", *tests], cwd=copy,
                           env={"PYTHONPATH": f"{copy / 'libs'}:{copy}", "PATH": str(binaries)}, capture_output=True,
                           text=True)

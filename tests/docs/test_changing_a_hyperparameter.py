@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from cli.main import main
-from cli.rundir import Cluster, RunFolder
+from five.cli.main import main
+from five.cli.rundir import Cluster, RunFolder
 from rapid.store.state import Status
 from tests.repository import ROOT
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
@@ -45,7 +45,7 @@ def test_the_page_from_top_to_bottom(rest: LiveController, tmp_path: Path, monke
 
 
 def test_every_key_that_the_page_names_is_one() -> None:
-    from run.reference import reference
+    from five.run.reference import reference
 
     known = {key.path for section in reference() for key in section.keys}
     named = set(re.findall(r"\b((?:learning|buffer|rewards|league)\.\w+)", PAGE))

@@ -37,8 +37,9 @@ def test_what_the_chart_and_scripts_say_is_there() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "docs/no-such-page.md", "`libs/five/scaling.py`", "tests/docs/named.py::test_nothing", "five dance",
-    "five train --wings", "five surgery plan --wings", "make coffee", "python -m cli.nothing", "x=$(five frobnicate a)",
+    "docs/no-such-page.md", "`libs/five/agent/scaling.py`", "tests/docs/named.py::test_nothing", "five dance",
+    "five train --wings", "five surgery plan --wings", "make coffee", "python -m five.cli.nothing",
+    "x=$(five frobnicate a)",
     "python3 check_data.py",
 ])
 def test_what_is_not_there_is_found(text: str) -> None:

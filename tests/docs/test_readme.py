@@ -8,7 +8,7 @@ import pytest
 from dota.config import GameConfig
 from dota.tables import HERO_PREFIX
 from dota.vec_game import VecGame
-from run.load import load, presets
+from five.run.load import load, presets
 from tests.repository import ROOT
 
 README = (ROOT / "README.md").read_text()

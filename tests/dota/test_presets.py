@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from dota import presets
-from run.config import RunConfig
+from five.run.config import RunConfig
 from tests.repository import ROOT
 
 

@@ -16,14 +16,14 @@ import httpx
 import psutil
 import redis
 
-from cli.rundir import RunFolder
+from five.cli.rundir import RunFolder
+from five.run.config import RunConfig
+from five.run.load import ConfigError, load
 from rapid.blobs import BlobStore
 from rapid.store import acl
 from rapid.store.connection import Role, connect
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
-from run.config import RunConfig
-from run.load import ConfigError, load
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class Run:
 
     def five(self, *arguments: str) -> list[str]:
         """The command."""
-        return [sys.executable, "-m", "cli.main", *arguments]
+        return [sys.executable, "-m", "five.cli.main", *arguments]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from dota.spaces import MOVE, OFFSETS
-from five.anneal.arms import Arm, arm_of
-from five.anneal.guard import GuardConfig, Verdict, judge
-from five.anneal.pairs import pairs_of
+from five.agent.anneal.arms import Arm, arm_of
+from five.agent.anneal.guard import GuardConfig, Verdict, judge
+from five.agent.anneal.pairs import pairs_of
+from five.services.optimizer.faults import VARIABLE
 from rapid.store.anneal import AnnealStore
 from rapid.store.series import Series
-from services.optimizer.faults import VARIABLE
 from tests.e2e.running import Run, eventually
 from tests.e2e.test_surgery import at_step, ended
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 import redis
 
-from cli.passwords import Passwords
+from five.cli.passwords import Passwords
 from rapid.store import acl
 from rapid.store.connection import Login, connect
 from tests.e2e.running import KINDS, Run, eventually

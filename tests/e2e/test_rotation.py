@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import rotation
+from five.cli import rotation
 from rapid.clients.evaluator import EvaluatorClient
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.e2e.running import KINDS, ROOT, Run, eventually

@@ -16,14 +16,14 @@ import pytest
 import redis
 import yaml
 
-from cli.cluster import free_ports
+from five.cli.cluster import free_ports
+from five.run.load import apply_overrides, load
+from five.services.controller import tokens
 from rapid.config import StoreConfig
 from rapid.embedded_redis import server_binary
 from rapid.store import acl
 from rapid.store.connection import PASSWORD_VARIABLES, USER_VARIABLES, Login, Role, connect
 from rapid.store.state import RunState, Status
-from run.load import apply_overrides, load
-from services.controller import tokens
 from tests.e2e.running import ROOT, TINY, eventually
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
@@ -86,7 +86,7 @@ class Containers:
         ports = ["--metrics-port", str(metrics)] + (["--port", str(port)] if kind != "controller" else [])
         with (self.folder / f"{kind}.log").open("ab") as log:
             self.processes[kind] = subprocess.Popen(
-                [sys.executable, "-m", f"services.{kind}", "--config", str(self.file), "--id", "hostname", *ports],
+                [sys.executable, "-m", f"five.services.{kind}", "--config", str(self.file), "--id", "hostname", *ports],
                 cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
     def page(self, kind: str, name: str) -> tuple[int, str]:

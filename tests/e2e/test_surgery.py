@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from services.optimizer.faults import VARIABLE
+from five.services.optimizer.faults import VARIABLE
 from tests.e2e.running import KINDS, Run, eventually
 
 # The LSTM doubles, pickups are seen, and the glyph goes from the script to the policy.

@@ -12,13 +12,13 @@ from typing import Any
 
 import redis
 
-from cli.cluster import LocalCluster
-from cli.rundir import RunFolder
+from five.cli.cluster import LocalCluster
+from five.cli.rundir import RunFolder
+from five.run.load import load
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.leases import Instance
 from rapid.store.parameters import ParameterStore
 from rapid.supervisor import ProcessSpec, ProcessStatus, Supervisor
-from run.load import load
 from tests.e2e.running import TINY
 from tests.faults.links import Link
 

@@ -17,7 +17,7 @@ OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all((ROOT / "k8s/keda/scaled
 
 def test_every_metric_exists() -> None:
     for service in ("rollout", "optimizer", "inference"):
-        importlib.import_module(f"services.{service}.metrics")
+        importlib.import_module(f"five.services.{service}.metrics")
     known = {d.name for d in definitions()}
     for item in OBJECTS:
         for trigger in item["spec"]["triggers"]:

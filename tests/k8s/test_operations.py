@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.main import parser
+from five.cli.main import parser
 from tests.charts.restarts_table import changes, told
 
 ROOT = Path(__file__).parents[2]

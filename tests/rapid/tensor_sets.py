@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from protos.five.v1.tensors_pb2 import Tensor, TensorSet
+from five.protos.v1.tensors_pb2 import Tensor, TensorSet
 from rapid import wire
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protos.five.v1 import env_pb2, env_pb2_grpc
+from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid import wire
 from rapid.clients.environment import EnvironmentClient
 from rapid.config import RpcConfig

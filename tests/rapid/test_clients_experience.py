@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protos.five.v1 import experience_pb2, experience_pb2_grpc
+from five.protos.v1 import experience_pb2, experience_pb2_grpc
 from rapid import wire
 from rapid.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient, Segment
 from rapid.config import RpcConfig

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
 from rapid.config import RpcConfig

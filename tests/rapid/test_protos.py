@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from google.protobuf import descriptor_pool
 
+from five.protos.v1 import env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, play_pb2, tensors_pb2
 from protos import build as protos
-from protos.five.v1 import env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, play_pb2, tensors_pb2
 
 MODULES = (env_pb2, evaluator_pb2, experience_pb2, inference_pb2, opponents_pb2, play_pb2, tensors_pb2)
 

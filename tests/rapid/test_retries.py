@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc, opponents_pb2, opponents_pb2_grpc
+from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc, opponents_pb2, opponents_pb2_grpc
 from rapid.clients.evaluator import EvaluatorClient
 from rapid.clients.opponents import OpponentsClient
 from rapid.config import RpcConfig

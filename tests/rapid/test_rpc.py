@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from protos.five.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
+from five.protos.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
 from rapid import wire
 from rapid.clients.inference import RESET, InferenceClient
 from rapid.config import RpcConfig

@@ -6,7 +6,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from protos.five.v1 import inference_pb2
+from five.protos.v1 import inference_pb2
 from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc import security
 from rapid.rpc.server import serve

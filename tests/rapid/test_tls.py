@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc import renewed
 from rapid.rpc.channel import Channel, aio_channel

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig, TelemetryConfig
 from rapid.rpc import renewed
 from rapid.rpc.caller import Caller

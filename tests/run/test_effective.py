@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from dota.spaces import Layout
+from five.run.effective import Difference, drift, overlay, recorded
+from five.run.load import ConfigError, load
 from rapid.store.record import RunRecord
-from run.effective import Difference, drift, overlay, recorded
-from run.load import ConfigError, load
 
 ROOT = Path(__file__).parents[2]
 CONFIG = load("laptop-1v1", ["model.precision=bfloat16", "seed=7"])

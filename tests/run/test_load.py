@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from run.config import RunConfig
-from run.load import ConfigError, apply_overrides, load, presets, save
+from five.run.config import RunConfig
+from five.run.load import ConfigError, apply_overrides, load, presets, save
 
 
 def test_every_preset_is_valid_and_named_like_its_file() -> None:

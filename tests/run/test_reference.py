@@ -4,8 +4,8 @@ import importlib
 
 import pytest
 
-from run.reference import OWN, REQUIRED, SOURCES, Key, reference, type_of, written
-from run.units import KEY_UNITS, UNITS, unit_of
+from five.run.reference import OWN, REQUIRED, SOURCES, Key, reference, type_of, written
+from five.run.units import KEY_UNITS, UNITS, unit_of
 
 KEYS = {key.path: key for section in reference() for key in section.keys}
 
@@ -40,7 +40,7 @@ def test_units_and_sources_name_what_there_is() -> None:
 def test_a_key() -> None:
     assert KEYS["learning.batch_samples"] == Key(
         "learning.batch_samples", "integer, >= 1", "120", "samples", "Samples of a gradient step, on each optimizer.",
-        "Berner et al. 2019, table 2, Rerun", "five.config.LearnerConfig", {})
+        "Berner et al. 2019, table 2, Rerun", "five.agent.config.LearnerConfig", {})
     assert KEYS["schedules.learning_rate.ramps[].from"].default == REQUIRED
     assert KEYS["schedules.learning_rate.initial"].default == "5e-05"
     assert KEYS["rpc.tls"].type == "section or none" and "rpc.tls.key" in KEYS

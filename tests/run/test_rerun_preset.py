@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import pytest
 
-from capacity.sizes import clusters
 from dota.tables import HERO_PREFIX
-from five.config import ScheduleConfig
-from five.schedules import hyperparameters_at
-from run.load import load
+from five.agent.config import ScheduleConfig
+from five.agent.schedules import hyperparameters_at
+from five.capacity.sizes import clusters
+from five.run.load import load
 from tests.repository import ROOT
 
 RERUN = load("rerun")

@@ -166,7 +166,7 @@ class CountingGames:
         return np.stack([np.full((2, HEROES), game, np.int16) for game in games.tolist()])
 
     async def step(self, actions: npt.NDArray[np.int16], out: dict[str, npt.NDArray[Any]]) -> Any:
-        from services.rollout.environment import Outcome
+        from five.services.rollout.environment import Outcome
 
         self.steps += 1
         if self.steps in self.lose_at:

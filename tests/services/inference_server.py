@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from protos.five.v1 import inference_pb2_grpc
+from five.protos.v1 import inference_pb2_grpc
+from five.services.inference.batcher import Batcher, BatcherOptions
+from five.services.inference.models import Models
+from five.services.inference.service import InferenceService
+from five.services.inference.sessions import SessionTable
 from rapid.config import RpcConfig
 from rapid.rpc.server import RpcServer, serve
-from services.inference.batcher import Batcher, BatcherOptions
-from services.inference.models import Models
-from services.inference.service import InferenceService
-from services.inference.sessions import SessionTable
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingBuilder, Versions
 
 RPC = RpcConfig(require_token=False, deadline_seconds=20, backoff_seconds=0.02, max_backoff_seconds=0.1)

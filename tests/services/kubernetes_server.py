@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from kubernetes import client
 
-from services.controller.kubernetes_api import KubernetesApi
+from five.services.controller.kubernetes_api import KubernetesApi
 
 TOKEN = "a-service-account"  # noqa: S105
 PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json")

@@ -10,18 +10,18 @@ from typing import Any
 import httpx
 import redis
 
-from five.config import SchedulesConfig
+from five.agent.config import SchedulesConfig
+from five.services.controller.api.app import create_app
+from five.services.controller.api.dependencies import Context
+from five.services.controller.auth import Gate
+from five.services.controller.config import LimitsConfig
+from five.services.controller.server import STORE_RETRIES, server
+from five.services.controller.tokens import FixedTokens
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.connection import connect
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState
-from services.controller.api.app import create_app
-from services.controller.api.dependencies import Context
-from services.controller.auth import Gate
-from services.controller.config import LimitsConfig
-from services.controller.server import STORE_RETRIES, server
-from services.controller.tokens import FixedTokens
 
 OPERATOR, VIEWER, SERVICE = "operator-token", "viewer-token", "service-token"
 RUN = "trial"

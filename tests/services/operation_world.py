@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from five.services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest, new
+from five.services.controller.operations.engine import advance
+from five.services.controller.operations.orders import prefix_of
+from five.services.controller.operations.world import Limits
 from rapid.store.errors import IllegalTransition
 from rapid.store.orders import Order, OrderState
 from rapid.store.state import TRANSITIONS, RunStatus, Status
-from services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest, new
-from services.controller.operations.engine import advance
-from services.controller.operations.orders import prefix_of
-from services.controller.operations.world import Limits
 
 REQUEST = SurgeryRequest(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1,
                          warm_up_versions=2)

@@ -10,18 +10,18 @@ import torch
 
 from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout
-from five.config import BufferConfig, LearnerConfig, ModelConfig, ScheduleConfig, SchedulesConfig
-from five.learning.buffer import SampleBuffer
-from five.learning.learner import Learner
-from five.learning.pacing import Pacer
-from five.learning.samples import learning_specs
-from five.model.policy import Policy
-from five.model.states import state_specs
-from five.schedules import Hyperparameters, hyperparameters_at
+from five.agent.config import BufferConfig, LearnerConfig, ModelConfig, ScheduleConfig, SchedulesConfig
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.learner import Learner
+from five.agent.learning.pacing import Pacer
+from five.agent.learning.samples import learning_specs
+from five.agent.model.policy import Policy
+from five.agent.model.states import state_specs
+from five.agent.schedules import Hyperparameters, hyperparameters_at
+from five.services.optimizer.checkpoints import Checkpoints
+from five.services.optimizer.intake import Intake, Offer, unpack
+from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
-from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.intake import Intake, Offer, unpack
-from services.optimizer.training import Training
 
 Array = npt.NDArray[Any]
 UNROLL = 4

@@ -16,18 +16,18 @@ from websockets.asyncio.client import ClientConnection, connect
 from dota.config import GameConfig
 from dota.spectator.chunks import read_step
 from dota.spectator.schema import Frame, Schema, described_schema
-from five.config import RatingConfig
-from protos.five.v1 import play_pb2_grpc
+from five.agent.config import RatingConfig
+from five.protos.v1 import play_pb2_grpc
+from five.services.controller.config import LimitsConfig
+from five.services.play.config import PlayConfig
+from five.services.play.players import BOTS, Filler
+from five.services.play.ratings import People
+from five.services.play.service import PlayService
+from five.services.play.views import CHANGES, HEADER, KEYFRAME, frame_of
 from rapid.clients.inference import InferenceClient
 from rapid.clients.play import PlayClient
 from rapid.rpc.server import serve
 from rapid.store.state import RunState
-from services.controller.config import LimitsConfig
-from services.play.config import PlayConfig
-from services.play.players import BOTS, Filler
-from services.play.ratings import People
-from services.play.service import PlayService
-from services.play.views import CHANGES, HEADER, KEYFRAME, frame_of
 from tests.services.counting import GAME, LAYOUT, Versions
 from tests.services.inference_server import RPC, InferenceServer
 from tests.services.live_controller import OPERATOR, RUN, LiveController, bearer, live

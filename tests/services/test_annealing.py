@@ -9,13 +9,20 @@ import numpy as np
 import pytest
 
 from dota.config import GameConfig
-from five.anneal.arms import Arm
-from five.anneal.document import AnnealState
-from five.anneal.guard import Pair
-from five.anneal.pairs import name_of, to_json
-from five.config import ScheduleConfig, SchedulesConfig
-from five.schedules import dump_schedules
-from five.standings import Standing
+from five.agent.anneal.arms import Arm
+from five.agent.anneal.document import AnnealState
+from five.agent.anneal.guard import Pair
+from five.agent.anneal.pairs import name_of, to_json
+from five.agent.config import ScheduleConfig, SchedulesConfig
+from five.agent.schedules import dump_schedules
+from five.agent.standings import Standing
+from five.services.controller.annealing import AnnealKeeper, read
+from five.services.controller.operations.document import Operation, OperationKind, OperationState
+from five.services.controller.operations.loop import advance_once
+from five.services.controller.operations.run_world import RunWorld
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.operations.world import Limits
+from five.services.controller.reverting import restore_schedules
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store.anneal import AnnealStore
@@ -27,13 +34,6 @@ from rapid.store.record import RunRecord
 from rapid.store.schedules import ScheduleStore
 from rapid.store.staging import kept_of
 from rapid.store.state import RunState, Status
-from services.controller.annealing import AnnealKeeper, read
-from services.controller.operations.document import Operation, OperationKind, OperationState
-from services.controller.operations.loop import advance_once
-from services.controller.operations.run_world import RunWorld
-from services.controller.operations.store import OperationStore
-from services.controller.operations.world import Limits
-from services.controller.reverting import restore_schedules
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
 GAME = GameConfig(patch="7.19", mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"])

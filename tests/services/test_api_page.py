@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from cli.main import parser
+from five.cli.main import parser
+from five.services.controller.problems import TITLES
+from five.services.controller.tokens import TokenEntry
 from rapid.store.state import Status
-from services.controller.problems import TITLES
-from services.controller.tokens import TokenEntry
 from tests.services.live_controller import OPERATOR, LiveController, live
 
 ROOT = Path(__file__).parents[2]

@@ -15,15 +15,15 @@ import pytest
 import redis
 import yaml
 
+from five.run.load import load
+from five.services.controller import autoscaler
+from five.services.controller.autoscaler import ScalingLoop, keep_scaling
+from five.services.controller.config import AutoscalerConfig, InferenceScaling, RolloutScaling
+from five.services.controller.kubernetes_api import DELETION_COST, KubernetesApi, OutsideCluster
 from rapid.store.keys import Keys
 from rapid.store.leases import Instance
 from rapid.store.state import RunState, Status
 from rapid.telemetry.metrics import REGISTRY
-from run.load import load
-from services.controller import autoscaler
-from services.controller.autoscaler import ScalingLoop, keep_scaling
-from services.controller.config import AutoscalerConfig, InferenceScaling, RolloutScaling
-from services.controller.kubernetes_api import DELETION_COST, KubernetesApi, OutsideCluster
 from tests.services.kubernetes_server import ApiServer, connected, serving
 
 LOOK = 15.0

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import redis
 
+from five.services.controller.console.curves import MAX_RECORDS, Columns, Curves, drawn, numbers
+from five.services.controller.console.marks import Marks, mark_of
 from rapid.store.events import Event, Events
 from rapid.store.series import Record, Series
-from services.controller.console.curves import MAX_RECORDS, Columns, Curves, drawn, numbers
-from services.controller.console.marks import Marks, mark_of
 
 
 def records(count: int, step: float = 1.0) -> Columns:
@@ -75,7 +75,7 @@ def test_a_stretch_in_which_nothing_came_is_a_gap() -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.controller.console.curves.MAX_RECORDS", 2000)
+    monkeypatch.setattr("five.services.controller.console.curves.MAX_RECORDS", 2000)
     columns = records(20_000)
     assert 1500 < columns.length <= 2001 and columns.column("version")[-1] == 19_999
     assert np.all(np.diff(columns.column("version")) == 1) and MAX_RECORDS > 200_000

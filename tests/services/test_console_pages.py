@@ -10,7 +10,7 @@ import httpx
 import pytest
 import redis
 
-from services.controller.console.pages import PAGES, Site
+from five.services.controller.console.pages import PAGES, Site
 from tests.services.live_controller import LiveController, live
 
 SOURCE = Path(__file__).parents[2] / "console"

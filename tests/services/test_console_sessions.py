@@ -13,9 +13,9 @@ import pytest
 import redis
 from fastapi import WebSocket
 
+from five.services.controller.console.sessions import LINK_SECONDS, SESSION_SECONDS
+from five.services.controller.tokens import FixedTokens, hash_of
 from rapid.store.keys import Keys
-from services.controller.console.sessions import LINK_SECONDS, SESSION_SECONDS
-from services.controller.tokens import FixedTokens, hash_of
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, live, problem
 
 COOKIE = f"five-{RUN}"

@@ -8,20 +8,20 @@ import redis
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from five.config import SchedulesConfig
+from five.agent.config import SchedulesConfig
+from five.run.load import load
+from five.services.controller.api.app import create_app
+from five.services.controller.api.dependencies import Context
+from five.services.controller.auth import Gate
+from five.services.controller.reconcile import PauseClock, next_status, reconcile
+from five.services.controller.run_setup import set_up_run
+from five.services.controller.tokens import FixedTokens
 from rapid.config import StoreConfig
 from rapid.store.errors import FencedOut
 from rapid.store.leases import Instance, Lease
 from rapid.store.parameters import ParameterStore
 from rapid.store.quiet import QuietReport
 from rapid.store.state import RunState, Status
-from run.load import load
-from services.controller.api.app import create_app
-from services.controller.api.dependencies import Context
-from services.controller.auth import Gate
-from services.controller.reconcile import PauseClock, next_status, reconcile
-from services.controller.run_setup import set_up_run
-from services.controller.tokens import FixedTokens
 
 OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "mallory"}
 VIEWER = {"Authorization": "Bearer viewer-token"}

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 import redis
 
-from five.standings import Standing
+from five.agent.standings import Standing
+from five.services.controller.config import LimitsConfig
+from five.services.controller.matches import MAX_WAITING, Match, Matches, MatchPlayer, MatchRequest, MatchState
+from five.services.controller.tokens import FixedTokens, TokenEntry, hash_of
 from rapid.clients.evaluator import MatchResult
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.followed import FollowedTable
 from rapid.store.series import Series
 from rapid.store.state import Status
-from services.controller.config import LimitsConfig
-from services.controller.matches import MAX_WAITING, Match, Matches, MatchPlayer, MatchRequest, MatchState
-from services.controller.tokens import FixedTokens, TokenEntry, hash_of
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController, bearer, live, problem
 
 
@@ -228,7 +228,7 @@ def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPat
     answer = rest.ask("POST", "/v1/matches", json={})
     problem(answer, 429, "too-many-requests")
     assert answer.headers["retry-after"]
-    monkeypatch.setattr("services.controller.matches.MAX_KEPT", 20)
+    monkeypatch.setattr("five.services.controller.matches.MAX_KEPT", 20)
     matches = Matches(rest.state)
     for n in range(8):
         for match in matches.all():
@@ -346,7 +346,7 @@ def test_a_stream_ends_with_its_token(redis_client: redis.Redis, redis_url: str)
 
 
 def test_the_stream_is_quiet_and_alive(rest: LiveController, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.controller.api.stream.HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr("five.services.controller.api.stream.HEARTBEAT_SECONDS", 0.2)
     listener = Listener(rest)
     end = time.monotonic() + 10
     while listener.comments < 2:

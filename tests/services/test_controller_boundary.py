@@ -13,10 +13,10 @@ import psutil
 import pytest
 import redis
 
+from five.services.controller.config import LimitsConfig
+from five.services.controller.limits import Bucket, Rates
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status
-from services.controller.config import LimitsConfig
-from services.controller.limits import Bucket, Rates
 from tests.services.live_controller import OPERATOR, RUN, SERVICE, VIEWER, LiveController, live, problem
 
 MIB = 1 << 20

@@ -5,8 +5,8 @@ import time
 import pytest
 import redis
 
-from services.controller import idempotency
-from services.controller.idempotency import Answer, Replays, Taken
+from five.services.controller import idempotency
+from five.services.controller.idempotency import Answer, Replays, Taken
 
 GIVEN = Answer(200, (), b"{}")
 

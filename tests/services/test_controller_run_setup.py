@@ -6,12 +6,12 @@ import pytest
 import redis
 
 from dota.spaces import Layout
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import ConfigError, load
+from five.services.controller.run_setup import document_of, record_of, set_up_run
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
-from run.config import RunConfig
-from run.effective import overlay
-from run.load import ConfigError, load
-from services.controller.run_setup import document_of, record_of, set_up_run
 
 STORES = ("store.state_url='redis://:sesame@state:6379/0'", "store.params_url=redis://params:6379/0")
 CONFIG = load("laptop-1v1", STORES)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import redis
 
-from five.schedules import load_schedules, value_at
+from five.agent.schedules import load_schedules, value_at
 from tests.services.live_controller import VIEWER, LiveController, live, problem
 
 PATH = "/v1/schedules/learning_rate"

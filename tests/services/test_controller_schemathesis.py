@@ -17,20 +17,20 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from five.anneal.document import Anneal, AnnealRamp
-from five.anneal.guard import GuardConfig
-from five.draft.leaves import Leaves, Pool
-from five.surgery import AgentSpec
+from five.agent.anneal.document import Anneal, AnnealRamp
+from five.agent.anneal.guard import GuardConfig
+from five.agent.draft.leaves import Leaves, Pool
+from five.agent.surgery import AgentSpec
+from five.run.drafting import DraftTables
+from five.services.controller.config import LimitsConfig
+from five.services.controller.operations.document import OperationState, StepState
+from five.services.controller.operations.store import OperationStore
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
 from rapid.store.applied import Checks
 from rapid.store.series import Series
 from rapid.store.staging import kept_of
 from rapid.store.state import Status
-from run.drafting import DraftTables
-from services.controller.config import LimitsConfig
-from services.controller.operations.document import OperationState, StepState
-from services.controller.operations.store import OperationStore
 from tests.services.live_controller import OPERATOR, RUN, LiveController, bearer, live
 from tests.services.optimizer_cases import GAME, MODEL
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from five.services.controller.shared import Shared
 from rapid.store.state import Status
-from services.controller.shared import Shared
 from tests.services.live_controller import LiveController, live
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from five.services.controller import tokens
+from five.services.controller.auth import ANYBODY, Caller, Gate, Role
+from five.services.controller.config import ControllerConfig
+from five.services.controller.problems import Problem
+from five.services.controller.tokens import FixedTokens, TokenEntry, TokenFile
 from rapid.rpc.token import TokenFile as RunToken
-from services.controller import tokens
-from services.controller.auth import ANYBODY, Caller, Gate, Role
-from services.controller.config import ControllerConfig
-from services.controller.problems import Problem
-from services.controller.tokens import FixedTokens, TokenEntry, TokenFile
 
 
 def bearer(token: str) -> str:

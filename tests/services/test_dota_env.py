@@ -12,13 +12,13 @@ from dota.config import GameConfig, ObservationConfig
 from dota.spaces import Layout
 from dota.spectator.camera import Camera
 from dota.vec_game import STATS, VecGame
-from protos.five.v1 import env_pb2, env_pb2_grpc
+from five.protos.v1 import env_pb2, env_pb2_grpc
+from five.services.dota_env.service import EnvService
+from five.services.rollout.environment import LocalEnvironment, RemoteEnvironment
 from rapid.clients.environment import EnvironmentClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
-from services.dota_env.service import EnvService
-from services.rollout.environment import LocalEnvironment, RemoteEnvironment
 
 GAME = GameConfig(
     mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=60, start_seconds=0, neutrals=False,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from dota import registry
-from five.draft.advice import advise
-from five.draft.leaves import Leaves, Pool
+from five.agent.draft.advice import advise
+from five.agent.draft.leaves import Leaves, Pool
+from five.run.drafting import DraftTables
 from rapid.embedded_redis import EmbeddedRedis
-from run.drafting import DraftTables
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
 HEROES = ("lion", "nevermore", "sniper", "sven", "viper")
@@ -76,7 +76,8 @@ def test_support_and_calibration_grow_with_the_games(controller: LiveController)
 def test_a_tree_is_solved_once_however_many_games_end(controller: LiveController,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     solved = []
-    monkeypatch.setattr("services.controller.drafts.advise", lambda *asked: (solved.append(asked), advise(*asked))[1])
+    monkeypatch.setattr("five.services.controller.drafts.advise",
+                        lambda *asked: (solved.append(asked), advise(*asked))[1])
     table(controller, 4, 0)
     for games in range(3):
         found = controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion", "banned": "sven"})
@@ -90,7 +91,7 @@ def test_a_tree_is_solved_once_however_many_games_end(controller: LiveController
 
 def test_what_was_recorded_before_the_controller_began_is_counted(controller: LiveController,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.controller.drafts.PAGE", 3)
+    monkeypatch.setattr("five.services.controller.drafts.PAGE", 3)
     table(controller, 4, 0)
     controller.context.series.extend("games", [{"lineup": [[0], [1]]}] * 10 + [{"winner": "dire"}])
     assert controller.ask("GET", "/v1/draft", VIEWER).json()["games"] == 10

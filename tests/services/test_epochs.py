@@ -11,8 +11,8 @@ import pytest
 import redis
 
 from dota.config import GameConfig
-from five.config import LeagueConfig
-from protos.five.v1 import (
+from five.agent.config import LeagueConfig
+from five.protos.v1 import (
     env_pb2,
     env_pb2_grpc,
     evaluator_pb2,
@@ -24,6 +24,11 @@ from protos.five.v1 import (
     opponents_pb2,
     opponents_pb2_grpc,
 )
+from five.services.evaluator.service import EvaluatorService
+from five.services.opponents.pool import Pool
+from five.services.opponents.service import OpponentService
+from five.services.optimizer.intake import Intake
+from five.services.optimizer.service import ExperienceService
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient, Segment
 from rapid.clients.inference import NEWEST, RESET, InferenceClient
@@ -34,11 +39,6 @@ from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.state import RunState
 from rapid.telemetry.metrics import snapshot
-from services.evaluator.service import EvaluatorService
-from services.opponents.pool import Pool
-from services.opponents.service import OpponentService
-from services.optimizer.intake import Intake
-from services.optimizer.service import ExperienceService
 from tests.rapid.tensor_sets import encode_set
 from tests.services.counting import GAME as COUNTING_GAME
 from tests.services.counting import LAYOUT as COUNTING_LAYOUT

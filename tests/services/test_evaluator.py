@@ -14,14 +14,14 @@ import redis
 
 from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
+from five.services.evaluator.__main__ import newest_kept
+from five.services.evaluator.matches import Matches, Pairing, Player, Result
+from five.services.evaluator.recording import tidy
+from five.services.evaluator.service import BOTS, player
 from rapid.blobs import BlobStore
 from rapid.clients.inference import CLOSE, RESET, ActResult
 from rapid.config import StoreConfig
 from rapid.store.parameters import ParameterStore
-from services.evaluator.__main__ import newest_kept
-from services.evaluator.matches import Matches, Pairing, Player, Result
-from services.evaluator.recording import tidy
-from services.evaluator.service import BOTS, player
 
 Array = npt.NDArray[Any]
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], max_game_seconds=4.0, start_seconds=0.0,

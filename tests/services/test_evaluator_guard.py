@@ -7,11 +7,11 @@ import redis
 
 from dota.config import GameConfig, RandomisationConfig
 from dota.vec_game import VecGame
-from five.anneal.arms import Arm
-from five.anneal.pairs import pairs_of, seed_of
+from five.agent.anneal.arms import Arm
+from five.agent.anneal.pairs import pairs_of, seed_of
+from five.services.evaluator.guard_loop import GuardLoop
+from five.services.evaluator.matches import Matches, Pairing, Player, Result
 from rapid.store.state import RunState
-from services.evaluator.guard_loop import GuardLoop
-from services.evaluator.matches import Matches, Pairing, Player, Result
 from tests.services.test_evaluator import GAME, Noop
 
 RUN = "guarded"

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 import redis
 
-from protos.five.v1 import evaluator_pb2
+from five.protos.v1 import evaluator_pb2
+from five.services.evaluator import kept
+from five.services.evaluator.service import EvaluatorService
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.store.keys import Keys
 from rapid.store.tables import Table
-from services.evaluator import kept
-from services.evaluator.service import EvaluatorService
 from tests.services.test_evaluator import GAME, Noop
 
 GAMES = 24

@@ -8,8 +8,8 @@ from dota.config import GameConfig
 from dota.playback import play
 from dota.replay import Replay
 from dota.vec_game import Controller, VecGame
-from services.evaluator.pace import BURST_SECONDS, Pace
-from services.evaluator.recording import Recorder
+from five.services.evaluator.pace import BURST_SECONDS, Pace
+from five.services.evaluator.recording import Recorder
 
 
 class Clocks:

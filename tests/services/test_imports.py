@@ -11,7 +11,7 @@ BLOCKED = """
 import sys
 for name in {blocked!r}:
     sys.modules[name] = None
-import services.{service}.__main__
+import five.services.{service}.__main__
 """
 CONTROL = ["fastapi", "uvicorn", "kubernetes"]
 RATING = ["trueskill"]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from rapid.vital import Vital
-from services.inference.batcher import Batcher, BatcherOptions, Observer, RequestTimeout
-from services.inference.models import Models, Served, VersionNotFound, VersionUnavailable
-from services.inference.requests import (
+from five.services.inference.batcher import Batcher, BatcherOptions, Observer, RequestTimeout
+from five.services.inference.models import Models, Served, VersionNotFound, VersionUnavailable
+from five.services.inference.requests import (
     CLOSE,
     GREEDY,
     NEWEST,
@@ -20,7 +19,8 @@ from services.inference.requests import (
     Reply,
     Request,
 )
-from services.inference.sessions import SessionTable
+from five.services.inference.sessions import SessionTable
+from rapid.vital import Vital
 from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, observations
 
 

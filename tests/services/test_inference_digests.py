@@ -8,15 +8,15 @@ import pytest
 import redis
 import torch
 
+from five.services.inference.batcher import Batcher, BatcherOptions
+from five.services.inference.loading import StoreSource
+from five.services.inference.models import Models
+from five.services.inference.requests import NEWEST, RESET, Request
+from five.services.inference.sessions import SessionTable
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
-from services.inference.batcher import Batcher, BatcherOptions
-from services.inference.loading import StoreSource
-from services.inference.models import Models
-from services.inference.requests import NEWEST, RESET, Request
-from services.inference.sessions import SessionTable
 from tests.services.counting import STATE_SPECS, CountingBuilder, CountingPolicy, observations
 
 

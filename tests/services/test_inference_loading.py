@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from five.model.policy import Policy
-from services.inference.loading import PolicyLoader
-from tests.five.model_cases import SMALL, layout, random_obs
+from five.agent.model.policy import Policy
+from five.services.inference.loading import PolicyLoader
+from tests.agent.model_cases import SMALL, layout, random_obs
 
 TEAMS = 4
 

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 
 import numpy as np
 
-from services.inference.queue import BatchQueue, Pending
-from services.inference.requests import NEWEST, Request
+from five.services.inference.queue import BatchQueue, Pending
+from five.services.inference.requests import NEWEST, Request
 
 
 def pending(sessions: list[int], stream: int = 0) -> Pending:

@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import pytest
 
-from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_THOUGHTS, InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
+from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
 
 SPECS = {"h": ((2, 3), np.float32)}
 

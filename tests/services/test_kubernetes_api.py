@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from services.controller import kubernetes_api
-from services.controller.kubernetes_api import DELETION_COST, ApiFailed, Conflict, KubernetesApi, OutsideCluster, Pod
+from five.services.controller import kubernetes_api
+from five.services.controller.kubernetes_api import (
+    DELETION_COST,
+    ApiFailed,
+    Conflict,
+    KubernetesApi,
+    OutsideCluster,
+    Pod,
+)
 from tests.services.kubernetes_server import TOKEN, ApiServer, connected, serving
 
 

@@ -17,13 +17,13 @@ from dota.spectator.camera import Camera
 from dota.spectator.header import read_header
 from dota.spectator.recording import Recording
 from dota.vec_game import Controller, VecGame
+from five.services.controller import relay as relaying
+from five.services.controller.config import LimitsConfig
+from five.services.controller.relay import BEHIND, END, Relay
 from rapid.blobs import BlobStore
 from rapid.live import WAITING, LiveSource
 from rapid.store.leases import Lease, Leases
 from rapid.store.watching import MAX_BODY, NOTHING, Message, Watching, unpacked
-from services.controller import relay as relaying
-from services.controller.config import LimitsConfig
-from services.controller.relay import BEHIND, END, Relay
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live, problem
 
 pytestmark = pytest.mark.usefixtures("redis_client")

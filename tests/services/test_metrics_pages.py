@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.learning.buffer import BufferStatistics, DropReason
+from five.agent.learning.buffer import BufferStatistics, DropReason
+from five.services.controller import metrics as controller
+from five.services.controller.environments import environments
+from five.services.evaluator import metrics as evaluator
+from five.services.evaluator.matches import Pairing, Player
+from five.services.opponents import metrics as opponents
+from five.services.optimizer import metrics as optimizer
+from five.services.rollout import metrics as rollout
 from rapid.store.leases import Instance
 from rapid.store.state import Status
 from rapid.telemetry.metrics import Page, gauge, unknown
-from services.controller import metrics as controller
-from services.controller.environments import environments
-from services.evaluator import metrics as evaluator
-from services.evaluator.matches import Pairing, Player
-from services.opponents import metrics as opponents
-from services.optimizer import metrics as optimizer
-from services.rollout import metrics as rollout
 
 
 def value(metric: Any, *labels: str) -> float:

@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rapid.store.orders import OrderState
-from rapid.store.state import RunStatus, Status
-from services.controller.operations.document import (
+from five.services.controller.operations.document import (
     SURGERY_STEPS,
     Operation,
     OperationKind,
@@ -16,8 +14,10 @@ from services.controller.operations.document import (
     event_of,
     new,
 )
-from services.controller.operations.engine import advance
-from services.controller.operations.world import Limits
+from five.services.controller.operations.engine import advance
+from five.services.controller.operations.world import Limits
+from rapid.store.orders import OrderState
+from rapid.store.state import RunStatus, Status
 from tests.services.operation_world import HEAD, REQUEST, Killed, MemoryRun, carry_on, surgery, until, untouched
 
 ORDERED = ("check", "checkpoint", "transform", "publish")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from rapid.store.state import RunStatus, Status
-from services.controller.operations.document import (
+from five.services.controller.operations.document import (
     ANNEAL_STEPS,
     REVERT_STEPS,
     Operation,
@@ -14,6 +13,7 @@ from services.controller.operations.document import (
     Word,
     new,
 )
+from rapid.store.state import RunStatus, Status
 from tests.services.operation_world import MemoryRun, carry_on, until, untouched
 
 REVERT = SurgeryRequest(name="to version 3", parent="p" * 16, epoch=1, to_version=3)

@@ -3,10 +3,10 @@
 import pytest
 import redis
 
+from five.services.controller.operations.document import Operation, OperationKind, OperationState, Word
+from five.services.controller.operations.engine import advance
+from five.services.controller.operations.store import Busy, OperationStore
 from rapid.store.state import RunState
-from services.controller.operations.document import Operation, OperationKind, OperationState, Word
-from services.controller.operations.engine import advance
-from services.controller.operations.store import Busy, OperationStore
 from tests.services.operation_world import REQUEST, MemoryRun
 
 

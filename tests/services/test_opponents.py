@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import redis
 
-from five.config import LeagueConfig
-from protos.five.v1 import opponents_pb2
+from five.agent.config import LeagueConfig
+from five.protos.v1 import opponents_pb2
+from five.services.opponents.__main__ import joins
+from five.services.opponents.pool import Pool
+from five.services.opponents.service import OpponentService
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.lineage import Lineage, begun, on_present_line
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
-from services.opponents.__main__ import joins
-from services.opponents.pool import Pool
-from services.opponents.service import OpponentService
 
 CONFIG = LeagueConfig(past_opponent_share=0.5, add_every_versions=10)
 

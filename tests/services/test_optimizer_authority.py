@@ -10,7 +10,10 @@ import pytest
 import redis
 import torch
 
-from five.config import SchedulesConfig
+from five.agent.config import SchedulesConfig
+from five.services.optimizer.checkpoints import Checkpoints
+from five.services.optimizer.publishing import LeasedPublisher
+from five.services.optimizer.run_state_client import RunStateClient
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.config import StoreConfig
 from rapid.lifecycle import Lifecycle
@@ -20,9 +23,6 @@ from rapid.store.errors import Corrupt, FencedOut
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
-from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.publishing import LeasedPublisher
-from services.optimizer.run_state_client import RunStateClient
 from tests.services.optimizer_cases import feed, training, until
 
 RUN = "trial"

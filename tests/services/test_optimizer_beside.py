@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import redis
 
+from five.services.optimizer import metrics as page
+from five.services.optimizer.beside import Beside
 from rapid.store.errors import FencedOut
-from services.optimizer import metrics as page
-from services.optimizer.beside import Beside
 from tests.services.optimizer_cases import StateInMemory, Versions, feed, training, until
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobStore
 from rapid.store.errors import Corrupt
-from services.optimizer.checkpoints import Checkpoints
 from tests.services.optimizer_cases import (
     HYPER,
     UNROLL,
@@ -142,8 +142,8 @@ import sys, torch
 from rapid.blobs import BlobStore
 from rapid.store.errors import Corrupt
 from rapid.telemetry.metrics import definitions
-from services.optimizer import metrics as page
-from services.optimizer.checkpoints import Checkpoints
+from five.services.optimizer import metrics as page
+from five.services.optimizer.checkpoints import Checkpoints
 store = Checkpoints(BlobStore(sys.argv[1]), "trial", 2)
 for version in range(100000):
     store.save(version, {"w": torch.full((300_000,), float(version))}, {"version": version})

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from five.services.optimizer.draining import ASSUMED_RATE, WRITES, DrainTime
 from rapid.lifecycle import Lifecycle
-from services.optimizer.draining import ASSUMED_RATE, WRITES, DrainTime
 from tests.rapid.processes_of_tests import eventually
 from tests.services.optimizer_cases import Versions, feed, training, until
 

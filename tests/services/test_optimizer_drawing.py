@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from five.learning.buffer import DropReason
-from five.learning.samples import Arrays
-from five.learning.to_device import Batch
-from services.optimizer.drawing import BatchesAhead
+from five.agent.learning.buffer import DropReason
+from five.agent.learning.samples import Arrays
+from five.agent.learning.to_device import Batch
+from five.services.optimizer.drawing import BatchesAhead
 from tests.services.optimizer_cases import LEARNING, intake, offer
 
 SAMPLES = LEARNING.batch_samples

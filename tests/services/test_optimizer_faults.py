@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from services.optimizer import faults
+from five.services.optimizer import faults
 
 
 def test_parameters_are_those_of_the_file_while_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

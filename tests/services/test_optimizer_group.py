@@ -16,9 +16,16 @@ import pytest
 import redis
 import torch
 
-from cli.cluster import free_ports, optimizer_group
-from five.config import BufferConfig, LearnerConfig
-from five.learning.segments import Segment
+from five.agent.config import BufferConfig, LearnerConfig
+from five.agent.learning.segments import Segment
+from five.cli.cluster import free_ports, optimizer_group
+from five.run.config import RunConfig, ServicesConfig
+from five.run.load import save
+from five.services.controller.run_setup import set_up_run
+from five.services.optimizer.checkpoints import Checkpoints
+from five.services.optimizer.config import OptimizerConfig
+from five.services.optimizer.group import join
+from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore
 from rapid.clients.experience import ACCEPTED, ExperienceClient
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
@@ -29,13 +36,6 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState, Status
 from rapid.supervisor import ProcessState, Supervisor
-from run.config import RunConfig, ServicesConfig
-from run.load import save
-from services.controller.run_setup import set_up_run
-from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.config import OptimizerConfig
-from services.optimizer.group import join
-from services.rollout.sender import Sender
 from tests.services.optimizer_cases import GAME, LAYOUT, MODEL, UNROLL, segment
 
 TOKEN = "a-token-of-the-tests"  # noqa: S105
@@ -128,7 +128,7 @@ class Cluster:
         (agent,) = self.supervisor.status()
         assert agent.pid is not None
         return {p.environ()["RANK"]: p for p in psutil.Process(agent.pid).children()
-                if "services.optimizer" in p.cmdline()}
+                if "five.services.optimizer" in p.cmdline()}
 
     def records(self) -> list[dict[str, Any]]:
         return [r.values for r in self.series.read("versions")]
@@ -177,7 +177,7 @@ def test_two_optimizers_learn_as_one_and_drain(cluster: Cluster) -> None:
 
 LOST = """
 import os, torch
-from services.optimizer.group import join
+from five.services.optimizer.group import join
 group = join(torch.device("cpu"))
 assert group.everywhere(True, group.rank == 0) == [True, False]
 assert group.total([1.0, group.rank]) == [2.0, 1.0] and group.from_first([7.0 + group.rank]) == [7.0]

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.learning.buffer import DropReason
-from protos.five.v1 import experience_pb2
+from five.agent.learning.buffer import DropReason
+from five.protos.v1 import experience_pb2
+from five.services.optimizer.intake import Intake, samples_of
+from five.services.optimizer.metrics import ARM_HERO_STEPS
+from five.services.optimizer.service import ExperienceService
 from rapid import wire
 from rapid.packed import PackedArray
-from services.optimizer.intake import Intake, samples_of
-from services.optimizer.metrics import ARM_HERO_STEPS
-from services.optimizer.service import ExperienceService
 from tests.rapid.tensor_sets import encode_set
 from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, offer, segment
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from five.learning.buffer import DropReason
+from five.agent.learning.buffer import DropReason
+from five.services.optimizer import metrics as page
+from five.services.optimizer.intake import Offer
+from five.services.optimizer.records import Window, quantile
 from rapid.telemetry.metrics import definitions
-from services.optimizer import metrics as page
-from services.optimizer.intake import Offer
-from services.optimizer.records import Window, quantile
 from tests.services.optimizer_cases import (
     HYPER,
     LAYOUT,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.play.clock import FRAME_SECONDS, MOST_BEHIND, FrameClock
+from five.services.play.clock import FRAME_SECONDS, MOST_BEHIND, FrameClock
 
 
 def test_frames_are_due_at_whole_multiples_however_long_it_runs() -> None:

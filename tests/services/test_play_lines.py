@@ -8,10 +8,10 @@ from dota.config import GameConfig
 from dota.spectator.chunks import read_step
 from dota.spectator.schema import Frame, same
 from dota.vec_game import Controller, VecGame
-from protos.five.v1 import play_pb2
-from services.play.broadcast import KEYFRAME_EVERY, Broadcast
-from services.play.line import MOST_FRAMES, Line
-from services.play.views import CHANGES, HEADER, KEYFRAME, View, frame_of, header_of
+from five.protos.v1 import play_pb2
+from five.services.play.broadcast import KEYFRAME_EVERY, Broadcast
+from five.services.play.line import MOST_FRAMES, Line
+from five.services.play.views import CHANGES, HEADER, KEYFRAME, View, frame_of, header_of
 
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=0.0)
 

@@ -2,9 +2,9 @@
 
 import redis
 
-from five.config import RatingConfig
+from five.agent.config import RatingConfig
+from five.services.play.ratings import People, Played
 from rapid.store.state import RunState
-from services.play.ratings import People, Played
 
 CONFIG = RatingConfig()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.play.seats import NoSeat, Seats
+from five.services.play.seats import NoSeat, Seats
 
 
 def seats(kept: float = 60.0) -> Seats:

@@ -11,8 +11,8 @@ import redis
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from dota.vec_game import Controller
-from services.controller.config import LimitsConfig
-from services.play.views import View
+from five.services.controller.config import LimitsConfig
+from five.services.play.views import View
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, problem
 from tests.services.play_server import SHORT, VERSION, Browser, Played, playing
 

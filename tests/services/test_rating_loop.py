@@ -9,12 +9,12 @@ import pytest
 import redis
 
 from dota.vec_game import STATS
-from five.config import RatingConfig
+from five.agent.config import RatingConfig
+from five.services.evaluator.matches import Pairing, Result
+from five.services.evaluator.rating_loop import TABLE, TRIES, RatingLoop
+from five.services.evaluator.service import BOTS
 from rapid.store.series import Series
 from rapid.store.state import RunState
-from services.evaluator.matches import Pairing, Result
-from services.evaluator.rating_loop import TABLE, TRIES, RatingLoop
-from services.evaluator.service import BOTS
 
 CONFIG = RatingConfig(games_per_rating=12, games_per_round=12, games_of_first=6, games_per_anchor_pair=2,
                       anchors=("random", "scripted"), always=("scripted",))

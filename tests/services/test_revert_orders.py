@@ -11,7 +11,7 @@ import pytest
 import redis
 import torch
 
-from five.surgery import AgentSpec
+from five.agent.surgery import AgentSpec
 from rapid.store.errors import Corrupt
 from rapid.store.orders import Order, OrderState
 from rapid.store.staging import checkpoint_of, kept_of

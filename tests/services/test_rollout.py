@@ -10,17 +10,17 @@ import pytest
 
 from dota.config import RewardConfig
 from dota.rewards import SIGNALS
-from five.config import LearnerConfig
-from five.learning.labels import Outcome
-from five.learning.segments import Following, Segment, TeamSteps, cut_segment
+from five.agent.config import LearnerConfig
+from five.agent.learning.labels import Outcome
+from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
+from five.services.rollout.anneal import NOT_ANNEALED, Draw
+from five.services.rollout.games import Matchmaker
+from five.services.rollout.ring import StepRing
+from five.services.rollout.rollout import Group, Wiring, ring_capacity, spread
+from five.services.rollout.segments import Rates, Segments
+from five.services.rollout.streams import Streams
 from rapid.clients.inference import InferenceClient
 from rapid.clients.opponents import Opponent
-from services.rollout.anneal import NOT_ANNEALED, Draw
-from services.rollout.games import Matchmaker
-from services.rollout.ring import StepRing
-from services.rollout.rollout import Group, Wiring, ring_capacity, spread
-from services.rollout.segments import Rates, Segments
-from services.rollout.streams import Streams
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingGames, Versions
 from tests.services.inference_server import QUICK, RPC, InferenceServer
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.services.rollout import games
+from five.services.rollout.games import Match, Matchmaker, outcomes
 from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
-from services.rollout import games
-from services.rollout.games import Match, Matchmaker, outcomes
 
 
 class Service:

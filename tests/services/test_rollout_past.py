@@ -5,11 +5,11 @@ import asyncio
 import numpy as np
 import pytest
 
+from five.services.rollout import past
+from five.services.rollout.games import Matchmaker
+from five.services.rollout.past import PastOpponent
 from rapid.clients.inference import NEWEST
 from rapid.clients.opponents import Opponent
-from services.rollout import past
-from services.rollout.games import Matchmaker
-from services.rollout.past import PastOpponent
 from tests.services.test_rollout_games import Service
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.learning.segments import Following, Segment, TeamSteps, cut_segment
+from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
+from five.services.rollout.rollout import Group
 from rapid.clients.opponents import Opponent
-from services.rollout.rollout import Group
 from tests.services.counting import CountingGames, Versions
 from tests.services.inference_server import InferenceServer
 from tests.services.test_rollout import (

@@ -11,24 +11,24 @@ from dota.config import GameConfig, ObservationConfig, RewardConfig
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import VecGame
-from five.config import LearnerConfig, ModelConfig
-from five.learning.samples import split_segment
-from five.model.policy import Policy
-from five.model.states import state_specs
-from protos.five.v1 import inference_pb2_grpc
+from five.agent.config import LearnerConfig, ModelConfig
+from five.agent.learning.samples import split_segment
+from five.agent.model.policy import Policy
+from five.agent.model.states import state_specs
+from five.protos.v1 import inference_pb2_grpc
+from five.services.inference.batcher import Batcher, BatcherOptions
+from five.services.inference.loading import PolicyLoader
+from five.services.inference.models import Models
+from five.services.inference.service import InferenceService
+from five.services.inference.sessions import SessionTable
+from five.services.rollout.environment import LocalEnvironment
+from five.services.rollout.games import Matchmaker
+from five.services.rollout.ring import StepRing
+from five.services.rollout.rollout import Group, Wiring, ring_capacity
+from five.services.rollout.segments import Rates, Segments
+from five.services.rollout.streams import Streams
 from rapid.clients.inference import InferenceClient
 from rapid.rpc.server import serve
-from services.inference.batcher import Batcher, BatcherOptions
-from services.inference.loading import PolicyLoader
-from services.inference.models import Models
-from services.inference.service import InferenceService
-from services.inference.sessions import SessionTable
-from services.rollout.environment import LocalEnvironment
-from services.rollout.games import Matchmaker
-from services.rollout.ring import StepRing
-from services.rollout.rollout import Group, Wiring, ring_capacity
-from services.rollout.segments import Rates, Segments
-from services.rollout.streams import Streams
 from tests.services.inference_server import QUICK
 from tests.services.test_rollout import Collected, Opponents
 

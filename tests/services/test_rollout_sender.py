@@ -8,13 +8,13 @@ import grpc
 import numpy as np
 import pytest
 
-from five.learning.segments import Segment
-from protos.five.v1 import experience_pb2, experience_pb2_grpc
+from five.agent.learning.segments import Segment
+from five.protos.v1 import experience_pb2, experience_pb2_grpc
+from five.services.rollout.sender import Sender, optimizers_of
 from rapid.clients.experience import ExperienceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
-from services.rollout.sender import Sender, optimizers_of
 
 RPC = RpcConfig(require_token=False, deadline_seconds=2, backoff_seconds=0.02, max_backoff_seconds=0.1,
                 max_message_mebibytes=1)

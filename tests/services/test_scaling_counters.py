@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from services.controller.scaling.signals import COUNTERS
-from services.inference.metrics import Meter as InferenceMeter
-from services.optimizer import __main__ as optimizer_main
-from services.rollout.metrics import Meter as RolloutMeter
-from services.rollout.rollout import Progress
+from five.services.controller.scaling.signals import COUNTERS
+from five.services.inference.metrics import Meter as InferenceMeter
+from five.services.optimizer import __main__ as optimizer_main
+from five.services.rollout.metrics import Meter as RolloutMeter
+from five.services.rollout.rollout import Progress
 from tests.services.optimizer_cases import Versions, feed, training, until
 from tests.services.test_rollout_sender import Optimizer, blocked, segment, sender
 

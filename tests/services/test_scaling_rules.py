@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from services.controller.scaling.rules import (
+from five.services.controller.scaling.rules import (
     Autoscaler,
     Decision,
     Reason,
@@ -18,7 +18,7 @@ from services.controller.scaling.rules import (
     inference_wished,
     rollouts_wished,
 )
-from services.controller.scaling.signals import Signals
+from five.services.controller.scaling.signals import Signals
 
 RULE = ScalingRule(min=1, max=100)
 QUEUE = ScalingRule(min=1, max=100, target=0.02, tolerance=0.2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.controller.scaling.signals import Beat, SignalWindow
+from five.services.controller.scaling.signals import Beat, SignalWindow
 
 
 def optimizer(at: float, received: float, consumed: float, starved: float, name: str = "0", since: float = 0.0) -> Beat:

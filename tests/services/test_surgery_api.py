@@ -7,18 +7,18 @@ import psutil
 import pytest
 import redis
 
-from five.surgery import AgentSpec, Plan
+from five.agent.surgery import AgentSpec, Plan
+from five.services.controller.operations.document import OperationState, StepState
+from five.services.controller.operations.loop import advance_once
+from five.services.controller.operations.planning import schema_of
+from five.services.controller.operations.run_world import RunWorld
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.operations.world import Limits
 from rapid.blobs import BlobStore
 from rapid.store.applied import Checks, Plans
 from rapid.store.orders import Orders, OrderState
 from rapid.store.record import RunRecord
 from rapid.store.state import Status
-from services.controller.operations.document import OperationState, StepState
-from services.controller.operations.loop import advance_once
-from services.controller.operations.planning import schema_of
-from services.controller.operations.run_world import RunWorld
-from services.controller.operations.store import OperationStore
-from services.controller.operations.world import Limits
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 from tests.services.optimizer_cases import GAME, MODEL
 

@@ -11,9 +11,17 @@ import pytest
 import redis
 import torch
 
-from five.learning.learner import Learner
-from five.model.policy import Policy
-from five.surgery import AgentSpec, derive
+from five.agent.learning.learner import Learner
+from five.agent.model.policy import Policy
+from five.agent.surgery import AgentSpec, derive
+from five.run.migration import BrokenChain, MigratedVersions, chain_of
+from five.services.optimizer import faults
+from five.services.optimizer.checkpoints import Checkpoints
+from five.services.optimizer.older import OlderCheckpoints, commit_staged
+from five.services.optimizer.publishing import LeasedPublisher
+from five.services.optimizer.recording import Recordings
+from five.services.optimizer.surgery import Surgeon
+from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.applied import Plans
@@ -23,14 +31,6 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.staging import checkpoint_of
 from rapid.store.state import RunState, Status
-from run.migration import BrokenChain, MigratedVersions, chain_of
-from services.optimizer import faults
-from services.optimizer.checkpoints import Checkpoints
-from services.optimizer.older import OlderCheckpoints, commit_staged
-from services.optimizer.publishing import LeasedPublisher
-from services.optimizer.recording import Recordings
-from services.optimizer.surgery import Surgeon
-from services.optimizer.training import Training
 from tests.services.optimizer_cases import GAME, LAYOUT, LEARNING, MODEL, StateInMemory, feed, intake, until
 
 OLD = AgentSpec(GAME, MODEL)

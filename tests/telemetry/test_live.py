@@ -8,7 +8,7 @@ import grpc
 import httpx
 import pytest
 
-from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from tests.e2e.running import Run, eventually
 from tests.e2e.test_anneal import begun
 from tests.telemetry.expressions import FOREIGN, dashboards, filled, panels, rules, used

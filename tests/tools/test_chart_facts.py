@@ -7,9 +7,9 @@ import torch
 import yaml
 
 from dota.spaces import Layout
-from five.learning.learner import Learner
-from five.model.policy import Policy
-from run.load import load, presets
+from five.agent.learning.learner import Learner
+from five.agent.model.policy import Policy
+from five.run.load import load, presets
 from tools.chart_facts import CHART, FACTS, SCHEMA, facts, main
 
 

@@ -11,8 +11,8 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from dota.config import SignalName
-from five.config import IdSpace
-from run.load import load, presets
+from five.agent.config import IdSpace
+from five.run.load import load, presets
 from tools.chart_facts import CHART, SCHEMA
 from tools.chart_schema import COMPUTED, as_text, overrides, with_overrides
 

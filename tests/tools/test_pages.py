@@ -2,9 +2,9 @@
 
 import re
 
-from cli.main import parser
-from run.load import load
-from run.reference import reference
+from five.cli.main import parser
+from five.run.load import load
+from five.run.reference import reference
 from tools import cli_page, configuration_page
 
 

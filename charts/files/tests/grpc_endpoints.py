@@ -6,8 +6,8 @@ usage: grpc_endpoints.py CONFIG SECONDS
 import sys
 import time
 
+from five.run.load import load
 from rapid.rpc.health import is_serving
-from run.load import load
 
 
 def targets(config):

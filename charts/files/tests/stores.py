@@ -10,8 +10,8 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from five.run.load import load
 from rapid.store.connection import connect
-from run.load import load
 
 
 def wait(client, role, seconds):

@@ -12,7 +12,7 @@ import grpc.aio
 import numpy as np
 import numpy.typing as npt
 
-from protos.five.v1 import env_pb2, env_pb2_grpc
+from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid import wire
 from rapid.config import RpcConfig
 from rapid.rpc.channel import Channel, aio_channel

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protos.five.v1 import evaluator_pb2, evaluator_pb2_grpc
+from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller
 from rapid.rpc.epochs import require_own

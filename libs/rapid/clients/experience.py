@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 import numpy.typing as npt
 
-from protos.five.v1 import experience_pb2, experience_pb2_grpc
+from five.protos.v1 import experience_pb2, experience_pb2_grpc
 from rapid import wire
 from rapid.config import RpcConfig
 from rapid.rpc.caller import require_addresses

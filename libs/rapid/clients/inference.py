@@ -13,7 +13,7 @@ import grpc.aio
 import numpy as np
 import numpy.typing as npt
 
-from protos.five.v1 import inference_pb2, inference_pb2_grpc
+from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid import wire
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller, require_addresses

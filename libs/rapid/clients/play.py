@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from protos.five.v1 import play_pb2, play_pb2_grpc
+from five.protos.v1 import play_pb2, play_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.caller import Caller
 from rapid.rpc.channel import Channel, aio_channel

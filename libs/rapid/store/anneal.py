@@ -1,6 +1,6 @@
 """The change that is being annealed into a run's games: a document, changed by compare-and-set, and its guard's pairs.
 
-What the document means is the agent's affair (five.anneal); here it is JSON with a name.
+What the document means is the agent's affair (five.agent.anneal); here it is JSON with a name.
 """
 
 import json

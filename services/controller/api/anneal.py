@@ -9,18 +9,18 @@ from typing import Any
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.anneal.arms import Arm
-from five.anneal.course import NotPossible, Step, abort, hold, promote, resume, set_share
-from five.anneal.document import LIVE, MAX_OVERRIDES, Anneal, AnnealPolicy, AnnealState
-from five.anneal.guard import GuardConfig, simulate
+from five.agent.anneal.arms import Arm
+from five.agent.anneal.course import NotPossible, Step, abort, hold, promote, resume, set_share
+from five.agent.anneal.document import LIVE, MAX_OVERRIDES, Anneal, AnnealPolicy, AnnealState
+from five.agent.anneal.guard import GuardConfig, simulate
+from five.services.controller.annealing import AnnealKeeper, NoAnneal, changed_game, failed_by, judgement_of, read
+from five.services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.api.run import Reason
+from five.services.controller.api.surgery import NO_RUN, begin_operation
+from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.problems import Problem, responses
 from rapid.store.errors import FencedOut
-from services.controller.annealing import AnnealKeeper, NoAnneal, changed_game, failed_by, judgement_of, read
-from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
-from services.controller.api.run import Reason
-from services.controller.api.surgery import NO_RUN, begin_operation
-from services.controller.operations.document import Operation, OperationKind, SurgeryRequest
-from services.controller.operations.store import OperationStore
-from services.controller.problems import Problem, responses
 
 router = APIRouter(prefix="/anneal", tags=["anneal"])
 NONE = "Nothing is being annealed."

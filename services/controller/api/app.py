@@ -5,8 +5,8 @@ from collections.abc import Callable
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import JSONResponse
 
-from services.controller import problems
-from services.controller.api import (
+from five.services.controller import problems
+from five.services.controller.api import (
     anneal,
     config,
     console,
@@ -28,12 +28,12 @@ from services.controller.api import (
     surgery,
     versions,
 )
-from services.controller.api.dependencies import Context
-from services.controller.api.openapi import describe
-from services.controller.boundary import Boundary
-from services.controller.console import pages
-from services.controller.idempotency import Replays
-from services.controller.limits import Limits
+from five.services.controller.api.dependencies import Context
+from five.services.controller.api.openapi import describe
+from five.services.controller.boundary import Boundary
+from five.services.controller.console import pages
+from five.services.controller.idempotency import Replays
+from five.services.controller.limits import Limits
 
 # One a resource. Each has its tag and its paths below /v1.
 ROUTERS: tuple[APIRouter, ...] = (

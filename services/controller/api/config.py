@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
 
-from services.controller.api.dependencies import Here, Viewer
-from services.controller.documents import tag_of, unchanged
-from services.controller.problems import Problem, responses
+from five.services.controller.api.dependencies import Here, Viewer
+from five.services.controller.documents import tag_of, unchanged
+from five.services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["config"])
 EXAMPLE = {"name": "laptop-1v1", "seed": 1, "learning": {"batch_samples": 64}}

@@ -12,20 +12,20 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from services.controller.api.anneal import anneal
-from services.controller.api.dependencies import Context, Here, Viewer
-from services.controller.api.opponents import opponents
-from services.controller.api.ratings import ratings
-from services.controller.api.revert import branches
-from services.controller.api.run import overview
-from services.controller.api.services import ServiceInstance
-from services.controller.api.stream import begin
-from services.controller.auth import Caller
-from services.controller.console.bottleneck import bottleneck
-from services.controller.console.curves import KINDS
-from services.controller.console.marks import Mark
-from services.controller.operations.store import OperationStore
-from services.controller.problems import Problem
+from five.services.controller.api.anneal import anneal
+from five.services.controller.api.dependencies import Context, Here, Viewer
+from five.services.controller.api.opponents import opponents
+from five.services.controller.api.ratings import ratings
+from five.services.controller.api.revert import branches
+from five.services.controller.api.run import overview
+from five.services.controller.api.services import ServiceInstance
+from five.services.controller.api.stream import begin
+from five.services.controller.auth import Caller
+from five.services.controller.console.bottleneck import bottleneck
+from five.services.controller.console.curves import KINDS
+from five.services.controller.console.marks import Mark
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.problems import Problem
 
 router = APIRouter(prefix="/console", tags=["console"], include_in_schema=False)
 SLOW_SECONDS = 5.0  # between two looks at what moves all the time, or is large

@@ -7,8 +7,21 @@ from typing import Annotated
 from fastapi import Depends, Header, Query, Request, Security
 from fastapi.security import HTTPBearer
 
-from five.config import SchedulesConfig
-from five.schedules import load_schedules
+from five.agent.config import SchedulesConfig
+from five.agent.schedules import load_schedules
+from five.run.config import RunConfig
+from five.run.effective import Difference, drift
+from five.services.controller.auth import Caller, Gate
+from five.services.controller.config import LimitsConfig
+from five.services.controller.console.curves import Curves
+from five.services.controller.console.marks import Marks
+from five.services.controller.console.pages import Site
+from five.services.controller.console.sessions import Sessions
+from five.services.controller.drafts import Drafts
+from five.services.controller.recordings import Recordings
+from five.services.controller.relay import Relay
+from five.services.controller.shared import Shared
+from five.services.controller.standings import Ratings
 from rapid.blobs import BlobStore
 from rapid.clients.play import PlayClient
 from rapid.store.leases import Leases
@@ -17,19 +30,6 @@ from rapid.store.record import RunRecord
 from rapid.store.series import Series
 from rapid.store.state import RunState
 from rapid.store.watching import Watching
-from run.config import RunConfig
-from run.effective import Difference, drift
-from services.controller.auth import Caller, Gate
-from services.controller.config import LimitsConfig
-from services.controller.console.curves import Curves
-from services.controller.console.marks import Marks
-from services.controller.console.pages import Site
-from services.controller.console.sessions import Sessions
-from services.controller.drafts import Drafts
-from services.controller.recordings import Recordings
-from services.controller.relay import Relay
-from services.controller.shared import Shared
-from services.controller.standings import Ratings
 
 # How old what the console shows may be: it is looked up once, however many look.
 QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0

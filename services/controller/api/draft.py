@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.draft.order import DraftError
+from five.agent.draft.order import DraftError
+from five.services.controller.api.dependencies import Here, Viewer
+from five.services.controller.problems import Problem, responses
 from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
-from services.controller.api.dependencies import Here, Viewer
-from services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["draft"])
 NAMES = r"^[a-z0-9_]*(,[a-z0-9_]+)*$"

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from five.services.controller.api.dependencies import Context, Here, Viewer
+from five.services.controller.problems import Problem, responses
+from five.services.controller.relay import View
 from rapid.blobs import BlobMissing
-from services.controller.api.dependencies import Context, Here, Viewer
-from services.controller.problems import Problem, responses
-from services.controller.relay import View
 
 router = APIRouter(tags=["games"])
 BYTES = "application/octet-stream"

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from services.controller.api.dependencies import DryRun, Here, Operator, Viewer
-from services.controller.api.paging import Limit, Offset, Slice, cut
-from services.controller.matches import OPEN, Match, Matches, MatchRequest, MatchState, TooMany
-from services.controller.problems import Problem, responses
+from five.services.controller.api.dependencies import DryRun, Here, Operator, Viewer
+from five.services.controller.api.paging import Limit, Offset, Slice, cut
+from five.services.controller.matches import OPEN, Match, Matches, MatchRequest, MatchState, TooMany
+from five.services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["matches"])
 Identity = Annotated[str, Path(pattern=r"^m-[0-9a-f]{12}$", description="The match's id.")]

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from services.controller.problems import MEDIA_TYPE, TITLES, ProblemDetails, kind_of
+from five.services.controller.problems import MEDIA_TYPE, TITLES, ProblemDetails, kind_of
 
 _REFERENCE = {"$ref": "#/components/schemas/ProblemDetails"}
 # What any request may be answered with, and those with a body, and those that change something.

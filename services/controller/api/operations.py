@@ -5,12 +5,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from services.controller.api.dependencies import DryRun, Here, Operator, Viewer
-from services.controller.api.paging import Limit, Offset, Slice, cut
-from services.controller.api.run import Reason
-from services.controller.operations.document import Operation, StepState, Word
-from services.controller.operations.store import OperationStore
-from services.controller.problems import Problem, responses
+from five.services.controller.api.dependencies import DryRun, Here, Operator, Viewer
+from five.services.controller.api.paging import Limit, Offset, Slice, cut
+from five.services.controller.api.run import Reason
+from five.services.controller.operations.document import Operation, StepState, Word
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["operations"])
 

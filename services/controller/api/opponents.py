@@ -3,8 +3,8 @@
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.controller.api.dependencies import Here, Viewer
-from services.controller.api.paging import Limit, Offset, Slice, cut
+from five.services.controller.api.dependencies import Here, Viewer
+from five.services.controller.api.paging import Limit, Offset, Slice, cut
 
 router = APIRouter(tags=["opponents"])
 _VERSION = "version:"  # of the fields of table "league" (services.opponents.pool)

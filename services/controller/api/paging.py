@@ -5,7 +5,7 @@ from typing import Annotated, Generic, TypeVar
 from fastapi import Query
 from pydantic import BaseModel, Field
 
-from services.controller.problems import Problem
+from five.services.controller.problems import Problem
 
 T = TypeVar("T")
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Path, Query, Response, WebSocket
 from pydantic import BaseModel, ConfigDict, Field
 
+from five.services.controller.api.dependencies import Context, Here, Operator, Viewer
+from five.services.controller.auth import Caller, Role
+from five.services.controller.playing import Socket, state_of
+from five.services.controller.problems import Problem, responses
 from rapid.clients.play import PlayClient
 from rapid.rpc.errors import CallFailed, StatusCode
-from services.controller.api.dependencies import Context, Here, Operator, Viewer
-from services.controller.auth import Caller, Role
-from services.controller.playing import Socket, state_of
-from services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["play"])
 T = TypeVar("T")

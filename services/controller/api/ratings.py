@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.standings import Standing, version_of
-from services.controller.api.dependencies import Here, Viewer
-from services.controller.api.paging import NUMBER, Limit, Page, page, require_one
+from five.agent.standings import Standing, version_of
+from five.services.controller.api.dependencies import Here, Viewer
+from five.services.controller.api.paging import NUMBER, Limit, Page, page, require_one
 
 router = APIRouter(tags=["ratings"])
 AfterPlace = Annotated[int | None, Query(ge=-NUMBER, le=NUMBER, description="Give those after this version, oldest "

@@ -8,13 +8,13 @@ import redis
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from five.services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.api.paging import NUMBER, Limit, Offset, Slice, cut
+from five.services.controller.api.surgery import NO_RUN, begin_operation
+from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest
+from five.services.controller.problems import RETRY_SECONDS, Problem, responses
+from five.services.controller.reverting import CannotRevert, RevertPreview, RevertTarget, targets, undone
 from rapid.blobs import BlobStore
-from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
-from services.controller.api.paging import NUMBER, Limit, Offset, Slice, cut
-from services.controller.api.surgery import NO_RUN, begin_operation
-from services.controller.operations.document import Operation, OperationKind, SurgeryRequest
-from services.controller.problems import RETRY_SECONDS, Problem, responses
-from services.controller.reverting import CannotRevert, RevertPreview, RevertTarget, targets, undone
 
 router = APIRouter(tags=["revert"])
 Version = Annotated[int, Path(ge=0, le=NUMBER, description="The version to go back to.")]

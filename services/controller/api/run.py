@@ -5,15 +5,15 @@ from typing import Any, cast
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.schedules import hyperparameters_at
+from five.agent.schedules import hyperparameters_at
+from five.services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.auth import Caller
+from five.services.controller.environments import KIND as ENVIRONMENTS
+from five.services.controller.environments import environments
+from five.services.controller.problems import Problem, responses
 from rapid.store.authority import holder
 from rapid.store.errors import IllegalTransition
 from rapid.store.state import ENDED, HELD, Status
-from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
-from services.controller.auth import Caller
-from services.controller.environments import KIND as ENVIRONMENTS
-from services.controller.environments import environments
-from services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["run"])
 IMPOSSIBLE = "The run cannot go there from its present status; the detail says where it can."

@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Header, Path, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from five.config import ScheduleConfig, SchedulesConfig
-from five.schedules import SCHEDULED, change_from, dump_schedules, load_schedules, return_to, value_at
+from five.agent.config import ScheduleConfig, SchedulesConfig
+from five.agent.schedules import SCHEDULED, change_from, dump_schedules, load_schedules, return_to, value_at
+from five.services.controller.api.config import TAGGED, NoneMatch
+from five.services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.api.paging import NUMBER, BeforeId, Limit, Page, page
+from five.services.controller.documents import require_match, tag_of, unchanged
+from five.services.controller.problems import Problem, responses
 from rapid.store.schedules import Change, ScheduleStore
-from services.controller.api.config import TAGGED, NoneMatch
-from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
-from services.controller.api.paging import NUMBER, BeforeId, Limit, Page, page
-from services.controller.documents import require_match, tag_of, unchanged
-from services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["schedules"])
 Name = Literal["learning_rate", "entropy_coefficient", "team_spirit", "gae_horizon_seconds"]

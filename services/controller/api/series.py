@@ -6,8 +6,8 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.controller.api.dependencies import Here, Viewer
-from services.controller.api.paging import AfterId, BeforeId, Limit, Page, page, require_one
+from five.services.controller.api.dependencies import Here, Viewer
+from five.services.controller.api.paging import AfterId, BeforeId, Limit, Page, page, require_one
 
 router = APIRouter(tags=["series"])
 

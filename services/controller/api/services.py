@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.controller.api.dependencies import Here, Viewer
+from five.services.controller.api.dependencies import Here, Viewer
 
 router = APIRouter(tags=["services"])
 

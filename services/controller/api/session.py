@@ -6,10 +6,10 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.controller.api.dependencies import Here, Viewer
-from services.controller.console.sessions import LINK_SECONDS, SESSION_SECONDS
-from services.controller.problems import Problem
-from services.controller.tokens import Role
+from five.services.controller.api.dependencies import Here, Viewer
+from five.services.controller.console.sessions import LINK_SECONDS, SESSION_SECONDS
+from five.services.controller.problems import Problem
+from five.services.controller.tokens import Role
 
 router = APIRouter(prefix="/session", tags=["session"])
 RoleName = Literal["viewer", "operator"]

@@ -11,8 +11,8 @@ import redis
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import StreamingResponse
 
-from services.controller.api.dependencies import Context, Here, Viewer
-from services.controller.problems import Problem, responses
+from five.services.controller.api.dependencies import Context, Here, Viewer
+from five.services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["events"])
 LOOK_SECONDS = 0.5

@@ -5,14 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from rapid.store.applied import Checks, Plans
-from rapid.store.record import RunRecord
-from rapid.store.state import Status
-from services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
-from services.controller.api.paging import Limit, Offset, Slice, cut
-from services.controller.operations.document import Operation, OperationKind, SurgeryRequest, new
-from services.controller.operations.history import Applied, applied
-from services.controller.operations.planning import (
+from five.services.controller.api.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.api.paging import Limit, Offset, Slice, cut
+from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest, new
+from five.services.controller.operations.history import Applied, applied
+from five.services.controller.operations.planning import (
     BadPlan,
     Planned,
     derive_plan,
@@ -21,9 +18,12 @@ from services.controller.operations.planning import (
     schema_of,
     told,
 )
-from services.controller.operations.run_world import stale
-from services.controller.operations.store import Busy, OperationStore
-from services.controller.problems import Problem, responses
+from five.services.controller.operations.run_world import stale
+from five.services.controller.operations.store import Busy, OperationStore
+from five.services.controller.problems import Problem, responses
+from rapid.store.applied import Checks, Plans
+from rapid.store.record import RunRecord
+from rapid.store.state import Status
 
 router = APIRouter(prefix="/surgery", tags=["surgery"])
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from five.services.controller.api.dependencies import Context, Here, Viewer
+from five.services.controller.api.paging import NUMBER, AfterVersion, BeforeVersion, Limit, Page, page, require_one
+from five.services.controller.problems import Problem, responses
 from rapid.store.archive import VersionRecord
 from rapid.store.errors import VersionMissing
-from services.controller.api.dependencies import Context, Here, Viewer
-from services.controller.api.paging import NUMBER, AfterVersion, BeforeVersion, Limit, Page, page, require_one
-from services.controller.problems import Problem, responses
 
 router = APIRouter(tags=["versions"])
 GAP = 100_000  # numbers without a version that a page looks across

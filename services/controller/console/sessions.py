@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import redis
 
+from five.services.controller.auth import Caller, Gate
+from five.services.controller.problems import Problem
+from five.services.controller.tokens import Role, hash_of
 from rapid.store.keys import Keys
-from services.controller.auth import Caller, Gate
-from services.controller.problems import Problem
-from services.controller.tokens import Role, hash_of
 
 LINK_SECONDS = 600
 SESSION_SECONDS = 30 * 24 * 3600  # without a request; a page that stays open asks all the time

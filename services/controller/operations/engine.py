@@ -10,9 +10,7 @@ however late, can publish what is being discarded. After the cut-over there is n
 what fails is tried again, and says so.
 """
 
-from rapid.store.errors import IllegalTransition
-from rapid.store.state import Status
-from services.controller.operations.document import (
+from five.services.controller.operations.document import (
     PUBLISH,
     Operation,
     OperationKind,
@@ -20,9 +18,11 @@ from services.controller.operations.document import (
     OperationStep,
     StepState,
 )
-from services.controller.operations.outcomes import Done, Failed, Outcome, Refused, Wait
-from services.controller.operations.steps import STEPS
-from services.controller.operations.world import World
+from five.services.controller.operations.outcomes import Done, Failed, Outcome, Refused, Wait
+from five.services.controller.operations.steps import STEPS
+from five.services.controller.operations.world import World
+from rapid.store.errors import IllegalTransition
+from rapid.store.state import Status
 
 
 def advance(operation: Operation, world: World) -> Operation:

@@ -48,7 +48,7 @@ def applied(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> list[Ap
 
 
 def _wrong(digest: str, row: Mapping[str, Any], before: str) -> str:
-    from five.surgery import Plan  # only who asks for the log needs it
+    from five.agent.surgery import Plan  # only who asks for the log needs it
 
     if not row:
         return "its text is missing: versions before it cannot be loaded any more"

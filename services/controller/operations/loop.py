@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import redis
 
+from five.services.controller.operations.engine import advance
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.operations.world import World
 from rapid.rpc.errors import Unavailable
-from services.controller.operations.engine import advance
-from services.controller.operations.store import OperationStore
-from services.controller.operations.world import World
 
 log = logging.getLogger(__name__)
 STEPS_AT_ONCE = 50

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from five.services.controller.operations.document import Operation, OperationStep
+from five.services.controller.operations.outcomes import Done, Failed, Outcome, Refused, Wait
+from five.services.controller.operations.world import World
 from rapid.store.orders import OrderState
-from services.controller.operations.document import Operation, OperationStep
-from services.controller.operations.outcomes import Done, Failed, Outcome, Refused, Wait
-from services.controller.operations.world import World
 
 
 def prefix_of(operation: Operation) -> str:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from five.run.load import ConfigError, apply_overrides
+from five.services.controller.operations.document import SurgeryRequest
 from rapid.store.record import RunRecord
-from run.load import ConfigError, apply_overrides
-from services.controller.operations.document import SurgeryRequest
 
 if TYPE_CHECKING:
-    from five.surgery import AgentSpec, Change, Plan
+    from five.agent.surgery import AgentSpec, Change, Plan
 
 SECTIONS = ("game", "model")
 
@@ -83,7 +83,7 @@ class Planned(BaseModel):
 
 def spec_of(record: RunRecord) -> "AgentSpec":
     """What a record says the agent is. Raises BadPlan when this release cannot read it."""
-    from five.surgery import AgentSpec
+    from five.agent.surgery import AgentSpec
 
     try:
         return AgentSpec.of(record.game, record.model)
@@ -105,7 +105,7 @@ def _schema_of(text: str) -> str:
 
 def read_plan(text: str) -> "Plan":
     """A plan from its text. Raises BadPlan."""
-    from five.surgery import Plan
+    from five.agent.surgery import Plan
 
     try:
         return Plan.from_yaml(text)
@@ -115,7 +115,7 @@ def read_plan(text: str) -> "Plan":
 
 def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options: Mapping[str, Any]) -> "Plan":
     """The plan from the run's present agent to the one with ``overrides`` ("model.lstm=256"). Raises BadPlan."""
-    from five.surgery import AgentSpec, Plan, derive
+    from five.agent.surgery import AgentSpec, Plan, derive
 
     for override in overrides:
         if override.partition(".")[0] not in SECTIONS:
@@ -130,7 +130,7 @@ def derive_plan(record: RunRecord, overrides: Sequence[str], name: str, options:
 
 def told(plan: "Plan", record: RunRecord) -> Planned:
     """What a plan would do to the run. Raises BadPlan when it does not fit."""
-    from five.surgery import lint, table_of_changes
+    from five.agent.surgery import lint, table_of_changes
 
     now = spec_of(record)
     try:

@@ -4,7 +4,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from five.config import SchedulesConfig
+from five.agent.config import SchedulesConfig
+from five.services.controller.annealing import begin_anneal, end_anneal
+from five.services.controller.operations.document import Operation, OperationKind
+from five.services.controller.operations.orders import prefix_of
+from five.services.controller.operations.world import Limits
+from five.services.controller.reverting import restore_schedules
 from rapid.blobs import BlobStore
 from rapid.store.applied import Checks
 from rapid.store.checkpoint_index import CheckpointIndex
@@ -13,11 +18,6 @@ from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.staging import folder_of, kept_folder, reason_of
 from rapid.store.state import RunState, RunStatus, Status
-from services.controller.annealing import begin_anneal, end_anneal
-from services.controller.operations.document import Operation, OperationKind
-from services.controller.operations.orders import prefix_of
-from services.controller.operations.world import Limits
-from services.controller.reverting import restore_schedules
 
 NEEDED = ("inference", "optimizer", "rollout")
 

@@ -5,11 +5,11 @@ A step may be asked any number of times, by any controller, before and after a c
 
 from collections.abc import Callable
 
+from five.services.controller.operations.document import Operation, OperationStep
+from five.services.controller.operations.orders import ask, payload_of
+from five.services.controller.operations.outcomes import Done, Outcome, Refused, Wait
+from five.services.controller.operations.world import World
 from rapid.store.state import ENDED, Status
-from services.controller.operations.document import Operation, OperationStep
-from services.controller.operations.orders import ask, payload_of
-from services.controller.operations.outcomes import Done, Outcome, Refused, Wait
-from services.controller.operations.world import World
 
 StepFunction = Callable[[Operation, OperationStep, World], Outcome]
 

@@ -5,8 +5,8 @@ import secrets
 import time
 from collections.abc import Callable
 
+from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest, event_of, new
 from rapid.store.state import Json, RunState
-from services.controller.operations.document import Operation, OperationKind, SurgeryRequest, event_of, new
 
 TABLE = "operations"
 KEPT = 100  # ended operations; their events stay

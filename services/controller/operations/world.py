@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from five.services.controller.operations.document import Operation
 from rapid.store.orders import Order
 from rapid.store.state import RunStatus, Status
-from services.controller.operations.document import Operation
 
 
 @dataclass(frozen=True)

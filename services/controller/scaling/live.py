@@ -4,9 +4,9 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from five.run.load import ConfigError, load
+from five.services.controller.config import AutoscalerConfig
 from rapid.files import Stamp, stamp
-from run.load import ConfigError, load
-from services.controller.config import AutoscalerConfig
 
 log = logging.getLogger(__name__)
 # Whether there is an autoscaler, and its client's time-out, are settled when it starts. tools/config_reads.py leaves

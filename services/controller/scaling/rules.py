@@ -29,7 +29,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from services.controller.scaling.signals import Signals
+from five.services.controller.scaling.signals import Signals
 
 Kind = Literal["rollout", "inference"]
 QUEUE_ELASTICITY = 2.0  # queue time is taken to grow with this power of a server's load

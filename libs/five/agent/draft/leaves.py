@@ -1,0 +1,141 @@
+"""The leaves of a draft: every line-up of a pool, numbered, and what each is worth.
+
+A leaf is a row and a column: the row numbers Radiant's set among those of the pool, the column Dire's among those of
+the heroes that Radiant has left, or of the whole pool where both teams may play the same hero (as training games do).
+"""
+
+from dataclasses import dataclass, field
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from five.agent.draft import narrowing
+from five.agent.draft.subsets import Subsets, subsets
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """``heroes`` in the pool's order, ``team`` of them a side; ``shared``: both teams may play the same hero.
+
+    Raises ValueError for a pool too small for two teams, or for one.
+    """
+
+    heroes: tuple[str, ...]
+    team: int
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        needed = self.team if self.shared else 2 * self.team
+        if self.team < 1 or len(self.heroes) < needed:
+            raise ValueError(f"a pool of {len(self.heroes)} heroes is too small for a draft of two teams of {self.team}"
+                             + ("" if self.shared else " that share none"))
+        if len(set(self.heroes)) != len(self.heroes):
+            raise ValueError("the pool names a hero twice")
+
+    @classmethod
+    def of_game(cls, heroes: list[str], team: int) -> "Pool":
+        """What a game's configuration comes to: heroes are picked once, where the pool has enough of them for that."""
+        return cls(tuple(heroes), team, shared=len(heroes) < 2 * team)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the table."""
+        n, t = len(self.heroes), self.team
+        return comb(n, t), comb(n if self.shared else n - t, t)
+
+    @property
+    def line_ups(self) -> int:
+        """How many leaves there are: C(17, 5) * C(12, 5) = 4,900,896 for 17 heroes, five a side."""
+        rows, columns = self.shape
+        return rows * columns
+
+    @property
+    def radiant(self) -> Subsets:
+        """Radiant's sets: the rows."""
+        return subsets(len(self.heroes), self.team)
+
+    @property
+    def dire(self) -> Subsets:
+        """Dire's sets: the columns; of the heroes that Radiant has left, by their places among these."""
+        return subsets(len(self.heroes) - (0 if self.shared else self.team), self.team)
+
+    def teams(self, leaves: Ints) -> Ints:
+        """Heroes of leaves (row-major numbers [k]), int64 [k, 2, team], indices into ``heroes``, ascending."""
+        rows, columns = leaves // self.shape[1], leaves % self.shape[1]
+        radiant, dire = self.radiant.members[rows], self.dire.members[columns]
+        if not self.shared:
+            dire = np.take_along_axis(self.radiant.others[rows], dire, axis=1)
+        return np.stack((radiant, dire), axis=1)
+
+    def line_ups_of(self, leaves: Ints, numbers: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+        """As `teams`, in the game's own numbers of the heroes: ``numbers`` int16 [n], in the pool's order."""
+        return np.ascontiguousarray(numbers[self.teams(leaves)])
+
+
+def of_heads(heads: npt.NDArray[np.floating[Any]]) -> Floats:
+    """The worth of leaves, float32 [k], from what the heads of all heroes said at the first observation, [k, 2, H]:
+    each team's chance is its heroes' mean, and both teams' together the mean of what Radiant expects and Dire fears."""
+    chance = np.asarray(heads, np.float64).mean(axis=-1)
+    return np.asarray((chance[:, 0] + 1.0 - chance[:, 1]) / 2.0, np.float32)
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """``win`` float32 [rows, columns] of ``pool.shape``: the probability that Radiant wins, a draw counting half.
+    ``facts``: which version it was read from, and how, JSON values.
+
+    Raises ValueError for another shape.
+    """
+
+    pool: Pool
+    win: Floats
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.win.shape != self.pool.shape:
+            raise ValueError(f"a table of leaves has shape {list(self.win.shape)}, the pool's is "
+                             f"{list(self.pool.shape)}")
+
+    def below(self, radiant: int, dire: int, banned: int) -> Floats:
+        """The leaves that are left, float32 [C(a, r), C(b, d)]: line-ups that contain the heroes picked so far and none
+        of the banned ones, all given as masks. They are numbered as those of the heroes still open, ``open_heroes``,
+        of which Radiant takes r more and Dire d."""
+        win, r, d = self.win, self.pool.team, self.pool.team
+        shared = self.pool.shared
+        mine = list(range(len(self.pool.heroes)))
+        theirs = mine.copy() if shared else mine  # one list, where a hero is picked once
+        for hero in _members(radiant):
+            win, r = narrowing.rows(win, len(mine), r, mine.index(hero), True), r - 1
+            mine.remove(hero)
+        for decided, picked in ((dire, True), (banned, False)):
+            for hero in _members(decided):
+                if shared:
+                    win = narrowing.columns(win, len(theirs), d, theirs.index(hero), picked)
+                    theirs.remove(hero)
+                    if not picked:
+                        win = narrowing.rows(win, len(mine), r, mine.index(hero), False)
+                        mine.remove(hero)
+                else:
+                    win = narrowing.columns_of_the_rest(win, len(mine), r, d, mine.index(hero), picked)
+                    mine.remove(hero)
+                d -= picked
+        return win
+
+
+def open_heroes(pool: Pool, radiant: int, dire: int, banned: int) -> tuple[list[int], list[int]]:
+    """Heroes that Radiant and Dire may still pick."""
+    every = range(len(pool.heroes))
+    if pool.shared:
+        return ([h for h in every if not (radiant | banned) >> h & 1],
+                [h for h in every if not (dire | banned) >> h & 1])
+    free = [h for h in every if not (radiant | dire | banned) >> h & 1]
+    return free, free
+
+
+def _members(mask: int) -> list[int]:
+    return [hero for hero in range(mask.bit_length()) if mask >> hero & 1]

@@ -1,0 +1,57 @@
+"""What is watched of a gradient step beside its loss: nothing here is differentiated."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class UnrolledPolicy(Protocol):
+    """What the learner reads of a policy's unroll: see `five.agent.model.policy.Unrolled`."""
+
+    @property
+    def logp(self) -> Tensor: ...
+    @property
+    def entropy(self) -> Tensor: ...
+    @property
+    def values(self) -> Tensor: ...
+    @property
+    def aux(self) -> dict[str, Tensor]: ...
+    @property
+    def entropies(self) -> dict[str, Tensor]: ...
+    @property
+    def observation_moments(self) -> Tensor: ...
+
+
+@torch.no_grad()
+def diagnostics(unrolled: UnrolledPolicy, batch: Mapping[str, Tensor], log_ratio: Tensor, clip: float
+                ) -> dict[str, Tensor]:
+    """Scalars, means over the hero-steps whose mask is 1.
+
+    ``log_ratio`` [T, B, H] of the new policy to the one that acted; ``clip`` the bound of the probability ratio.
+    """
+    mask, returns = batch["mask"], batch["returns"]
+    weight = mask / mask.sum().clamp(min=1.0)
+
+    def mean(x: Tensor) -> Tensor:
+        return (x * weight).sum()
+
+    def variance(x: Tensor) -> Tensor:
+        return ((x - mean(x)).square() * weight).sum()
+
+    ratio, error = log_ratio.exp(), returns - unrolled.values
+    found = {
+        "ratio_mean": mean(ratio),
+        "ratio_max": torch.where(mask > 0, ratio, 0.0).amax(),
+        "approx_kl": mean(ratio - 1.0 - log_ratio),
+        "clip_fraction": mean(((ratio - 1.0).abs() > clip).float()),
+        "entropy": mean(unrolled.entropy),
+        "value_mean": mean(unrolled.values),
+        "return_mean": mean(returns),
+        "return_std": variance(returns).sqrt(),
+        "value_error": mean(error.square()).sqrt(),
+        "explained_variance": 1.0 - variance(error) / variance(returns).clamp(min=1e-8),
+        "advantage_std": variance(batch["advantages"]).sqrt(),
+        "masked_fraction": 1.0 - mask.mean()}
+    return found | {f"entropy_{name}": mean(entropy) for name, entropy in unrolled.entropies.items()}

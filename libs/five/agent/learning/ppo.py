@@ -1,0 +1,82 @@
+"""The loss of proximal policy optimization (Schulman et al. 2017; Berner et al. 2019, section 3.2 and table 2).
+
+L = -E[min(r A, clip(r, 1 ± ε) A)] + c_v E[(V - R)² / 2] - c_s E[S] + auxiliary losses,
+
+with r = exp(log π_new - log π_behaviour), the log-probabilities summed over the primary action and the parameters that
+it uses. Expectations are over hero-steps whose mask is 1. All arrays are time first: [T, B, H].
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from five.agent.config import LearnerConfig
+from five.agent.learning.auxiliary import auxiliary_losses, auxiliary_weights
+from five.agent.learning.diagnostics import UnrolledPolicy, diagnostics
+
+Reduce = Callable[[list[Tensor]], None]
+"""Averages each tensor over all optimizers, in place."""
+
+MAX_LOG_RATIO = 20.0  # beyond it a ratio says nothing more, and exp() overflows
+
+
+@dataclass(frozen=True)
+class Loss:
+    """``total`` to differentiate; ``terms`` the weighted summands; ``metrics`` detached scalars to watch."""
+
+    total: Tensor
+    terms: dict[str, Tensor]
+    metrics: dict[str, Tensor]
+
+
+def normalise_advantages(advantages: Tensor, mask: Tensor, reduce: Reduce | None = None) -> Tensor:
+    """Zero mean and unit deviation over the masked hero-steps; over all optimizers' when ``reduce`` is given."""
+    weighted = advantages.double() * mask
+    moments = torch.stack((weighted.sum(), (weighted * advantages).sum(), mask.double().sum()))
+    if reduce is not None:
+        reduce([moments])
+    total, squares, count = moments.unbind()
+    mean = total / count.clamp(min=1e-12)
+    variance = (squares / count.clamp(min=1e-12) - mean.square()).clamp(min=0.0)
+    return ((advantages - mean) / (variance.sqrt() + 1e-8)).to(advantages.dtype)
+
+
+def ppo_loss(
+    unrolled: UnrolledPolicy,
+    batch: Mapping[str, Tensor],
+    config: LearnerConfig,
+    entropy_coefficient: float,
+    reduce: Reduce | None = None,
+) -> Loss:
+    """The loss of a batch.
+
+    ``batch``: the arrays of `five.agent.learning.samples`. ``reduce`` is used only where advantages are normalised
+    over all optimizers.
+    """
+    mask = batch["mask"]
+    weight = mask / mask.sum().clamp(min=1.0)
+
+    def mean(x: Tensor) -> Tensor:
+        return (x * weight).sum()
+
+    advantages = batch["advantages"]
+    if config.normalise_advantages:
+        advantages = normalise_advantages(advantages, mask, reduce if config.advantage_scope == "all" else None)
+    log_ratio = (unrolled.logp - batch["behaviour_logp"]).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1.0 - config.ppo_clip, 1.0 + config.ppo_clip)
+    terms = {
+        "policy": -mean(torch.minimum(ratio * advantages, clipped * advantages)),
+        "value": config.value_loss_weight * 0.5 * mean((unrolled.values - batch["returns"]).square()),
+        "entropy": -entropy_coefficient * mean(unrolled.entropy)}
+    weights = auxiliary_weights(config)
+    auxiliary = auxiliary_losses(unrolled.aux, batch["win_label"], batch["rank_label"], batch["building_label"], mask)
+    for name, loss in auxiliary.items():
+        terms[name] = weights[name] * loss
+
+    total = torch.stack(list(terms.values())).sum()
+    metrics = diagnostics(unrolled, batch, log_ratio, config.ppo_clip)
+    metrics |= {f"loss_{name}": term.detach() for name, term in terms.items()}
+    return Loss(total, terms, metrics | {"loss": total.detach()})

@@ -1,0 +1,63 @@
+"""The arrays of segments, samples and batches: their names, shapes, and the way from one to the other.
+
+A *segment* is a dictionary of arrays with a leading time dimension; recurrent states, named ``state/<name>``, lead
+with the number of samples instead. A *sample* is ``unroll`` timesteps of it; a *batch* is many samples, time first:
+[T, B, ...], states [B, ...].
+
+Names besides the observation's: ``actions`` int16 [T, H, 6]; ``behaviour_logp``, ``behaviour_values``,
+``advantages``, ``returns``, ``mask`` float32 [T, H]; ``resets`` bool [T]; ``versions`` int32 [T]; ``win_label``
+float32 [T], ``rank_label`` float32 [T, H, 5], ``building_label`` float32 [T, n].
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from five.agent.learning.labels import RANKS
+
+STATE_PREFIX = "state/"
+ACTION_PARTS = 6
+LEARNING_ARRAYS = (
+    "actions", "behaviour_logp", "behaviour_values", "advantages", "returns", "mask", "resets", "versions",
+    "win_label", "rank_label", "building_label")
+
+Array = npt.NDArray[Any]
+Arrays = dict[str, Array]
+
+
+def learning_specs(heroes: int, buildings: int) -> dict[str, tuple[tuple[int, ...], npt.DTypeLike]]:
+    """Shape and dtype of one timestep's row of each of `LEARNING_ARRAYS`, for ``heroes`` of a team and ``buildings``
+    slots of the enemy's."""
+    per_hero: tuple[tuple[int, ...], npt.DTypeLike] = ((heroes,), np.float32)
+    return {
+        "actions": ((heroes, ACTION_PARTS), np.int16), "behaviour_logp": per_hero, "behaviour_values": per_hero,
+        "advantages": per_hero, "returns": per_hero, "mask": per_hero, "resets": ((), np.bool_),
+        "versions": ((), np.int32), "win_label": ((), np.float32), "rank_label": ((heroes, RANKS), np.float32),
+        "building_label": ((buildings,), np.float32)}
+
+
+def split_segment(arrays: Mapping[str, Array], samples: int) -> list[Arrays]:
+    """The samples of a segment, as views. Raises ValueError naming an array that cannot be split so."""
+    columns = []
+    for name, array in arrays.items():
+        if array.shape[0] % samples or (name.startswith(STATE_PREFIX) and array.shape[0] != samples):
+            raise ValueError(f"{name!r} of shape {array.shape} cannot be split into {samples} samples")
+        # Views, made without a line of Python each: a segment has hundreds.
+        columns.append(list(array if name.startswith(STATE_PREFIX)
+                            else array.reshape(samples, array.shape[0] // samples, *array.shape[1:])))
+    return [dict(zip(arrays, column, strict=True)) for column in zip(*columns, strict=True)] or [{}] * samples
+
+
+def split_batch(batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """(observation, state, learning arrays) of a batch, states without their prefix."""
+    observation, state, learning = {}, {}, {}
+    for name, array in batch.items():
+        if name.startswith(STATE_PREFIX):
+            state[name[len(STATE_PREFIX) :]] = array
+        elif name in LEARNING_ARRAYS:
+            learning[name] = array
+        else:
+            observation[name] = array
+    return observation, state, learning

@@ -1,0 +1,46 @@
+"""Which fields of a layout the network reads, so that one that it would silently leave out is refused."""
+
+from collections.abc import Iterator
+
+from dota.spaces import Block, Field, Layout
+from five.agent.model.tree import sets, streams
+
+# Ids by block: a column each but for nearby_map's, which are read as a row. Those of sets are in five.agent.model.tree.
+IDS = {"units": ("unit", "animation"), "allied_heroes": ("build", "next_item"), "nearby_map": ("area_effect",),
+       "previous_action": ("action",)}
+ROWS = ("nearby_map.area_effect",)
+# Not read as an input, on purpose: the target's embedding is carried beside the LSTM's state.
+APART = ("previous_action.target_slot",)
+
+
+def unread_fields(layout: Layout) -> tuple[str, ...]:
+    """Fields that travel with the observation and that no part of the network reads, as ``block.field``."""
+    return tuple(_unread(layout))
+
+
+def require_read(layout: Layout) -> None:
+    """Raises ValueError naming the fields of ``layout`` that the network does not read."""
+    unread = unread_fields(layout)
+    if unread:
+        raise ValueError(
+            f"layout {layout.hash} has fields that the model does not read: {', '.join(unread)}; read them in "
+            "five.agent.model.inputs and say so in five.agent.model.consumed, or leave them out: game.observation.omit")
+
+
+def _unread(layout: Layout) -> Iterator[str]:
+    read = {(stream.block.name, stream.array) for stream in streams(layout).values()}
+    ids = {spec.block.name: (spec.space,) for spec in sets(layout).values()} | IDS
+    for block in layout.blocks.values():
+        for field in block.fields if block.instances else ():
+            name = f"{block.name}.{field.name}"
+            if field.array == "model" or name in APART:
+                continue
+            if field.array in ("shared", "private"):
+                if (block.name, field.array) not in read:
+                    yield name
+            elif not _id_read(block, field, ids.get(block.name, ())):
+                yield name
+
+
+def _id_read(block: Block, field: Field, names: tuple[str, ...]) -> bool:
+    return field.name in names and (field.count == 1 or f"{block.name}.{field.name}" in ROWS)

@@ -1,0 +1,75 @@
+"""Distributions over what may be chosen: masked categoricals, and which parameters an action reads."""
+
+import torch
+from torch import Tensor, nn
+
+from dota.spaces import ActionPart, Layout, MaskClass, action_parts_used
+from five.agent.config import ModelConfig
+from five.agent.model.head_names import offset_pair_of, offset_pairs, unit_split_of, unit_splits
+from five.agent.model.tree import id_rows
+
+
+def masked_log_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """float32 log-probabilities over the last dimension. Masked entries get the lowest finite number, so that no
+    infinity meets a zero in a gradient; a row without any entry is uniform, and its reader must not count it."""
+    return logits.float().masked_fill(~mask, torch.finfo(torch.float32).min).log_softmax(-1)
+
+
+def entropy(log_probabilities: Tensor) -> Tensor:
+    """Entropy over the last dimension, in nats."""
+    probabilities = log_probabilities.exp()
+    # A masked entry: probability 0 times the lowest finite number is -0.
+    return -(probabilities * log_probabilities).sum(-1)
+
+
+def sample(log_probabilities: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """One index per row, int64, by the Gumbel-max trick: one draw per entry, so a generator's stream does not depend
+    on the outcome. A masked entry is never drawn from a row that has any other."""
+    # Not exponential_: PyTorch's takes several times as long on a CPU.
+    noise = torch.rand(log_probabilities.shape, generator=generator, device=log_probabilities.device)
+    return log_probabilities.sub(noise.log_().neg_().log_()).argmax(-1)
+
+
+class ActionTable(nn.Module):
+    """What each primary action of the layout reads, by action id. Not part of a version: the layout says it all."""
+
+    mask_class: Tensor
+    reads_unit: Tensor
+    reads_teleport: Tensor
+    reads_offset: Tensor
+    offset_pair: Tensor
+    unit_split: Tensor  # 0: the regular head, else the place of the split one plus one
+
+    def __init__(self, layout: Layout, config: ModelConfig) -> None:
+        super().__init__()
+        size = id_rows(config, "action")
+        pairs, splits = offset_pairs(config), ("", *unit_splits(config))
+        columns = {"mask_class": [0] * size, "offset_pair": [0] * size, "unit_split": [0] * size}
+        flags = {"reads_unit": [False] * size, "reads_teleport": [False] * size, "reads_offset": [False] * size}
+        for action in layout.actions:
+            used = action_parts_used(action.target)
+            columns["mask_class"][action.id] = int(action.mask)
+            columns["offset_pair"][action.id] = pairs.index(offset_pair_of(action, config))
+            columns["unit_split"][action.id] = splits.index(unit_split_of(action, config))
+            flags["reads_unit"][action.id] = ActionPart.UNIT in used
+            flags["reads_teleport"][action.id] = ActionPart.TELEPORT in used
+            flags["reads_offset"][action.id] = ActionPart.OFFSET_X in used
+        for name, column in columns.items():
+            self.register_buffer(name, torch.tensor(column), persistent=False)
+        for name, flag in flags.items():
+            self.register_buffer(name, torch.tensor(flag), persistent=False)
+
+
+def chosen_action(available: Tensor, actions: Tensor) -> Tensor:
+    """int64 [N, H]: ids of the primary actions that ``actions`` int64 [N, H, 6] took among ``available`` [N, H, 30]."""
+    return available.gather(-1, actions[..., :1])[..., 0]
+
+
+def valid_targets(table: ActionTable, target_mask: Tensor, action: Tensor, there: Tensor) -> Tensor:
+    """bool [N, H, U]: the unit slots that the action can target; none if it reads no unit. ``there`` bool [N, U]: the
+    slots that have a unit."""
+    teleports = table.reads_teleport[action]
+    row = torch.where(teleports, int(MaskClass.TELEPORT), table.mask_class[action])
+    mask = target_mask.gather(2, row[..., None, None].expand(-1, -1, 1, target_mask.shape[-1]))[:, :, 0] != 0
+    reads = table.reads_unit[action] | teleports
+    return mask & reads[..., None] & there[:, None]

@@ -1,0 +1,237 @@
+"""Reads a team-step's arrays into what the network walks: packed rows of what is present, nothing of the rest.
+
+A slot whose id is 0 is absent. Absent rows are left out before anything is computed on them, so they neither
+cost time nor reach a pool; the rows that remain lie packed, ordered by slot and then by team-step.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dota.spaces import Array, Block, Layout
+from five.agent.model.consumed import require_read
+from five.agent.model.tree import sets, streams, towers
+
+
+class Rows(NamedTuple):
+    """Which pool each packed row belongs to: ``owner`` int64 [R], below ``owners``, and which of its ``slots`` it is:
+    ``slot`` int64 [R]."""
+
+    owner: Tensor
+    owners: int
+    slot: Tensor
+    slots: int
+
+
+class Present(NamedTuple):
+    """Rows that are there, ordered by column: ``column`` and ``step`` int64 [R], and where each set or tower ``ends``
+    among them."""
+
+    column: Tensor
+    step: Tensor
+    ends: list[int]
+
+
+@dataclass
+class Inputs:
+    """Raw values of ``steps`` team-steps N.
+
+    ``floats``: by normaliser stream, fields last. ``ids``: categorical ids. ``sets``: pools of the packed sets; the
+    owners are packed unit rows (hero sets: the first rows; ``unit_modifiers``: those after the heroes).
+    ``unit_step``, ``unit_slot``, ``unit_tower``, ``unit_place`` int64 [R] say where a packed unit row comes from (the
+    place is that within its tower), ``tower_rows`` how many each tower has, ``index`` int64 [N, U] where a slot's row
+    lies (-1: absent).
+    """
+
+    steps: int
+    floats: dict[str, Tensor] = field(default_factory=dict)
+    ids: dict[str, Tensor] = field(default_factory=dict)
+    sets: dict[str, Rows] = field(default_factory=dict)
+    tower_rows: list[int] = field(default_factory=list)
+    unit_step: Tensor = field(default_factory=lambda: torch.empty(0))
+    unit_slot: Tensor = field(default_factory=lambda: torch.empty(0))
+    unit_tower: Tensor = field(default_factory=lambda: torch.empty(0))
+    unit_place: Tensor = field(default_factory=lambda: torch.empty(0))
+    index: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    @property
+    def groups(self) -> dict[str, tuple[list[int], Tensor]]:
+        """Streams whose rows have statistics by tower: (rows of each tower, tower of each row)."""
+        heroes = sum(self.tower_rows[:2])
+        units = (self.tower_rows, self.unit_tower)
+        two = (self.tower_rows[:2], self.unit_tower[:heroes])
+        return {"units": units, "units/private": units, "heroes": two, "heroes/private": two}
+
+
+class InputReader(nn.Module):
+    """Cuts the arrays of ``layout`` into streams. Knows any batch size; has index tables but no parameters.
+
+    Raises ValueError for a layout with a field that nothing reads.
+    """
+
+    columns: Tensor
+    owner_columns: Tensor
+    owner_slots: Tensor
+    bounds: Tensor
+    tower_slots: Tensor
+    tower_of: Tensor
+    place_of: Tensor
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__()
+        require_read(layout)
+        self.layout_hash = layout.hash
+        self.heroes, self.units = layout.heroes, layout.units
+        self.shared, self.private = layout.shared, layout.private
+        self.blocks = layout.blocks
+        self.towers = towers(layout)
+        self.sets = sets(layout)
+        self.streams = streams(layout)
+        # One column per row that may be present: first those of the sets, then the unit slots tower by tower.
+        columns: list[int] = []
+        owners: list[int] = []
+        bounds = []
+        for name, spec in self.sets.items():
+            offset, stride = spec.block.offset["shared_ids"], spec.block.stride["shared_ids"]
+            columns += [offset + i * stride for i in range(spec.block.instances)]
+            owners += [0 if name == "pickups" else spec.first_owner + i // spec.per_owner
+                       for i in range(spec.block.instances)]
+            bounds.append(len(columns))
+        self.set_columns = len(columns)
+        units = layout.blocks["units"]
+        slots = [slot for tower in self.towers for slot in tower.slots]
+        for tower in self.towers:
+            columns += [units.offset["shared_ids"] + slot * units.stride["shared_ids"] for slot in tower.slots]
+            bounds.append(len(columns))
+        column_of = {slot: self.set_columns + i for i, slot in enumerate(slots)}
+        tables = {
+            "columns": columns, "owner_slots": owners, "owner_columns": [column_of[slot] for slot in owners],
+            "bounds": bounds, "tower_slots": slots,
+            "tower_of": [i for i, tower in enumerate(self.towers) for _ in tower.slots],
+            "place_of": [place for tower in self.towers for place in range(len(tower.slots))],
+        }
+        for name, table in tables.items():
+            self.register_buffer(name, torch.tensor(table, dtype=torch.int64), persistent=False)
+
+    def widths(self) -> dict[str, tuple[int, int]]:
+        """(groups with statistics of their own, fields) of each normaliser stream, in a fixed order."""
+        return {name: (len(stream.groups), stream.fields) for name, stream in self.streams.items()}
+
+    def forward(self, obs: dict[str, Tensor], present: Present | None = None) -> Inputs:
+        """``obs``: the layout's arrays with one leading dimension N; ``present``: their rows, where they were searched
+        for before. Raises ValueError on arrays of other widths."""
+        shared, private = obs["shared"], obs["private"]
+        if shared.shape[-1] != self.shared or private.shape[-2:] != (self.heroes, self.private):
+            raise ValueError(
+                f"observation arrays shared {tuple(shared.shape)} and private {tuple(private.shape)} do not end in "
+                f"({self.shared},) and ({self.heroes}, {self.private}), the widths of layout {self.layout_hash}")
+        shared_ids, private_ids = obs["shared_ids"].long(), obs["private_ids"].long()
+        inputs = Inputs(shared.shape[0])
+        self._dense(inputs, shared, private, private_ids)
+        column, step, cuts = present or self.search(shared, shared_ids)
+        count = len(self.sets)
+        first = cuts[count - 1] if count else 0
+        self._units(inputs, column[first:], step[first:], [c - first for c in cuts[count:]], shared, private,
+                    shared_ids)
+        if count:
+            self._sets(inputs, column[:first], step[:first], cuts[:count], shared, shared_ids)
+        return inputs
+
+    def _dense(self, inputs: Inputs, shared: Tensor, private: Tensor, private_ids: Tensor) -> None:
+        inputs.floats["global"] = shared[:, self.blocks["global"].span("shared")].float()
+        if "minimap" in self.streams:
+            inputs.floats["minimap"] = rows_of(shared, self.blocks["minimap"], "shared").float()
+        nearby, previous = self.blocks["nearby_map"], self.blocks["previous_action"]
+        if "nearby_map" in self.streams:
+            inputs.floats["nearby_map"] = rows_of(private, nearby, "private").float()
+        if nearby.has("area_effect"):
+            inputs.ids["area"] = rows_of(private_ids, nearby, "private_ids")
+        inputs.floats["previous_action"] = private[..., previous.span("private")].float()
+        if previous.has("action"):
+            inputs.ids["previous_action"] = private_ids[
+                ..., previous.offset["private_ids"] + previous.field("action").offset]
+
+    def unit_present(self, shared_ids: Tensor) -> Tensor:
+        """bool [N, U]: the unit slots that have a row."""
+        units = self.blocks["units"]
+        there = shared_ids.new_zeros((len(shared_ids), self.units), dtype=torch.bool)
+        there[:, self.tower_slots] = shared_ids[:, units.offset["shared_ids"]
+                                                + self.tower_slots * units.stride["shared_ids"]] != 0
+        return there
+
+    def search(self, shared: Tensor, shared_ids: Tensor) -> Present:
+        """Every row that is present. One search for all of them: on a GPU it makes the host wait."""
+        present = shared_ids.t().index_select(0, self.columns) != 0
+        width = self.set_columns
+        if width:
+            # What hangs on an absent unit is absent with it; pickups hang on none.
+            pickups = self.sets["pickups"].block.instances if "pickups" in self.sets else 0
+            owned = width - pickups
+            present[:owned] &= present.index_select(0, self.owner_columns[:owned])
+            if pickups:
+                # A pickup that is known to be gone has no id but says so in its status.
+                block = self.sets["pickups"].block
+                at = block.field("status").offset
+                status = rows_of(shared, block, "shared")[..., at:at + 3]
+                present[owned:width] |= (status != 0).any(-1).t()
+        column, step = present.nonzero(as_tuple=True)
+        return Present(column, step, torch.searchsorted(column, self.bounds).tolist())
+
+    def _units(self, inputs: Inputs, column: Tensor, step: Tensor, cuts: list[int], shared: Tensor, private: Tensor,
+               shared_ids: Tensor) -> None:
+        b = self.blocks
+        place = column - self.set_columns
+        slot = self.tower_slots[place]
+        inputs.tower_rows = [end - start for start, end in zip([0, *cuts], cuts, strict=False)]
+        inputs.unit_step, inputs.unit_slot, inputs.unit_tower = step, slot, self.tower_of[place]
+        inputs.unit_place = self.place_of[place]
+        index = torch.full((inputs.steps * self.units,), -1, device=step.device)
+        index[step * self.units + slot] = torch.arange(len(step), device=step.device)
+        inputs.index = index.view(inputs.steps, self.units)
+
+        inputs.floats["units"] = rows_of(shared, b["units"], "shared")[step, slot].float()
+        inputs.floats["units/private"] = by_row(private, b["units"])[step, slot].float()
+        types = rows_of(shared_ids, b["units"], "shared_ids")[step, slot]
+        inputs.ids |= _columns(types, b["units"], "unit", "animation")
+        allied, heroes = cuts[0], cuts[1]
+        step, slot = step[:heroes], slot[:heroes]
+        inputs.floats["heroes"] = rows_of(shared, b["heroes"], "shared")[step, slot].float()
+        inputs.floats["heroes/private"] = by_row(private, b["heroes"])[step, slot].float()
+        step, slot = step[:allied], slot[:allied]
+        inputs.floats["allied_heroes"] = rows_of(shared, b["allied_heroes"], "shared")[step, slot].float()
+        purchases = rows_of(shared_ids, b["allied_heroes"], "shared_ids")[step, slot]
+        inputs.ids |= _columns(purchases, b["allied_heroes"], "build", "next_item")
+
+    def _sets(self, inputs: Inputs, column: Tensor, step: Tensor, cuts: list[int], shared: Tensor,
+              shared_ids: Tensor) -> None:
+        owner = inputs.index[step, self.owner_slots[column]]
+        heroes, units = sum(inputs.tower_rows[:2]), sum(inputs.tower_rows)
+        start = base = 0
+        for (name, spec), end in zip(self.sets.items(), cuts, strict=True):
+            at, place = step[start:end], column[start:end] - base
+            inputs.floats[name] = rows_of(shared, spec.block, "shared")[at, place].float()
+            inputs.ids[name] = rows_of(shared_ids, spec.block, "shared_ids")[at, place, 0]
+            if name == "pickups":
+                inputs.sets[name] = Rows(at, inputs.steps, place, spec.block.instances)
+            else:
+                first, owners = (heroes, units - heroes) if name == "unit_modifiers" else (0, heroes)
+                inputs.sets[name] = Rows(owner[start:end] - first, owners, place % spec.per_owner, spec.per_owner)
+            start, base = end, base + spec.block.instances
+
+
+def rows_of(array: Tensor, block: Block, name: Array) -> Tensor:
+    """The block's rows of an array: [..., instances, fields]."""
+    span = array[..., block.span(name)]
+    return span.view(*span.shape[:-1], block.instances, block.width(name))
+
+
+def _columns(ids: Tensor, block: Block, *names: str) -> dict[str, Tensor]:
+    """Columns of packed ids [R, fields] by field: of the fields that the layout has."""
+    return {name: ids[:, block.field(name).offset] for name in names if block.has(name)}
+
+
+def by_row(private: Tensor, block: Block) -> Tensor:
+    """The block's rows of the private array with heroes behind rows: [N, instances, H, fields]."""
+    return rows_of(private, block, "private").transpose(1, 2)

@@ -1,0 +1,138 @@
+"""Running mean and standard deviation of everything the network reads (Berner et al. 2019, appendix H).
+
+Every float, booleans included, is standardised with the statistics of all data ever seen and clipped. A field of one
+kind of row has one pair of statistics, taken over the rows that are present: a unit means the same in whichever
+slot of its group it stands. The statistics are buffers, so that they are part of a version.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from five.agent.model.inputs import Inputs
+
+EPSILON = 1e-6  # added to a variance; float16 observations carry no meaning below a standard deviation of 1e-3
+
+
+class RunningStatistics(nn.Module):
+    """Count, mean and summed squared deviation of ``width`` fields, merged batch by batch in float64.
+
+    Raw moments are additive across processes: each one takes ``moments`` of its own data about the mean that all
+    share, the sums are added up, and every process merges the same total.
+    """
+
+    count: Tensor
+    mean: Tensor
+    squares: Tensor
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        for name in ("count", "mean", "squares"):
+            self.register_buffer(name, torch.zeros(width, dtype=torch.float64))
+
+    @torch.no_grad()
+    def moments(self, values: Tensor, columns: slice | None = None) -> Tensor:
+        """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean.
+
+        A batch is summed in float32, about a mean of its own; from there to the running mean the sums are shifted.
+        """
+        mean = self.mean if columns is None else self.mean[columns]
+        rows = values.reshape(values.shape[:-1].numel(), values.shape[-1])
+        near = rows.sum(0, dtype=torch.float32) / max(rows.shape[0], 1)
+        centred = rows - near
+        count = torch.full_like(mean, rows.shape[0])
+        total = centred.sum(0).double()
+        squares = centred.square_().sum(0).double()
+        apart = near.double() - mean
+        return torch.stack((count, total + count * apart, squares + 2.0 * apart * total + count * apart.square()))
+
+    @torch.no_grad()
+    def merge(self, moments: Tensor) -> None:
+        """Takes in ``moments`` [3, width], which were taken about the present mean."""
+        new, total, squares = moments.to(self.mean)
+        count = self.count + new
+        shift = torch.where(count > 0, total / count.clamp_min(1.0), 0.0)
+        self.squares.add_(squares - count * shift.square()).clamp_min_(0.0)
+        self.mean.add_(shift)
+        self.count.copy_(count)
+
+    def standard(self) -> tuple[Tensor, Tensor]:
+        """float32 (scale, shift) so that ``x * scale + shift`` is standardised; (1, 0) where nothing was seen."""
+        variance = self.squares / self.count.clamp_min(1.0)
+        scale = torch.where(self.count > 0, (variance + EPSILON).rsqrt(), 1.0)
+        return scale.float(), (-self.mean * scale).float()
+
+
+class Normaliser(RunningStatistics):
+    """Statistics of named streams of rows, kept as one vector. A stream of several groups (the towers of units) has
+    statistics for each."""
+
+    def __init__(self, widths: dict[str, tuple[int, int]], clip: float) -> None:
+        super().__init__(sum(groups * fields for groups, fields in widths.values()))
+        self.clip = clip
+        self.columns: dict[str, tuple[int, int, int]] = {}
+        start = 0
+        for name, (groups, fields) in widths.items():
+            self.columns[name] = (start, groups, fields)
+            start += groups * fields
+
+    def forward(self, inputs: Inputs) -> dict[str, Tensor]:
+        """Each stream [..., fields] standardised and clipped, float32."""
+        scale, shift = self.standard()
+        by_group = inputs.groups
+        normal = {}
+        for name, values in inputs.floats.items():
+            start, groups, fields = self.columns[name]
+            end = start + groups * fields
+            factor, offset = scale[start:end], shift[start:end]
+            if name in by_group:
+                group = by_group[name][1]
+                factor = factor.view(groups, fields).index_select(0, group)
+                offset = offset.view(groups, fields).index_select(0, group)
+                if values.dim() == 3:
+                    factor, offset = factor[:, None], offset[:, None]
+            normal[name] = torch.addcmul(offset, values, factor).clamp_(-self.clip, self.clip)
+        return normal
+
+    def stream_moments(self, inputs: Inputs) -> Tensor:
+        """float64 [3, width] of a batch; add up across processes, then ``merge``."""
+        by_group = inputs.groups
+        parts = []
+        for name, (start, _, fields) in self.columns.items():
+            values = inputs.floats[name]
+            pieces = torch.split(values, by_group[name][0]) if name in by_group else (values,)
+            parts += [self.moments(piece, slice(start + i * fields, start + (i + 1) * fields))
+                      for i, piece in enumerate(pieces)]
+        return torch.cat(parts, 1)
+
+
+REWARD_PRIOR = 65_536.0
+
+
+class RewardStatistics(RunningStatistics):
+    """Running standard deviation of rewards, by which they are divided before advantages are computed
+    (Berner et al. 2019, section 3.2). Rewards are not centred: a constant reward stays a reward.
+
+    ``prior`` rewards of deviation 1 count as seen. Games begin with a quiet stretch: the deviation of its few rewards
+    alone would blow up the first returns, and with them Adam's second moments for thousands of steps.
+    """
+
+    def __init__(self, prior: float = 0.0) -> None:
+        super().__init__(1)
+        self.prior = prior
+
+    def std(self) -> float:
+        """Square root of the variance; 1.0 while no reward was seen or all were equal."""
+        return float(self.deviation())
+
+    def deviation(self) -> Tensor:
+        """What `std` says, float64 [] on the statistics' device."""
+        variance = (self.squares[0] + self.prior) / (self.count[0] + self.prior).clamp_min(1e-300)
+        return torch.where(variance > 0, variance.sqrt(), 1.0)
+
+    def merge_sums(self, sums: Tensor) -> None:
+        """Takes in rewards given as float64 [3], their number, sum and sum of squares (about zero), as rollouts send
+        them; zeros change nothing."""
+        count, total, squares = sums.to(self.mean).unbind()
+        mean = self.mean[0]
+        centred = (count, total - count * mean, squares - 2.0 * mean * total + count * mean * mean)
+        self.merge(torch.stack(centred)[:, None])

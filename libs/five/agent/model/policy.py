@@ -1,0 +1,225 @@
+"""The policy: what rollouts and inference call to act, and the optimizer to learn."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from dota.spaces import Layout
+from five.agent.config import ModelConfig
+from five.agent.model.core import Core
+from five.agent.model.cross_hero import cross_hero_pool
+from five.agent.model.embeddings import Embeddings
+from five.agent.model.found import Found, RowSearch
+from five.agent.model.heads import ActionHeads, AuxiliaryHeads, Chosen
+from five.agent.model.inputs import Inputs, Present
+from five.agent.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
+from five.agent.model.process_set import SplitLinear
+from five.agent.model.states import state_specs
+from five.agent.model.trunk import Trunk, TrunkOutput
+
+State = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Acted:
+    """What ``act`` returns: ``actions`` int16 [B, H, 6], ``logp`` and ``values`` float32 [B, H], ``aux``
+    probabilities, ``state`` to hand in at the next step; ``primary`` [B, H, 30] and ``unit`` [B, H, U] as of
+    `Chosen`."""
+
+    actions: Tensor
+    logp: Tensor
+    values: Tensor
+    aux: dict[str, Tensor]
+    state: State
+    primary: Tensor | None = None
+    unit: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Unrolled:
+    """What ``unroll`` returns, all float32: ``logp``, ``entropy``, ``values`` [T, B, H], ``aux`` logits,
+    ``entropies`` by head [T, B, H] (their sum is ``entropy``), ``state`` after the last step, detached.
+
+    ``observation_moments`` float64 [3, F]: raw moments of the observations for ``update_normaliser``, sums about the
+    present means: those of several processes are added up, then each process merges the total.
+    """
+
+    logp: Tensor
+    entropy: Tensor
+    values: Tensor
+    aux: dict[str, Tensor]
+    entropies: dict[str, Tensor]
+    state: State
+    observation_moments: Tensor
+
+
+class Policy(nn.Module):
+    """One network for all heroes of a team: the heroes are a batch dimension with a recurrent state each.
+
+    ``state_dict()`` (parameters, input and reward statistics) is what a version is.
+    """
+
+    def __init__(self, layout: Layout, config: ModelConfig) -> None:
+        super().__init__()
+        self.layout = layout
+        self.config = config
+        self.embeddings = Embeddings(config)
+        self.trunk = Trunk(layout, config, self.embeddings)
+        widths = self.trunk.reader.widths()
+        self.normaliser = Normaliser(widths, config.input_clip)
+        self.rewards = RewardStatistics(REWARD_PRIOR)
+        self.shows_action = layout.blocks["previous_action"].has("action")
+        previous = widths["previous_action"][1] + config.key * (1 + self.shows_action)
+        self.join = SplitLinear(self.trunk.shared_width, self.trunk.private_width + previous, config.lstm_input)
+        self.core = Core(config.lstm_input, config.lstm)
+        self.heads = ActionHeads(layout, config)
+        self.value = nn.Linear(config.lstm, 1)
+        self.auxiliary = AuxiliaryHeads(layout, config)
+        self._searches = (RowSearch(layout, config),)  # no part of the module: it stays on the host
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters are."""
+        return self.value.weight.device
+
+    def initial_state(self, teams: int) -> State:
+        """State at the start of a game, [teams, ...], on the policy's device."""
+        return {name: torch.zeros((teams, *shape), device=self.device)
+                for name, (shape, _) in state_specs(self.layout, self.config).items()}
+
+    @torch.no_grad()
+    def act(self, obs: dict[str, Tensor], state: State, *, generator: torch.Generator | None = None,
+            greedy: bool = False, replay: Tensor | None = None) -> Acted:
+        """Chooses one action per hero. ``obs`` arrays and ``state`` with leading [B], on the policy's device.
+
+        With a ``generator`` the choice is a function of its state and the inputs; ``greedy`` takes the most likely.
+        ``replay`` int16 [B, H, 6] holds the actions of steps that were played before, -1 in a row that is to be
+        chosen: a lost state is rebuilt with what was done, not with a new choice.
+        """
+        with self._autocast():
+            inputs, trunk, floats = self._encode(obs)
+            joined = self._join(inputs, trunk, floats, state["target_embedding"])
+            h, c = self.core.step(joined, state["h"], state["c"])
+            chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), None, generator, greedy)
+            primary, unit = chosen.primary, chosen.unit
+            if replay is not None:
+                taken = torch.where(replay[..., :1] >= 0, replay.long(), chosen.actions)
+                chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), taken)
+            values = self.value(h)[..., 0]
+            aux = self.auxiliary(h)
+        new = {"h": h.float(), "c": c.float(), "target_embedding": self._targets(chosen, trunk)}
+        probabilities = {"win_probability": aux["win_probability"].sigmoid(),
+                         "net_worth_rank": aux["net_worth_rank"].softmax(-1),
+                         "building_events": aux["building_events"].sigmoid()}
+        return Acted(chosen.actions.to(torch.int16), chosen.logp, values.float(), probabilities, new, primary, unit)
+
+    def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> Found:
+        """What `unroll` would search for in these arrays, which are in the host's memory: with it, no step of an unroll
+        on a GPU makes the host wait. Safe on another thread."""
+        return self._searches[0](obs, actions, resets)
+
+    def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: State,
+               resets: Tensor | None = None, found: Found | None = None) -> Unrolled:
+        """Evaluates given actions over a sequence.
+
+        ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step, ``resets``
+        bool [T, B] (None: none): where set, a new game starts, and the state is zero before that step. ``found``: of
+        the same arrays, on the policy's device.
+        """
+        steps, teams = actions.shape[:2]
+        flat = {name: array.flatten(0, 1) for name, array in obs.items()}
+        with self._autocast():
+            inputs, trunk, floats = self._encode(flat, None if found is None else found.present)
+            moments = self.normaliser.stream_moments(inputs)
+            previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
+            joined = self._join(inputs, trunk, floats, previous)
+            core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
+                                   None if found is None else found.starts)
+            core = core.flatten(0, 1)
+            chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1),
+                                targets=None if found is None else found.targets)
+            values = self.value(core)[..., 0].float()
+            aux = self.auxiliary(core)
+        entropies = {name: _leading(e, steps, teams) for name, e in chosen.entropies.items()}
+        last = _leading(self._targets(chosen, trunk), steps, teams)[-1]
+        aux = {name: _leading(logits, steps, teams) for name, logits in aux.items()}
+        return Unrolled(
+            _leading(chosen.logp, steps, teams), torch.stack(list(entropies.values())).sum(0),
+            _leading(values, steps, teams), aux, entropies,
+            {"h": h.detach().float(), "c": c.detach().float(), "target_embedding": last}, moments)
+
+    @torch.no_grad()
+    def scores(self, obs: dict[str, Tensor], actions: Tensor, state: State, resets: Tensor | None = None
+               ) -> dict[str, Tensor]:
+        """What the distributions over a sequence are made of, for comparing two policies; arguments as of `unroll`.
+
+        `ActionHeads.scores` [T, B, H, ...], ``values`` [T, B, H] and the auxiliary logits as ``aux/<name>``, float32.
+        """
+        steps, teams = actions.shape[:2]
+        flat = {name: array.flatten(0, 1) for name, array in obs.items()}
+        with self._autocast():
+            inputs, trunk, floats = self._encode(flat)
+            previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
+            joined = self._join(inputs, trunk, floats, previous)
+            core, _, _ = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets)
+            core = core.flatten(0, 1)
+            found = self.heads.scores(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
+            found["values"] = self.value(core)[..., 0].float()
+            found |= {f"aux/{name}": logits for name, logits in self.auxiliary(core).items()}
+        return {name: _leading(scores, steps, teams) for name, scores in found.items()}
+
+    def update_normaliser(self, moments: Tensor) -> None:
+        """Takes ``Unrolled.observation_moments`` (summed over processes) into the statistics of all data ever seen."""
+        self.normaliser.merge(moments)
+
+    @property
+    def reward_std(self) -> float:
+        """What rewards are divided by; 1.0 before any was seen."""
+        return self.rewards.std()
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
+
+    def _encode(self, obs: dict[str, Tensor], present: Present | None = None
+                ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
+        with torch.autocast(self.device.type, enabled=False):
+            inputs = self.trunk.reader(obs, present)
+            floats = self.normaliser(inputs)
+        return inputs, self.trunk(inputs, floats, self.embeddings), floats
+
+    def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:
+        """The LSTM's input [N, H, I]; ``target`` [N, H, K]: embeddings of the units targeted the step before."""
+        private = [trunk.private, floats["previous_action"], target]
+        if self.shows_action:
+            private.append(self.embeddings.embed("action", inputs.ids["previous_action"]))
+        joined = torch.relu(self.join(trunk.shared, torch.cat(private, -1)))
+        return cross_hero_pool(joined, self.config.pooled)
+
+    def _targets(self, chosen: Chosen, trunk: TrunkOutput) -> Tensor:
+        """float32 [N, H, K]: embeddings of the chosen targets, zero where there is none; no gradient."""
+        return _embedding_of(chosen.target, trunk)
+
+    def _previous_targets(self, actions: Tensor, obs: dict[str, Tensor], first: Tensor, trunk: TrunkOutput,
+                          resets: Tensor | None) -> Tensor:
+        """[T * B, H, K]: the state's embedding at the first step, then those of the step before; 0 after a reset."""
+        steps, teams = actions.shape[:2]
+        flat = {name: obs[name].flatten(0, 1) for name in ("available", "target_mask")}
+        rows = self.heads.target_rows(actions.flatten(0, 1), flat, trunk)
+        targets = _leading(_embedding_of(rows, trunk), steps, teams)
+        previous = torch.cat((first[None], targets[:-1]))
+        if resets is not None:
+            previous = previous.masked_fill(resets[:, :, None, None], 0.0)
+        return previous.flatten(0, 1)
+
+
+def _leading(x: Tensor, *lead: int) -> Tensor:
+    return x.view(*lead, *x.shape[1:])
+
+
+def _embedding_of(rows: Tensor, trunk: TrunkOutput) -> Tensor:
+    units = trunk.units.detach()
+    if len(units) == 0:
+        return units.new_zeros(*rows.shape, units.shape[-1], dtype=torch.float32)
+    hero = torch.arange(rows.shape[1], device=rows.device)
+    return units[rows.clamp_min(0), hero].float() * (rows >= 0)[..., None]

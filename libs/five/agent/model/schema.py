@@ -1,0 +1,104 @@
+"""A model's schema: what fits what. It says of a version which tensors it has, for which layout and configuration."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from five.agent.config import ModelConfig
+
+if TYPE_CHECKING:  # what reads a schema need not have torch
+    from torch import Tensor
+
+    from five.agent.model.policy import Policy
+
+
+_LATER = ("split_heads", "id_rows")  # keys of the configuration that say nothing while they are empty
+
+
+class TensorSpec(NamedTuple):
+    """One parameter or buffer; ``dtype`` as safetensors names it in torch ("float32")."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Tensors in the order of the state dict, the layout's hash, and the model's configuration.
+
+    ``precision`` is no part of it: it says how a version is computed, not what it is.
+    """
+
+    tensors: tuple[TensorSpec, ...]
+    layout: str
+    config: ModelConfig
+
+    @classmethod
+    def of(cls, policy: "Policy") -> "Schema":
+        """The schema of a policy's versions."""
+        tensors = tuple(TensorSpec(name, tuple(tensor.shape), _dtype(tensor))
+                        for name, tensor in policy.state_dict().items())
+        return cls(tensors, policy.layout.hash, policy.config)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Schema":
+        """Reads ``to_json``. Raises ValueError if it is no schema."""
+        try:
+            values = json.loads(text)
+            tensors = tuple(TensorSpec(str(name), tuple(int(n) for n in shape), str(dtype))
+                            for name, shape, dtype in values["tensors"])
+            return cls(tensors, str(values["layout"]), ModelConfig(**values["config"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"not a model schema: {error}") from error
+
+    def to_json(self) -> str:
+        """JSON text that ``from_json`` reads."""
+        return json.dumps(self._values())
+
+    @property
+    def id(self) -> str:
+        """16 hex digits, equal where versions are interchangeable."""
+        return hashlib.sha256(json.dumps(self._values(), sort_keys=True).encode()).hexdigest()[:16]
+
+    def differences(self, other: "Schema") -> list[str]:
+        """What differs in ``other``, one line each, in words; empty when the ids are equal."""
+        lines = []
+        if self.layout != other.layout:
+            lines.append(f"layout {other.layout} instead of {self.layout}")
+        mine, theirs = ({t.name: t for t in schema.tensors} for schema in (self, other))
+        lines += [f"{name} is missing" for name in mine if name not in theirs]
+        lines += [f"{name} is new" for name in theirs if name not in mine]
+        lines += [f"{name} is {theirs[name].dtype} {list(theirs[name].shape)} instead of "
+                  f"{spec.dtype} {list(spec.shape)}"
+                  for name, spec in mine.items() if name in theirs and theirs[name] != spec]
+        if not lines and self.id != other.id:
+            ours, its = self._values()["config"], other._values()["config"]
+            lines += [f"model.{key} is {its.get(key)} instead of {value}" for key, value in ours.items()
+                      if its.get(key) != value]
+            lines = lines or ["the order of the tensors differs"]
+        return lines
+
+    def check(self, tensors: Mapping[str, "Tensor"]) -> None:
+        """Raises ValueError naming every tensor that is missing, unknown or of another shape or dtype."""
+        given = Schema(tuple(TensorSpec(name, tuple(t.shape), _dtype(t)) for name, t in tensors.items()),
+                       self.layout, self.config)
+        by_name = (tuple(sorted(schema.tensors)) for schema in (self, given))
+        if len(set(by_name)) > 1:
+            wrong = self.differences(given)
+            more = f" and {len(wrong) - 10} more" if len(wrong) > 10 else ""
+            raise ValueError(f"the version does not fit model schema {self.id}: {'; '.join(wrong[:10])}{more}")
+
+    def _values(self) -> dict[str, Any]:
+        config = self.config.model_dump(mode="json", exclude={"precision"})
+        for key in _LATER:
+            # Versions that were written before there was the key keep their id.
+            if not config[key]:
+                del config[key]
+        return {"tensors": [list(t) for t in self.tensors], "layout": self.layout, "config": config}
+
+
+def _dtype(tensor: "Tensor") -> str:
+    return str(tensor.dtype).removeprefix("torch.")

@@ -1,0 +1,129 @@
+"""The observation trunk: the tree of Berner et al. 2019, figure 17, from arrays to Game State and Unit Embeddings."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from dota.spaces import Layout
+from five.agent.config import ModelConfig
+from five.agent.model.embeddings import Embeddings
+from five.agent.model.inputs import InputReader, Inputs, Rows
+from five.agent.model.process_set import ProcessSet, UnitSet, segment_max
+from five.agent.model.spatial import MapNet
+
+BY_TOWER = ("cuda",)  # devices on which each tower has its pools by itself
+
+
+class TrunkOutput(NamedTuple):
+    """``shared`` [N, Gs] and ``private`` [N, H, Gp] halves of the Game State with the controlled hero's embedding;
+    ``units`` [R, H, K] embeddings of the units present, packed; ``rows`` int64 [N, U], the row of a slot in
+    ``units`` (-1: absent)."""
+
+    shared: Tensor
+    private: Tensor
+    units: Tensor
+    rows: Tensor
+
+
+class Trunk(nn.Module):
+    """Walks the tree. Nodes whose slots the layout does not have take no part and have no parameters."""
+
+    def __init__(self, layout: Layout, config: ModelConfig, embeddings: Embeddings) -> None:
+        super().__init__()
+        self.reader = InputReader(layout)
+        self.key = config.key
+        self.heroes = layout.heroes
+        widths = {name: fields for name, (_, fields) in self.reader.widths().items()}
+        o, c, b = layout.observation, config, layout.blocks
+
+        def ids(block: str, field: str, space: str) -> int:
+            """Width of a categorical field's embeddings: 0 where the layout leaves it out."""
+            return b[block].field(field).count * embeddings.width(space) if b[block].has(field) else 0
+
+        self.minimap = MapNet(o.minimap, widths["minimap"], c.conv_filters) if "minimap" in widths else None
+        self.nearby_map = MapNet(o.nearby_map, widths["nearby_map"] + ids("nearby_map", "area_effect", "area"),
+                                 c.conv_filters) if "nearby_map" in widths else None
+        # One set of weights for allied and enemy heroes, one for all other units.
+        self.sets = nn.ModuleDict({
+            name: ProcessSet(widths[name] + embeddings.width(spec.space), c.set_hidden, c.set)
+            for name, spec in self.reader.sets.items()})
+        self.hero_sets = [name for name in self.sets if name.startswith("hero_")]
+        unit = widths["units"] + embeddings.width("unit") + ids("units", "animation", "animation")
+        hero = unit + widths["heroes"] + c.set * len(self.hero_sets)
+        allied = hero + widths["allied_heroes"] + ids("allied_heroes", "build", "build") + ids(
+            "allied_heroes", "next_item", "item")
+        other = unit + (c.set if "unit_modifiers" in self.sets else 0)
+        private = widths["units/private"]
+        hero_private = private + widths["heroes/private"]
+        features = {"allied_heroes": (allied, hero_private), "enemy_heroes": (hero, hero_private)}
+        self.towers = nn.ModuleDict({
+            tower.name: UnitSet(*features.get(tower.name, (other, private)), c.unit_hidden, c.unit)
+            for tower in self.reader.towers})
+        minimap, nearby = (0 if net is None else net.width for net in (self.minimap, self.nearby_map))
+        self.shared_width = widths["global"] + minimap + (c.set if "pickups" in self.sets else 0)
+        self.private_width = nearby + c.unit * (len(self.towers) + 1)
+
+    def forward(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings) -> TrunkOutput:
+        """``inputs`` as read, ``floats`` its streams normalised."""
+        ids = inputs.ids
+        pooled = {}
+        for name, spec in self.reader.sets.items():
+            values = torch.cat((floats[name], embeddings.embed(spec.space, ids[name])), -1)
+            pooled[name] = self.sets[name](values, inputs.sets[name])
+        shared = [floats["global"]]
+        if self.minimap is not None:
+            shared.append(self.minimap(floats["minimap"]))
+        if "pickups" in pooled:
+            shared.append(pooled["pickups"])
+        private = []
+        if self.nearby_map is not None:
+            area = [embeddings.embed("area", ids["area"]).flatten(-2)] if "area" in ids else []
+            private.append(self.nearby_map(torch.cat((floats["nearby_map"], *area), -1)))
+
+        units = torch.cat([tower(*features) for tower, features in zip(
+            self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)])
+        private += [self._pools(units.flatten(1), inputs), self._own(units, inputs)]
+        return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.index)
+
+    def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
+                  pooled: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
+        """(shared [R, Fs], private [R, H, Fp]) of each tower's rows."""
+        ids, private = inputs.ids, floats["units/private"]
+        spaces = {"unit": "unit", "animation": "animation", "build": "build", "next_item": "item"}
+        embedded = {name: embeddings.embed(space, ids[name]) for name, space in spaces.items() if name in ids}
+        units = torch.cat((floats["units"], *(embedded[name] for name in ("unit", "animation") if name in ids)), -1)
+        allied, heroes = inputs.tower_rows[0], sum(inputs.tower_rows[:2])
+        hero = torch.cat((units[:heroes], floats["heroes"], *(pooled[name] for name in self.hero_sets)), -1)
+        purchases = [embedded[name] for name in ("build", "next_item") if name in ids]
+        first = torch.cat((hero[:allied], floats["allied_heroes"], *purchases), -1)
+        hero_private = torch.cat((private[:heroes], floats["heroes/private"]), -1)
+        others, others_private = units[heroes:], private[heroes:]
+        if "unit_modifiers" in pooled:
+            others = torch.cat((others, pooled["unit_modifiers"]), -1)
+        sizes = inputs.tower_rows[2:]
+        return [(first, hero_private[:allied]), (hero[allied:], hero_private[allied:]),
+                *zip(torch.split(others, sizes), torch.split(others_private, sizes), strict=True)]
+
+    def _pools(self, units: Tensor, inputs: Inputs) -> Tensor:
+        """The towers' pools [N, H, towers * S] of units [R, H * S]."""
+        steps, count = inputs.steps, len(self.towers)
+        sizes = [len(tower.slots) for tower in self.reader.towers]
+        if units.device.type in BY_TOWER:
+            # Tower by tower: side by side in slots of the largest, most would be empty.
+            parts = zip(*(torch.split(x, inputs.tower_rows) for x in (units, inputs.unit_step, inputs.unit_place)),
+                        sizes, strict=True)
+            pools = torch.stack([segment_max(rows, Rows(step, steps, place, slots))
+                                 for rows, step, place, slots in parts], 1)
+        else:
+            pools = segment_max(units, Rows(inputs.unit_step * count + inputs.unit_tower, steps * count,
+                                            inputs.unit_place, max(sizes)))
+        return pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
+
+    def _own(self, units: Tensor, inputs: Inputs) -> Tensor:
+        """Each hero's embedding of itself: the hero in allied slot i is controlled by replica i. [N, H, S]."""
+        allied = inputs.tower_rows[0]
+        step, slot = inputs.unit_step[:allied], inputs.unit_slot[:allied]
+        itself = units[torch.arange(allied, device=slot.device), slot]
+        own = units.new_zeros(inputs.steps * self.heroes, units.shape[-1])
+        return own.index_copy(0, step * self.heroes + slot, itself).view(inputs.steps, self.heroes, -1)

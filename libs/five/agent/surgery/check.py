@@ -1,0 +1,228 @@
+"""Measures on recorded play what a plan does to a policy, step by step, before anything is changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from pydantic import BaseModel, ConfigDict
+from torch import Tensor
+
+from five.agent.learning.samples import split_batch
+from five.agent.model.policy import Policy
+from five.agent.surgery.cells import slot_labels
+from five.agent.surgery.constants import shown_constants
+from five.agent.surgery.migrate import list_of_versions
+from five.agent.surgery.observations import NewInputs, convert, convert_state
+from five.agent.surgery.plan import MAX_PARAMETERS, Bounds, Plan, Stage
+from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps.base import Promise
+from five.agent.surgery.steps.remove import RemoveInputs
+from five.agent.surgery.steps.slots import Slots
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Samples from games, time first: ``observation`` arrays [T, B, ...], ``actions`` int16 [T, B, H, 6], ``state``
+    [B, ...] before the first step, ``resets`` bool [T, B]."""
+
+    observation: dict[str, Array]
+    actions: Array
+    state: dict[str, Array]
+    resets: Array
+
+    @classmethod
+    def of_batch(cls, batch: Mapping[str, Array]) -> "Recorded":
+        """From a batch as `SampleBuffer.draw` makes it."""
+        observation, state, learning = split_batch(batch)
+        return cls(observation, learning["actions"], state, learning["resets"])
+
+
+class Difference(BaseModel):
+    """How far two policies are apart on the same recorded steps. Logits are those of available actions, valid targets,
+    delays and offsets read; KL is of the primary action, first to second, in nats."""
+
+    model_config = ConfigDict(frozen=True)
+
+    max_logit_change: float
+    max_value_change: float
+    max_auxiliary_change: float
+    mean_kl: float
+    mean_value_change: float  # in deviations of the first policy's values
+    largest: float  # logit or value, of both policies: what tolerances are relative to
+
+
+class StepReport(BaseModel):
+    """A step's promise, and what was measured under its condition (``while_``)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    kind: str
+    what: str
+    exact: bool
+    tolerance: float
+    while_: str
+    difference: Difference
+    parameters_before: int
+    parameters_after: int
+    holds: bool
+
+
+class CheckReport(BaseModel):
+    """What a plan does to a version: each step by itself, and the whole. ``difference`` compares the policy before,
+    shown what was recorded, with the one after, shown that in its own layout. ``ok``: every promise holds and the whole
+    stays within the plan's bounds; ``problems`` says what does not."""
+
+    model_config = ConfigDict(frozen=True)
+
+    plan: str
+    digest: str
+    parent: str
+    target: str
+    hero_steps: int
+    steps: tuple[StepReport, ...]
+    difference: Difference
+    parameters_before: int
+    parameters_after: int
+    bounds: Bounds
+    ok: bool
+    problems: tuple[str, ...]
+
+
+def check(plan: Plan, old: AgentSpec, tensors: Mapping[str, Array], recorded: Recorded,
+          max_parameters: int = MAX_PARAMETERS, device: str = "cpu") -> CheckReport:
+    """Carries the plan out on a version's tensors, compares, and keeps nothing.
+
+    ``tensors`` are the version's, ``recorded`` what its games saw. New inputs are shown random numbers where a step
+    promises to hold whatever they show. Computed in float32 whatever the run's precision; the process's random state is
+    left as it is. Raises ValueError as `migrate_policy` and `convert_observations` do.
+    """
+    stages = list(plan.stages(old, max_parameters))
+    versions = list_of_versions(plan, old, tensors, max_parameters)
+    steps = []
+    seen, first, last = recorded, None, None
+    for stage, before, after in zip(stages, versions, versions[1:], strict=False):
+        promise = stage.step.promise(stage.before)
+        one, two = _policy(stage.before, before, device), _policy(stage.after, after, device)
+        then = _shown(stage, seen, promise)
+        live = _scores(one, seen) if last is None else last
+        first = live if first is None else first
+        last = _scores(two, then)
+        still = _under_promise(stage, before, seen)
+        pair = (live, last) if still is None else (_scores(one, still), _scores(two, _shown(stage, still, promise)))
+        difference = compare(*pair, stage.before, stage.after)
+        steps.append(StepReport(
+            number=stage.number, kind=str(getattr(stage.step, "kind", "")), what=stage.step.describe(stage.before),
+            exact=promise.exact, tolerance=promise.tolerance if promise.exact else 0.0, while_=promise.while_,
+            difference=difference, parameters_before=stage.before.parameters,
+            parameters_after=stage.after.parameters, holds=_holds(promise, difference)))
+        seen = then
+    assert first is not None and last is not None
+    whole = compare(first, last, old, stages[-1].after)
+    problems = [f"step {s.number} ({s.what}) promises to be exact, but logits change by "
+                f"{s.difference.max_logit_change:.2g} and values by {s.difference.max_value_change:.2g}"
+                for s in steps if not s.holds]
+    problems += _over(plan.bounds, whole)
+    acts = int((recorded.observation["available"][..., 0] != 0).sum())
+    return CheckReport(
+        plan=plan.name, digest=plan.digest, parent=old.schema, target=stages[-1].after.schema, hero_steps=acts,
+        steps=tuple(steps), difference=whole, parameters_before=old.parameters,
+        parameters_after=stages[-1].after.parameters, bounds=plan.bounds, ok=not problems, problems=tuple(problems))
+
+
+def compare(one: Mapping[str, Tensor], two: Mapping[str, Tensor], before: AgentSpec, after: AgentSpec) -> Difference:
+    """Compares `Policy.scores` of two policies on the same steps, the second's target units found by their slots."""
+    slots = {label: i for i, label in enumerate(slot_labels(after.layout))}
+    kept = [(i, slots[label]) for i, label in enumerate(slot_labels(before.layout)) if label in slots]
+    places = torch.tensor(kept, device=one["values"].device).T
+    # A slot that goes takes its targets with it; that is no change of the others' logits.
+    pairs = [(one["primary"], two["primary"]), (one["unit"][..., places[0]], two["unit"][..., places[1]]),
+             (one["small"], two["small"])]
+    logits = [_change(a, b) for a, b in pairs]
+    auxiliary = [_change(one[name][..., :two[name].shape[-1]] if name.endswith("events") else one[name],
+                         two[name][..., :one[name].shape[-1]] if name.endswith("events") else two[name])
+                 for name in one if name.startswith("aux/")]
+    acts = one["primary"].isfinite().any(-1)
+    values = (one["values"] - two["values"]).abs()[acts]
+    deviation = one["values"][acts].std(unbiased=False).clamp_min(1e-3) if acts.any() else torch.ones(())
+    finite = [x[x.isfinite()].abs() for pair in pairs for x in pair] + [one["values"][acts].abs()]
+    return Difference(
+        max_logit_change=max(logits), max_value_change=_largest(values), max_auxiliary_change=max(auxiliary),
+        mean_kl=_kl(one["primary"][acts], two["primary"][acts]),
+        mean_value_change=float(values.mean() / deviation) if values.numel() else 0.0,
+        largest=max(_largest(x) for x in finite))
+
+
+def _change(one: Tensor, two: Tensor) -> float:
+    """Largest change where both have a number; infinite where one can choose what the other cannot."""
+    if (one.isfinite() != two.isfinite()).any():
+        return float("inf")
+    both = one.isfinite()
+    return _largest((one[both] - two[both]).abs())
+
+
+def _largest(x: Tensor) -> float:
+    return float(x.max()) if x.numel() else 0.0
+
+
+def _kl(one: Tensor, two: Tensor) -> float:
+    if not one.numel():
+        return 0.0
+    a, b = one.double().log_softmax(-1), two.double().log_softmax(-1)
+    terms = torch.where(a.isfinite() & b.isfinite(), a.exp() * (a - b), 0.0)
+    return max(float(terms.sum(-1).mean()), 0.0)
+
+
+def _holds(promise: Promise, difference: Difference) -> bool:
+    if not promise.exact:
+        return True
+    allowed = promise.tolerance * max(1.0, difference.largest)
+    return max(difference.max_logit_change, difference.max_value_change, difference.max_auxiliary_change) <= allowed
+
+
+def _over(bounds: Bounds, whole: Difference) -> list[str]:
+    return [f"{name} is {getattr(whole, name):.3g}, the plan allows {bound:g}"
+            for name, bound in bounds.model_dump().items() if bound is not None and getattr(whole, name) > bound]
+
+
+def _under_promise(stage: Stage, version: Mapping[str, Array], seen: Recorded) -> Recorded | None:
+    """What the promise of a step that takes inputs away is about: the old policy shown what it will count them as.
+    None: what was recorded as it is."""
+    if isinstance(stage.step, RemoveInputs):
+        shown = shown_constants(stage.step, stage.before, version, seen.observation)
+        return Recorded(shown, seen.actions, seen.state, seen.resets)
+    if isinstance(stage.step, Slots) and stage.step.lossy(stage.before):
+        # There and back: what has no slot behind the step is empty.
+        arrays = convert(stage.before, stage.after, {**seen.observation, "actions": seen.actions})
+        arrays = convert(stage.after, stage.before, arrays)
+        actions = arrays.pop("actions")
+        return Recorded(arrays, actions, seen.state, seen.resets)
+    return None
+
+
+def _shown(stage: Stage, seen: Recorded, promise: Promise) -> Recorded:
+    fill: NewInputs = "random" if promise.new_inputs == "any" else "empty"
+    arrays = convert(stage.before, stage.after, {**seen.observation, "actions": seen.actions}, fill, stage.number)
+    actions = arrays.pop("actions")
+    return Recorded(arrays, actions, convert_state(stage.before, stage.after, seen.state), seen.resets)
+
+
+def _policy(spec: AgentSpec, tensors: Mapping[str, Array], device: str) -> Policy:
+    """A version as a policy in float32, without a draw from the process's random state."""
+    with torch.random.fork_rng(devices=[]):
+        policy = Policy(spec.layout, spec.model.model_copy(update={"precision": "float32"}))
+    policy.load_state_dict({name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in tensors.items()})
+    return policy.to(device).eval()
+
+
+def _scores(policy: Policy, recorded: Recorded) -> dict[str, Tensor]:
+    def on(array: Array) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(policy.device)
+
+    return policy.scores({n: on(a) for n, a in recorded.observation.items()}, on(recorded.actions),
+                         {n: on(a) for n, a in recorded.state.items()}, on(recorded.resets))

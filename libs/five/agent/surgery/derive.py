@@ -1,0 +1,128 @@
+"""Makes the plan that leads from one agent to another."""
+
+from typing import Any, get_args
+
+from dota.omission import left_out
+from five.agent.config import ModelConfig
+from five.agent.model.tree import id_rows
+from five.agent.surgery.plan import Plan, read_step
+from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps.actions import Scripted
+from five.agent.surgery.steps.base import Step
+from five.agent.surgery.steps.embedding import Space
+from five.agent.surgery.steps.slots import Count
+from five.agent.surgery.steps.widen import Layer
+
+LSTM_SHARE = 0.05  # of the LSTM's own initial scale: what new weights of a grown LSTM are drawn with
+MAPS = {"minimap": "minimap", "nearby_map": "nearby_map", "passability": "allied_heroes.passability"}
+
+
+def derive(old: AgentSpec, new: AgentSpec, name: str) -> Plan:
+    """The plan from ``old`` to ``new``, in an order in which every step fits. ``precision`` is no matter of surgery.
+
+    Raises ValueError naming every key that no step can change in that way, or as `Plan.stages` does.
+    """
+    found = _Steps(old, new)
+    found.model()
+    found.observation()
+    found.game()
+    if wrong := _differences(found.spec, new):
+        raise ValueError(f"no step changes {'; '.join(wrong)}")
+    if not found.steps:
+        raise ValueError("nothing differs that surgery could change")
+    plan = Plan(name=name, parent=old.schema, steps=tuple(found.steps))
+    plan.target(old)
+    return plan
+
+
+class _Steps:
+    def __init__(self, old: AgentSpec, new: AgentSpec) -> None:
+        self.spec, self.new = old, new
+        self.steps: list[Step] = []
+
+    def add(self, **values: Any) -> None:
+        step = read_step(values)
+        self.steps.append(step)
+        self.spec = step.apply(self.spec)
+
+    def model(self) -> None:
+        old, new = self.spec.model, self.new.model
+        for layer in get_args(Layer):  # a unit's width comes before the key that is cut from it
+            if getattr(new, layer) != getattr(old, layer):
+                self.add(kind="widen", layer=layer, to=getattr(new, layer))
+        for space in get_args(Space):
+            if getattr(new, f"{space}_embedding") != getattr(old, f"{space}_embedding"):
+                self.add(kind="embedding", space=space, to=getattr(new, f"{space}_embedding"))
+        rows = {space: id_rows(new, space) for space in new.id_rows if id_rows(new, space) != id_rows(old, space)}
+        if rows:
+            self.add(kind="add_ids", rows=rows)
+        for head in new.split_heads:
+            if head not in old.split_heads:
+                self.add(kind="split_head", head=head)
+        if new.lstm != old.lstm:
+            self.add(kind="grow_lstm", to=new.lstm, scale=float(f"{LSTM_SHARE * old.lstm**-0.5:.2g}"))
+
+    def observation(self) -> None:
+        old, new = self.spec.game.observation, self.new.game.observation
+        without = left_out(old.omit, old.generation), left_out(new.omit, new.generation)
+        gone = [field for field in without[1] if field not in without[0]]
+        back = [field for field in without[0] if field not in without[1] and field.split(".")[0] not in without[1]]
+        sides = {key: getattr(new, key) for key in MAPS if getattr(new, key) != getattr(old, key)}
+        # Cells of a map of another size mean something else: it goes, and comes back with nothing learned.
+        again = [MAPS[key] for key in sides if MAPS[key] not in (*without[0], *without[1])]
+        if gone or again:
+            self.add(kind="remove_inputs", fields=[*gone, *again])
+        if sides:
+            self.add(kind="game", values={f"observation.{key}": side for key, side in sides.items()})
+        slots = {key: getattr(new, key) for key in get_args(Count) if getattr(new, key) != getattr(old, key)}
+        if slots:
+            self.add(kind="slots", slots=slots)
+        if back or again:
+            self.add(kind="add_observations", fields=[*back, *again])
+
+    def game(self) -> None:
+        old, new = self.spec.game, self.new.game
+        offered = [a for a in old.scripted_actions if a not in new.scripted_actions]
+        if new.buyback and not old.buyback and "buyback" not in new.scripted_actions:
+            offered = [*(a for a in offered if a != "buyback"), "buyback"]
+        if offered:
+            self.add(kind="add_actions", actions=[a for a in get_args(Scripted) if a in offered])
+        values = _changed(self.spec.game.model_dump(mode="json"), new.model_dump(mode="json"))
+        values = {key: value for key, value in values.items()
+                  if not key.startswith("observation.") or key == "observation.mirror_dire"}
+        if values:
+            self.add(kind="game", values=values)
+
+
+def _changed(old: dict[str, Any], new: dict[str, Any], at: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in new.items():
+        if isinstance(value, dict):
+            found |= _changed(old[key], value, f"{at}{key}.")
+        elif value != old[key]:
+            found[f"{at}{key}"] = value
+    return found
+
+
+def _differences(reached: AgentSpec, wanted: AgentSpec) -> list[str]:
+    """Keys that differ still, with both values."""
+    found = []
+    pairs = [("model", _plain(reached.model), _plain(wanted.model)),
+             ("game", _ordered(reached), _ordered(wanted))]
+    for section, one, two in pairs:
+        found += [f"{section}.{key} to {value}" for key, value in _changed(one, two).items()]
+    return found
+
+
+def _plain(model: ModelConfig) -> dict[str, Any]:
+    values = model.model_dump(mode="json", exclude={"precision"})
+    values["id_rows"] = {}  # rows are compared as what they come to
+    return values | {f"rows of {space}": id_rows(model, space) for space in model.id_rows}
+
+
+def _ordered(spec: AgentSpec) -> dict[str, Any]:
+    values = spec.game.model_dump(mode="json")
+    values["observation"] |= {"omit": sorted(spec.layout.omitted), "generation": 0}
+    return values
+
+

@@ -1,0 +1,50 @@
+"""Hand an action from the script to the policy."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps.base import Promise, Step, game_with
+
+Scripted = Literal["buyback", "glyph", "shrine"]
+
+
+class AddActions(Step):
+    """``actions`` are offered to the policy from now on. Their rows are in the vocabulary and have never been trained.
+
+    Exact while none of them is offered. Once offered, a new action draws from the others' probability, and a policy
+    that has not learned it misuses it (Berner et al. 2019, section 4.1 on buyback): give ``anneal_versions``, and
+    the switch is not part of the surgery but annealed in behind it, over that many versions.
+    """
+
+    kind: Literal["add_actions"] = "add_actions"
+    actions: tuple[Scripted, ...] = Field(min_length=1)
+    anneal_versions: Annotated[int, Field(ge=1, le=10**7)] | None = None
+
+    def apply(self, spec: AgentSpec) -> AgentSpec:
+        """See `Step`."""
+        changes = self.switches(spec)
+        return spec if self.anneal_versions else game_with(spec, **changes)
+
+    def switches(self, spec: AgentSpec) -> dict[str, object]:
+        """The keys of the game that offer the actions. Raises ValueError for one that is offered already."""
+        scripted = list(spec.game.scripted_actions)
+        changes: dict[str, object] = {}
+        for action in self.actions:
+            if action in scripted:
+                scripted.remove(action)
+            elif action != "buyback" or spec.game.buyback:
+                raise ValueError(f"add action {action}: it is offered to the policy already")
+            if action == "buyback" and not spec.game.buyback:
+                changes["buyback"] = True
+        return changes | {"scripted_actions": scripted}
+
+    def promise(self, spec: AgentSpec) -> Promise:
+        """See `Step`."""
+        return Promise(exact=True, tolerance=0.0, while_="none of the new actions is offered")
+
+    def describe(self, spec: AgentSpec) -> str:
+        """See `Step`."""
+        how = f"annealed in over {self.anneal_versions} versions" if self.anneal_versions else "in all games at once"
+        return f"offer {', '.join(self.actions)}, {how}"

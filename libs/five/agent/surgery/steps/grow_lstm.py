@@ -1,0 +1,56 @@
+"""Grow the LSTM: small random new weights, of a scale that the plan gives (Berner et al. 2019, appendix B)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from five.agent.surgery.labels import Initial
+from five.agent.surgery.moves import ZERO, Array, Fill, Move
+from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps.base import Promise, Step, before_and_after, model_with
+
+
+class GrowLstm(Step):
+    """The LSTM gets ``to`` units.
+
+    By default as OpenAI Five did it in August 2018: all new weights, also those with which the old units and the heads
+    read the new ones, are uniform on ± ``scale``, far below what is there. That is approximate: state flows back from
+    the new units into the old ones. With ``exact`` the old units and the heads read nothing of the new ones, which
+    themselves begin at the layer's own scale (``scale`` is then not used): the gradient reaches the new columns first
+    and the new rows after them. New forget gates start open, as in a new model.
+    """
+
+    kind: Literal["grow_lstm"] = "grow_lstm"
+    to: Annotated[int, Field(ge=4, le=65536)]
+    scale: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] = 0.002
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    exact: bool = False
+
+    def apply(self, spec: AgentSpec) -> AgentSpec:
+        """See `Step`."""
+        if self.to <= spec.model.lstm:
+            raise ValueError(f"grow the LSTM to {self.to}: it has {spec.model.lstm} units, and it only grows")
+        return model_with(spec, lstm=self.to)
+
+    def promise(self, spec: AgentSpec) -> Promise:
+        """See `Step`."""
+        return Promise(exact=self.exact)
+
+    def describe(self, spec: AgentSpec) -> str:
+        """See `Step`."""
+        how = "nothing reads the new units yet" if self.exact else f"new weights within ±{self.scale:g}"
+        return "grow " + before_and_after({"lstm": (spec.model.lstm, self.to)}) + f", {how}"
+
+    def fill(self, name: str, move: Move) -> Fill:
+        """See `Step`."""
+        if self.exact:
+            return Fill(move.labelled.initial, ZERO)
+        small = Initial("uniform", self.scale)
+        return Fill(ZERO if name == "core.lstm.bias_hh_l0" else small, small)
+
+    def finish(self, name: str, move: Move, array: Array) -> None:
+        """See `Step`."""
+        if name == "core.lstm.bias_ih_l0":
+            for i in move.new[0]:
+                if move.labelled.axes[0].labels[i].startswith("f:"):
+                    array[i] = 1.0

@@ -1,0 +1,35 @@
+"""Statistics that a new input begins with."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from five.agent.surgery.moves import Array, Move
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Prior(BaseModel):
+    """Mean and deviation that a field is normalised with at first, counted as ``rows`` rows seen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mean: Finite = 0.0
+    std: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
+    rows: Annotated[int, Field(ge=1, le=10**9)] = 10_000
+
+
+def set_prior(prior: Mapping[str, Prior], name: str, move: Move, array: Array) -> None:
+    """Writes the priors of new fields into one of the normaliser's three vectors, in place.
+
+    A field without one keeps a count of 0: it is passed on as it is until the first data come in, and from then on
+    normalised with their statistics.
+    """
+    if not name.startswith("normaliser."):
+        return
+    for i in move.new[0]:
+        field = move.labelled.axes[0].labels[i].rpartition(":")[2].partition("[")[0].partition("/")[0]
+        if (given := prior.get(field)) is not None:
+            array[i] = {"normaliser.count": float(given.rows), "normaliser.mean": given.mean,
+                        "normaliser.squares": given.std**2 * given.rows}[name]

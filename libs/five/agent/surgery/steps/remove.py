@@ -1,0 +1,125 @@
+"""Remove an input: it becomes a constant, and what the network made of that constant is folded into its biases."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from dota.config import FIELDS
+from dota.omission import WHOLE_BLOCKS, left_out
+from five.agent.surgery.labels import Axis, Labelled
+from five.agent.surgery.moves import Array
+from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps.base import Promise, Step, observation_with
+from five.agent.surgery.steps.prior import Finite
+
+
+class RemoveInputs(Step):
+    """``fields`` (``block.field``, or a whole block) are left out of the observation.
+
+    The policy goes on as if each of their numbers stood at its running mean, an id at "none", and a set had no rows;
+    ``constants`` gives other values for fields of numbers, in the observation's units. The share of the constant is
+    folded into the bias of the layer that read the field, and its weights go: exact against the old policy shown the
+    constant. Against the old policy shown what it saw, the policy changes as far as it used the field; that change is
+    measured and held to the plan's bounds.
+    """
+
+    kind: Literal["remove_inputs"] = "remove_inputs"
+    fields: tuple[str, ...] = Field(min_length=1)
+    constants: dict[str, Finite] = Field(default_factory=dict)
+
+    def apply(self, spec: AgentSpec) -> AgentSpec:
+        """See `Step`."""
+        now = spec.game.observation
+        omitted = left_out(now.omit, now.generation)
+        if twice := [field for field in self.fields if field in omitted]:
+            raise ValueError(f"remove inputs: {twice[0]} is left out already")
+        # A block takes its fields with it.
+        kept = tuple(f for f in omitted if f.split(".")[0] not in self.fields)
+        after = observation_with(spec, omit=(*kept, *self.fields), generation=FIELDS)
+        fields = {name for name in after.layout.omitted if name not in spec.layout.omitted}
+        numbers = {f"{b.name}.{f.name}" for b in spec.layout.blocks.values() for f in b.fields
+                   if f.array in ("shared", "private")}
+        if wrong := sorted(set(self.constants) - (fields & numbers)):
+            raise ValueError(f"remove inputs: a constant for {wrong[0]}, which is no field of numbers that is removed")
+        return after
+
+    def promise(self, spec: AgentSpec) -> Promise:
+        """See `Step`."""
+        return Promise(exact=True, while_="the removed inputs stand at their constants")
+
+    def describe(self, spec: AgentSpec) -> str:
+        """See `Step`."""
+        return f"no longer observe {', '.join(self.fields)}"
+
+    def lossy(self, spec: AgentSpec) -> str:
+        """See `Step`."""
+        return f"what the policy learned from {', '.join(self.fields)}"
+
+    def prepare(self, spec: AgentSpec, tensors: dict[str, Array]) -> dict[str, Array]:
+        """See `Step`."""
+        after = self.apply(spec).labels
+        constants = _Constants(self, spec, tensors)
+        folded: dict[str, Array] = {}
+        for name, labelled in spec.labels.items():
+            if not labelled.bias or name not in after:
+                continue
+            ins = labelled.axes[1]
+            left = set(after[name].axes[1].labels)
+            gone = [i for i, label in enumerate(ins.labels) if label not in left]
+            values = np.array([constants.of(ins, i) for i in gone])
+            if values.any():
+                share = np.tensordot(tensors[name].astype(np.float64).reshape(*labelled.shape[:2], -1).sum(2)[:, gone],
+                                     values, 1)
+                bias = folded.get(labelled.bias, tensors[labelled.bias].astype(np.float64))
+                folded[labelled.bias] = bias + share
+        return tensors | {name: bias.astype(tensors[name].dtype) for name, bias in folded.items()}
+
+
+class _Constants:
+    """What each input of a layer is once the fields stand at their constants: after the normaliser, or after the
+    layers of a map that goes as a whole."""
+
+    def __init__(self, step: RemoveInputs, spec: AgentSpec, tensors: dict[str, Array]) -> None:
+        self.step, self.spec, self.tensors = step, spec, tensors
+        self.place = {label: i for i, label in enumerate(spec.labels["normaliser.mean"].axes[0].labels)}
+        self.maps: dict[str, Array] = {}
+
+    def of(self, ins: Axis, index: int) -> float:
+        """The constant input at an index of a layer's inputs; 0 for ids (none), pools of sets (no rows) and what
+        stands at its mean."""
+        label, reads = ins.labels[index], ins.reads[index] if ins.reads else ""
+        if reads.startswith("embedding:"):
+            return 0.0
+        if reads:
+            return self._normalised(reads)
+        name = label.partition("/")[0]
+        if name in WHOLE_BLOCKS:
+            return float(self._map(name)[int(label.partition("[")[2].partition("]")[0])])
+        return 0.0
+
+    def _normalised(self, statistic: str) -> float:
+        field = statistic.rpartition(":")[2].partition("[")[0].partition("/")[0]
+        if field not in self.step.constants:
+            return 0.0
+        i = self.place[statistic]
+        count, mean, squares = (float(self.tensors[f"normaliser.{k}"][i]) for k in ("count", "mean", "squares"))
+        if count == 0:
+            mean, scale = 0.0, 1.0
+        else:
+            scale = (squares / max(count, 1.0) + 1e-6) ** -0.5
+        clip = self.spec.model.input_clip
+        return min(max((self.step.constants[field] - mean) * scale, -clip), clip)
+
+    def _map(self, name: str) -> Array:
+        """What each filter of a map's last layer gives everywhere when every cell holds the constants."""
+        if name not in self.maps:
+            first: Labelled = self.spec.labels[f"trunk.{name}.first.weight"]
+            values = np.array([self.of(first.axes[1], i) for i in range(len(first.axes[1]))])
+            for layer in ("first", "second"):
+                weight = self.tensors.get(f"trunk.{name}.{layer}.weight")
+                if weight is not None:
+                    bias = self.tensors[f"trunk.{name}.{layer}.bias"].astype(np.float64)
+                    values = np.maximum(weight.astype(np.float64).sum((2, 3)) @ values + bias, 0.0)
+            self.maps[name] = values
+        return self.maps[name]

@@ -1,0 +1,49 @@
+"""Other numbers of slots: of units, of modifiers, of pickups."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from five.agent.surgery.moves import Array, Move
+from five.agent.surgery.spec import AgentSpec
+from five.agent.surgery.steps.base import Promise, Step, before_and_after, observation_with
+from five.agent.surgery.steps.prior import Prior, set_prior
+
+Count = Literal["allied_creeps", "neutral_creeps", "buildings", "wards", "couriers", "hero_modifiers",
+                "unit_modifiers", "pickups"]
+
+
+class Slots(Step):
+    """The observation gets these numbers of slots (``allied_creeps`` counts for the enemy's too).
+
+    Exact while the slots that were added (or taken away) are empty: weights are shared by the units of a group. A
+    group or set that had no slots at all gets new layers, which nothing reads yet.
+    """
+
+    kind: Literal["slots"] = "slots"
+    slots: dict[Count, Annotated[int, Field(ge=0, le=64)]] = Field(min_length=1)
+    prior: dict[str, Prior] = Field({}, description="Statistics of the fields of new groups and sets.")
+
+    def apply(self, spec: AgentSpec) -> AgentSpec:
+        """See `Step`."""
+        for name, count in self.slots.items():
+            if getattr(spec.game.observation, name) == count:
+                raise ValueError(f"slots: {name} is {count} already")
+        return observation_with(spec, **self.slots)
+
+    def promise(self, spec: AgentSpec) -> Promise:
+        """See `Step`."""
+        return Promise(exact=True, new_inputs="empty", while_="the changed slots are empty")
+
+    def describe(self, spec: AgentSpec) -> str:
+        """See `Step`."""
+        return "slots: " + before_and_after({n: (getattr(spec.game.observation, n), c) for n, c in self.slots.items()})
+
+    def lossy(self, spec: AgentSpec) -> str:
+        """See `Step`."""
+        fewer = [n for n, count in self.slots.items() if count < getattr(spec.game.observation, n)]
+        return f"units in the {', '.join(fewer)} slots that go are no longer seen" if fewer else ""
+
+    def finish(self, name: str, move: Move, array: Array) -> None:
+        """See `Step`."""
+        set_prior(self.prior, name, move, array)

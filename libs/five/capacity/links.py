@@ -1,0 +1,84 @@
+"""Messages and bytes a second on every link of a cluster that learns at full speed, and the share of its limit.
+
+A link's limit is that of the one process at its narrow end; ``spreads`` says whether more pods of that process share
+the load. What does not spread is where a cluster stops growing.
+"""
+
+from dataclasses import dataclass
+
+from five.capacity import figures
+from five.capacity.sizes import Cluster
+
+ACTION_BYTES = 28  # of a hero: action, log-probability, value
+LEASE_BYTES = 700
+
+
+@dataclass(frozen=True)
+class Link:
+    """``used``: share of the limit at the narrow end's process; None: its limit was not measured."""
+
+    name: str
+    messages: float
+    bytes: float
+    ends: int  # processes at the narrow end that share it
+    used: float | None
+    spreads: bool
+
+
+def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
+    """All links of a cluster. ``bfloat16``: how versions travel; None: as its configuration says."""
+    config = c.config
+    if bfloat16 is None:
+        bfloat16 = config.store.publish_dtype == "bfloat16"
+    requests = c.played_steps / c.request_rows
+    unroll = config.learning.lstm_unroll_length
+    asked = c.played_steps * c.team_step_bytes
+    answered = c.played_steps * (c.heroes * ACTION_BYTES + c.state_bytes / unroll)
+    segments = c.learned_steps / c.segment_steps
+    version = c.parameter_bytes / (2 if bfloat16 else 1)
+    fetches = c.inference / c.version_seconds
+    fetch = figures.REDIS_FETCH_BF16 if bfloat16 else figures.REDIS_FETCH_FP32
+    fetch_most = fetch.value * figures.PAPER_PARAMETERS.value / (c.parameter_bytes / 4)
+    games = c.played_steps / 2 / figures.GAME_STEPS.value
+    past = games * config.league.past_opponent_share
+    processes = c.rollouts + c.inference + c.optimizers + 3
+    beats = processes / config.lifecycle.heartbeat_seconds
+    receivers = min(config.services.rollout.optimizers_each, c.optimizers)
+    return [
+        Link("games <-> rollout", c.played_steps / c.request_rows, asked, c.rollouts,
+             c.played_steps / c.rollouts / c.rollout_most, True),
+        Link("rollout -> inference, observations", requests, asked, c.inference,
+             max(requests / c.inference / figures.STREAM_SMALL.value, asked / c.inference / figures.STREAM_LARGE.value),
+             True),
+        Link("inference -> rollout, actions and states", requests, answered, c.inference,
+             answered / c.inference / figures.STREAM_LARGE.value, True),
+        Link("rollout -> optimizer, segments", segments, segments * c.segment_bytes, c.optimizers,
+             segments * c.segment_bytes / c.optimizers / figures.INGEST_BYTES.value, True),
+        Link("streams rollout -> optimizer", c.rollouts * receivers, 0.0, c.optimizers, None, True),
+        Link("optimizer <-> optimizer, gradients",
+             c.optimizers * c.samples_per_second / config.learning.batch_samples if c.optimizers > 1 else 0.0,
+             2 * c.parameter_bytes * c.samples_per_second / config.learning.batch_samples * c.optimizers
+             if c.optimizers > 1 else 0.0, c.optimizers, None, True),
+        Link("optimizer -> Redis, versions", 1 / c.version_seconds, version / c.version_seconds, 1,
+             1 / c.version_seconds / fetch_most, False),
+        Link("Redis -> inference, versions", fetches, fetches * version, 1, fetches / fetch_most, False),
+        Link("all -> Redis, heartbeats", beats, beats * LEASE_BYTES, 1, beats * figures.REDIS_BEAT.value, False),
+        Link("rollout <-> opponents, games", games + past, (games + past) * 200, 1,
+             games * figures.ASSIGN.value + past * figures.REPORT.value if config.league.past_opponent_share else 0.0,
+             False),
+    ]
+
+
+def first_bottleneck(found: list[Link]) -> Link:
+    """The link nearest to its limit among those that more pods do not relieve, or a full one among the others."""
+    def load(link: Link) -> float:
+        used = link.used or 0.0
+        return used if not link.spreads or used > 1 else 0.0
+
+    return max(found, key=load)
+
+
+def largest_inference_pool(c: Cluster, bfloat16: bool) -> int:
+    """Inference servers that can take each version from one Redis core before the next one is out."""
+    fetch = figures.REDIS_FETCH_BF16 if bfloat16 else figures.REDIS_FETCH_FP32
+    return int(fetch.value * figures.PAPER_PARAMETERS.value / (c.parameter_bytes / 4) * c.version_seconds)

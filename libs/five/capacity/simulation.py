@@ -1,0 +1,261 @@
+"""A cluster in discrete time under the real decision code (services.controller.scaling): who waits for whom, and how
+sizes settle.
+
+Flows, not single messages: rollouts, inference and optimizers limit each other as they do in a run. Rollouts stand
+still while segments wait; the optimizers take no more than a sample reuse of 1 allows; inference answers in batches,
+whose queue follows from how many team-steps are under way. Everything is deterministic.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from five.capacity import figures
+from five.capacity.past import past_pool
+from five.capacity.sizes import Cluster
+from five.services.controller.scaling.rules import Autoscaler, Decision, Kind, ScalingRule
+from five.services.controller.scaling.signals import Signals
+
+STEP = 5.0  # seconds of one step of the simulation
+LOOK = 15.0  # services.controller.autoscaler.interval_seconds
+WINDOW = 60.0  # services.controller.autoscaler.window_seconds
+GROUP_OPTIMIZER_BATCHES = 4.0  # buffer.admission_batches
+SETTLED = 0.9  # of the optimizers' full speed
+
+
+@dataclass
+class _Pods:
+    """Pods of one kind: how many are asked for, and those that are there or starting."""
+
+    asked: int
+    cohorts: list[tuple[float, float]]  # (since when they work, how many)
+
+    def live(self, now: float) -> float:
+        return sum(count for since, count in self.cohorts if since <= now)
+
+    def ramped(self, now: float, delay: float, ramp: float) -> float:
+        """Pods, each counted for the share of its work that it does ``delay`` to ``delay + ramp`` after its start."""
+        return sum(count * min(max((now - since - delay) / ramp, 0.0), 1.0) for since, count in self.cohorts
+                   if since <= now)
+
+    def follow(self, asked: int, now: float, boot: float) -> None:
+        self.asked = asked
+        missing = asked - sum(count for _, count in self.cohorts)
+        if missing > 0:
+            self.cohorts.append((now + boot, missing))
+        while missing < 0:  # the youngest go first
+            since, count = self.cohorts.pop()
+            if count + missing > 0:
+                self.cohorts.append((since, count + missing))
+            missing += count
+
+    def lose(self, share: float, now: float, back: float) -> None:
+        """A share of the pods is gone; others take their places ``back`` seconds later."""
+        lost = share * self.live(now)
+        self.cohorts = [(since, count * (1 - share)) for since, count in self.cohorts]
+        self.cohorts.append((now + back, lost))
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What rollouts and inference make together: team-steps a second, seconds in the queue, inference's busy share."""
+
+    rate: float
+    queue: float
+    busy: float
+
+
+def flow(c: Cluster, rollouts: float, servers: float, most: float = float("inf")) -> Flow:
+    """The rate at which the team-steps under way go round: games, queue, forward pass. ``most``: no faster than that.
+
+    A request waits for the end of the pass under way (half of one on average) and, once batches are full, for those
+    before it. Where past versions' passes have fewer team-steps than full ones, servers are worth less by as much.
+    """
+    if rollouts <= 0 or servers <= 0:
+        return Flow(0.0, 0.0, 0.0)
+    servers /= past_pool(c).dearer
+    under_way = rollouts * 2 * c.games / servers
+    games = c.request_rows / c.rollout_most
+    full = c.forward.seconds(c.forward.max_batch)
+    cap = min(rollouts * c.rollout_most, most) / servers
+
+    def needed(rate: float) -> tuple[float, float, float]:
+        # In the time of a pass come the team-steps of the next one.
+        batch = max(c.forward.fixed * rate / max(1 - c.forward.per_row * rate, 1e-9), min(c.request_rows, 60.0))
+        batch = min(batch, float(c.forward.max_batch))
+        busy = min(rate / batch * c.forward.seconds(batch), 1.0)
+        queue = busy * c.forward.seconds(batch) / 2
+        return rate * (games + queue + c.forward.seconds(batch)), queue, busy
+
+    if needed(c.forward.most)[0] <= under_way:
+        if c.forward.most <= cap:
+            return Flow(c.forward.most * servers, under_way / c.forward.most - games - full, 1.0)
+        _, queue, busy = needed(cap)
+        return Flow(cap * servers, queue, busy)
+    low, high = 0.0, c.forward.most
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if needed(middle)[0] < under_way else (low, middle)
+    rate = min(low, cap)
+    _, queue, busy = needed(rate)
+    return Flow(rate * servers, queue, busy)
+
+
+@dataclass
+class Sample:
+    """One step, for the window that signals are taken over."""
+
+    rollouts: float
+    servers: float
+    received: float
+    consumed: float
+    starved: float
+    throttled: float
+    queue: float
+    rate: float
+    busy: float
+    servers_working: float
+
+
+@dataclass
+class Run:
+    """A cluster that runs. Sizes by kind; ``trace`` has (seconds, rollouts asked for, servers asked for, share of their
+    full speed at which the optimizers learn)."""
+
+    cluster: Cluster
+    rules: dict[Kind, ScalingRule]
+    sizes: dict[Kind, int]
+    optimizers: float = 1.0  # times the cluster's
+    now: float = 0.0
+    decisions: list[tuple[float, Decision]] = field(default_factory=list)
+    trace: list[tuple[float, int, int, float]] = field(default_factory=list)
+    held_until: float = -1.0  # learning holds for a store: no step is taken, and nothing is scaled
+
+    def __post_init__(self) -> None:
+        self.scaler = Autoscaler(self.rules.get("rollout"), self.rules.get("inference"))
+        self.pods = {kind: _Pods(size, [(-1e9, float(size))]) for kind, size in self.sizes.items()}
+        self._window: deque[Sample] = deque(maxlen=int(WINDOW / STEP))
+        self._flows: dict[tuple[float, float, float], Flow] = {}
+        self._backlog = 0.0
+        self._looked = 0.0
+
+    def advance(self, seconds: float, each: Callable[["Run"], None] | None = None) -> None:
+        """Lets time pass."""
+        end = self.now + seconds
+        while self.now < end:
+            self._step()
+            if self.now - self._looked >= LOOK:
+                self._looked = self.now
+                self._look()
+            if each is not None:
+                each(self)
+
+    def _step(self) -> None:
+        c, now = self.cluster, self.now
+        rollouts = self.pods["rollout"].live(now)
+        # Streams stay on their server until they come of age: a new one gets its share of them by and by.
+        age = c.config.rpc.stream_max_seconds
+        servers = self.pods["inference"].ramped(now, age / 2, max(age / 2, STEP))
+        held = now < self.held_until
+        demand = c.optimizers * self.optimizers * c.samples_per_second
+        possible = self._flow(rollouts, servers)
+        # A new rollout's first segments end one after another within the time of a whole one.
+        segment = c.segment_steps * 2 * c.games * max(rollouts, 1.0) / max(possible.rate, 1e-9)
+        delivering = self.pods["rollout"].ramped(now, 0.0, max(segment, STEP)) / max(rollouts, 1e-9)
+        unroll = c.config.learning.lstm_unroll_length
+        made = possible.rate * c.trained_share * delivering / unroll * STEP
+        room = GROUP_OPTIMIZER_BATCHES * c.config.learning.batch_samples * c.optimizers * self.optimizers
+        consumed = 0.0 if held else min(self._backlog + made, demand * STEP)
+        throttled = max(self._backlog + made - consumed - room, 0.0) / made if made else 0.0
+        received = made * (1 - throttled)
+        self._backlog += received - consumed
+        actual = self._flow(rollouts, servers, possible.rate * (1 - throttled)) if throttled else possible
+        self._window.append(Sample(
+            rollouts, self.pods["inference"].live(now), received, consumed,
+            0.0 if held else 1 - consumed / (demand * STEP), throttled,
+            actual.queue, actual.rate, actual.busy, servers))
+        self.now += STEP
+        self.trace.append((self.now, self.pods["rollout"].asked, self.pods["inference"].asked,
+                           consumed / (demand * STEP)))
+
+    def _flow(self, rollouts: float, servers: float, most: float = float("inf")) -> Flow:
+        # Most steps are like the one before.
+        key = (rollouts, servers, most)
+        if key not in self._flows:
+            self._flows[key] = flow(self.cluster, *key)
+        return self._flows[key]
+
+    def _look(self) -> None:
+        if self.now < self.held_until:
+            # As the controller's loop does, which reads it of the optimizer's heartbeat.
+            self._window.clear()
+            self.scaler.forget()
+            return
+        decisions = self.scaler.decide(self.now, self._signals(), {k: p.asked for k, p in self.pods.items()})
+        for decision in decisions:
+            if decision.changes:
+                self.decisions.append((self.now, decision))
+            self.pods[decision.kind].follow(decision.after, self.now, figures.BOOT.value)
+
+    def _signals(self) -> Signals | None:
+        w = self._window
+        if len(w) < 0.7 * WINDOW / STEP:
+            return None
+        n, pods, requests = len(w), sum(s.rollouts for s in w), sum(s.rate for s in w)
+        received, forward = sum(s.received for s in w), sum(s.busy * s.servers_working for s in w)
+        return Signals(
+            rollouts=pods / n, inference=sum(s.servers for s in w) / n, optimizers=self.cluster.optimizers,
+            reuse=sum(s.consumed for s in w) / received if received else None,
+            rollouts_throttled=sum(s.throttled * s.rollouts for s in w) / pods if pods else None,
+            optimizers_starved=sum(s.starved for s in w) / n,
+            queue_seconds=sum(s.queue * s.rate for s in w) / requests if requests else None,
+            inference_busy=forward / max(sum(s.servers for s in w), 1e-9),
+            inference_pace=sum(s.rate for s in w) / forward if forward else None)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a scenario went, from its event on. ``recovered``: seconds until the optimizers learn at 90% of their full
+    speed and go on to (None: never); ``settled``: until the last change; ``overshoot``: the most rollouts asked for
+    over those at the end, less 1; ``turns``: changes of direction, of both kinds."""
+
+    before: tuple[int, int]
+    after: tuple[int, int]
+    recovered: float | None
+    settled: float
+    overshoot: float
+    turns: int
+    slowest: float
+    speed: float
+
+
+def rules_of(c: Cluster) -> dict[Kind, ScalingRule]:
+    """The rules of a cluster of that size: the defaults, a queue as long as a forward pass, and room to grow."""
+    from five.services.controller.config import InferenceScaling, RolloutScaling
+
+    passing = c.forward.seconds(c.forward.max_batch)
+    return {"rollout": RolloutScaling(max=c.rollouts * 8),
+            "inference": InferenceScaling(max=c.inference * 4, target=round(max(passing, 0.02), 3))}
+
+
+def scenario(c: Cluster, start: dict[Kind, int], event: Callable[[Run], None] | None, hours: float) -> Outcome:
+    """Starts with these sizes; with an event: settles first, then it happens."""
+    run = Run(c, rules_of(c), dict(start))
+    if event is not None:
+        run.advance(6 * 3600)
+        event(run)
+    began, index = run.now, len(run.trace)
+    before = (run.pods["rollout"].asked, run.pods["inference"].asked)
+    run.advance(hours * 3600)
+    seen = run.trace[index:]
+    slow = [at for at, _, _, speed in seen if speed < SETTLED]
+    recovered = 0.0 if not slow else None if slow[-1] >= run.now - STEP else slow[-1] - began
+    changes = [(at, d) for at, d in run.decisions if at > began]
+    turns = sum(
+        (a.after > a.before) != (b.after > b.before)
+        for kind in ("rollout", "inference")
+        for a, b in zip(*(lambda found: (found, found[1:]))([d for _, d in changes if d.kind == kind]), strict=False))
+    after = (run.pods["rollout"].asked, run.pods["inference"].asked)
+    return Outcome(before, after, recovered, changes[-1][0] - began if changes else 0.0,
+                   max(rollouts for _, rollouts, _, _ in seen) / max(after[0], before[0]) - 1, turns,
+                   min(speed for *_, speed in seen), seen[-1][3])

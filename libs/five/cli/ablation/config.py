@@ -1,0 +1,122 @@
+"""An ablation's file: what is compared, how often, for how long, and how it is judged."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from five.cli.offline.match import BOTS
+from five.run.config import RunConfig
+from five.run.load import ConfigError, apply_overrides, load, validate
+
+_NAME = r"^[a-z0-9][a-z0-9-]{0,40}$"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class JudgeConfig(_Section):
+    """How a run's versions are judged once it has ended: training loses no time to it."""
+
+    points: int = Field(5, ge=1, le=100, description="Versions judged of each run, evenly spaced over its time; the "
+                        "last one is among them.")
+    pairs: int = Field(20, ge=1, le=5000, description="Pairs of games, sides swapped, of each judged version against "
+                       "each opponent.")
+    final_pairs: int = Field(50, ge=1, le=5000, description="The same for the last version.")
+    against: list[str] = Field(["random", "scripted-easy", "scripted"], min_length=1,
+                               description="Bots that are played; random play is the rating's zero.")
+    anchor_pairs: int = Field(40, ge=1, le=5000, description="Pairs of games of each two of these bots, by which they "
+                              "are rated once.")
+    greedy: bool = Field(False, description="Versions take their most probable action instead of sampling.")
+
+    @model_validator(mode="after")
+    def _known(self) -> "JudgeConfig":
+        for name in self.against:
+            if name not in BOTS:
+                raise ValueError(f"against {name!r}: there are {', '.join(BOTS)}")
+        if "random" not in self.against:
+            raise ValueError("against must name random: nothing else fixes the rating's zero")
+        return self
+
+
+class AblationConfig(_Section):
+    """One comparison. Keys of ``set`` and of the arms are paths of the run's configuration (a.b.c)."""
+
+    name: str = Field(pattern=_NAME, description="Name of the comparison and of its folder.")
+    question: str = Field("", description="What is to be found out; stands at the head of the page.")
+    preset: str = Field("laptop-1v1", description="Preset or file that every run begins with.")
+    minutes: float = Field(20.0, gt=0, description="Training time of each run, minutes of wall clock.")
+    seeds: list[int] = Field([1, 2, 3], min_length=1, description="Seeds; every arm is run with each.")
+    set: dict[str, Any] = Field({}, description="Overrides of every arm.")
+    arms: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each arm by name; the first arm is "
+                                            "the baseline.")
+    judge: JudgeConfig = Field(default_factory=JudgeConfig, description="How versions are judged.")
+
+    @model_validator(mode="after")
+    def _distinct(self) -> "AblationConfig":
+        if len(set(self.seeds)) != len(self.seeds):
+            raise ValueError("seeds holds one twice")
+        return self
+
+    @property
+    def baseline(self) -> str:
+        """The arm that the others are compared with."""
+        return next(iter(self.arms))
+
+    @property
+    def digest(self) -> str:
+        """16 hex digits of everything that a result depends on; the question may be reworded."""
+        tree = self.model_dump(mode="json", exclude={"question"})
+        return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+    def trials(self) -> "Iterator[Trial]":
+        """Every run, seed by seed, so that what is there early compares all arms."""
+        for seed in self.seeds:
+            for arm in self.arms:
+                yield Trial(arm, seed)
+
+    def overrides(self, arm: str) -> list[str]:
+        """An arm's overrides as `five train --set` takes them."""
+        return [f"{key}={yaml.safe_dump(value, default_flow_style=True).removesuffix('...' + chr(10)).strip()}"
+                for key, value in {**self.set, **self.arms[arm]}.items()]
+
+    def run_config(self, arm: str) -> RunConfig:
+        """The configuration of an arm's runs. Raises ConfigError naming the arm and each key that is wrong."""
+        base = load(self.preset).model_dump(mode="json", by_alias=True)
+        return validate(apply_overrides(base, self.overrides(arm)), f"arm {arm!r} on {self.preset}")
+
+
+class Trial(NamedTuple):
+    """One run of a comparison."""
+
+    arm: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its folder."""
+        return f"{self.arm}-seed{self.seed}"
+
+
+def read(path: Path) -> AblationConfig:
+    """An ablation from its file, every arm's configuration checked. Raises ConfigError with what is wrong where."""
+    try:
+        tree = yaml.safe_load(path.read_text())
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    try:
+        config = AblationConfig.model_validate(tree)
+    except ValidationError as error:
+        lines = [f"  {'.'.join(map(str, e['loc'])) or '(top)'}: {e['msg'].removeprefix('Value error, ')}"
+                 for e in error.errors()]
+        raise ConfigError("\n".join([f"{path}: the ablation is not valid", *lines])) from None
+    for arm in config.arms:
+        config.run_config(arm)
+    return config

@@ -1,0 +1,154 @@
+"""Running an ablation: each trial is a `five train` of its own, and what it showed is kept beside it.
+
+A trial whose result is there is not run again, so an ablation that was interrupted goes on where it stopped.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from five.cli.ablation.config import AblationConfig, Trial
+from five.cli.ablation.judge import Anchors, judge_run, rate_anchors
+from five.cli.benchmarks.table import machine
+from five.cli.offline.versions import ArchivedVersions
+from five.cli.rundir import RunFolder
+from five.run.load import ConfigError
+
+RESULT = "result.json"
+GRACE_SECONDS = 300.0  # of a trial beyond its minutes: starting, draining, its last report
+
+
+class TrialFailed(RuntimeError):
+    """A trial ended without versions to judge; the message has the end of its log."""
+
+
+class Ablation:
+    """An ablation in its folder ``place``: ``ablation.json`` what it is, ``anchors.json`` the bots' skills, ``runs/``
+    a folder for each trial with its ``result.json``."""
+
+    def __init__(self, config: AblationConfig, place: Path) -> None:
+        self.config = config
+        self.place = place
+
+    def open(self) -> None:
+        """Makes the folder. Raises ConfigError when it holds another comparison: its results would be mixed."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        path = self.place / "ablation.json"
+        if path.exists():
+            known = json.loads(path.read_text())["digest"]
+            if known != self.config.digest:
+                raise ConfigError(f"{self.place} holds the results of another version of this file (digest {known}, "
+                                  f"now {self.config.digest}): give the ablation another name, or remove the folder")
+            return
+        write_json(path, {"digest": self.config.digest, "config": self.config.model_dump(mode="json"),
+                          "commit": commit(), "machine": machine()})
+
+    def result(self, trial: Trial) -> dict[str, Any] | None:
+        """A finished trial's result; None when it is still to be run."""
+        path = self._folder(trial).path / RESULT
+        return dict(json.loads(path.read_text())) if path.exists() else None
+
+    def run(self, say: Callable[[str], None] = print) -> None:
+        """Runs what is missing, one trial after another. Raises TrialFailed."""
+        self.open()
+        trials = list(self.config.trials())
+        for i, trial in enumerate(trials):
+            if self.result(trial) is not None:
+                continue
+            say(f"{trial.name} ({i + 1} of {len(trials)}): training for {self.config.minutes:g} minutes")
+            self._train(trial)
+            say(f"{trial.name}: judging")
+            write_json(self._folder(trial).path / RESULT, self._judge(trial, say))
+
+    def anchors(self, say: Callable[[str], None] = print) -> Anchors:
+        """The bots' skills, by games among themselves the first time, in the baseline's game."""
+        path = self.place / "anchors.json"
+        found = Anchors.read(path)
+        if found is None:
+            say("rating the bots against each other")
+            config = self.config.run_config(self.config.baseline)
+            found = rate_anchors(config.game, self.config.judge, config.rating)
+            found.save(path)
+        return found
+
+    def _folder(self, trial: Trial) -> RunFolder:
+        return RunFolder(self.place / "runs" / trial.name)
+
+    def _train(self, trial: Trial) -> None:
+        folder = self._folder(trial)
+        if (folder.path / "finished").exists():
+            return  # it was interrupted while being judged
+        if folder.path.exists():
+            shutil.rmtree(folder.path)  # half a trial is none
+        config = self.config
+        sets = [part for override in config.overrides(trial.arm) for part in ("--set", override)]
+        command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute(config.preset), "--name",
+                   trial.name, "--seed", str(trial.seed), "--minutes", str(config.minutes), *sets]
+        log = self.place / f"{trial.name}.log"
+        with log.open("wb") as output:
+            process = subprocess.run(command, cwd=self.place, stdin=subprocess.DEVNULL, stdout=output,
+                                     stderr=subprocess.STDOUT, env=_environment(), check=False,
+                                     timeout=60 * config.minutes + GRACE_SECONDS)
+        if process.returncode != 0 or not (folder.path / "records.json").exists():
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+            raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
+        (folder.path / "finished").touch()
+
+    def _judge(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
+        folder = self._folder(trial)
+        versions = json.loads((folder.path / "records.json").read_text())["versions"]
+        judged = judge_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
+        return {"arm": trial.arm, "seed": trial.seed, "commit": commit(), "machine": machine(),
+                "minutes": self.config.minutes, "training": training_figures(versions),
+                "judged": [j.as_dict() for j in judged]}
+
+
+def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
+    """What a run's version records tell of its training: means weighted by each version's seconds."""
+    if not versions:
+        return {}
+    last = versions[-1]
+    seconds = sum(v["seconds"] for v in versions)
+
+    def mean(key: str) -> float:
+        rows = [(v[key], v["seconds"]) for v in versions if v.get(key) is not None]
+        return float(sum(x * s for x, s in rows) / sum(s for _, s in rows)) if rows else float("nan")
+
+    return {"versions": last["version"], "hero_steps": last["hero_steps"], "reuse": last["reuse"],
+            "staleness_mean": mean("staleness_mean"), "entropy": mean("entropy"),
+            "hero_steps_per_second": (last["hero_steps"] - versions[0]["hero_steps"]) / max(seconds, 1e-9)}
+
+
+def write_json(path: Path, tree: dict[str, Any]) -> None:
+    """Beside first, then renamed."""
+    beside = path.with_suffix(".partial")
+    beside.write_text(json.dumps(tree, indent=1))
+    beside.replace(path)
+
+
+def commit() -> str:
+    """The source tree's commit, with a plus where files differ from it; "unknown" outside of a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        head = subprocess.run(["git", "rev-parse", "--short=9", "HEAD"], cwd=here, capture_output=True, text=True,
+                              check=True).stdout.strip()
+        dirty = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=here,
+                               capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if dirty else "")
+
+
+def _absolute(preset: str) -> str:
+    path = Path(preset)
+    return str(path.resolve()) if path.is_file() else preset
+
+
+def _environment() -> dict[str, str]:
+    """This process's import path, so that a trial runs the same source."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}

@@ -1,0 +1,194 @@
+"""`five anneal` and `five revert`: a change on its way into games, and the way back, with the words of the REST API."""
+
+import argparse
+import json
+from typing import Any
+
+import yaml
+
+from five.cli.remote import Controller, Refused, add_address
+from five.run.load import value_of
+
+VERBS = ("hold", "resume", "promote", "abort", "revert")
+_WORDS = {
+    "hold": "keep the share where it is, until somebody resumes it",
+    "resume": "let the share grow on",
+    "promote": "make the change the game, whatever the guard says",
+    "abort": "take the change out of all games; the weights are kept",
+    "revert": "take the change out of all games, and the run back to the version before it",
+}
+
+
+def add_arguments(commands: Any) -> None:
+    """Adds both commands to the subparsers of `five`."""
+    anneal = commands.add_parser("anneal", help="bring a change of the game in over versions, under a guard")
+    verbs = anneal.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, words: str) -> argparse.ArgumentParser:
+        command: argparse.ArgumentParser = verbs.add_parser(name, help=words)
+        add_address(command)
+        command.add_argument("--json", action="store_true", help="print the answer as JSON")
+        if name != "status":
+            command.add_argument("--dry-run", action="store_true", help="only say what would happen")
+        return command
+
+    start = verb("start", "begin to anneal a change")
+    start.add_argument("--name", required=True, help="what it is called")
+    start.add_argument("--set", action="append", default=[], dest="overrides", metavar="KEY=VALUE", required=True,
+                       help="a key of the game with its new value, e.g. game.patch=7.21d; may be given several times")
+    start.add_argument("--versions", type=int, required=True, help="versions from 0 to 100%% of games")
+    start.add_argument("--guard", action="append", default=[], metavar="KEY=VALUE",
+                       help="how sure the guard is to be: false_alarm, loss, miss, pairs")
+    start.add_argument("--policy", action="append", default=[], metavar="KEY=VALUE",
+                       help="what follows its verdicts: on_fail, slower, tries, gates")
+    start.add_argument("--reason", default="", help="why; kept with the operation")
+    verb("status", "the share, the guard's evidence and verdict, and what that is worth")
+    share = verb("share", "set the share of games, and hold it there")
+    share.add_argument("share", type=float, help="0 to 1")
+    for name in VERBS:
+        command = verb(name, _WORDS[name])
+        if name == "revert":
+            command.add_argument("--reason", default="", help="why")
+
+    revert = commands.add_parser("revert", help="go back to an older version; what came after it stays as a branch")
+    add_address(revert)
+    revert.add_argument("--json", action="store_true", help="print the answer as JSON")
+    what = revert.add_mutually_exclusive_group(required=True)
+    what.add_argument("--to", type=int, metavar="VERSION", help="the version to go back to")
+    what.add_argument("--targets", action="store_true", help="list the versions that one can go back to")
+    what.add_argument("--branches", action="store_true", help="list the branches that reverts have left")
+    revert.add_argument("--warm-up", type=int, default=0, metavar="VERSIONS",
+                        help="versions at learning rate 0 after it")
+    revert.add_argument("--reason", default="", help="why; kept with the operation")
+    revert.add_argument("--dry-run", action="store_true", help="only list what would be undone")
+    revert.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def tree_of(given: list[str], below: str = "") -> dict[str, Any]:
+    """``a.b=value`` texts as a tree; values are YAML. ``below``: the configuration's section that the keys are of; they
+    may begin with it, and what takes a text is read as one. Raises Refused."""
+    tree: dict[str, Any] = {}
+    for text in given:
+        key, separator, value = text.partition("=")
+        if not separator or not key:
+            raise Refused(f"{text!r}: KEY=VALUE is expected")
+        *sections, last = key.removeprefix(f"{below}.").split(".")
+        at = tree
+        for section in sections:
+            at = at.setdefault(section, {})
+            if not isinstance(at, dict):
+                raise Refused(f"{text!r}: {section} has a value already")
+        try:
+            at[last] = value_of([below, *sections, last], value) if below else yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise Refused(f"{text!r}: {error}") from None
+    return tree
+
+
+def run(arguments: argparse.Namespace, controller: Controller) -> int:
+    """One of the commands. Raises Refused."""
+    return (_anneal if arguments.command == "anneal" else _revert)(arguments, controller)
+
+
+def _dry(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {"dry_run": "true"} if arguments.dry_run else {}
+
+
+def _anneal(arguments: argparse.Namespace, controller: Controller) -> int:
+    match arguments.verb:
+        case "status":
+            return _told(arguments, controller.get("anneal"))
+        case "start":
+            operation = controller.post("anneal", {
+                "name": arguments.name, "overrides": tree_of(arguments.overrides, "game"),
+                "versions": arguments.versions, "guard": tree_of(arguments.guard), "policy": tree_of(arguments.policy),
+                "reason": arguments.reason}, **_dry(arguments))
+            return _operation(arguments, operation)
+        case "share":
+            return _told(arguments, controller.put("anneal/share", {"share": arguments.share}, **_dry(arguments)))
+        case verb:
+            body = {"reason": arguments.reason} if verb == "revert" else {}
+            return _told(arguments, controller.post(f"anneal/{verb}", body, **_dry(arguments)))
+
+
+def _told(arguments: argparse.Namespace, now: Any) -> int:
+    """Prints an anneal. Returns 1 for one that the guard has failed."""
+    if arguments.json:
+        print(json.dumps(now, indent=2))
+    else:
+        anneal, stated = now["anneal"], now["stated"]
+        print(f"{anneal['id']}, try {anneal['attempt']}: {anneal['state']} at {100 * now['share']:.1f}% of games, "
+              f"version {now['version']} (before it: {anneal['base']})")
+        print(f"changes {json.dumps(anneal['overrides'])}")
+        if anneal["said"]:
+            print(anneal["said"])
+        print(f"guard: {now['verdict']}; {now['said']}")
+        for rule in now["findings"]:
+            print(f"  {rule['rule']:>3} rule: {rule['pairs']} pairs, mean result {rule['mean']:+.3f}; evidence of harm "
+                  f"{rule['harm']:.3g} of {rule['fails_at']:.3g}, of none {rule['harmless']:.3g} of "
+                  f"{rule['passes_at']:.3g}")
+        print(f"  false alarms at most {100 * stated['false_alarm']:g}%; a loss of {stated['loss']:g} is caught in "
+              f"{100 * min(stated['caught'].values()):.0f}% of attempts or more, after "
+              f"{max(stated['pairs_to_catch'].values())} pairs or fewer in the median")
+    return int(now["anneal"]["state"] == "failed")
+
+
+def _operation(arguments: argparse.Namespace, operation: Any) -> int:
+    if arguments.json:
+        print(json.dumps(operation, indent=2))
+    elif arguments.dry_run:
+        print("it would go through: " + ", ".join(step["name"] for step in operation["steps"]))
+    else:
+        print(f"operation {operation['id']} has begun; `five surgery status {operation['id']}` shows it")
+    return 0
+
+
+def _revert(arguments: argparse.Namespace, controller: Controller) -> int:
+    if arguments.targets or arguments.branches:
+        found = controller.get("revert/targets" if arguments.targets else "branches", limit=1000)
+        if arguments.json:
+            print(json.dumps(found, indent=2))
+            return 0
+        for row in found["items"]:
+            print(_target(row) if arguments.targets else
+                  f"versions {row['first']} to {row['last']}, left by {row['who']} ({row['left_by']}): version "
+                  f"{row['continued_as']} goes on from {row['went_back_to']}")
+        return 0
+    undone = controller.get(f"revert/{arguments.to}")
+    if arguments.dry_run and arguments.json:
+        print(json.dumps(undone, indent=2))
+        return 0
+    if not arguments.json:
+        print(_undone(undone))
+    if arguments.dry_run:
+        return 0
+    if not arguments.yes and not arguments.json and input("go back? [y/N] ").strip().lower() not in ("y", "yes"):
+        print("nothing was changed")
+        return 1
+    return _operation(arguments, controller.post("revert", {
+        "to": arguments.to, "warm_up_versions": arguments.warm_up, "reason": arguments.reason}))
+
+
+def _target(row: Any) -> str:
+    moments = "with its moments" if row["complete"] else "parameters only"
+    branch = "" if row["line"] else "  (of a branch that was left)"
+    return f"{row['version']:>9}  epoch {row['epoch']}  {moments}{branch}"
+
+
+def _undone(undone: Any) -> str:
+    """What a revert would undo, for people."""
+    lines = [f"going back from version {undone['head']} to {undone['to_version']}, "
+             + ("with its moments" if undone["complete"] else "whose parameters alone are kept: moments begin at zero")]
+    for run in undone["versions"]:
+        lines.append(f"  versions {run['first']} to {run['last']}")
+    lines += [f"  surgery {row['name']!r} ({row['digest'][:12]})" for row in undone["surgeries"]]
+    lines += [f"  {line}" for line in undone["record"]]
+    lines += [f"  schedule {row['name']}, changed by {row['who']}" for row in undone["schedules"]]
+    for key, words in (("opponents", "leave the opponent pool"), ("references", "are references no more"),
+                       ("ratings", "keep their ratings, on record")):
+        if undone[key]:
+            shown = ", ".join(map(str, undone[key][:10]))
+            lines.append(f"  versions {shown}{', ...' if len(undone[key]) > 10 else ''} {words}")
+    if undone["anneal"]:
+        lines.append(f"  anneal {undone['anneal']} ends")
+    return "\n".join(lines)

@@ -1,0 +1,124 @@
+"""`five backup` and `five restore`: a run's state into a file and back.
+
+In a container, where the rest of the command line is not installed: ``python -m five.cli.backup save|restore FILE``.
+"""
+
+import argparse
+import getpass
+import io
+import os
+import secrets
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import redis
+
+from five.run.load import ConfigError, load
+from rapid.config import StoreConfig
+from rapid.store import acl, backup
+from rapid.store.connection import Login, connect, require_reachable
+from rapid.store.errors import Corrupt, StoreUnreachable
+
+MOUNTED = Path("/etc/five/run.yaml")  # where a container has its configuration
+
+
+def add_arguments(parser: argparse.ArgumentParser, restoring: bool) -> None:
+    """FILE and where the run is."""
+    parser.add_argument("file", help="the backup's file; - is standard input" if restoring
+                        else "the file to be written; - is standard output")
+    parser.add_argument("--config", help=f"the run's configuration as its services have it (default: {MOUNTED} where "
+                        "there is one, otherwise the run of this machine)")
+    parser.add_argument("--admin", action="store_true", help="as Redis' user admin, whose password is the first line "
+                        "of standard input")
+    parser.add_argument("--run", help="a run of this machine that is going on; by default the last one")
+    if restoring:
+        parser.add_argument("--replace", action="store_true", help="put the backup in the place of the run of that "
+                            "name, which is lost")
+
+
+def run(arguments: argparse.Namespace, restoring: bool) -> int:
+    """The command. Raises RuntimeError with a line for the user."""
+    try:
+        client, name = _store(arguments.config, arguments.run, _admin() if arguments.admin else None)
+        return _restore(client, arguments) if restoring else _save(client, name, arguments.file)
+    except (backup.StillAlive, Corrupt, StoreUnreachable, LookupError, ValueError, OSError, redis.RedisError) as error:
+        raise RuntimeError(str(error)) from None
+
+
+def _admin() -> Login:
+    """The admin, by standard input: neither a command line nor an environment is as private."""
+    password = sys.stdin.buffer.readline().decode().strip()
+    if not password:
+        raise ValueError("--admin: the first line of standard input is empty; it is to be the password of user admin")
+    return Login(acl.ADMIN, password)
+
+
+def _store(config: str | None, local: str | None, login: Login | None) -> tuple[redis.Redis, str]:
+    """The state's Redis, and the run's name."""
+    if config is None and local is None and MOUNTED.exists():
+        config = str(MOUNTED)
+    if config is not None:
+        loaded = load(config)
+        url, store, name = loaded.store.state_url, loaded.store, loaded.name
+    else:
+        from five.cli.rundir import find
+
+        folder = find(local)
+        url, store, name = folder.cluster().state_url, StoreConfig(), folder.name
+        login = login or folder.login(acl.ADMIN, url)
+    client = connect(url, store, "state", login)
+    require_reachable(client, url, "state")
+    return client, name
+
+
+def _save(client: redis.Redis, name: str, file: str) -> int:
+    if file == "-":
+        made = backup.save(client, name, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        path = Path(file)
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            with beside.open("wb") as out:
+                made = backup.save(client, name, out)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    print(f"run {made.run!r}, version {made.head}: {made.keys} keys, {made.bytes:,} bytes", file=sys.stderr)
+    return 0
+
+
+def _restore(client: redis.Redis, arguments: argparse.Namespace) -> int:
+    data = sys.stdin.buffer.read() if arguments.file == "-" else Path(arguments.file).read_bytes()
+    found = backup.load(client, io.BytesIO(data), _who(), arguments.replace)
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.at))
+    print(f"run {found.run!r} is what it was at {when}, version {found.head}; it is stopped: resume it",
+          file=sys.stderr)
+    return 0
+
+
+def _who() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user need not have a name
+        return f"uid {os.getuid()}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """``save FILE`` or ``restore FILE``; what goes wrong is one line and exit status 2."""
+    parser = argparse.ArgumentParser(prog="python -m five.cli.backup", description="A run's state in a file, and back.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    add_arguments(commands.add_parser("save", help="write the run's state to a file"), restoring=False)
+    add_arguments(commands.add_parser("restore", help="bring a run back, stopped"), restoring=True)
+    arguments = parser.parse_args(argv)
+    try:
+        return run(arguments, arguments.command == "restore")
+    except (ConfigError, RuntimeError) as error:
+        print(f"{arguments.command}: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

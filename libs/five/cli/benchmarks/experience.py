@@ -1,0 +1,165 @@
+"""Segments from a rollout into the optimizer's buffer, beside as many opaque bytes over the same wire."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import grpc
+import numpy as np
+
+from dota.spaces import Layout
+from five.agent.config import BufferConfig
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.pacing import Pacer
+from five.agent.learning.samples import Arrays, learning_specs
+from five.agent.model.states import state_specs
+from five.cli.benchmarks import recorded
+from five.cli.benchmarks.child import RPC, Child, prepare, serve_until_closed
+from five.cli.benchmarks.table import Row, machine, row
+from five.protos.v1 import experience_pb2_grpc
+from five.run.config import RunConfig
+from five.run.load import load
+from five.services.optimizer.intake import Intake, unpack
+from five.services.optimizer.service import ExperienceService
+from rapid.clients.experience import ACCEPTED, ExperienceClient, Segment
+from rapid.rpc.channel import aio_channel
+
+SPARSE = ("shared", "private")
+OPAQUE = "five.bench.Opaque"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    preset: str = "laptop-1v1"
+    overrides: tuple[str, ...] = ()
+    segments: int = 4  # different ones, sent in turn
+    from_seconds: float = 120.0
+    seconds: float = 2.0
+    repeats: int = 5
+
+
+async def _discard(requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+    async for _ in requests:
+        yield b"\0"
+
+
+def _serve(pipe: Connection, config: RunConfig) -> None:
+    """The optimizer's ingest without a learner behind it, and one that discards what comes."""
+    layout, buffer = Layout(config.game), config.buffer
+    # Nothing is consumed here, so nothing may be held back: reuse is as good as nought.
+    free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
+                        minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
+    intake = Intake(SampleBuffer(free, unpack), Pacer(free, config.learning.batch_samples))
+    steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
+    states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
+    service = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake,
+                             epoch=1)
+    handler = grpc.method_handlers_generic_handler(OPAQUE, {"Push": grpc.stream_stream_rpc_method_handler(_discard)})
+    serve_until_closed(pipe, [
+        (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, service),
+        (lambda _, server: server.add_generic_rpc_handlers((handler,)), None)])
+
+
+async def segments_pushed(config: RunConfig, size: Size, address: str, parts: list[Arrays]) -> tuple[float, int]:
+    """(segments a second that came to rest in the buffer, bytes of one on the wire)."""
+    settings, samples = config.services.rollout, config.learning.samples_per_segment
+    steps = samples * config.learning.lstm_unroll_length
+    turn = itertools.cycle(parts)
+    client = ExperienceClient([address], RPC, Layout(config.game).hash, config.name, "bench",
+                              in_flight=settings.in_flight_segments, sparse=SPARSE,
+                              zstd=settings.encoding.endswith("zstd"), epoch=1)
+
+    async def push() -> None:
+        await client.push(Segment(samples, next(turn), 0.0, 1.0, steps, 0, 0))
+
+    async def settle() -> None:
+        if not await client.flush(60):
+            raise TimeoutError("the buffer does not acknowledge segments")
+
+    async with client:
+        rate = await _median_rate(push, settle, size)
+        if client.verdicts.total() != client.verdicts[ACCEPTED]:
+            raise RuntimeError(f"segments were refused: {dict(client.verdicts)}")
+        return rate, client.bytes_sent // client.verdicts.total()
+
+
+async def opaque_pushed(size: Size, address: str, nbytes: int, in_flight: int) -> float:
+    """Messages of ``nbytes`` a second through a server that discards them, acknowledged one by one."""
+    message = np.random.default_rng(0).bytes(nbytes)
+    room = asyncio.Semaphore(in_flight)
+    sending: asyncio.Queue[bytes] = asyncio.Queue()
+    channel = aio_channel(address, RPC)
+    await channel.ready(10)
+
+    async def requests() -> AsyncIterator[bytes]:
+        while True:
+            yield await sending.get()
+
+    grpc_channel: Any = channel.grpc  # raw bytes need no serializers, which the stubs ask for
+    call: Any = grpc_channel.stream_stream(f"/{OPAQUE}/Push")(requests())
+
+    async def acknowledge() -> None:
+        async for _ in call:
+            room.release()
+
+    reader = asyncio.create_task(acknowledge())
+
+    async def push() -> None:
+        await room.acquire()
+        sending.put_nowait(message)
+
+    async def settle() -> None:
+        for _ in range(in_flight):
+            await asyncio.wait_for(room.acquire(), 60)
+        for _ in range(in_flight):
+            room.release()
+
+    rate = await _median_rate(push, settle, size)
+    call.cancel()
+    reader.cancel()
+    await asyncio.gather(reader, return_exceptions=True)
+    await channel.close()
+    return rate
+
+
+async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]], size: Size
+                       ) -> float:
+    """Pushes a second, the median of several stretches; each ends when all of its pushes are acknowledged."""
+    await push()
+    await settle()
+    rates = []
+    for _ in range(size.repeats):
+        began, pushed = time.perf_counter(), 0
+        while time.perf_counter() < began + size.seconds:
+            await push()
+            pushed += 1
+        await settle()
+        rates.append(pushed / (time.perf_counter() - began))
+    return float(np.median(rates))
+
+
+def measure(size: Size | None = None) -> list[Row]:
+    """Rows ``experience.segments`` and ``experience.bytes`` (as on the wire): encoded, sent, checked, packed into the
+    buffer, acknowledged. The reference is gRPC over the loopback with as many opaque bytes a message."""
+    size = size or Size()
+    prepare()
+    config = load(size.preset, size.overrides)
+    samples, in_flight = config.learning.samples_per_segment, config.services.rollout.in_flight_segments
+    found = recorded.samples(config, samples * size.segments, size.from_seconds)
+    parts = [recorded.segment_of(found[i * samples:(i + 1) * samples]) for i in range(size.segments)]
+    with Child(_serve, config) as server, asyncio.Runner() as runner:
+        rate, nbytes = runner.run(segments_pushed(config, size, server.first[0], parts))
+        opaque = runner.run(opaque_pushed(size, server.first[1], nbytes, in_flight))
+    conditions = machine(preset=size.preset, encoding=config.services.rollout.encoding, in_flight=in_flight,
+                         segment_bytes=nbytes, segment_bytes_decoded=sum(a.nbytes for a in parts[0].values()),
+                         layout=Layout(config.game).hash)
+    return [
+        row("experience.bytes", rate * nbytes / 1e6, "MB/s", opaque * nbytes / 1e6, conditions),
+        row("experience.segments", rate, "segments/s", opaque, conditions),
+    ]

@@ -1,0 +1,228 @@
+"""Five hundred simulated rollouts (real clients, no games) against one opponents service, one Redis, one optimizer's
+intake: where each has a full core, beside what `five scale` reckons with.
+
+Clients and servers share this machine, so what the clients reach says little. A server's knee is taken from its own
+processor time: calls a second at which one core of it is full, with all clients connected.
+"""
+
+import asyncio
+import itertools
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from dota.spaces import Layout
+from five.agent.config import BufferConfig
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.pacing import Pacer
+from five.agent.learning.samples import Arrays, learning_specs
+from five.agent.model.states import state_specs
+from five.capacity import figures
+from five.capacity.sizes import clusters
+from five.cli.benchmarks import recorded
+from five.cli.benchmarks.child import RPC, Child, prepare
+from five.cli.benchmarks.experience import SPARSE
+from five.cli.benchmarks.table import Row, machine, row
+from five.protos.v1 import experience_pb2_grpc, opponents_pb2_grpc
+from five.run.config import RunConfig
+from five.run.load import load
+from five.services.opponents.pool import LAST_ADDED, TABLE, Pool
+from five.services.opponents.service import OpponentService
+from five.services.optimizer.intake import Intake, unpack
+from five.services.optimizer.service import ExperienceService
+from rapid.clients.experience import ACCEPTED, ExperienceClient, Segment
+from rapid.clients.opponents import WON, OpponentsClient
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.rpc.server import Register, serve
+from rapid.store.leases import Leases
+from rapid.store.series import Series
+from rapid.store.state import RunState
+
+RUN = "bench"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    preset: str = "laptop-1v1"
+    overrides: tuple[str, ...] = ()
+    rollouts: int = 500
+    versions: int = 5600  # of the pool: those of Rerun's end
+    games: int = 10  # that each rollout asks opponents for, and of which it reports every fifth
+    beats: int = 20  # of each rollout
+    segments: int = 1  # of each rollout
+    from_seconds: float = 120.0
+
+
+def _serve_and_tell(pipe: Connection, service: Register) -> None:
+    """Serves until the pipe is closed; says its address, and its processor seconds each time that it is asked."""
+    async def run() -> None:
+        server = await serve("127.0.0.1:0", [service], RPC)
+        pipe.send(f"127.0.0.1:{server.port}")
+        try:
+            while True:
+                await asyncio.to_thread(pipe.recv)
+                pipe.send(time.process_time())
+        except EOFError:
+            pass
+        await server.stop(0)
+
+    asyncio.run(run())
+
+
+def _opponents(pipe: Connection, url: str, config: RunConfig) -> None:
+    pool = Pool(RunState(redis.Redis.from_url(url), RUN), config.league, config.seed)
+    _serve_and_tell(pipe, (opponents_pb2_grpc.add_OpponentServiceServicer_to_server,
+                           OpponentService(RUN, pool, epoch=1)))
+
+
+def _intake(pipe: Connection, config: RunConfig) -> None:
+    layout, buffer = Layout(config.game), config.buffer
+    free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
+                        minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
+    intake = Intake(SampleBuffer(free, unpack), Pacer(free, config.learning.batch_samples))
+    steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
+    states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
+    _serve_and_tell(pipe, (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, ExperienceService(
+        RUN, layout.hash, config.learning.lstm_unroll_length, steps, states, intake, epoch=1)))
+
+
+def _asked(server: Child) -> float:
+    server.pipe.send("")
+    return float(server.hear())
+
+
+async def _cost(server: Child, calls: Sequence[Callable[[], Awaitable[Any]]]) -> float:
+    """Processor seconds that the server takes for each call, all of them under way at once."""
+    before = await asyncio.to_thread(_asked, server)
+    await asyncio.gather(*(call() for call in calls))
+    return (await asyncio.to_thread(_asked, server) - before) / len(calls)
+
+
+async def _games(server: Child, size: Size) -> tuple[float, float]:
+    """Processor seconds of the opponents service for an assignment, and for a result."""
+    clients = [OpponentsClient([server.first], RPC, RUN, epoch=1) for _ in range(size.rollouts)]
+    drawn: list[tuple[OpponentsClient, str, int]] = []
+
+    async def play(client: OpponentsClient, who: int) -> None:
+        for game in range(size.games):
+            name = f"{who}-{game}"
+            found = await client.assign(name)
+            if game % 5 == 0:
+                drawn.append((client, name, max(found.version, 0)))
+
+    await _cost(server, [client.pool for client in clients[:1]])
+    assign = await _cost(server, [partial(play, client, i) for i, client in enumerate(clients)]) / size.games
+    report = await _cost(server, [partial(client.report, game, version, WON, 60.0)
+                                  for client, game, version in drawn])
+    await asyncio.gather(*(client.close() for client in clients))
+    return assign, report
+
+
+async def _segments(server: Child, config: RunConfig, size: Size, parts: list[Arrays]) -> tuple[float, float]:
+    """Processor seconds of the intake for a segment, and the segment's bytes on the wire."""
+    settings, samples = config.services.rollout, config.learning.samples_per_segment
+    turn = itertools.cycle(parts)
+    steps = samples * config.learning.lstm_unroll_length
+    clients = [ExperienceClient([server.first], RPC, Layout(config.game).hash, RUN, f"rollout-{i}", in_flight=1,
+                                sparse=SPARSE, zstd=settings.encoding.endswith("zstd"), epoch=1)
+               for i in range(size.rollouts)]
+
+    async def play(client: ExperienceClient) -> None:
+        for _ in range(size.segments):
+            await client.push(Segment(samples, next(turn), 0.0, 1.0, steps, 0, 0))
+        if not await client.flush(300):
+            raise TimeoutError("the intake does not acknowledge segments")
+
+    cost = await _cost(server, [partial(play, client) for client in clients]) / size.segments
+    taken = sum(client.verdicts[ACCEPTED] for client in clients)
+    if taken != size.rollouts * size.segments:
+        raise RuntimeError(f"{taken} of {size.rollouts * size.segments} segments were taken in")
+    nbytes = sum(client.bytes_sent for client in clients) / taken
+    for client in clients:
+        await client.close()
+    return cost, nbytes
+
+
+def _used(client: redis.Redis) -> float:
+    """Processor seconds of a Redis so far."""
+    info: Any = client.info("cpu")
+    return float(info["used_cpu_user"] + info["used_cpu_sys"])
+
+
+def _beats(url: str, size: Size) -> tuple[float, float, float]:
+    """Processor seconds of Redis for a heartbeat, for a look at all of them, and for the record of a game."""
+    watch = redis.Redis.from_url(url)
+    leases = [RunState(redis.Redis.from_url(url), RUN).lease("rollout", str(i), 60.0, metrics_address="10.0.0.1:9100")
+              for i in range(size.rollouts)]
+    stats = {"steps/s": 1234.5, "hero_steps/s": 1234.5, "games": 17, "unsent": 1, "version": 1204, "waiting": 0.1,
+             "inference_wait_share": 0.5, "game": 0.2, "segments": 0.2, "recoveries": 0, "throttled_seconds": 1.25}
+
+    def beat(some: Sequence[Any]) -> None:
+        for _ in range(size.beats):
+            for lease in some:
+                lease.renew(stats, 1, 1)
+
+    before = _used(watch)
+    threads = [threading.Thread(target=beat, args=(leases[i::4],)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    each = (_used(watch) - before) / (size.beats * size.rollouts)
+    live, looks = Leases(watch, RUN), 50
+    if len(live.live("rollout")) != size.rollouts:
+        raise RuntimeError("not all rollouts are alive")
+    before = _used(watch)
+    for _ in range(looks):
+        live.live("rollout")
+    look = (_used(watch) - before) / looks
+    series = Series(watch, RUN)
+    record = {"game": "", "version": 1204, "outcome": "won", "rewards": {f"signal{i}": 0.1234 for i in range(20)}}
+    before = _used(watch)
+    for i in range(0, size.rollouts * 10, 10):
+        series.extend_once("games", [(f"{i + k}", {**record, "game": f"{i + k}"}) for k in range(10)])
+    return each, look, (_used(watch) - before) / (size.rollouts * 10)
+
+
+def measure(size: Size | None = None) -> list[Row]:
+    """Rows ``load.*``: calls a second at which one core of the server is full. The reference is the same from the
+    figures of libs/five/capacity: a ratio above 1 has room that the model does not reckon with."""
+    size = size or Size()
+    prepare()
+    config = load(size.preset, size.overrides)
+    samples = config.learning.samples_per_segment
+    found = recorded.samples(config, samples * 2, size.from_seconds)
+    parts = [recorded.segment_of(found[i * samples:(i + 1) * samples]) for i in range(2)]
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
+        with EmbeddedRedis(Path(folder), append_only=True).start() as server:
+            state = RunState(redis.Redis.from_url(server.url), RUN)
+            state.create({}, "bench")
+            rows: Any = {f"version:{v}": "[1.0, 10, 5]" for v in range(size.versions)}
+            state.redis.hset(state.keys.table(TABLE), mapping={**rows, LAST_ADDED: str(size.versions - 1)})
+            beat, look, record = _beats(server.url, size)
+            with Child(_opponents, server.url, config) as opponents:
+                assign, report = runner.run(_games(opponents, size))
+        with Child(_intake, config) as intake:
+            segment, nbytes = runner.run(_segments(intake, config, size, parts))
+    largest = clusters()[-1]
+    conditions = machine(preset=size.preset, rollouts=size.rollouts, versions=size.versions, segment_bytes=int(nbytes))
+    return [
+        row("load.opponents.assign", 1 / assign, "calls/s", 1 / figures.ASSIGN.value, conditions),
+        row("load.opponents.report", 1 / report, "calls/s", 1 / figures.REPORT.value, conditions),
+        row("load.redis.heartbeats", 1 / beat, "heartbeats/s", 1 / figures.REDIS_BEAT.value, conditions),
+        row("load.redis.games", 1 / record, "records/s", 1 / figures.REDIS_SET.value, conditions),
+        row("load.redis.look", look * 1e3, "ms", None, conditions),
+        row("load.redis.rollouts", largest.config.lifecycle.heartbeat_seconds / beat, "rollouts",
+            largest.config.lifecycle.heartbeat_seconds / figures.REDIS_BEAT.value, conditions),
+        row("load.intake.segments", nbytes / segment / 1e6, "MB/s", figures.INGEST_BYTES.value / 1e6, conditions),
+    ]

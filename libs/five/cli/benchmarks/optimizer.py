@@ -1,0 +1,121 @@
+"""Gradient steps from the buffer on, beside a matrix product of as many operations."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from five.agent.compute import apply
+from five.agent.config import BufferConfig
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.learner import Learner
+from five.agent.learning.pacing import Pacer
+from five.agent.learning.samples import Arrays
+from five.agent.schedules import Hyperparameters, hyperparameters_at
+from five.cli.benchmarks import recorded
+from five.cli.benchmarks.child import prepare
+from five.cli.benchmarks.table import Row, machine, median_rate, row
+from five.run.config import RunConfig
+from five.run.load import load
+from five.services.optimizer.drawing import BatchesAhead
+from five.services.optimizer.intake import Intake, samples_of, unpack
+
+SIDE = 2048  # of the square matrices at most; larger ones are no faster
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured: draws and whole gradient steps of the preset's batch."""
+
+    preset: str = "laptop-1v1"
+    overrides: tuple[str, ...] = ()
+    from_seconds: float = 120.0
+    seconds: float = 4.0
+    repeats: int = 3
+
+
+def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> Callable[[], float]:
+    """Square products of about ``flops`` operations in all; a call does them and returns how many they were."""
+    side = max(min(round((flops / 2) ** (1 / 3)), SIDE), 1)
+    times = max(round(flops / (2 * side**3)), 1)
+    a, b = (torch.randn(side, side, dtype=dtype, device=device) for _ in range(2))
+    out = torch.empty_like(a)
+
+    def work() -> float:
+        for _ in range(times):
+            torch.mm(a, b, out=out)
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return float(2.0 * side**3 * times)
+
+    return work
+
+
+def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchesAhead:
+    """Batches out of a buffer that holds ``parts`` packed, as often as they are asked for."""
+    buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9)
+    intake = Intake(SampleBuffer(buffers, unpack, allocate=learner.allocate),
+                    Pacer(buffers, config.learning.batch_samples))
+    for part in parts:
+        # A sample is a segment of one; a segment's states lead with its samples.
+        whole = {name: array[None] if name.startswith("state/") else array for name, array in part.items()}
+        (sample,) = samples_of(whole, 1)
+        intake.buffer.add(sample, part["versions"], 0, sample.nbytes)
+    intake.pacer.on_received(len(parts))
+    return BatchesAhead(intake, config.learning.batch_samples, learner)
+
+
+def steps_from_buffer(learner: Learner, batches: BatchesAhead, samples: int, hyper: Hyperparameters
+                      ) -> Callable[[], float]:
+    """A call takes a step as the service does, the next batch on its way meanwhile, and ends with the step."""
+    def step() -> float:
+        ready = batches.take()
+        if ready is None:
+            raise RuntimeError("the buffer gives no batch")
+        batches.begin()
+        learner.step(ready.batch, hyper).ended.wait()
+        return float(samples)
+
+    return step
+
+
+def measure(size: Size | None = None) -> list[Row]:
+    """Rows ``optimizer.flops`` and ``optimizer.samples``: from the packed sample in the buffer to the end of the step
+    that learned from it. ``optimizer.step.samples``: of the steps alone, batches made beforehand. The reference of all
+    is the matrix product's speed."""
+    size = size or Size()
+    prepare()
+    config = load(size.preset, size.overrides)
+    settings, learning = config.services.optimizer, config.learning
+    device = torch.device(settings.device)
+    torch.set_num_threads(settings.threads)
+    apply(config.compute)
+    parts = recorded.samples(config, learning.batch_samples, size.from_seconds)
+    learner = Learner(recorded.policy_of(config), learning, device)
+    hyper = hyperparameters_at(config.schedules, 0)
+    batch = recorded.batch_of(parts)
+    flops = learner.flops(batch)
+
+    def alone() -> float:
+        learner.step(batch, hyper).ended.wait()
+        return float(learning.batch_samples)
+
+    steps = median_rate(alone, size.seconds, size.repeats)
+    batches = drawing(config, learner, parts)
+    samples = median_rate(steps_from_buffer(learner, batches, learning.batch_samples, hyper), size.seconds,
+                          size.repeats)
+    batches.drop()
+    dtype = torch.bfloat16 if config.model.precision == "bfloat16" else torch.float32
+    products = median_rate(matrix_products(flops, dtype, device), size.seconds / 2, size.repeats)
+    per_sample = flops / learning.batch_samples
+    if not math.isfinite(per_sample) or learner.skipped_steps:
+        raise RuntimeError(f"the learner skipped {learner.skipped_steps} steps: {learner.skip_reason}")
+    conditions = machine(preset=size.preset, torch=torch.__version__, threads=settings.threads, device=settings.device,
+                         model=recorded.description(config), batch_samples=learning.batch_samples,
+                         precision=config.model.precision, gflop_a_sample=round(per_sample / 1e9, 4))
+    return [
+        row("optimizer.flops", samples * per_sample, "FLOP/s", products, conditions),
+        row("optimizer.samples", samples, "samples/s", products / per_sample, conditions),
+        row("optimizer.step.samples", steps, "samples/s", products / per_sample, conditions),
+    ]

@@ -1,0 +1,50 @@
+"""`five config KEY`: what a key of the configuration is, or what keys a section has."""
+
+import dataclasses
+import difflib
+import json
+from collections.abc import Iterable
+
+from five.run.load import ConfigError, load, presets
+from five.run.reference import Key, Section, reference
+
+
+def config(key: str, as_json: bool) -> int:
+    """Prints a key, or what is below a section. Raises ConfigError for one that there is not."""
+    sections = reference({name: load(name) for name in presets()})
+    keys = chosen(sections, key)
+    if as_json:
+        print(json.dumps([dataclasses.asdict(k) for k in keys], ensure_ascii=False, indent=1))
+    elif len(keys) == 1:
+        print(described(keys[0]))
+    else:
+        print("\n".join(listed(keys)))
+    return 0
+
+
+def chosen(sections: Iterable[Section], key: str) -> list[Key]:
+    """The keys that ``key`` names: itself, or all below it. Raises ConfigError naming what is near."""
+    keys = [k for section in sections for k in section.keys]
+    exact = [k for k in keys if k.path == key]
+    found = exact or [k for k in keys if k.path.startswith((f"{key}.", f"{key}[]."))]
+    if not found:
+        paths = [k.path for k in keys]
+        last = [p for p in paths if p.rpartition(".")[2] == key.rpartition(".")[2]]
+        near = last or difflib.get_close_matches(key, paths, n=3)
+        hint = f"did you mean {' or '.join(near[:3])}?" if near else "docs/configuration.md has all"
+        raise ConfigError(f"{key}: there is no such key; {hint}")
+    return found
+
+
+def described(key: Key) -> str:
+    """Everything about a key, a line each."""
+    rows = {"type": key.type, "default": key.default, "unit": key.unit, "meaning": key.meaning, "source": key.source,
+            "class": key.defined, "presets": ", ".join(f"{name}: {value}" for name, value in key.presets.items())}
+    return "\n".join([key.path, *(f"  {name:8} {value}" for name, value in rows.items() if value)])
+
+
+def listed(keys: Iterable[Key]) -> list[str]:
+    """A line for each key: its path, default and unit."""
+    rows = [(key.path, key.default, key.unit if key.unit != "none" else "") for key in keys]
+    width = max(len(path) for path, _, _ in rows)
+    return [f"{path:{width}}  {default} {unit}".rstrip() for path, default, unit in rows]

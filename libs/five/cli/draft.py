@@ -1,0 +1,201 @@
+"""`five draft`: what each open pick of a draft comes to, and what that number stands on."""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from typing import Any
+
+from five.agent.draft.order import DraftError
+from five.cli.remote import Controller, add_address, controller_of
+from five.cli.rundir import RunFolder, find
+
+Arguments = argparse.Namespace
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    add_address(parser)
+    parser.add_argument("--version", type=int, default=-1, help="whose win head is asked; by default that of the "
+                        "newest table, or where there is none the newest archived")
+    for team in ("radiant", "dire"):
+        parser.add_argument(f"--{team}", type=_names, default=[], metavar="HERO,...",
+                            help=f"{team.title()}'s picks so far")
+    parser.add_argument("--ban", type=_names, default=[], metavar="HERO,...", dest="banned", help="heroes nobody picks")
+    parser.add_argument("--order", default="", help="who picks when, R and D; by default DRRDRDRDDR for five a side")
+    parser.add_argument("--pool", type=_names, default=[], metavar="HERO,...",
+                        help="draft from these heroes of the run's pool only; makes a table of its own")
+    parser.add_argument("--threads", type=int, default=1, help="workers that make a table which is not there yet")
+    parser.add_argument("--make", action="store_true", help="only make the table")
+    parser.add_argument("--tables", action="store_true", help="list the tables that a run has")
+    parser.add_argument("--calibration", action="store_true", help="how often the win head was right about games")
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip().lower() for name in text.split(",") if name.strip()]
+
+
+def run(arguments: Arguments) -> int:
+    """With --url the controller is asked, else the run's folder, whether the run goes on or has ended. Raises Refused,
+    NoRun, RuntimeError."""
+    try:
+        if arguments.url:
+            return _remote(controller_of(arguments), arguments)
+        return _here(find(arguments.run), arguments)
+    except DraftError as error:
+        raise RuntimeError(str(error)) from None
+
+
+def _remote(controller: Controller, arguments: Arguments) -> int:
+    if arguments.make or arguments.pool:
+        raise RuntimeError("a table is made where the run's folder is; the evaluator of a cluster makes those that are "
+                           "small enough (services.evaluator.draft_line_ups)")
+    if arguments.tables:
+        _tables(controller.get("draft/tables")["tables"], arguments)
+    elif arguments.calibration:
+        _calibration(controller.get("draft/calibration"), arguments)
+    else:
+        found = controller.get(
+            "draft", radiant=",".join(arguments.radiant), dire=",".join(arguments.dire),
+            banned=",".join(arguments.banned), order=arguments.order or None,
+            table=f"version-{arguments.version}" if arguments.version >= 0 else None)
+        _show(found, None if arguments.json else controller.get("draft/calibration"), arguments)
+    return 0
+
+
+def _here(folder: RunFolder, arguments: Arguments) -> int:
+    from five.agent.draft.advice import advise
+    from five.agent.draft.briefing import brief
+    from five.cli.offline.record import kept_evidence
+    from five.cli.offline.versions import ArchivedVersions
+    from five.run import drafting
+
+    archive = ArchivedVersions(folder)
+    tables = drafting.DraftTables(archive.blobs, archive.config.name)
+    if arguments.tables:
+        _tables([{"name": name, **tables.about(name)} for name in tables.names()], arguments)
+        return 0
+    evidence = kept_evidence(folder.evidence)
+    reliability = dataclasses.asdict(evidence.reliability())
+    if arguments.calibration:
+        _calibration(reliability, arguments)
+        return 0
+    leaves = _leaves(archive, tables, arguments)
+    if not arguments.make:
+        picks = arguments.radiant, arguments.dire, arguments.banned
+        _show(brief(leaves, evidence, advise(leaves, *picks, arguments.order), *picks), reliability, arguments)
+    return 0
+
+
+def _leaves(archive: Any, tables: Any, arguments: Arguments) -> Any:
+    """The table that is asked for: the stored one, or one that is made now and stored."""
+    from five.cli.offline.leaves import make
+    from five.run import drafting
+    from rapid.blobs import BlobMissing
+
+    game = archive.config.game
+    pool = drafting.pool_of(game, arguments.pool or None)
+    number = arguments.version
+    if number < 0:
+        known = archive.numbers()
+        # A table that is there is worth more than a version that is a little newer; --make makes the newest one's.
+        made = [drafting.version_of(name) for name in tables.names()
+                if name == drafting.table_name(drafting.version_of(name), pool, game)]
+        number = made[0] if made and not arguments.make else known[-1] if known else -1
+    name = drafting.table_name(number, pool, game)
+    try:
+        return tables.read(name)
+    except BlobMissing:
+        pass
+    number, policy, meta = archive.load(number)
+    shown = 0.0
+
+    def progress(done: int, seconds: float) -> None:
+        nonlocal shown
+        if time.monotonic() - shown > 5 and sys.stderr.isatty():
+            shown = time.monotonic()
+            print(f"{done:,} line-ups, {done / max(seconds, 1e-6):,.0f} a second", file=sys.stderr)
+
+    print(f"reading {pool.line_ups:,} line-ups of {len(pool.heroes)} heroes from version {number}; interrupted, it "
+          "goes on where it was", file=sys.stderr)
+    began = time.monotonic()
+    leaves = make(policy, game, pool, {"version": number, "schema": meta.get("schema")}, threads=arguments.threads,
+                  partial=archive.folder.draft / f"{name}.partial", on_progress=progress)
+    tables.put(name, leaves)
+    print(f"done in {time.monotonic() - began:.1f} s: draft/{name}", file=sys.stderr)
+    return leaves
+
+
+def _tables(found: list[dict[str, Any]], arguments: Arguments) -> None:
+    if arguments.json:
+        print(json.dumps(found, indent=1))
+        return
+    for table in found:
+        print(f"{table['name']:24s} {len(table['heroes'])} heroes, {table['team']} a side"
+              + (", both teams from the whole pool" if table["shared"] else ""))
+    if not found:
+        print("there is no table yet: `five draft` makes one")
+
+
+def _calibration(found: dict[str, Any], arguments: Arguments) -> None:
+    if arguments.json:
+        print(json.dumps(found, indent=1))
+        return
+    print(calibration_line(found))
+    for row in found["bins"]:
+        if row["games"]:
+            print(f"  said {100 * row['predicted']:5.1f} %   came {100 * row['won']:5.1f} % ("
+                  f"{100 * row['at_least']:.0f} to {100 * row['at_most']:.0f})   {row['games']} games")
+
+
+def calibration_line(found: dict[str, Any]) -> str:
+    """What is known of the win head's calibration, in one line."""
+    if not found["games"]:
+        return "calibration of the win head: nothing is known, no recorded game of self-play carries its prediction"
+    return (f"calibration of the win head over {found['games']:,} games of self-play (versions {found['first']} to "
+            f"{found['last']}): off by {100 * found['error']:.1f} points on average; Brier score {found['brier']:.3f}, "
+            f"{found['brier_constant']:.3f} by always saying the mean")
+
+
+def _show(found: dict[str, Any], reliability: dict[str, Any] | None, arguments: Arguments) -> None:
+    if arguments.json:
+        print(json.dumps(found, indent=1))
+        return
+    facts = found["facts"]
+    print(f"version {facts.get('version', '?')}, {len(found['heroes'])} heroes, {found['team']} a side, "
+          f"{found['line_ups']:,} line-ups; order {' '.join(found['order'])}"
+          + ("; both teams may pick the same hero, as in training: the pool is too small for two teams"
+             if found["shared"] else ""))
+    for team in ("radiant", "dire", "banned"):
+        print(f"{team:8s} {', '.join(found[team]) or '-'}")
+    moving = {"R": "Radiant", "D": "Dire", "": ""}[found["to_move"]]
+    ending = f"if both pick their best from here; {moving} picks" if moving else "at the game's start"
+    print(f"Radiant wins {100 * found['win']:.1f} %, Dire {100 - 100 * found['win']:.1f} %, {ending}")
+    if found["choices"]:
+        print(f"\n{'pick':20s} {moving + ' wins':>14s}   played   rarest pair with the picks so far")
+    for row in found["choices"]:
+        played = "?" if row["played"] is None else f"{row['played']:,}"
+        print(f"{row['hero']:20s} {100 * row['own']:12.1f} %  {played:>7s}   {pair(row['rarest'])}")
+    print(f"\nsupport: {support_line(found)}")
+    if reliability is not None:
+        print(calibration_line(reliability))
+
+
+def pair(rarest: dict[str, Any] | None) -> str:
+    """A pair of heroes and how often it was played."""
+    if rarest is None:
+        return "-"
+    return f"{'with' if rarest['allied'] else 'against'} {rarest['other']}: {rarest['games']:,} games"
+
+
+def support_line(found: dict[str, Any]) -> str:
+    """What training has seen of the picks so far, in one line."""
+    if not found["games"]:
+        return "nothing is known of which heroes met in training: no recorded game names its line-up"
+    if found["support"] is None:
+        return f"{found['games']:,} training games are counted"
+    rare = found["support"]
+    return (f"of {found['games']:,} training games the rarest pair of the picks, {rare['hero']} "
+            f"{'with' if rare['allied'] else 'against'} {rare['other']}, was in {rare['games']:,}")

@@ -1,0 +1,102 @@
+"""`five eval` and `five report`."""
+
+import asyncio
+import json
+from typing import Any
+
+from five.agent.ratings import wilson_interval
+from five.cli import report
+from five.cli.offline.record import keep_evidence, keep_record
+from five.cli.rundir import Cluster, NoRun, RunFolder
+from five.run.load import ConfigError, load
+from five.services.controller.recordings import Recordings
+from rapid.blobs import BlobStore
+from rapid.clients.evaluator import EvaluatorClient, MatchResult
+from rapid.store import acl
+from rapid.store.connection import connect, require_reachable
+from rapid.store.series import Series
+from rapid.store.state import RunState
+
+MATCH_SECONDS = 3600.0
+
+
+def evaluate(folder: RunFolder, version: int, against: str, games: int, seed: int, as_json: bool,
+             greedy: bool = False, offline: bool = False) -> int:
+    """Plays a match and prints the result: on the run's evaluator while the run goes on, else in this process from the
+    archived versions; there also when ``offline`` or ``greedy`` is asked for. Raises NoRun, CallFailed, ConfigError."""
+    try:
+        cluster = None if offline or greedy else folder.cluster()
+    except NoRun:
+        cluster = None
+    outcome = _offline(folder, version, against, games, seed, greedy) if cluster is None else \
+        _on_evaluator(folder, cluster, version, against, games, seed)
+    if as_json:
+        print(json.dumps(outcome))
+        return 0
+    low, high = outcome["win_rate_interval"]
+    print(f"version {outcome['version']} against {against}: won {outcome['won']}, lost {outcome['lost']}, drawn "
+          f"{outcome['drawn']} of {outcome['games']} games (score {100 * low:.0f} to {100 * high:.0f} %, 95 % "
+          "confidence, draws as half a win)")
+    print(f"mean length {outcome['mean_game_seconds']:.0f} s of game time")
+    for name, value in outcome["statistics"].items():
+        print(f"  {name.replace('_', ' '):12s} {value:9.1f}   opponent {outcome['opponent_statistics'][name]:9.1f}")
+    if outcome["replay"]:
+        print(f"replay: {outcome['replay']}    render it: five watch {outcome['replay']}")
+    return 0
+
+
+def _on_evaluator(folder: RunFolder, cluster: Cluster, version: int, against: str, games: int, seed: int
+                  ) -> dict[str, Any]:
+    config = load(folder.path / "cluster.yaml")
+
+    async def play() -> MatchResult:
+        client = EvaluatorClient([cluster.evaluator], config.rpc, config.name, folder.token())
+        try:
+            return await client.play_match(version, against, games, seed, replay=True, deadline=MATCH_SECONDS)
+        finally:
+            await client.close()
+
+    result = asyncio.run(play())
+    return {
+        "version": result.version, "against": against, "games": games, "won": result.won, "lost": result.lost,
+        "drawn": result.drawn, "win_rate_interval": list(wilson_interval(result.won + 0.5 * result.drawn, games)),
+        "mean_game_seconds": result.mean_game_seconds, "statistics": result.statistics,
+        "opponent_statistics": result.opponent_statistics, "replay": result.replay_path}
+
+
+def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool) -> dict[str, Any]:
+    """The same from the archive. Games come in pairs with sides swapped: an odd number becomes one more."""
+    from five.cli.offline.match import BOTS, Contestant, play
+    from five.cli.offline.versions import ArchivedVersions
+
+    if against not in BOTS and not against.isdigit():
+        raise ConfigError(f"--against {against!r}: a version's number, or one of {', '.join(BOTS)}")
+    archive = ArchivedVersions(folder)
+    number, policy, _ = archive.load(version)
+    opponent = Contestant.bot(against) if against in BOTS else Contestant(f"version-{against}",
+                                                                          archive.load(int(against))[1])
+    path = folder.path / "replays" / f"version-{number}-{opponent.name}-{seed}.replay"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    match = play(archive.config.game, Contestant(f"version-{number}", policy), opponent, (games + 1) // 2, seed,
+                 greedy=greedy, record=lambda replay, final: replay.save(path, final))
+    won, drawn, lost = match.counts
+    ours, theirs = match.statistics()
+    return {"version": number, "against": against, "games": len(match.games), "won": won, "lost": lost, "drawn": drawn,
+            "win_rate_interval": list(match.interval()), "mean_game_seconds": match.seconds, "statistics": ours,
+            "opponent_statistics": theirs, "replay": str(path)}
+
+
+def write_report(folder: RunFolder) -> int:
+    """Writes the report of a running run now. Raises NoRun."""
+    folder.cluster()
+    config = load(folder.path / "cluster.yaml")
+    client = connect(config.store.state_url, config.store, "state",
+                     folder.login(acl.CONTROLLER, config.store.state_url))
+    require_reachable(client, config.store.state_url, "state")
+    records = report.collect(RunState(client, config.name), Series(client, config.name))
+    blobs = BlobStore(config.blobs.url or str(folder.path / "blobs"))
+    report.write(records, folder.report, report.newest_film(Recordings(lambda: blobs)))
+    keep_record(RunState(client, config.name), folder.record)
+    keep_evidence(records.games, folder.evidence)
+    print(folder.report)
+    return 0

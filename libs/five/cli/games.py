@@ -1,0 +1,166 @@
+"""`five games`: the game's bots against each other, and one table of what their games are like."""
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dota.vec_game import Winner
+from five.agent.ratings import pairs_interval, wilson_interval
+from five.cli.offline.bot_games import MARKS, TIMED_ITEMS, GameRecord, TeamRecord, play, quick_game, whole_game
+
+BY_MINUTE = ("net_worth", "xp", "marked_last_hits")
+
+# Ranges of real games, with their sources. A row without one has none: none is invented.
+REAL = {
+    "radiant": "50.75 % of 268 games [1]",
+    "length": "median 37:08 [1]; mean 35 in patch 7.21 [2]",
+    "last_hits": "214 [1, creeps killed of the game through ten]; 17 to 361 [3]",
+    "kills": "15 and 22 [3]",
+    "net_worth": "190 to 687 gold a minute [3]",
+    "xp": "232 to 804 a minute [3]",
+}
+SOURCES = (
+    "[1] regional qualifiers of The International 2019 (luckbox.com/esports-news/article/ti9-qualifiers-dota-2-meta-"
+    "hero-stats/)",
+    "[2] professional games (click-storm.com/en/blogs/22294/)",
+    "[3] one league game of June 2017, 31:28 long, the ten players' spread (odota/core, json/3254426673_output.json)",
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table: what it is of, the first bot's value and the second's (or one of both), and real games'."""
+
+    what: str
+    value: str
+    real: str = ""
+
+
+def games(first: str, second: str, count: int, seed: int, quick: bool, threads: int, as_json: bool,
+          log: Path | None = None) -> int:
+    """Plays ``count`` games of two bots and prints their table. Returns the exit status.
+
+    With a ``log`` each game is written there as it ends, one JSON object a line, and the table is of all that the file
+    holds: many games can be played in several sittings of different seeds. Raises RuntimeError for a line of the file
+    that is no game of these two bots.
+    """
+    game = quick_game() if quick else whole_game()
+    records = read_log(log, first, second) if log is not None and log.exists() else []
+
+    def note(record: GameRecord) -> None:
+        if log is not None:
+            with log.open("a") as file:
+                file.write(json.dumps({"first": first, "second": second, **asdict(record)}) + "\n")
+
+    if count > 0:
+        pairs = count if first == second else (count + 1) // 2
+        records += play(game, first, second, pairs, seed, threads=threads, concurrent=16 if quick else 8,
+                        look=not quick, on_game=note)
+    lines = table(first, second, records, quick)
+    if as_json:
+        print(json.dumps({line.what: line.value for line in lines}, indent=1))
+    else:
+        print(as_markdown(lines))
+        if not quick:
+            print("\n" + "\n".join(SOURCES))
+    return 0
+
+
+def read_log(path: Path, first: str, second: str) -> list[GameRecord]:
+    """The games of a log. Pairs of several sittings stay apart."""
+    records: list[GameRecord] = []
+    sitting, seen = 0, set[tuple[int, int]]()
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        told: dict[str, Any] = json.loads(line)
+        if (told.pop("first", None), told.pop("second", None)) != (first, second):
+            raise RuntimeError(f"{path}, line {number}: no game of {first} against {second}")
+        key = told["pair"], told["first_side"]
+        if key in seen:
+            sitting, seen = sitting + 1, set()
+        seen.add(key)
+        teams = [_team(team) for team in told["teams"]]
+        records.append(GameRecord(told["pair"] + 1_000_000 * sitting, told["first_side"], Winner(told["winner"]),
+                                  told["seconds"], (teams[0], teams[1]), told["first_tower"]))
+    return records
+
+
+def _team(told: dict[str, Any]) -> TeamRecord:
+    marks: list[dict[int, float]] = [{int(m): float(v) for m, v in told.pop(name).items()} for name in BY_MINUTE]
+    net_worth, xp, last_hits = marks
+    return TeamRecord(net_worth=net_worth, xp=xp, marked_last_hits=last_hits, **told)
+
+
+def as_markdown(lines: Sequence[Line]) -> str:
+    """The table as a page shows it."""
+    return "\n".join(["| | bots | real games |", "|---|---|---|",
+                      *(f"| {line.what} | {line.value} | {line.real} |" for line in lines)])
+
+
+def table(first: str, second: str, records: Sequence[GameRecord], quick: bool = False) -> list[Line]:
+    """Rows of finished games. Intervals are of 95 %."""
+    decided = [r for r in records if r.winner != Winner.DRAW]
+    pairs = sorted({r.pair for r in records})
+    scores = [statistics.mean(r.score for r in records if r.pair == pair) for pair in pairs]
+    low, high = pairs_interval(scores)
+    lines = [Line("games", f"{len(records)}, {len(records) - len(decided)} drawn")]
+    if first != second:
+        lines.append(Line(f"{first} beats {second}", f"{100 * statistics.mean(scores):.1f} % ({100 * low:.1f} to "
+                                                     f"{100 * high:.1f})"))
+    lines += [*_sides(decided), _lengths(records)]
+    return lines if quick else lines + _play(records)
+
+
+def _sides(decided: Sequence[GameRecord]) -> list[Line]:
+    radiant = sum(r.winner == Winner.RADIANT for r in decided)
+    low, high = wilson_interval(radiant, len(decided))
+    share = 100 * radiant / max(len(decided), 1)
+    return [Line("Radiant wins", f"{share:.1f} % ({100 * low:.1f} to {100 * high:.1f})", REAL["radiant"])]
+
+
+def _lengths(records: Sequence[GameRecord]) -> Line:
+    minutes = sorted(r.seconds / 60 for r in records)
+    tenth = len(minutes) // 10
+    usual = sum(20 <= m <= 60 for m in minutes) / len(minutes)
+    return Line("length, minutes", f"median {statistics.median(minutes):.1f}, nine tenths {minutes[tenth // 2]:.1f} to "
+                                   f"{minutes[-1 - tenth // 2]:.1f}; 20 to 60: {100 * usual:.0f} %", REAL["length"])
+
+
+def _play(records: Sequence[GameRecord]) -> list[Line]:
+    teams = [(r, side, r.teams[side]) for r in records for side in (0, 1)]
+    won = [t for r, side, t in teams if r.winner == (Winner.RADIANT, Winner.DIRE)[side]]
+    lost = [t for r, side, t in teams if r.winner == (Winner.DIRE, Winner.RADIANT)[side]]
+
+    def both(values: Sequence[float], digits: int = 0) -> str:
+        if not values:
+            return "none"
+        middle = sorted(values)
+        tenth = len(middle) // 10
+        return (f"{statistics.mean(values):,.{digits}f} ({middle[tenth]:,.{digits}f} to "
+                f"{middle[-1 - tenth]:,.{digits}f})")
+
+    lines = [
+        Line("kills, winners and losers", f"{both([t.kills for t in won])}, {both([t.kills for t in lost])}",
+             REAL["kills"]),
+        Line("last hits a hero at the end", both([t.last_hits for _, _, t in teams]), REAL["last_hits"]),
+        Line("denies a hero at the end", both([t.denies for _, _, t in teams])),
+    ]
+    for mark in MARKS:
+        there = [t for _, _, t in teams if mark in t.xp]
+        lines += [Line(f"last hits a hero at {mark}:00", both([t.marked_last_hits[mark] for t in there])),
+                  Line(f"net worth a hero at {mark}:00", both([t.net_worth[mark] for t in there]), REAL["net_worth"]),
+                  Line(f"experience a hero at {mark}:00", both([t.xp[mark] for t in there]), REAL["xp"])]
+    fallen = [r.first_tower / 60 for r in records if r.first_tower is not None]
+    lines += [
+        Line("first tower, minute", both(fallen, 1)),
+        Line("towers lost, winners and losers", f"{both([float(t.towers_lost) for t in won], 1)}, "
+                                                f"{both([float(t.towers_lost) for t in lost], 1)}"),
+        Line("Aegis taken, winners and losers", f"{statistics.mean(t.roshans for t in won):.2f}, "
+                                                f"{statistics.mean(t.roshans for t in lost):.2f}" if won else "none"),
+    ]
+    for item in TIMED_ITEMS:
+        got = [minute for _, _, t in teams for minute in t.items.get(item, [])]
+        lines.append(Line(f"{item.removeprefix('item_').replace('_', ' ')}, minute", both(got, 1)))
+    return lines

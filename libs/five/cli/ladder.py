@@ -1,0 +1,66 @@
+"""`five ladder`: the standings of a run's versions, also of a run that has ended."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from five.agent.standings import Standing
+from five.cli.offline.journal import Journal
+from five.cli.rundir import NoRun, RunFolder
+from five.run.load import ConfigError, load
+from rapid.store import acl
+from rapid.store.connection import connect
+from rapid.store.state import RunState
+
+
+def ladder(folder: RunFolder, games: int, versions: Sequence[int] | None, as_json: bool) -> int:
+    """Prints the standings; with ``games`` plays first what is missing for each archived version, or each of
+    ``versions``, to be rated by so many. Raises ConfigError, NoRun."""
+    from five.cli.offline.ladder import OfflineLadder
+    from five.cli.offline.versions import ArchivedVersions
+
+    if (games and games < 2) or (versions and not games):
+        raise ConfigError("--games is at least 2, and --versions says which versions play them")
+    archive = ArchivedVersions(folder)
+    kept = OfflineLadder(rows_of(folder), Journal(folder.ladder_journal), archive.config.rating)
+    if games:
+        archived = archive.numbers()
+        if strangers := set(versions or ()) - set(archived):
+            raise NoRun(f"version {min(strangers)} of run {folder.name!r} is not archived; there are "
+                        f"{', '.join(map(str, archived)) or 'none'}")
+        for version in kept.missing(versions or archived, games):
+            standing = kept.rate(archive, version, games, (lambda text: None) if as_json else print)
+            if not as_json:
+                print(f"version {version}: {standing.mu:.1f} ± {standing.sigma:.1f}")
+    standings = kept.standings()
+    if as_json:
+        print(json.dumps([{**asdict(s), "games": s.games} for s in standings]))
+        return 0
+    print(table(standings) if standings else f"nobody is rated in run {folder.name!r} yet; `five ladder --games 20` "
+          "rates its archived versions here")
+    return 0
+
+
+def rows_of(folder: RunFolder) -> dict[str, Any]:
+    """The rows of a run's ratings: its store's while the run goes on, else those that it left in its folder."""
+    try:
+        cluster = folder.cluster()
+    except NoRun:
+        return dict(json.loads(folder.ladder.read_text())) if folder.ladder.exists() else {}
+    config = load(folder.path / "cluster.yaml")
+    client = connect(cluster.state_url, config.store, "state", folder.login(acl.CONTROLLER, cluster.state_url))
+    return RunState(client, config.name).table("ratings").all()
+
+
+def table(standings: Sequence[Standing]) -> str:
+    """The standings for people: ratings with one σ, and for versions the score against each bot with its 95 %
+    interval."""
+    lines = [f"{'player':16s} {'TrueSkill':>9s} {'±':>5s} {'games':>6s} {'aborted':>8s}  {'':9s} score against bots"]
+    for s in standings:
+        scores = "  ".join(f"{name} {100 * score:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+                           for name, (score, low, high) in sorted(s.scores.items()) if not name.startswith("version-"))
+        lines.append(f"{s.player:16s} {s.mu:9.1f} {s.sigma:5.1f} {s.games:6d} {s.aborted:8d}  "
+                     f"{'reference' if s.reference else '':9s} {scores}")
+    draws = max(standings, key=lambda s: s.trial).draw_probability
+    return "\n".join([*lines, f"random play is 0; ± is one σ; between equals {100 * draws:.0f} % of games are drawn"])

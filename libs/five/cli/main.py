@@ -1,0 +1,204 @@
+"""The `five` command."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from five.cli import anneal, backup, console, draft, play, rest, surgery, tokens
+from five.cli.remote import Refused, controller_of
+from five.cli.rundir import NoRun, find
+from five.run.load import ConfigError, presets
+from rapid.rpc.errors import CallFailed
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    main = argparse.ArgumentParser(prog="five", description="Trains team agents by large-scale self-play.")
+    commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="train on this machine: all services as local processes")
+    train.add_argument("--preset", default="laptop-1v1", help=f"a preset ({', '.join(presets())}) or a YAML file")
+    train.add_argument("--minutes", type=float, help="end after this time; without it, when told to")
+    train.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                       help="change a value of the configuration, e.g. learning.batch_samples=64")
+    train.add_argument("--seed", type=int, help="short for --set seed=N")
+    train.add_argument("--name", help="the run's name; by default the preset's, numbered")
+    train.add_argument("--resume", nargs="?", const="", metavar="NAME", help="go on with a run (the last one)")
+    train.add_argument("--redis-url", help="use this Redis for state and parameters instead of an embedded one")
+
+    rest.add_commands(commands)
+    tokens.add_arguments(commands.add_parser("token", help="named tokens of the REST API: new, list, revoke"))
+
+    anneal.add_arguments(commands)
+    console.add_arguments(commands.add_parser("console", help="print a one-time link to the run's pages"))
+    play.add_arguments(commands.add_parser("play", help="print a one-time link to play with and against the agent"))
+    surgery.add_arguments(commands.add_parser("surgery", help="change the model or the game of a running agent"))
+
+    evaluate = commands.add_parser("eval", help="play a version against a bot or another version")
+    evaluate.add_argument("--run", help="the run's name; by default the last one")
+    evaluate.add_argument("--version", type=int, default=-1, help="which version; by default the newest")
+    evaluate.add_argument("--against", default="scripted",
+                          help="random, scripted-easy, scripted, scripted-hard, or a version")
+    evaluate.add_argument("--games", type=int, default=100)
+    evaluate.add_argument("--seed", type=int, default=0)
+    evaluate.add_argument("--json", action="store_true", help="print the result as JSON")
+
+    evaluate.add_argument("--greedy", action="store_true", help="play the most probable actions; in this process")
+    evaluate.add_argument("--offline", action="store_true",
+                          help="play in this process, as is always done for a run that has ended")
+
+    playing = commands.add_parser("games", help="play the game's bots against each other, and what their games are "
+                                  "like")
+    playing.add_argument("first", nargs="?", default="scripted-hard", help="random, scripted-easy, scripted or "
+                         "scripted-hard")
+    playing.add_argument("second", nargs="?", default="scripted-hard")
+    playing.add_argument("--games", type=int, default=20)
+    playing.add_argument("--seed", type=int, default=0)
+    playing.add_argument("--quick", action="store_true", help="the middle lane alone, one against one: minutes a game")
+    playing.add_argument("--threads", type=int, default=0, help="by default as many as there are cores")
+    playing.add_argument("--log", type=Path, metavar="FILE", help="write each game there, and print the table of all "
+                         "that it holds; 0 --games plays none")
+    playing.add_argument("--json", action="store_true", help="print the table as JSON")
+
+    draft.add_arguments(commands.add_parser("draft", help="what each pick of a draft comes to, by the win head"))
+
+    ladder = commands.add_parser("ladder", help="standings of a run's versions, also of one that has ended")
+    ladder.add_argument("--run", help="the run's name; by default the last one")
+    ladder.add_argument("--games", type=int, default=0,
+                        help="play what is missing for each version to be rated by so many games; in this process")
+    ladder.add_argument("--versions", type=int, nargs="+", metavar="N", help="play these versions only")
+    ladder.add_argument("--json", action="store_true", help="print the standings as JSON")
+
+    ablation = commands.add_parser("ablate", help="train several arms with several seeds, and compare them")
+    ablation.add_argument("file", help="the comparison, YAML; see docs/ablations.md")
+    ablation.add_argument("--report", action="store_true", help="run nothing, write table and page of what is there")
+
+    watch = commands.add_parser("watch", help="render a replay to a GIF or MP4")
+    watch.add_argument("replay", nargs="?", help="the replay; by default the newest of a run")
+    watch.add_argument("--run", help="whose newest; by default the last run's")
+    watch.add_argument("--out", help="the picture's file (.gif or .mp4); by default beside the replay, .mp4")
+    watch.add_argument("--speed", type=float, default=8.0, help="game seconds a second of film")
+    watch.add_argument("--seconds", type=float, help="length of the film at most")
+
+    bench = commands.add_parser("bench", help="measure a part against its reference")
+    bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish",
+                                        "rest", "watching", "play", "draft", "load", "train", "all"))
+    bench.add_argument("--json", action="store_true", help="print rows as JSON")
+
+    for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):
+        backup.add_arguments(commands.add_parser(name, help=words), restoring=name == "restore")
+
+    scaling = commands.add_parser("scale", help="what clusters of four sizes carry, how they are settled")
+    scaling.add_argument("--markdown", action="store_true", help="print the tables of docs/scale.md")
+    scaling.add_argument("--json", action="store_true", help="print the tables as JSON")
+    scaling.add_argument("--into", metavar="PAGE", help="write the tables into a page, between its marks")
+
+    rotating = commands.add_parser("rotate", help="change passwords of Redis, or the services' token, while a run of "
+                                   "this machine goes on")
+    rotating.add_argument("users", nargs="+", metavar="USER", help="whose: a component's, admin or probe; or token")
+    rotating.add_argument("--run", help="the run's name; by default the last one")
+
+    reporting = commands.add_parser("report", help="write a run's report now")
+    reporting.add_argument("--run", help="the run's name; by default the last one")
+    return main
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command. Expected failures are one line and exit status 2."""
+    arguments = parser().parse_args(argv)
+    try:
+        return run(arguments)
+    except (ConfigError, NoRun, Refused, CallFailed, RuntimeError, TimeoutError) as error:
+        print(f"five {arguments.command}: {error}", file=sys.stderr)
+        return 2
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The command itself; each is imported only when it is called."""
+    match arguments.command:
+        case "train":
+            from five.cli.train import train
+
+            overrides = list(arguments.overrides)
+            if arguments.seed is not None:
+                overrides.append(f"seed={arguments.seed}")
+            if arguments.redis_url:
+                overrides += [f"store.state_url={arguments.redis_url}", f"store.params_url={arguments.redis_url}"]
+            return train(arguments.preset, arguments.minutes, overrides, arguments.name, arguments.resume)
+        case "config" if arguments.key is not None:
+            from five.cli.configuration import config
+
+            return config(arguments.key, arguments.json)
+        case name if name in rest.NAMES:
+            return rest.run(arguments)
+        case "token":
+            return tokens.run(arguments)
+        case "console":
+            return console.run(arguments)
+        case "play":
+            return play.run(arguments)
+        case "surgery" if arguments.verb == "rehearse":
+            from five.cli.rehearsal import rehearse
+
+            return rehearse(find(arguments.run), arguments.plan, arguments.versions, arguments.games,
+                            arguments.minutes)
+        case "anneal" | "revert":
+            return anneal.run(arguments, controller_of(arguments))
+        case "surgery":
+            return surgery.run(arguments, controller_of(arguments))
+        case "backup" | "restore":
+            return backup.run(arguments, arguments.command == "restore")
+        case "eval":
+            from five.cli.evaluate import evaluate
+
+            return evaluate(find(arguments.run), arguments.version, arguments.against, arguments.games,
+                            arguments.seed, arguments.json, arguments.greedy, arguments.offline)
+        case "games":
+            from five.cli.games import games
+
+            return games(arguments.first, arguments.second, arguments.games, arguments.seed, arguments.quick,
+                         arguments.threads or os.cpu_count() or 1, arguments.json, arguments.log)
+        case "draft":
+            return draft.run(arguments)
+        case "ladder":
+            from five.cli.ladder import ladder
+
+            return ladder(find(arguments.run), arguments.games, arguments.versions, arguments.json)
+        case "ablate":
+            from five.cli.ablate import ablate
+
+            return ablate(Path(arguments.file), arguments.report)
+        case "watch":
+            from five.cli.watch import newest, watch
+
+            replay = arguments.replay or str(newest(find(arguments.run).path / "replays"))
+            return watch(replay, arguments.out, arguments.speed, arguments.seconds)
+        case "scale":
+            from five.cli.scale import scale
+
+            return scale(arguments.markdown, arguments.json, arguments.into)
+        case "rotate":
+            from five.cli.rotation import TOKEN, ask, rotate_token
+
+            folder, users = find(arguments.run), [user for user in arguments.users if user != TOKEN]
+            if users:
+                ask(folder, users)
+                print(f"new passwords: {', '.join(users)}; the old ones are refused")
+            if TOKEN in arguments.users:
+                rotate_token(folder.path / "token")
+                print("the services have a new token; the old one is refused")
+            return 0
+        case "report":
+            from five.cli.evaluate import write_report
+
+            return write_report(find(arguments.run))
+        case _:
+            from five.cli.bench import bench
+
+            return bench(arguments.what, arguments.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Games between two of the game's bots, watched: who won where, how long it took, what was earned and what fell.
+
+Games come in pairs of one seed, the sides swapped, as in `cli.offline.match`; a bot against itself plays each seed
+once, for the swapped game would be the same one. The watching goes by the spectator's view once every ``LOOK_SECONDS``
+of game time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig, ObservationConfig
+from dota.registry import load
+from dota.rewards import SIGNALS
+from dota.vec_game import STATS, TEAMS, VecGame, Winner
+from five.cli.offline.match import BOTS, evaluation_game
+
+LOOK_SECONDS = 10.0
+MARKS = (10, 20)  # minutes at which gold, experience and last hits are noted
+# When a hero first holds one of these, finished, is noted.
+TIMED_ITEMS = ("item_boots", "item_magic_wand", "item_power_treads", "item_blink", "item_black_king_bar",
+               "item_ultimate_scepter")
+
+
+def whole_game() -> GameConfig:
+    """Five against five with every hero of the final's pool and of the pool of 2018, to the fall of an Ancient; 80
+    minutes at most."""
+    return GameConfig(hero_pool=list(load().heroes), max_game_seconds=4800.0)
+
+
+def quick_game() -> GameConfig:
+    """The middle lane alone, one against one with the same hero on both sides, by two kills or the tower: a game of
+    minutes, for questions that need thousands of them."""
+    return GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30,
+                      max_game_seconds=900, neutrals=False, roshan=False, runes=False,
+                      observation=ObservationConfig(neutral_creeps=0, buildings=3, wards=0, couriers=0))
+
+
+@dataclass
+class TeamRecord:
+    """One team of a game; means are over its heroes."""
+
+    kills: float = 0
+    last_hits: float = 0
+    denies: float = 0
+    towers_lost: int = 0
+    roshans: int = 0
+    net_worth: dict[int, float] = field(default_factory=dict)  # by minute of MARKS
+    xp: dict[int, float] = field(default_factory=dict)
+    marked_last_hits: dict[int, float] = field(default_factory=dict)
+    items: dict[str, list[float]] = field(default_factory=dict)  # minutes, one for each hero that got it
+
+
+@dataclass
+class GameRecord:
+    """A finished game. ``teams`` are Radiant and Dire; ``first_side`` is the first bot's (0, 1)."""
+
+    pair: int
+    first_side: int
+    winner: Winner
+    seconds: float
+    teams: tuple[TeamRecord, TeamRecord]
+    first_tower: float | None = None  # game time, seconds
+
+    @property
+    def score(self) -> float:
+        """Of the first bot: 1 won, 0.5 drawn, 0 lost."""
+        if self.winner == Winner.DRAW:
+            return 0.5
+        return float((self.winner == Winner.RADIANT) == (self.first_side == 0))
+
+
+class _Watch:
+    """What is seen of one game on its way."""
+
+    def __init__(self) -> None:
+        self.teams = (TeamRecord(), TeamRecord())
+        self.first_tower: float | None = None
+        self.next_look = 0.0
+        self._towers: tuple[int, int] | None = None
+        self._held: set[tuple[int, str]] = set()
+
+    def look(self, games: VecGame, place: int) -> None:
+        """Notes what is new."""
+        seconds = float(games.game_time[place])
+        seen = games.spectate(place)
+        units = seen["units"]
+        towers = tuple(sum(u["kind"] == "tower" and u["team"] == team for u in units) for team in range(TEAMS))
+        if self._towers is None:
+            self._towers = (towers[0], towers[1])
+        for team in range(TEAMS):
+            self.teams[team].towers_lost = self._towers[team] - towers[team]
+        if self.first_tower is None and towers != self._towers:
+            self.first_tower = seconds
+        for unit in units:
+            if unit["hero"] < 0:
+                continue
+            for item in unit["items"]:
+                if item in TIMED_ITEMS and (unit["hero"], item) not in self._held:
+                    self._held.add((unit["hero"], item))
+                    self.teams[unit["team"]].items.setdefault(item, []).append(seconds / 60)
+        for mark in MARKS:
+            if seconds >= 60 * mark and mark not in self.teams[0].xp:
+                for team in range(TEAMS):
+                    totals = dict(zip(STATS, games.stats[place, team].mean(0).tolist(), strict=True))
+                    self.teams[team].net_worth[mark] = totals["net_worth"]
+                    self.teams[team].xp[mark] = totals["xp"]
+                    self.teams[team].marked_last_hits[mark] = totals["last_hits"]
+
+    def roshan(self, taken: npt.NDArray[np.float32]) -> None:
+        """Counts a taken Aegis, which is told to every hero of the team (``taken`` [2])."""
+        for team in range(TEAMS):
+            self.teams[team].roshans += int(taken[team] > 0)
+
+
+def play(game: GameConfig, first: str, second: str, pairs: int, seed: int = 0, *, concurrent: int = 8, threads: int = 1,
+         look: bool = True, on_game: Callable[[GameRecord], None] = lambda game: None) -> list[GameRecord]:
+    """Plays ``pairs`` pairs of games of ``game`` as it is evaluated, ``first`` against ``second``; as many single games
+    where they are the same bot.
+
+    Without ``look`` only winners and lengths are noted. Equal arguments give equal games, whatever ``concurrent`` and
+    ``threads`` are. Raises ValueError for names that are no bots and for fewer than one pair.
+    """
+    if pairs < 1:
+        raise ValueError(f"{pairs} pairs of games: at least one is needed")
+    for name in (first, second):
+        if name not in BOTS:
+            raise ValueError(f"there is no bot {name!r}; there are {', '.join(BOTS)}")
+    plan = [(pair, side) for pair in range(pairs) for side in range(TEAMS if first != second else 1)]
+    games = VecGame(evaluation_game(game), min(concurrent, len(plan)), seed, threads, observations=False)
+    aegis = SIGNALS.index("aegis")
+    playing: dict[int, tuple[int, int, _Watch]] = {}
+    done: list[GameRecord] = []
+
+    def begin(place: int) -> None:
+        if not plan:
+            return
+        pair, side = plan.pop(0)
+        games.controllers[place, side], games.controllers[place, 1 - side] = BOTS[first], BOTS[second]
+        games.reset_as(place, int(np.random.SeedSequence([seed, pair]).generate_state(1, np.uint64)[0]))
+        playing[place] = (pair, side, _Watch())
+
+    for place in range(games.games):
+        begin(place)
+    while playing:
+        live = sorted(playing)
+        games.step(which=live)
+        for place in live:
+            pair, side, watch = playing[place]
+            over = games.winner[place] != Winner.RUNNING
+            if look:
+                watch.roshan(games.signals[place, :, 0, aegis])
+                if over or games.game_time[place] >= watch.next_look:
+                    watch.next_look = float(games.game_time[place]) + LOOK_SECONDS
+                    watch.look(games, place)
+            if not over:
+                continue
+            for team in range(TEAMS):
+                totals = dict(zip(STATS, games.stats[place, team].mean(0).tolist(), strict=True))
+                record = watch.teams[team]
+                record.kills = totals["kills"] * games.layout.heroes
+                record.last_hits, record.denies = totals["last_hits"], totals["denies"]
+            done.append(GameRecord(pair, side, Winner(int(games.winner[place])), float(games.game_time[place]),
+                                   watch.teams, watch.first_tower))
+            on_game(done[-1])
+            del playing[place]
+            begin(place)
+    return sorted(done, key=lambda g: (g.pair, g.first_side))

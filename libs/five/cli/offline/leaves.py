@@ -1,0 +1,114 @@
+"""A draft's table of leaves, read from an archived version: each line-up is set up in a real game, and the win heads of
+both teams are asked about their first observation of it."""
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import torch
+
+from dota.config import GameConfig
+from dota.vec_game import TEAMS
+from five.agent.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
+from five.agent.model.policy import Policy
+from five.cli.offline.match import evaluation_game
+from five.run import drafting
+from five.run.line_ups import HOW, LineUps
+
+BATCH = 32  # line-ups of one forward pass: more would leave a core's cache
+CHUNK = 4096  # line-ups between two looks at the clock
+KEEP_SECONDS = 60.0  # between two copies of an unfinished table
+
+
+class Reader:
+    """Asks one policy about line-ups, with games of its own. Not to be shared between threads."""
+
+    def __init__(self, policy: Policy, game: GameConfig, pool: Pool, batch: int = BATCH) -> None:
+        self._line_ups = LineUps(evaluation_game(game), pool, batch)
+        self._policy = policy
+
+    def read(self, leaves: Ints) -> Floats:
+        """What leaves (their numbers, [k]) are worth, float32 [k]."""
+        batch = self._line_ups.games
+        return np.concatenate([self._some(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
+
+    def _some(self, leaves: Ints) -> Floats:
+        seen = {name: torch.from_numpy(array).to(self._policy.device)
+                for name, array in self._line_ups.seen(leaves).items()}
+        acted = self._policy.act(seen, self._policy.initial_state(len(leaves) * TEAMS), greedy=True)
+        heads = acted.aux["win_probability"].float().cpu().numpy()
+        return of_heads(heads.reshape(len(leaves), TEAMS, -1))
+
+
+def make(policy: Policy, game: GameConfig, pool: Pool, facts: dict[str, Any], *, threads: int = 1,
+         partial: Path | None = None, on_progress: Callable[[int, float], None] = lambda done, seconds: None,
+         batch: int = BATCH) -> Leaves:
+    """The whole table. ``threads`` workers, each with games of its own; equal for any number of them.
+
+    An unfinished table is kept in ``partial`` once a minute, and gone on with; of another version or pool it is begun
+    again. ``on_progress`` gets the line-ups done in this call and the seconds spent on them.
+    """
+    about = {**facts, **HOW}
+    win = _resumed(partial, pool, about)
+    todo = np.flatnonzero(np.isnan(win))
+    chunks = [todo[at:at + CHUNK] for at in range(0, len(todo), CHUNK)]
+    began = kept = time.monotonic()
+    readers: SimpleQueue[Reader] = SimpleQueue()
+    for _ in range(threads):
+        readers.put(Reader(policy, game, pool, batch))
+
+    def work(leaves: Ints) -> tuple[Ints, Floats]:
+        reader = readers.get()
+        try:
+            return leaves, reader.read(leaves)
+        finally:
+            readers.put(reader)
+
+    done, before = 0, torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with ThreadPoolExecutor(threads) as pool_of_threads:
+            try:
+                for leaves, found in pool_of_threads.map(work, chunks):
+                    win[leaves] = found
+                    done += len(leaves)
+                    now = time.monotonic()
+                    on_progress(done, now - began)
+                    if partial is not None and now - kept > KEEP_SECONDS:
+                        _keep(partial, Leaves(pool, win.reshape(pool.shape), about))
+                        kept = now
+            except BaseException:
+                pool_of_threads.shutdown(cancel_futures=True)
+                if partial is not None and done:
+                    _keep(partial, Leaves(pool, win.reshape(pool.shape), about))
+                raise
+    finally:
+        torch.set_num_threads(before)
+    if partial is not None:
+        partial.unlink(missing_ok=True)
+    return Leaves(pool, win.reshape(pool.shape), {**about, "at": time.time()})
+
+
+def _resumed(partial: Path | None, pool: Pool, about: dict[str, Any]) -> Floats:
+    if partial is not None and partial.exists():
+        try:
+            found = drafting.parse(partial.read_bytes())
+            if found.pool == pool and json.dumps(found.facts, sort_keys=True) == json.dumps(about, sort_keys=True):
+                return found.win.reshape(-1).copy()
+        except ValueError:
+            pass  # it is begun again
+    return np.full(pool.line_ups, np.nan, np.float32)
+
+
+def _keep(partial: Path, leaves: Leaves) -> None:
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    beside = partial.with_name(f".{partial.name}.part")
+    with beside.open("wb") as file:
+        for piece in drafting.file_of(leaves):
+            file.write(piece)
+    beside.replace(partial)

@@ -1,0 +1,78 @@
+"""`five play`: a link to the page on which people play, and games opened from the command line."""
+
+import argparse
+import json
+from typing import Any
+
+from five.cli.console import link
+from five.cli.remote import Controller, add_address, controller_of
+
+WHOM = ("agent or newest (the newest version), a version's number, or a bot (random, scripted-easy, scripted, "
+        "scripted-hard)")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `five play`."""
+    add_address(parser)
+    parser.add_argument("--team", choices=("radiant", "dire"), help="open a game, and take heroes of this side")
+    parser.add_argument("--heroes", type=int, nargs="+", metavar="N", help="which of its heroes, from 0; opens a game")
+    parser.add_argument("--with", dest="mates", metavar="WHO", help=f"who plays your side's others: {WHOM}; opens a "
+                        "game")
+    parser.add_argument("--against", metavar="WHO", help="who plays the other side: the same; opens a game")
+    parser.add_argument("--seed", type=int, help="the game's; opens a game")
+    parser.add_argument("--close", metavar="GAME", help="end a game without a result")
+    parser.add_argument("--games", action="store_true", help="print the games that people play, as JSON")
+    parser.add_argument("--game", metavar="GAME", help="print one of them")
+    parser.add_argument("--ratings", action="store_true", help="print the ratings of people")
+    parser.add_argument("--json", action="store_true", help="print what there is to play, or the game that was opened, "
+                        "as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints a link, after opening a game where one is asked for. Raises Refused, NoRun."""
+    controller = controller_of(arguments)
+    if arguments.close:
+        controller.delete(f"play/games/{arguments.close}")
+        print(f"game {arguments.close} has ended")
+    elif arguments.ratings:
+        _print_ratings(controller, arguments.json)
+    elif arguments.games or arguments.game:
+        print(json.dumps(controller.get(f"play/games/{arguments.game}" if arguments.game else "play/games"), indent=2))
+    elif arguments.json:
+        wish = _wish(arguments)
+        print(json.dumps(controller.post("play/games", wish) if wish else controller.get("play"), indent=2))
+    else:
+        _link(controller, _wish(arguments))
+    return 0
+
+
+def _wish(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The game that is to be opened; {} for none."""
+    return {name: value for name, value in {
+        "team": None if arguments.team is None else int(arguments.team == "dire"), "heroes": arguments.heroes,
+        "with": arguments.mates, "against": arguments.against, "seed": arguments.seed}.items() if value is not None}
+
+
+def _link(controller: Controller, wish: dict[str, Any]) -> None:
+    if wish:
+        opened = controller.post("play/games", wish)
+        names = ", ".join(seat["name"] for seat in opened["seats"])
+        print(f"game {opened['game']}: yours is {names}; the agent plays it until you are there")
+    else:
+        offer = controller.get("play")
+        if offer["why"]:
+            print(offer["why"])
+    print(link(controller).replace("/#login=", "/play#login="))
+    print("(works once, within ten minutes)")
+
+
+def _print_ratings(controller: Controller, as_json: bool) -> None:
+    ratings = controller.get("play/ratings")["ratings"]
+    if as_json:
+        print(json.dumps(ratings, indent=2))
+        return
+    for row in ratings:
+        print(f"{row['name']:24} {row['mu']:6.1f} ± {row['sigma']:.1f}   won {row['won']}, lost {row['lost']}, "
+              f"drawn {row['drawn']}, abandoned {row['abandoned']}")
+    if not ratings:
+        print("nobody has played yet")

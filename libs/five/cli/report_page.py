@@ -1,0 +1,88 @@
+"""A report as a page: data, the console's program and style in one file, and a policy that names both by their hashes.
+
+What comes from a run stands in the page as data, which no browser runs, and is shown by the program as text. Without
+the program (``make console`` has not been run) or without scripts, figures and events are there as a plain table.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from five.services.controller.console.pages import BUILT
+
+PROGRAM = BUILT / "report"
+NO_FILM = "There is no recording yet; each rated version leaves one."
+NO_CONSOLE = "Charts and the newest film need the console's pages: make console, then five report."
+PLAIN_EVENTS = 100  # in the plain table
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{name}</title>
+<style>{style}</style>
+</head>
+<body>
+<div id="page"><main><h1>{name}</h1><p>{note}</p><dl class="facts">{facts}</dl>
+<h2>Events</h2><table><tbody>{events}</tbody></table></main></div>
+<script type="application/json" id="run">{data}</script>
+<script type="text/plain" id="film">{film}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+class Film(NamedTuple):
+    """A recording: its name, and its bytes (docs/replays.md)."""
+
+    name: str
+    data: bytes
+
+
+def page(data: Mapping[str, Any], film: Film | None = None, program: Path = PROGRAM) -> str:
+    """The page of a report: ``data`` are JSON values as console/src/report/data.ts has them, without film and note."""
+    script, style = (_text(program / name) for name in ("report.js", "report.css"))
+    note = NO_CONSOLE if not script else "" if film is not None else NO_FILM
+    shown = film if script else None
+    tree = {**data, "note": note, "film": None if shown is None else {"name": shown.name, "bytes": len(shown.data)}}
+    facts = "".join(f"<div><dt>{_said(name)}</dt><dd>{_said(value)}</dd></div>" for name, value in data["facts"])
+    events = "".join(
+        f"<tr><td>{_said(time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(e['at'])))}</td><td>{_said(e['who'])}</td>"
+        f"<td>{_said(e['what'])}</td><td>{_said(e['details'])}</td></tr>" for e in data["events"][:PLAIN_EVENTS])
+    policy = "; ".join((
+        "default-src 'none'", f"script-src '{digest(script)}'", f"style-src '{digest(style)}'", "img-src data: blob:",
+        "base-uri 'none'", "form-action 'none'"))
+    return PAGE.format(
+        policy=policy, name=_said(data["name"]), style=style, script=script, note=_said(note), facts=facts,
+        events=events, data=_inert(json.dumps(tree, allow_nan=False)),
+        film="" if shown is None else base64.b64encode(shown.data).decode())
+
+
+def digest(text: str) -> str:
+    """The hash of an inline script or style as a policy names it."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _text(path: Path) -> str:
+    """A built file, so that nothing in it ends the element that it stands in; '' where it is not built."""
+    try:
+        return path.read_text().replace("</script", "<\\/script").replace("</style", "<\\/style").strip()
+    except FileNotFoundError:
+        return ""
+
+
+def _inert(text: str) -> str:
+    """JSON that holds no end of an element, and no beginning of a comment."""
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _said(value: Any) -> str:
+    return html.escape(str(value))

@@ -1,0 +1,227 @@
+"""`five scale`: what clusters of four sizes carry, where each stops growing, and how the autoscaler settles them."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from five.capacity import connections
+from five.capacity.figures import FIGURES
+from five.capacity.links import Link, first_bottleneck, largest_inference_pool, links
+from five.capacity.past import PastPool
+from five.capacity.simulation import Outcome, Run, scenario
+from five.capacity.sizes import Cluster, clusters
+from five.capacity.standing import standing
+from five.services.controller.scaling.rules import Kind
+from rapid.config import MEBIBYTE
+
+SINGLE = 3  # controller, opponents, evaluator
+STORES = 2  # Redis for state and for parameters
+HOURS = 4.0
+ABSENT = 600.0  # seconds until lost nodes are there again
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its title: a header and rows of text."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def number(value: float) -> str:
+    """Three digits that mean something, with separators."""
+    if value == 0:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def volume(value: float) -> str:
+    """Bytes a second, decimal."""
+    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.3g} B/s" if value else "-"
+
+
+def share(value: float | None) -> str:
+    """Of a limit; '-' where that was not measured."""
+    return "-" if value is None else f"{100 * value:.3g}%"
+
+
+def figures_table() -> Table:
+    """Every number that the rest is made from."""
+    return Table("Inputs", ("figure", "unit", "source", "what it is"), tuple(
+        (f"{f.value:.3g}" if f.value < 1 else f"{f.value:,.0f}" if f.value >= 1000 else f"{f.value:g}",
+         f.unit, f.source, f.about) for f in FIGURES))
+
+
+def sizes_table(found: Sequence[Cluster]) -> Table:
+    """Pods and rates of each size."""
+    columns: list[tuple[str, Callable[[Cluster], str]]] = [
+        ("preset", lambda c: c.preset),
+        ("games at once", lambda c: number(c.all_games)),
+        ("rollout pods x games", lambda c: f"{c.rollouts:,} x {c.games}"),
+        ("inference pods", lambda c: f"{c.inference:,}"),
+        ("optimizers", lambda c: f"{c.optimizers:,}"),
+        ("other pods", lambda c: str(SINGLE + STORES)),
+        ("pods in all", lambda c: number(c.rollouts + c.inference + c.optimizers + SINGLE + STORES)),
+        ("learned from, hero-steps/s", lambda c: number(c.learned_steps * c.heroes)),
+        ("played, team-steps/s", lambda c: number(c.played_steps)),
+        ("cores that the games take", lambda c: number(c.game_cores)),
+        ("segment, MB", lambda c: f"{c.segment_bytes / 1e6:.3g}"),
+        ("seconds from version to version", lambda c: number(c.version_seconds)),
+        ("messages/s, all links", lambda c: number(sum(link.messages for link in traffic(c)))),
+        ("bytes/s, all links", lambda c: volume(sum(link.bytes for link in traffic(c)))),
+        ("connections to the state's Redis, at most", lambda c: number(connections.of_state(c))),
+        ("share of those that it takes", lambda c: share(connections.of_state(c) / connections.MAX_CLIENTS)),
+        ("nearest to its limit", lambda c: first_bottleneck(links(c)).name),
+        ("share of it", lambda c: share(first_bottleneck(links(c)).used)),
+    ]
+    return Table("Sizes", ("", *(c.name for c in found)),
+                 tuple((name, *(value(c) for c in found)) for name, value in columns))
+
+
+def traffic(c: Cluster) -> list[Link]:
+    """Links on which messages flow; streams are no messages."""
+    return [link for link in links(c) if not link.name.startswith("streams")]
+
+
+def links_table(c: Cluster) -> Table:
+    """Every link of one size."""
+    return Table(f"Links, {c.name}", ("link", "messages/s", "bytes/s", "processes at the narrow end", "of its limit",
+                                      "more pods help"), tuple(
+        (link.name, number(link.messages), volume(link.bytes), f"{link.ends:,}", share(link.used),
+         "yes" if link.spreads else "no") for link in links(c)))
+
+
+def standing_table(found: Sequence[Cluster]) -> Table:
+    """What is borne beside the links."""
+    def row(c: Cluster) -> tuple[str, ...]:
+        s = standing(c)
+        return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.saving:.3g} s", share(s.saving_share),
+                f"{s.leases:,}", share(s.leases_share))
+
+    return Table("Beside the links", (
+        "", "games as sidecars / their cores", "saving, a version", "of its time", "leases", "of Redis' core"), tuple(
+        row(c) for c in found))
+
+
+def versions_table(found: Sequence[Cluster]) -> Table:
+    """What handing out versions costs at one Redis core."""
+    def row(c: Cluster, half: bool) -> tuple[str, ...]:
+        most = largest_inference_pool(c, half)
+        seconds = c.version_seconds * c.inference / most
+        return (c.name, "bf16" if half else "fp32", f"{c.parameter_bytes / (2e6 if half else 1e6):,.0f} MB",
+                f"{c.inference:,}", f"{seconds:.3g} s", f"{c.version_seconds:.3g} s", f"{most:,}")
+
+    return Table("Handing out a version", (
+        "", "type", "size", "readers", "all have it after", "next version after", "readers at most"), tuple(
+        row(c, half) for c in found for half in (False, True)))
+
+
+def past_table(found: Sequence[Cluster]) -> Table:
+    """What the past versions in play cost, as configured and if each group of games had one of its own."""
+    def row(pool: PastPool) -> tuple[str, ...]:
+        drawn = f"{pool.places:,} at a time" if pool.places else "one a group"
+        return (pool.cluster.name, drawn, number(pool.steps), number(pool.versions), f"{pool.rows:.3g}",
+                f"{pool.servers:.3g} of {pool.cluster.inference:,}", f"{pool.bytes_each / 1e6:,.0f} MB",
+                f"{pool.cluster.config.services.inference.past_mebibytes * MEBIBYTE / 1e6:,.0f} MB",
+                volume(pool.loads * pool.version_bytes))
+
+    kinds = [(c, places) for c in found for places in sorted({0, c.config.league.past_in_play})]
+    return Table("Past versions", (
+        "", "drawn", "their team-steps/s", "in play at most", "team-steps of one under way", "servers' worth of passes",
+        "memory each server needs", "memory it has", "loaded"), tuple(row(PastPool(c, n)) for c, n in kinds))
+
+
+def scenarios(c: Cluster) -> list[tuple[str, Outcome]]:
+    """What happens to a cluster of that size."""
+    base: dict[Kind, int] = {"rollout": c.rollouts, "inference": c.inference}
+    small: dict[Kind, int] = {"rollout": max(c.rollouts // 10, 1), "inference": max(c.inference // 4, 1)}
+    large: dict[Kind, int] = {"rollout": 2 * c.rollouts, "inference": c.inference}
+
+    def vanish(run: Run) -> None:
+        run.pods["rollout"].lose(0.5, run.now, ABSENT)
+
+    def double(run: Run) -> None:
+        run.optimizers = 2.0
+
+    def hold(run: Run) -> None:
+        run.held_until = run.now + ABSENT
+
+    return [("begins with a tenth of the rollouts", scenario(c, small, None, HOURS)),
+            ("begins with twice as many", scenario(c, large, None, HOURS)),
+            ("half of the rollouts vanish for 10 minutes", scenario(c, base, vanish, HOURS)),
+            ("a store takes nothing for 10 minutes", scenario(c, base, hold, HOURS)),
+            ("the optimizers double", scenario(c, base, double, HOURS))]
+
+
+def scaling_table(found: Sequence[Cluster]) -> Table:
+    """How the autoscaler settles each size. A laptop has no cluster to scale."""
+    def row(c: Cluster, name: str, o: Outcome) -> tuple[str, ...]:
+        recovered = "never" if o.recovered is None else f"{o.recovered / 60:.0f} min"
+        return (c.name, name, " + ".join(f"{n:,}" for n in o.before), " + ".join(f"{n:,}" for n in o.after),
+                share(o.slowest), recovered, f"{o.settled / 60:.0f} min", share(o.overshoot), str(o.turns),
+                share(o.speed))
+
+    return Table("The autoscaler, simulated", (
+        "", "what happens", "rollouts + inference before", "after", "slowest learning", "90% of full speed after",
+        "last change after", "overshoot", "turns", "speed at the end"), tuple(
+        row(c, name, outcome) for c in found[1:] for name, outcome in scenarios(c)))
+
+
+def tables() -> list[Table]:
+    """Everything that the command prints."""
+    found = clusters()
+    return [sizes_table(found), *(links_table(c) for c in found), versions_table(found[1:]), past_table(found[1:]),
+            standing_table(found), scaling_table(found), figures_table()]
+
+
+def as_text(table: Table) -> str:
+    """A table for a terminal."""
+    rows = [table.header, *table.rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(table.header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([table.title, "-" * len(table.title), *lines]) + "\n"
+
+
+def as_markdown(table: Table) -> str:
+    """A table for a page."""
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cells) + " |"
+
+    head = [f"### {table.title}", "", line(table.header), line(["---"] * len(table.header))]
+    return "\n".join(head + [line(row) for row in table.rows]) + "\n"
+
+
+BEGIN = "<!-- five scale --markdown: begin -->\n"
+END = "<!-- five scale --markdown: end -->\n"
+
+
+def written_into(page: str, body: str) -> str:
+    """The page with what lies between its two marks replaced. Raises ValueError without the marks."""
+    if BEGIN not in page or END not in page:
+        raise ValueError("the page has no marks to write the tables between")
+    before, rest = page.split(BEGIN, 1)
+    return before + BEGIN + "\n" + body + "\n" + END + rest.split(END, 1)[1]
+
+
+def markdown() -> str:
+    """All tables for docs/scale.md."""
+    return "\n".join(as_markdown(table) for table in tables())
+
+
+def scale(as_page: bool, as_json: bool, into: str | None = None) -> int:
+    """Prints the tables, or writes them into a page. Returns the exit status."""
+    if into is not None:
+        path = Path(into)
+        path.write_text(written_into(path.read_text(), markdown()))
+    elif as_page:
+        print(markdown(), end="")
+    elif as_json:
+        print(json.dumps([asdict(table) for table in tables()], indent=1))
+    else:
+        print("\n".join(as_text(table) for table in tables()), end="")
+    return 0

@@ -1,0 +1,276 @@
+"""`five surgery`: plan, check, rehearse and apply a change of a running agent, with the words of the REST API."""
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from five.cli.remote import Controller, Refused, add_address
+
+LOOK_SECONDS = 1.0
+OVER = ("done", "failed", "cancelled")
+MEASURED = {"max_logit_change": "max |dlogit|", "max_value_change": "max |dvalue|", "mean_kl": "mean KL",
+            "mean_value_change": "mean dvalue"}
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def add_arguments(surgery: argparse.ArgumentParser) -> None:
+    """The verbs and their arguments."""
+    verbs = surgery.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, words: str) -> argparse.ArgumentParser:
+        command = verbs.add_parser(name, help=words)
+        if name == "rehearse":
+            command.add_argument("--run", help="the run's name; by default the last one")
+        else:
+            add_address(command)
+            command.add_argument("--json", action="store_true", help="print the answer as JSON")
+        return command
+
+    plan = verb("plan", "derive a plan from what the agent is to become, and show what it changes")
+    plan.add_argument("--name", required=True, help="the plan's name")
+    plan.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", required=True,
+                      help="a key of game or model with its new value, e.g. model.lstm=256; may be given several times")
+    plan.add_argument("--hold", action="store_true", help="wait for a person before publishing")
+    plan.add_argument("--warm-up", type=int, metavar="VERSIONS", help="versions at learning rate 0 after it")
+    plan.add_argument("--out", metavar="FILE", help="where the plan is written; by default NAME.yaml")
+
+    check = verb("check", "measure a plan on the newest version, touching nothing")
+    check.add_argument("plan", metavar="FILE", help="the plan")
+    apply = verb("apply", "apply a checked plan")
+    apply.add_argument("plan", metavar="PLAN", help="the plan's digest, or its file")
+    apply.add_argument("--hold", action="store_true", default=None, help="wait for a person before publishing")
+    for command in (check, apply):
+        command.add_argument("--no-wait", action="store_true", help="do not follow it; `five surgery status` does")
+    verb("status", "where an operation is, and who is waited for").add_argument(
+        "operation", nargs="?", help="its id; by default the newest")
+    verb("log", "the plans that the run has gone through, with checksums")
+    for name, words in (("cancel", "give an operation up before it publishes: the run is put back where it was"),
+                        ("continue", "let an operation go on past its hold")):
+        command = verb(name, words)
+        command.add_argument("operation", nargs="?", help="its id; by default the one under way")
+    for name in ("check", "apply", "cancel", "continue"):
+        verbs.choices[name].add_argument("--reason", default="", help="why; kept with the event")
+        verbs.choices[name].add_argument("--dry-run", action="store_true", help="only say what would happen")
+
+    rehearse = verb("rehearse", "run a plan on a fork of a local run, and play the versions after it against the one "
+                    "before")
+    rehearse.add_argument("plan", metavar="FILE", help="the plan")
+    rehearse.add_argument("--versions", type=int, default=10, help="versions to learn after the warm-up")
+    rehearse.add_argument("--games", type=int, default=100, help="games of the match, half of them on each side")
+    rehearse.add_argument("--minutes", type=float, default=60.0, help="give up after this time")
+
+
+def run(arguments: argparse.Namespace, controller: Controller) -> int:
+    """A verb other than rehearse. Returns the exit status: 1 for a check or an operation that did not go well."""
+    ask = Surgery(controller, arguments)
+    return int(getattr(ask, "go_on" if arguments.verb == "continue" else arguments.verb)())
+
+
+class Surgery:
+    """The verbs over REST."""
+
+    def __init__(self, controller: Controller, arguments: argparse.Namespace) -> None:
+        self._rest = controller
+        self._given = arguments
+
+    def plan(self) -> int:
+        """Writes the plan and prints what it changes."""
+        given = self._given
+        wish: dict[str, Any] = {"name": given.name, "overrides": given.overrides, "hold": given.hold}
+        if given.warm_up is not None:
+            wish["warm_up_versions"] = given.warm_up
+        planned = self._rest.post("surgery/plan", wish)
+        target = Path(given.out or f"{given.name}.yaml")
+        beside = target.with_name(f".{target.name}.new")
+        beside.write_text(planned["plan"])
+        beside.replace(target)
+        if given.json:
+            print(json.dumps(planned, indent=2))
+            return 0
+        print(table(planned["changes"]))
+        print(f"parameters: {planned['parameters_before']:,} -> {planned['parameters_after']:,}")
+        for finding in planned["lint"]:
+            where = f"step {finding['step']}: " if finding["step"] else ""
+            print(f"{finding['level']}: {where}{finding['message']}")
+        for anneal in planned["anneals"]:
+            print(f"left to an anneal over {anneal['versions']} versions, once it is applied: {anneal['values']}")
+        print(f"digest: {planned['digest']}\nwritten: {target}\nnext: five surgery check {target}")
+        return 0
+
+    def check(self) -> int:
+        """Has a plan measured, and prints the report."""
+        body = {"plan": _text(self._given.plan), "reason": self._given.reason}
+        operation = self._order("surgery/check", body)
+        if self._given.dry_run or self._given.no_wait:
+            return self._shown(operation)
+        operation = self._follow(operation)
+        if operation["state"] != "done":
+            return self._shown(operation)
+        result = self._rest.get(f"surgery/checks/{operation['request']['digest']}")
+        if self._given.json:
+            print(json.dumps(result, indent=2))
+        else:
+            found = result["result"]
+            print(f"measured on version {found['version']} and {found['samples']} samples of its games:")
+            print(report_of(found["report"]))
+            print(f"{'holds its bounds' if found['ok'] else 'OUTSIDE ITS BOUNDS: ' + found['why']}\n"
+                  f"digest: {result['digest']}")
+        return 0 if result["result"]["ok"] else 1
+
+    def apply(self) -> int:
+        """Applies a checked plan."""
+        plan = self._given.plan
+        digest = plan if _DIGEST.fullmatch(plan) else self._digest_of(plan)
+        body: dict[str, Any] = {"digest": digest, "reason": self._given.reason}
+        if self._given.hold is not None:
+            body["hold"] = self._given.hold
+        operation = self._order("surgery/apply", body)
+        if self._given.dry_run or self._given.no_wait:
+            return self._shown(operation)
+        return self._shown(self._follow(operation, until_hold=True))
+
+    def _digest_of(self, file: str) -> str:
+        from five.agent.surgery import Plan
+
+        try:
+            return str(Plan.from_yaml(_text(file)).digest)
+        except ValueError as error:
+            raise Refused(f"{file}: {error}") from None
+
+    def status(self) -> int:
+        """Prints one operation."""
+        return self._shown(self._named(going=False))
+
+    def log(self) -> int:
+        """Prints the chain."""
+        chain = self._rest.get("surgery/log", limit=1000)["items"]
+        if self._given.json:
+            print(json.dumps(chain, indent=2))
+        elif not chain:
+            print("no plan was applied yet")
+        else:
+            print(table([{"number": row["number"], "plan": row["name"], "digest": row["digest"][:12],
+                          "from": row["parent"], "to": row["schema"], "epoch": row["epoch"],
+                          "version": row["version"], "by": row["who"],
+                          "checksum": "holds" if row["holds"] else row["why"]} for row in chain]))
+        return 0 if all(row["holds"] for row in chain) else 1
+
+    def cancel(self) -> int:
+        """Cancels an operation."""
+        operation = self._order(f"operations/{self._named(going=True)['id']}/cancel", {"reason": self._given.reason})
+        return self._shown(operation if self._given.dry_run else self._follow(operation))
+
+    def go_on(self) -> int:
+        """Lets an operation go on past its hold."""
+        operation = self._order(f"operations/{self._named(going=True)['id']}/continue", {"reason": self._given.reason})
+        return self._shown(operation if self._given.dry_run else self._follow(operation))
+
+    def _named(self, going: bool) -> Any:
+        if self._given.operation:
+            return self._rest.get(f"operations/{self._given.operation}")
+        found = self._rest.get("operations", limit=1)["items"]
+        if not found or (going and found[0]["state"] in OVER):
+            raise Refused("no operation is under way" if going else "there was no operation yet")
+        return found[0]
+
+    def _order(self, path: str, body: dict[str, Any]) -> Any:
+        return self._rest.post(path, body, **({"dry_run": "true"} if self._given.dry_run else {}))
+
+    def _follow(self, operation: Any, until_hold: bool = False) -> Any:
+        """Prints each change of an operation until it is over, or holds. The controller may be away meanwhile: it
+        renews itself at the cut-over."""
+        last, away = "", 0
+        while operation["state"] not in OVER:
+            line = line_of(operation)
+            if line != last:
+                print(line, file=sys.stderr)
+                last = line
+            step = current(operation)
+            if until_hold and step is not None and step["name"] == "hold" and step["state"] == "going" \
+                    and operation["request"]["hold"] and operation["go_on"] is None:
+                return operation
+            time.sleep(LOOK_SECONDS)
+            try:
+                operation, away = self._rest.get(f"operations/{operation['id']}"), 0
+            except Refused:
+                away += 1
+                if away * LOOK_SECONDS > 120:
+                    raise
+        return operation
+
+    def _shown(self, operation: Any) -> int:
+        print(json.dumps(operation, indent=2) if self._given.json else describe(operation))
+        return 0 if operation["state"] in ("done", "going") or (
+            self._given.verb == "cancel" and operation["state"] == "cancelled") else 1
+
+
+def current(operation: Any) -> Any:
+    """The step that an operation is at; None at its end."""
+    return next((s for s in operation["steps"] if s["state"] in ("waiting", "going")), None)
+
+
+def line_of(operation: Any) -> str:
+    """An operation in a line."""
+    step = current(operation)
+    if operation["state"] == "rolling_back":
+        return f"{operation['id']}: putting the run back ({operation['outcome']})"
+    if step is None:
+        return f"{operation['id']}: {operation['state']}"
+    waiting = f", waits for {', '.join(step['waiting_for'])}" if step["waiting_for"] else ""
+    again = f", attempt {step['attempt']} ({step['error']})" if step["attempt"] > 1 else ""
+    return f"{operation['id']}: {step['name']}{again}{waiting}"
+
+
+def describe(operation: Any) -> str:
+    """An operation in a few lines."""
+    lines = [f"{operation['id']}: {operation['kind']} of plan {operation['request']['name']!r}, asked for by "
+             f"{operation['who']}, {operation['state']}"]
+    for step in operation["steps"]:
+        took = f" {step['ended_at'] - step['started_at']:6.1f} s" if step["ended_at"] and step["started_at"] else ""
+        more = [f"attempt {step['attempt']}"] if step["attempt"] > 1 else []
+        more += [step["error"]] if step["error"] else []
+        more += [f"waits for {', '.join(step['waiting_for'])}"] if step["waiting_for"] else []
+        lines.append(f"  {step['name']:10s} {step['state']:8s}{took}  {'; '.join(more)}".rstrip())
+    step = current(operation)
+    if operation["state"] == "going" and step is not None and step["name"] == "hold" and step["state"] == "going":
+        lines.append("it holds: `five surgery continue` publishes, `five surgery cancel` puts the run back")
+    if operation["outcome"]:
+        lines.append(operation["outcome"])
+    return "\n".join(lines)
+
+
+def report_of(report: dict[str, Any]) -> str:
+    """A check's report: by step what it promised and what was measured, and the whole against its bounds."""
+    def measured(difference: dict[str, Any]) -> dict[str, str]:
+        return {words: f"{float(difference[key]):.2g}" for key, words in MEASURED.items()}
+
+    rows = [{"step": s["what"], "promise": "exact" if s["exact"] else "approximate", **measured(s["difference"]),
+             "holds": "yes" if s["holds"] else "NO"} for s in report["steps"]]
+    bounds = {words: report["bounds"][key] for key, words in MEASURED.items()}
+    rows.append({"step": "the whole plan", "promise": "", **measured(report["difference"]), "holds": ""})
+    rows.append({"step": "its bounds", "promise": "",
+                 **{words: "" if bound is None else f"{bound:g}" for words, bound in bounds.items()}, "holds": ""})
+    return table(rows)
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows of the same keys as columns."""
+    if not rows:
+        return "nothing changes"
+    keys = list(rows[0])
+    texts = [keys, *([f"{row[k]:,}" if isinstance(row[k], int) else str(row[k]) for k in keys] for row in rows)]
+    widths = [max(len(line[i]) for line in texts) for i in range(len(keys))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+                     for line in texts)
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{file}: {error}") from None

@@ -1,0 +1,82 @@
+"""A run's configuration: one typed tree composed of each part's own section.
+
+The defaults are the paper's wherever it prints a value, so a preset lists only what it changes.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from dota.config import GameConfig, RewardConfig
+from five.agent.config import (
+    BufferConfig,
+    ComputeConfig,
+    LeagueConfig,
+    LearnerConfig,
+    ModelConfig,
+    RatingConfig,
+    SchedulesConfig,
+)
+from five.services.controller.config import ControllerConfig
+from five.services.dota_env.config import EnvServiceConfig
+from five.services.evaluator.config import EvaluatorConfig
+from five.services.inference.config import InferenceConfig
+from five.services.opponents.config import OpponentsConfig
+from five.services.optimizer.config import OptimizerConfig
+from five.services.play.config import PlayConfig
+from five.services.rollout.config import RolloutConfig
+from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class ServicesConfig(_Section):
+    """What each service needs to know of itself and where it is reached."""
+
+    dota_env: EnvServiceConfig = Field(default_factory=EnvServiceConfig, description="Games behind gRPC.")
+    rollout: RolloutConfig = Field(default_factory=RolloutConfig, description="Plays games, labels experience.")
+    inference: InferenceConfig = Field(default_factory=InferenceConfig, description="Batched forward passes.")
+    optimizer: OptimizerConfig = Field(default_factory=OptimizerConfig, description="Gradient steps, new versions.")
+    opponents: OpponentsConfig = Field(default_factory=OpponentsConfig, description="The pool of past selves.")
+    evaluator: EvaluatorConfig = Field(default_factory=EvaluatorConfig, description="Rates versions.")
+    controller: ControllerConfig = Field(default_factory=ControllerConfig, description="REST control.")
+    play: PlayConfig = Field(default_factory=PlayConfig, description="Games that people play.")
+
+
+class RunConfig(_Section):
+    """Everything a run is started with."""
+
+    name: str = Field("five", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="The run's name: lower case, digits, "
+                      "dashes. Keys, folders and metrics carry it.")
+    seed: int = Field(0, ge=0, description="Seed of everything random in the run.")
+    game: GameConfig = Field(default_factory=GameConfig, description="What is played.")
+    rewards: RewardConfig = Field(default_factory=RewardConfig, description="What is rewarded.")
+    model: ModelConfig = Field(default_factory=ModelConfig, description="Sizes of the network.")
+    compute: ComputeConfig = Field(default_factory=ComputeConfig, description="Precision of a GPU's products.")
+    learning: LearnerConfig = Field(default_factory=LearnerConfig, description="PPO.")
+    schedules: SchedulesConfig = Field(default_factory=SchedulesConfig, description="What changes over versions.")
+    buffer: BufferConfig = Field(default_factory=BufferConfig, description="Experience and its pace.")
+    league: LeagueConfig = Field(default_factory=LeagueConfig, description="Opponents.")
+    rating: RatingConfig = Field(default_factory=RatingConfig, description="TrueSkill.")
+    rpc: RpcConfig = Field(default_factory=RpcConfig, description="gRPC between the services.")
+    store: StoreConfig = Field(default_factory=StoreConfig, description="Redis: run state and parameters.")
+    blobs: BlobConfig = Field(default_factory=BlobConfig, description="Past versions, checkpoints, replays.")
+    telemetry: TelemetryConfig = Field(default_factory=TelemetryConfig, description="Metrics and logs.")
+    allocator: AllocatorConfig = Field(default_factory=AllocatorConfig, description="Memory allocator.")
+    lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Heartbeats, draining.")
+    services: ServicesConfig = Field(default_factory=ServicesConfig, description="The services.")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "RunConfig":
+        archive = self.store.archive_every
+        if archive == 0 or self.league.add_every_versions % archive:
+            raise ValueError(f"league.add_every_versions {self.league.add_every_versions} is no multiple of "
+                             f"store.archive_every {archive}: past opponents are loaded from the archive")
+        segment = self.learning.samples_per_segment
+        if self.buffer.capacity_samples < segment:
+            raise ValueError(f"buffer.capacity_samples {self.buffer.capacity_samples} does not hold one segment "
+                             f"(learning.samples_per_segment {segment})")
+        if self.learning.batch_samples > self.buffer.capacity_samples:
+            raise ValueError(f"learning.batch_samples {self.learning.batch_samples} is above buffer.capacity_samples "
+                             f"{self.buffer.capacity_samples}: no batch would ever be full")
+        return self

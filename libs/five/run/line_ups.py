@@ -1,0 +1,31 @@
+"""Line-ups of a pool set up in real games, to be shown to whoever says what they are worth."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dota.config import GameConfig
+from dota.vec_game import TEAMS, VecGame
+from five.agent.draft.leaves import Ints, Pool
+
+# How leaves are read, as their table says it.
+HOW = {"randomised": False, "observation": "the first of the game, both teams'"}
+
+
+class LineUps:
+    """Up to ``games`` at a time; ``game`` as it is evaluated. Not to be shared between threads."""
+
+    def __init__(self, game: GameConfig, pool: Pool, games: int) -> None:
+        self.games = games
+        self._vec = VecGame(game, games)
+        self._pool = pool
+        self._numbers = np.array([self._vec.heroes.index(hero) for hero in pool.heroes], np.int16)
+
+    def seen(self, leaves: Ints) -> dict[str, npt.NDArray[Any]]:
+        """What both teams see first of leaves (their numbers, [k]): observations [k * TEAMS, ...], until the next call.
+        """
+        for place, line_up in enumerate(self._pool.line_ups_of(leaves, self._numbers)):
+            self._vec.reset_as(place, 0, line_up)
+        k = len(leaves)
+        return {name: array[:k].reshape(k * TEAMS, *array.shape[2:]) for name, array in self._vec.obs.items()}

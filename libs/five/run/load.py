@@ -1,0 +1,184 @@
+"""Reading a run's configuration: a preset or a file, then overrides, then validation before anything starts.
+
+A file may begin with ``preset: NAME``: it then lists only what differs from that preset. Sections are merged key by
+key; lists and plain values replace the preset's.
+"""
+
+import datetime
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from five.run.config import RunConfig
+
+_HERE = Path(__file__).resolve().parent
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used. The message names the key's path, what is wrong and what to do."""
+
+
+def preset_folders() -> list[Path]:
+    """Where presets are looked for: ``$FIVE_CONFIGS``, the source tree's ``configs/``, the installed package's."""
+    folders = [Path(os.environ["FIVE_CONFIGS"])] if os.environ.get("FIVE_CONFIGS") else []
+    return [f for f in [*folders, _HERE.parents[2] / "configs", _HERE / "presets"] if f.is_dir()]
+
+
+def presets() -> dict[str, Path]:
+    """Every preset's file by name."""
+    found: dict[str, Path] = {}
+    for folder in preset_folders():
+        for path in sorted(folder.glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def load(source: str | Path, overrides: Iterable[str] = ()) -> RunConfig:
+    """The run that ``source`` (a preset's name or a YAML file) and ``overrides`` (``a.b=c``) describe.
+
+    A file's ``preset: NAME`` puts that preset below it; the overrides come on top of both. Raises ConfigError naming
+    the path of every key that is unknown, missing, or of the wrong type or range.
+    """
+    return validate(apply_overrides(_on_preset(_read(source), source), overrides), str(source))
+
+
+def validate(tree: Mapping[str, Any], where: str) -> RunConfig:
+    """``tree`` as a RunConfig. Raises ConfigError with one line for each problem."""
+    try:
+        return RunConfig.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError(explain(error, where)) from None
+
+
+def apply_overrides(tree: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """A copy of ``tree`` with each ``a.b=c`` set, as ``value_of`` reads it. Raises ConfigError on a malformed one."""
+    result = _copy(tree)
+    for text in overrides:
+        path, equals, value = text.partition("=")
+        keys = path.strip().split(".")
+        if not equals or not all(keys):
+            raise ConfigError(f"--set {text!r}: write it as section.key=value")
+        node = result
+        for key in keys[:-1]:
+            child = node.setdefault(key, {})
+            if not isinstance(child, dict):
+                raise ConfigError(f"--set {text!r}: {key!r} is a value, not a section")
+            node = child
+        try:
+            node[keys[-1]] = value_of(keys, value)
+        except yaml.YAMLError as error:
+            raise ConfigError(f"--set {text!r}: the value is not YAML ({error})") from None
+    return result
+
+
+def value_of(keys: Sequence[str], text: str) -> Any:
+    """What was typed for a key of the configuration, read as YAML; where the key takes a text, a number is the text as
+    it was typed (game.patch=7.19). Raises yaml.YAMLError."""
+    value = yaml.safe_load(text)
+    if isinstance(value, (bool, int, float, datetime.date)) and _takes_text(keys):
+        return text.strip()
+    return value
+
+
+def _takes_text(keys: Sequence[str]) -> bool:
+    kind: Any = RunConfig
+    for key in keys:
+        field = kind.model_fields.get(key) if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        if field is None:
+            return False
+        kind = field.annotation
+    return kind is str or (get_origin(kind) is Literal and all(isinstance(choice, str) for choice in get_args(kind)))
+
+
+def quoting_hint(kind: str, given: object) -> str:
+    """What to add to a validation error of that kind: a number that was meant as a text is to be quoted."""
+    if kind in ("literal_error", "string_type") and isinstance(given, (bool, int, float, datetime.date)):
+        return f"; it was not read as a text: write it in quotes, \"{given}\""
+    return ""
+
+
+def save(config: RunConfig, path: Path) -> None:
+    """Writes the whole configuration as YAML, beside first and then renamed."""
+    beside = path.with_suffix(path.suffix + ".partial")
+    beside.write_text(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
+    beside.replace(path)
+
+
+def explain(error: ValidationError, where: str) -> str:
+    """A validation error in words: the path of each key, what is wrong, and the nearest known key for a typing slip."""
+    lines = [f"{where}: the configuration is not valid"]
+    for problem in error.errors():
+        path = ".".join(str(part) for part in problem["loc"]) or "(top)"
+        if problem["type"] == "extra_forbidden":
+            known = _keys_at(problem["loc"][:-1])
+            close = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(sorted(known))}"
+            lines.append(f"  {path}: unknown key; {hint}")
+        else:
+            given = "" if isinstance(problem.get("input"), dict) else f" (given: {problem.get('input')!r})"
+            lines.append(f"  {path}: {problem['msg'].removeprefix('Value error, ')}{given}"
+                         f"{quoting_hint(problem['type'], problem.get('input'))}")
+    return "\n".join(lines)
+
+
+def _keys_at(path: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = RunConfig
+    for part in path:
+        field = model.model_fields.get(str(part))
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return []
+        model = field.annotation
+    return list(model.model_fields)
+
+
+def _read(source: str | Path) -> dict[str, Any]:
+    known = presets()
+    path = known.get(str(source)) or Path(source)
+    if not path.is_file():
+        close = difflib.get_close_matches(str(source), known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
+        raise ConfigError(f"{source}: neither a preset nor a file; {hint}")
+    try:
+        tree = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path}: a configuration is a mapping of sections, this is a {type(tree).__name__}")
+    return tree
+
+
+def _on_preset(tree: dict[str, Any], source: str | Path) -> dict[str, Any]:
+    """``tree`` on top of the preset that it names, if it names one. Raises ConfigError for a name that is none."""
+    chain = [str(source)]
+    while "preset" in tree:
+        rest = {key: value for key, value in tree.items() if key != "preset"}
+        name, known = tree["preset"], presets()
+        if not isinstance(name, str) or name not in known:
+            close = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"presets: {', '.join(known)}"
+            raise ConfigError(f"{chain[-1]}: preset: there is no preset {name!r}; {hint}")
+        if name in chain:
+            raise ConfigError(f"{chain[-1]}: preset: {' -> '.join([*chain, name])} goes round in a circle")
+        chain.append(name)
+        tree = _merge(_read(name), rest)
+    return tree
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """``above`` over ``below``: mappings key by key, everything else as a whole."""
+    merged = _copy(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        merged[key] = _merge(under, value) if isinstance(under, dict) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _copy(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: _copy(v) if isinstance(v, Mapping) else v for k, v in tree.items()}

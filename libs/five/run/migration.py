@@ -1,0 +1,104 @@
+"""What of a run is older than its model schema, brought to it: versions and checkpoints through the chain of plans.
+
+The run's record names the plans that were applied, by digest; their texts, and what each started from, lie in a table.
+A text whose digest is not the record's, or that does not follow the one before it, is refused. A version that was
+brought over is kept as a blob, named by its own digest and the chain's, so that it is done once for all servers.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from five.agent.surgery import AgentSpec, Chain, Link, Plan, migrate_learner
+from rapid import tensorfile
+from rapid.blobs import BlobMissing, BlobStore, Ref
+from rapid.store.errors import Corrupt
+from rapid.store.record import RunRecord
+
+log = logging.getLogger(__name__)
+Array = npt.NDArray[Any]
+KEPT = 64  # migrated versions in the blob store
+
+
+class BrokenChain(ValueError):
+    """The run's plans are not those that were applied, or do not lead from an old version to the present schema."""
+
+
+def checkpoint_tensors(blobs: BlobStore, ref: Ref) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Tensors and extra values of a checkpoint's blob. Raises BlobMissing, Corrupt, ValueError."""
+    arrays, index = tensorfile.parse(blobs.get_array(ref))
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}, index.meta
+
+
+def chain_of(record: RunRecord, rows: Mapping[str, Mapping[str, Any]]) -> Chain:
+    """The chain of plans that a record names, with the texts of ``rows`` by digest. Raises BrokenChain."""
+    links = []
+    for digest in record.chain:
+        row = rows.get(digest)
+        if row is None:
+            raise BrokenChain(f"the text of applied plan {digest} is missing from the run's state: versions from "
+                              "before it cannot be loaded")
+        try:
+            links.append(Link(Plan.from_yaml(row["plan"]), AgentSpec.of(row["game"], row["model"])))
+        except (KeyError, ValueError) as error:
+            raise BrokenChain(f"applied plan {digest} cannot be read: {error}") from None
+    try:
+        return Chain(links, record.chain)
+    except ValueError as error:
+        raise BrokenChain(str(error)) from None
+
+
+def newest_learner(chain: Chain, state: Mapping[str, Tensor], extra: Mapping[str, Any], schema: str,
+                   steps_per_version: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """A checkpoint's tensors and its learner's values in the chain's newest schema. Raises BrokenChain."""
+    tensors, values = dict(state), dict(extra)
+    try:
+        for link in chain.plans_from(schema):
+            tensors, values = migrate_learner(link.plan, link.old, tensors, values, steps_per_version)
+    except ValueError as error:
+        raise BrokenChain(str(error)) from None
+    return tensors, values
+
+
+class MigratedVersions:
+    """Older versions in the newest schema, each brought over once and kept as a blob."""
+
+    def __init__(self, chain: Chain, blobs: BlobStore, run: str, epoch: int) -> None:
+        self._chain = chain
+        self._blobs = blobs
+        self._prefix = f"{run}/migrated/"
+        self._epoch = epoch
+
+    def get(self, version: int, digest: str, tensors: Mapping[str, Array], schema: str) -> dict[str, Array]:
+        """Version ``version`` of ``schema`` (float32 arrays), whose contents have ``digest``, in the newest schema.
+
+        Raises BrokenChain.
+        """
+        try:
+            way = self._chain.digest_from(schema)
+        except ValueError as error:
+            raise BrokenChain(f"version {version}: {error}") from None
+        name = f"{self._prefix}{self._epoch:06d}/{version:010d}-{digest[:16]}-{way[:16]}"
+        try:
+            return tensorfile.parse(self._blobs.get_array(name))[0]
+        except BlobMissing:
+            pass
+        except (Corrupt, ValueError) as error:
+            log.warning("version %d is brought over once more: %s", version, error)
+        try:
+            made = self._chain.to_newest(tensors, schema)
+        except ValueError as error:
+            raise BrokenChain(f"version {version}: {error}") from None
+        try:
+            index = tensorfile.index_of(made, {"version": version, "schema": self._chain.newest})
+            self._blobs.put([index.header(), *tensorfile.pieces_of(index, made)], name)
+            # Those of earlier epochs sort first, then the oldest versions.
+            for old in self._blobs.refs(self._prefix)[:-KEPT]:
+                self._blobs.remove_ref(old)
+        except OSError as error:
+            log.warning("version %d was brought to the present schema, and cannot be kept so: %s", version, error)
+        return made

@@ -1,0 +1,96 @@
+"""A plan from two configurations, the table of its changes, and what the lint finds."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from five.agent.surgery import AgentSpec, Plan, as_markdown, derive, lint, table_of_changes
+from five.agent.surgery.check import check
+from tests.agent.surgery.agents import agent, kinds, plan, recorded, trained
+
+FROM = agent(5, {"omit": ("global.time", "units.position"), "pickups": 0}, scripted_actions=["glyph"], buyback=False)
+TO = agent(
+    5, {"omit": ("units.animation",), "pickups": 3, "allied_creeps": 8, "mirror_dire": True},
+    {"unit": 12, "key": 10, "unit_hidden": 20, "lstm": 40, "item_embedding": 6, "split_heads": ("unit.ally",),
+     "id_rows": {"item": 300}, "precision": "bfloat16"}, buyback=True, neutrals=False)
+
+
+def test_a_derived_plan_leads_where_it_should() -> None:
+    of = derive(FROM, TO, "derived")
+    assert of.target(FROM).schema == TO.schema and of.target(FROM).game == TO.game
+    assert kinds(of) == ["widen", "widen", "widen", "embedding", "add_ids", "split_head", "grow_lstm", "remove_inputs",
+                         "slots", "add_observations", "add_actions", "game"]
+    assert Plan.from_yaml(of.to_yaml()).digest == of.digest
+    report = check(of, FROM, trained(FROM), recorded(FROM))
+    assert all(step.holds for step in report.steps)
+
+
+def test_a_map_of_another_size_goes_and_comes_back() -> None:
+    to = agent(1, {"minimap": 4, "passability": 5})
+    of = derive(agent(1), to, "maps")
+    assert kinds(of) == ["remove_inputs", "game", "add_observations"]
+    assert of.target(agent(1)).schema == to.schema
+    assert [f.code for f in lint(of, agent(1)) if f.code == "lossy"] == ["lossy"]
+
+
+@pytest.mark.parametrize(("to", "words"), [
+    (agent(1), "nothing differs"), (agent(1, model={"precision": "bfloat16"}), "nothing differs"),
+    (agent(1, model={"unit": 7}), "a layer only grows"),
+    (agent(1, model={"input_clip": 4.0}), "model.input_clip to 4.0"),
+    (agent(1, model={"cross_hero_share": 0.5}), "model.cross_hero_share to 0.5"),
+    (agent(5), "train another run"),
+])
+def test_what_no_step_changes_is_named(to: AgentSpec, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        derive(agent(1), to, "wrong")
+
+
+def test_the_table_counts_parameters() -> None:
+    rows = table_of_changes(derive(FROM, TO, "derived"), FROM)
+    assert rows[0].parameters_before == FROM.parameters and rows[-1].parameters_after == TO.parameters
+    for one, two in itertools.pairwise(rows):
+        assert one.parameters_after == two.parameters_before
+    assert FROM.parameters == sum(int(np.prod(x.shape)) for x in FROM.labels.values() if x.trained)
+    grown = next(row for row in rows if row.kind == "grow_lstm")
+    assert ("core.lstm.weight_hh_l0", (96, 24), (160, 40)) in grown.tensors and grown.promise == "approximate"
+    new = next(row for row in rows if row.kind == "slots")
+    assert [t.before for t in new.tensors if t.name == "trunk.sets.pickups.first.weight"] == [None]
+    text = as_markdown(rows)
+    assert len(text.splitlines()) == len(rows) + 2 and f"{TO.parameters:,}" in text
+
+
+def codes(of: Plan, spec: AgentSpec, **more) -> list[tuple[str, str, int]]:
+    return [(f.level, f.code, f.step) for f in lint(of, spec, **more)]
+
+
+def test_lint() -> None:
+    spec = agent(1, {"omit": ("units.position", "global.time")}, scripted_actions=["glyph"])
+    clean = plan(spec, {"kind": "add_observations", "fields": ["global.time"], "prior": {"global.time": {"std": 2}}},
+                 {"kind": "add_actions", "actions": ["glyph"], "anneal_versions": 10},
+                 {"kind": "grow_lstm", "to": 30, "scale": 0.01})
+    assert codes(clean, spec) == [("note", "memory", 0)]
+    bad = plan(spec, {"kind": "remove_inputs", "fields": ["units.vector"]},
+               {"kind": "add_actions", "actions": ["glyph"]},
+               {"kind": "add_observations", "fields": ["units.position"]},
+               {"kind": "grow_lstm", "to": 30, "scale": 0.2}, {"kind": "game", "values": {"neutrals": False}},
+               {"kind": "slots", "slots": {"wards": 0}}, {"kind": "game", "values": {"observation.mirror_dire": True}},
+               warm_up_versions=0)
+    assert codes(bad, spec) == [
+        ("warning", "lossy", 1), ("warning", "no-anneal", 2), ("warning", "no-prior", 3), ("warning", "lstm-scale", 4),
+        ("warning", "no-anneal", 5), ("warning", "lossy", 6), ("warning", "meaning", 7), ("warning", "warm-up", 0),
+        ("note", "memory", 0)]
+    settles = plan(spec, {"kind": "add_observations", "fields": ["units.position"]})
+    assert codes(settles, spec) == [("note", "no-prior", 1), ("note", "memory", 0)]
+    big = {name: array * 100 for name, array in trained(spec).items()}
+    assert ("warning", "lstm-scale", 4) not in codes(bad, spec, tensors=big)
+    (memory,) = [f for f in lint(clean, spec) if f.code == "memory"]
+    assert f"{spec.version_bytes:,} bytes" in memory.message
+
+
+def test_bytes_are_those_of_the_arrays() -> None:
+    spec = agent(5)
+    assert spec.version_bytes == sum(array.nbytes for array in trained(spec).values())
+    assert AgentSpec.from_json(spec.to_json()).schema == spec.schema
+    with pytest.raises(ValueError, match="not an agent's specification"):
+        AgentSpec.from_json("{}")

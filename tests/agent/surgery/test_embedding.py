@@ -1,0 +1,65 @@
+"""A narrower embedding: the nearest of that width, exact where nothing is lost, and moments that begin again."""
+
+import numpy as np
+import pytest
+
+from five.agent.surgery import lint, migrate_policy
+from five.agent.surgery.check import check
+from tests.agent.surgery.agents import agent, plan, recorded, trained
+from tests.agent.surgery.test_learner import learned
+
+SPACES = ("item", "area", "unit", "animation")
+
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_what_had_less_to_say_keeps_all_of_it(space: str) -> None:
+    """An embedding of rank 2 in 6 columns loses nothing in 2."""
+    spec = agent(5, model={f"{space}_embedding": 6})
+    version = trained(spec)
+    rng = np.random.default_rng(0)
+    table = f"embeddings.tables.{space}"
+    rows = len(version[table])
+    version[table] = (rng.normal(size=(rows, 2)) @ rng.normal(size=(2, 6))).astype(np.float32)
+    version[table][0] = 0
+    of = plan(spec, {"kind": "embedding", "space": space, "to": 2})
+    report = check(of, spec, version, recorded(spec))
+    assert report.ok and report.difference.max_logit_change < 1e-4 and not report.steps[0].exact
+    made = migrate_policy(of, spec, version)
+    assert made[table].shape == (rows, 2) and not made[table][0].any()
+    assert [f.code for f in lint(of, spec)] == ["lossy", "memory"]
+
+
+def test_no_other_pair_of_that_width_is_nearer() -> None:
+    spec = agent(1, model={"pickup_embedding": 5})
+    version = trained(spec)
+    of = plan(spec, {"kind": "embedding", "space": "pickup", "to": 3})
+    made = migrate_policy(of, spec, version)
+    table, layer = "embeddings.tables.pickup", "trunk.sets.pickups.first.weight"
+    product = version[table] @ version[layer][:, -5:].T
+    kept = made[table] @ made[layer][:, -3:].T
+    singular = np.linalg.svd(product, compute_uv=False)
+    assert np.linalg.norm(product - kept) == pytest.approx(np.sqrt((singular[3:] ** 2).sum()), rel=1e-4)
+    np.testing.assert_array_equal(made[layer][:, :-3], version[layer][:, :-5])
+
+
+def test_a_cut_to_the_bone_is_stopped_by_the_bounds() -> None:
+    spec = agent(1, model={"unit_embedding": 8})
+    of = plan(spec, {"kind": "embedding", "space": "unit", "to": 1}, bounds={"max_logit_change": 0.01})
+    report = check(of, spec, trained(spec), recorded(spec))
+    assert not report.ok and report.difference.max_logit_change > 0.01
+
+
+def test_moments_of_the_columns_that_turned_begin_again() -> None:
+    from five.agent.surgery import migrate_learner
+
+    spec = agent(1)
+    learner = learned(spec)
+    of = plan(spec, {"kind": "embedding", "space": "item", "to": 2})
+    old, (new, _) = learner.state_dict(), migrate_learner(of, spec, learner.state_dict(), learner.extra())
+    layer, tower = "trunk.sets.hero_items.first.weight", "trunk.towers.allied_heroes.first.shared.weight"
+    for kind in ("adam/m/", "adam/v/", "clip/v/"):
+        assert not new[kind + "embeddings.tables.item"].any()
+        for name in (layer, tower):
+            assert (new[kind + name][:, :-2] == old[kind + name][:, :-3]).all() and old[kind + name].any()
+            assert not new[kind + name][:, -2:].any()

@@ -1,0 +1,96 @@
+"""What was seen in one layout, shown in another."""
+
+import numpy as np
+import pytest
+
+from dota.spaces import Layout
+from five.agent.surgery import convert_observations, convert_state
+from five.agent.surgery.cells import SPACES, cell_labels
+from tests.agent.model_cases import random_arrays
+from tests.agent.surgery.agents import agent, plan
+
+
+def read(layout: Layout, arrays: dict[str, np.ndarray], block: str, name: str, lead: tuple[int, ...],
+         hero: int = 0) -> np.ndarray:
+    """A field's values [instances, count] in one team-step."""
+    b = layout.blocks[block]
+    f = b.field(name)
+    row = arrays[f.array][lead]
+    if f.array.startswith("private"):
+        row = row[hero]
+    return row[b.span(f.array)].reshape(b.instances, b.width(f.array))[:, f.offset:f.offset + f.count]
+
+
+@pytest.mark.parametrize("heroes", [1, 5])
+def test_every_number_of_a_team_step_has_a_label(heroes: int) -> None:
+    layout = agent(heroes).layout
+    for array, labels in cell_labels(layout).items():
+        assert len(labels) == layout.array_specs()[array][0][-1] == len(set(labels))
+    ids = {f"{b.name}.{f.name}" for b in layout.blocks.values() for f in b.fields if f.array.endswith("ids")}
+    assert ids == set(SPACES)
+
+
+def test_what_both_have_is_the_same_and_what_is_new_is_empty() -> None:
+    spec = agent(5, {"omit": ("heroes.gold", "items", "previous_action.action"), "pickups": 1})
+    of = plan(spec, {"kind": "add_observations", "fields": ["heroes.gold", "items", "previous_action.action"]},
+              {"kind": "slots", "slots": {"allied_creeps": 7, "unit_modifiers": 3, "pickups": 4}},
+              {"kind": "remove_inputs", "fields": ["units.facing", "global.day"]})
+    after = of.target(spec)
+    arrays = random_arrays(spec.layout, 2, 3, seed=4)
+    made = convert_observations(of, spec, arrays)
+    noisy = convert_observations(of, spec, arrays, "random", seed=1)
+    for name, (shape, dtype) in after.layout.array_specs().items():
+        assert made[name].shape == (2, 3, *shape) and made[name].dtype == dtype
+    old, new = spec.layout, after.layout
+    for block in ("global", "heroes", "allied_heroes", "abilities", "hero_modifiers", "nearby_map"):
+        for field in new.blocks[block].fields:
+            if field.array == "model" or not old.blocks[block].has(field.name):
+                continue
+            for lead in ((0, 0), (1, 2)):
+                for hero in (0, 4):
+                    np.testing.assert_array_equal(read(new, made, block, field.name, lead, hero),
+                                                  read(old, arrays, block, field.name, lead, hero))
+    creeps = [read(x.layout, a, "units", "position", (1, 1))[x.layout.groups["enemy_creeps"].start:][:5]
+              for x, a in ((spec, arrays), (after, made))]
+    np.testing.assert_array_equal(*creeps)
+    for x in (made, noisy):
+        assert not read(new, x, "units", "unit", (1, 1))[new.groups["allied_creeps"].start + 5:][:2].any()
+    assert not read(new, made, "heroes", "gold", (0, 0)).any() and read(new, noisy, "heroes", "gold", (0, 0)).all()
+    assert not read(new, made, "items", "item", (0, 0)).any() and read(new, noisy, "items", "item", (0, 0)).any()
+
+
+def test_targets_follow_their_slots() -> None:
+    spec = agent(1)
+    of = plan(spec, {"kind": "slots", "slots": {"allied_creeps": 7, "neutral_creeps": 0}})
+    after = of.target(spec).layout
+    arrays = random_arrays(spec.layout, 1, 1, seed=2)
+    tower, neutral = spec.layout.groups["enemy_buildings"].start + 1, spec.layout.groups["neutral_creeps"].start
+    arrays["actions"] = np.zeros((1, 1, 1, 6), np.int16)
+    arrays["actions"][..., 2], arrays["actions"][..., 3] = tower, neutral
+    arrays["target_mask"][:] = 0
+    arrays["target_mask"][..., tower] = 1
+    previous = spec.layout.blocks["previous_action"]
+    place = previous.offset["private_ids"] + previous.field("target_slot").offset
+    arrays["private_ids"][..., place] = tower + 1
+    made = convert_observations(of, spec, arrays)
+    now = after.groups["enemy_buildings"].start + 1
+    assert now != tower and made["actions"][0, 0, 0, 2] == now and made["actions"][0, 0, 0, 3] == 0
+    assert list(np.flatnonzero(made["target_mask"][0, 0, 0, 0])) == [now]
+    previous = after.blocks["previous_action"]
+    place = previous.offset["private_ids"] + previous.field("target_slot").offset
+    assert made["private_ids"][0, 0, 0, place] == now + 1
+
+
+def test_states_begin_at_zero_where_they_are_new() -> None:
+    spec = agent(1)
+    after = plan(spec, {"kind": "grow_lstm", "to": 30}, {"kind": "widen", "layer": "key", "to": 8}).target(spec)
+    state = {"h": np.ones((2, 1, 24), np.float32), "target_embedding": np.ones((2, 1, 6), np.float32)}
+    made = convert_state(spec, after, state)
+    assert made["h"].shape == (2, 1, 30) and made["h"].sum() == 48 and made["target_embedding"].sum() == 12
+
+
+def test_arrays_of_another_layout_are_refused() -> None:
+    spec = agent(1)
+    of = plan(spec, {"kind": "slots", "slots": {"wards": 3}})
+    with pytest.raises(ValueError, match="it is not of layout"):
+        convert_observations(of, spec, random_arrays(agent(1, {"wards": 4}).layout, 1))

@@ -1,0 +1,74 @@
+import pytest
+import torch
+
+from five.agent.learning.clip import ElementClip
+
+CPU = torch.device("cpu")
+
+
+def test_against_the_rule_written_out():
+    torch.manual_seed(0)
+    clip = ElementClip(50, 5.0, 0.9, 10, CPU)
+    seen = []
+    clipped_any = False
+    for step in range(60):
+        g = torch.randn(50) * (20.0 if step % 13 == 12 else 1.0)
+        out = g.clone()
+        share = clip.apply_(out)
+        if step < 10:
+            expected = g
+        else:
+            weights = torch.tensor([0.1 * 0.9 ** (step - 1 - i) for i in range(step)])
+            v = (torch.stack(seen) ** 2 * weights[:, None]).sum(0) / (1 - 0.9**step)
+            bound = 5 * v.sqrt()
+            expected = g.clamp(-bound, bound)
+            assert share == pytest.approx((g.abs() > bound).float().mean().item())
+            clipped_any |= bool((g.abs() > bound).any())
+        torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-6)
+        seen.append(g)  # the moment is of the unclipped gradient
+    assert clipped_any
+
+
+def test_a_steady_gradient_is_never_clipped():
+    clip = ElementClip(3, 5.0, 0.999, 100, CPU)
+    for _ in range(150):
+        g = torch.tensor([1e-3, -1.0, 1e3])
+        assert clip.apply_(g) == 0
+        torch.testing.assert_close(g, torch.tensor([1e-3, -1.0, 1e3]))
+
+
+def test_a_spike_is_cut_to_five_deviations_and_does_not_widen_its_own_bound():
+    clip = ElementClip(1, 5.0, 0.999, 100, CPU)
+    for _ in range(100):
+        clip.apply_(torch.ones(1))
+    g = torch.tensor([1e6])
+    assert clip.apply_(g) == 1
+    assert g.item() == pytest.approx(5.0, rel=1e-4)
+    assert clip.v.item() > 1e8  # v has seen it whole
+
+
+def test_nothing_is_clipped_in_the_first_steps():
+    clip = ElementClip(1, 5.0, 0.999, 100, CPU)
+    for _ in range(99):
+        clip.apply_(torch.ones(1))
+    g = torch.tensor([1e6])
+    clip.apply_(g)
+    assert g.item() == 1e6
+
+
+def test_an_element_without_history_passes():
+    clip = ElementClip(2, 5.0, 0.999, 10, CPU)
+    for _ in range(20):
+        clip.apply_(torch.tensor([1.0, 0.0]))
+    g = torch.tensor([1.0, 3.0])
+    clip.apply_(g)
+    assert g.tolist() == [1.0, 3.0]
+
+
+def test_factor_0_turns_it_off():
+    clip = ElementClip(1, 0.0, 0.999, 1, CPU)
+    for _ in range(5):
+        clip.apply_(torch.ones(1))
+    g = torch.tensor([1e6])
+    assert clip.apply_(g) == 0
+    assert g.item() == 1e6

@@ -1,0 +1,50 @@
+
+import pytest
+import torch
+
+from five.agent.compute import apply, count_flops
+from five.agent.config import ComputeConfig
+from five.agent.learning.learner import Learner
+from tests.agent.standins import HYPER, TinyPolicy
+from tests.agent.test_learner import CONFIG, batch_of
+
+
+@pytest.mark.parametrize(("products", "sums"), [("tf32", "bfloat16"), ("float32", "float32")])
+def test_how_a_gpu_computes_is_what_the_configuration_says(products, sums):
+    apply(ComputeConfig(float32_products=products, bfloat16_sums=sums))
+    assert torch.backends.cuda.matmul.allow_tf32 == torch.backends.cudnn.allow_tf32 == (products == "tf32")
+    assert torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction == (sums == "bfloat16")
+
+
+def test_flops_of_a_matrix_product_and_its_gradients():
+    a, w = torch.randn(8, 16), torch.randn(16, 32, requires_grad=True)
+    assert count_flops(lambda: a @ w) == 2 * 8 * 16 * 32
+    assert count_flops(lambda: (a @ w).sum().backward()) == 2 * 2 * 8 * 16 * 32
+
+
+def test_flops_of_the_fused_lstm():
+    lstm, x = torch.nn.LSTM(16, 24), torch.randn(5, 3, 16, requires_grad=True)
+    cell = 2 * (16 + 24) * 4 * 24 * 5 * 3
+    assert count_flops(lambda: lstm(x)) == cell
+    assert 2.5 * cell < count_flops(lambda: lstm(x)[0].sum().backward()) <= 3 * cell
+
+
+def test_flops_of_a_gradient_step():
+    """An LSTM cell of I inputs and D units: 2 (I + D) 4D a step and hero, three times with its gradients (the first
+    layer's inputs need none, but the place embedding is one of them)."""
+    learner = Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG)
+    batch = batch_of(learner.policy)
+    steps, samples = batch["actions"].shape[:2]
+    flops = count_flops(lambda: learner.step(batch, HYPER))
+    cell = 3 * 2 * (7 + 16) * 64 * steps * samples * 2
+    assert 0.95 * cell < flops < 1.5 * cell
+
+
+def test_counting_a_step_changes_nothing():
+    learner, other = (Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG) for _ in range(2))
+    batch = batch_of(learner.policy)
+    flops = learner.flops(batch)
+    assert flops == count_flops(lambda: other.step(batch, HYPER))
+    other = Learner(TinyPolicy(features=3, heroes=2, hidden=16), CONFIG)
+    assert learner.step(batch, HYPER) == other.step(batch, HYPER)
+    assert learner.fingerprint() == other.fingerprint()

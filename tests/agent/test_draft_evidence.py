@@ -1,0 +1,82 @@
+import json
+
+import pytest
+
+from five.agent.draft.advice import advise
+from five.agent.draft.briefing import brief
+from five.agent.draft.evidence import Evidence
+from tests.agent.test_draft_tree import leaves
+
+HEROES = ("axe", "lion", "sven", "viper")
+
+
+def game(radiant: list[int], dire: list[int], winner: str = "radiant", said: object = None, **more: object
+         ) -> dict[str, object]:
+    record = {"lineup": [radiant, dire], "winner": winner, "outcome": "selfplay", "version": 7, **more}
+    return record if said is None else {**record, "win_probability": said}
+
+
+def test_pairs_are_counted_by_side() -> None:
+    evidence = Evidence(HEROES)
+    evidence.add(game([0, 1], [2, 3]))
+    evidence.add(game([0, 2], [1, 0]))  # training draws the teams apart: a hero may be in both
+    assert evidence.games == 2
+    assert evidence.played("axe") == 3 and evidence.played("viper") == 1 and evidence.played("nobody") == 0
+    assert evidence.together("axe", "lion") == 2 and evidence.together("lion", "axe") == 2
+    assert evidence.together("lion", "viper") == 0 and evidence.against("lion", "viper") == 1
+    assert evidence.against("axe", "sven") == 2 and evidence.against("sven", "viper") == 0
+
+
+def test_records_without_a_line_up_tell_nothing() -> None:
+    evidence = Evidence(HEROES)
+    for record in ({}, {"lineup": None}, {"lineup": [[0, 1], [9, -1]]}, {"lineup": "axe"}):
+        evidence.add(record)
+    assert evidence.games == 0 and evidence.reliability().games == 0
+    assert evidence.reliability().brier is None
+
+
+def test_calibration_is_of_self_play_alone() -> None:
+    evidence = Evidence(HEROES)
+    for winner in ("radiant", "radiant", "dire", "draw"):
+        evidence.add(game([0], [1], winner, [0.6, 0.3]))  # both together: 0.65
+    evidence.add(game([0], [1], "dire", [0.2, 0.9], version=9))  # 0.15
+    for other in (game([0], [1], "dire", [0.6, 0.3], outcome="won"), game([0], [1], "dire", [0.6, None]),
+                  game([0], [1], "", [0.6, 0.3]), game([0], [1], "dire", [2, 3])):
+        evidence.add(other)
+    found = evidence.reliability()
+    assert (found.games, found.first, found.last) == (5, 7, 9)
+    sure, doubtful = found.bins[6], found.bins[1]
+    assert (sure.games, sure.predicted, sure.won) == (4, pytest.approx(0.65), pytest.approx(0.625))
+    assert sure.at_least is not None and sure.at_least < 0.625 and (doubtful.games, doubtful.won) == (1, 0.0)
+    assert found.brier == pytest.approx((2 * 0.35**2 + 0.65**2 + 0.15**2 + 0.15**2) / 5)
+    assert found.brier_constant == pytest.approx(0.25 - 0.05)  # of 1, 1, 0, 0.5, 0
+    assert found.error == pytest.approx((4 * 0.025 + 0.15) / 5)
+
+
+def test_it_is_kept_as_json() -> None:
+    evidence = Evidence(HEROES)
+    evidence.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
+    again = Evidence.from_json(json.loads(json.dumps(evidence.to_json())))
+    assert again.reliability() == evidence.reliability() and again.together("axe", "lion") == 1
+    again.add(game([0, 1], [2, 3], "dire", [0.5, 0.6]))
+    assert again.games == 2
+    for wrong in ({}, {**evidence.to_json(), "allied": [[1]]}):
+        with pytest.raises(ValueError):
+            Evidence.from_json(wrong)
+
+
+def test_a_number_comes_with_what_it_stands_on() -> None:
+    table = leaves(HEROES, 2)
+    nothing = brief(table, Evidence(HEROES), advise(table, dire=["lion"]), dire=["lion"])
+    assert nothing["games"] == 0 and nothing["support"] is None
+    assert all(choice["played"] is None and choice["rarest"] is None for choice in nothing["choices"])
+    evidence = Evidence(HEROES)
+    for _ in range(3):
+        evidence.add(game([0, 2], [1, 3]))
+    picks = ["axe", "viper"], ["lion"]
+    found = brief(table, evidence, advise(table, *picks), *picks)
+    assert found["to_move"] == "D" and found["support"] == {"hero": "axe", "other": "viper", "allied": True, "games": 0}
+    (sven,) = found["choices"]
+    assert (sven["hero"], sven["played"]) == ("sven", 3)
+    assert sven["rarest"] == {"hero": "sven", "other": "lion", "allied": True, "games": 0}
+    assert sven["own"] == pytest.approx(1 - sven["win"])

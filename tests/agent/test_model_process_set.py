@@ -1,0 +1,109 @@
+"""Pools over packed rows, and the first layer that is split by what heroes share."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from five.agent.model.inputs import Rows
+from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, segment_max
+from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
+
+Pool = Callable[[torch.Tensor, Rows], torch.Tensor]
+BOTH = pytest.mark.parametrize("pool", [segment_max, dense_max])  # a CPU's, and a GPU's on a CPU
+
+
+def pools_of(owner: torch.Tensor, owners: int) -> Rows:
+    """Each row in the next free slot of its owner, of two more than are needed."""
+    slot = torch.stack([(owner[:i] == owner[i]).sum() for i in range(len(owner))]) if len(owner) else owner
+    return Rows(owner, owners, slot, int(slot.max()) + 3 if len(owner) else 2)
+
+
+def slow_max(rows: torch.Tensor, owner: torch.Tensor, owners: int) -> torch.Tensor:
+    mine = [rows[owner == i] for i in range(owners)]
+    return torch.stack([r.max(0).values.relu() if len(r) else rows.new_zeros(rows.shape[1]) for r in mine])
+
+
+@BOTH
+def test_segment_max_and_its_gradient(pool: Pool) -> None:
+    torch.manual_seed(0)
+    owner = torch.randint(0, 6, (40,))
+    owner[owner == 2] = 3  # owner 2 has no rows
+    pools = pools_of(owner, 6)
+    rows = torch.randn(40, 5, dtype=torch.float64, requires_grad=True)
+    torch.testing.assert_close(pool(rows, pools), slow_max(rows, owner, 6))
+    with torch.no_grad():
+        torch.testing.assert_close(pool(rows, pools), slow_max(rows, owner, 6))
+    assert torch.autograd.gradcheck(lambda r: pool(r, pools), (rows,))
+    fast, = torch.autograd.grad(pool(rows, pools).square().sum(), rows)
+    slow, = torch.autograd.grad(slow_max(rows, owner, 6).square().sum(), rows)
+    torch.testing.assert_close(fast, slow)
+
+
+@BOTH
+def test_equal_rows_share_a_gradient(pool: Pool) -> None:
+    """Creeps of a wave can be alike in every field: together they get the gradient once."""
+    rows = torch.ones(4, 1, requires_grad=True)
+    pool(rows, pools_of(torch.tensor([0, 0, 0, 1]), 2)).sum().backward()
+    torch.testing.assert_close(rows.grad, torch.tensor([[1 / 3], [1 / 3], [1 / 3], [1.0]]))
+
+
+@BOTH
+def test_no_rows_at_all(pool: Pool) -> None:
+    rows = torch.zeros(0, 3, requires_grad=True)
+    pooled = pool(rows, pools_of(torch.zeros(0, dtype=torch.int64), 2))
+    pooled.sum().backward()
+    assert torch.equal(pooled, torch.zeros(2, 3)) and rows.grad is not None
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_policy_unrolls_the_same_with_either(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pools of the network, tower by tower as on a GPU, to the bit; and the gradients."""
+    from five.agent.model import process_set, trunk
+
+    learner, batch = learner_of(precision), batch_of(2)
+    learner.step(batch, HYPER)
+    found = learner._gradient.clone()
+    other = learner_of(precision)
+    monkeypatch.setattr(process_set, "segment_max", dense_max)
+    monkeypatch.setattr(trunk, "segment_max", dense_max)
+    monkeypatch.setattr(trunk, "BY_TOWER", ("cpu",))
+    other.step(batch, HYPER)
+    torch.testing.assert_close(found, other._gradient, rtol=1e-5, atol=1e-8)
+    assert found.abs().max() > 0
+
+
+def test_split_layer_is_the_concatenated_one() -> None:
+    torch.manual_seed(0)
+    split, whole = SplitLinear(7, 4, 6), nn.Linear(11, 6)
+    with torch.no_grad():
+        whole.weight.copy_(torch.cat((split.shared.weight, split.private.weight), 1))
+        whole.bias.copy_(split.shared.bias)
+    shared, private = torch.randn(3, 7), torch.randn(3, 5, 4)
+    joined = torch.cat((shared[:, None].expand(3, 5, 7), private), -1)
+    torch.testing.assert_close(split(shared, private), whole(joined))
+    # Weights begin as those of the layer over all inputs: of its scale, not of the small half's.
+    assert split.private.weight.abs().max() <= 11**-0.5 and split.private.weight.std() > 0.4 * 11**-0.5
+
+
+def test_sets_do_not_see_the_order_of_their_rows() -> None:
+    torch.manual_seed(0)
+    values, owner = torch.randn(20, 4), torch.randint(0, 3, (20,))
+    order = torch.randperm(20)
+    shared = ProcessSet(4, 8, 6)
+    torch.testing.assert_close(shared(values, pools_of(owner, 3)),
+                               shared(values[order], pools_of(owner[order], 3)))
+    units, private = UnitSet(4, 2, 8, 6), torch.randn(20, 5, 2)
+    a = segment_max(units(values, private).flatten(1), pools_of(owner, 3))
+    b = segment_max(units(values[order], private[order]).flatten(1), pools_of(owner[order], 3))
+    torch.testing.assert_close(a, b)
+
+
+def test_two_layers_then_pool() -> None:
+    """Pooled before the last activation, it is what the paper pools after it."""
+    torch.manual_seed(0)
+    values, owner = torch.randn(20, 4), torch.randint(0, 3, (20,))
+    s = ProcessSet(4, 8, 6)
+    activated = s.second(s.first(values).relu()).relu()
+    torch.testing.assert_close(s(values, pools_of(owner, 3)), slow_max(activated, owner, 3))
