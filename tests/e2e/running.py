@@ -43,6 +43,7 @@ TINY = [
 KINDS = {
     "optimizer-0": "services.optimizer", "inference-0": "services.inference", "rollout-0": "services.rollout",
     "controller-0": "services.controller", "opponents-0": "services.opponents", "evaluator-0": "services.evaluator",
+    "play-0": "services.play",
     "redis-state": "redis/state", "redis-params": "redis/params"}
 
 

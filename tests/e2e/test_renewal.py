@@ -7,7 +7,8 @@ import pytest
 
 from tests.e2e.running import KINDS, Run, eventually
 
-RENEWED = ("optimizer-0", "inference-0", "rollout-0", "opponents-0", "evaluator-0", "controller-0")
+RENEWED = ("optimizer-0", "inference-0", "rollout-0", "opponents-0", "evaluator-0", "controller-0",
+           "play-0")
 
 
 SERVICES = tuple(name.removesuffix("-0") for name in RENEWED)

@@ -15,6 +15,7 @@ from rapid.clients.evaluator import EvaluatorClient
 from rapid.clients.experience import ExperienceClient, Segment
 from rapid.clients.inference import NEWEST, RESET, InferenceClient
 from rapid.clients.opponents import WON, OpponentsClient
+from rapid.clients.play import PlayClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 
@@ -50,7 +51,7 @@ async def address(request: pytest.FixtureRequest) -> AsyncIterator[str]:
                     await asyncio.sleep(3600)
                     yield b""
 
-                if details.method.rsplit("/", 1)[1] in ("Play", "Act", "Push"):
+                if details.method.rsplit("/", 1)[1] in ("Play", "Act", "Push", "Join"):
                     return grpc.stream_stream_rpc_method_handler(silent)
                 return grpc.unary_unary_rpc_method_handler(never)
 
@@ -99,7 +100,24 @@ async def ratings(address: str) -> None:
         await client.close()
 
 
-@pytest.mark.parametrize("call", [environment, inference, opponents, report, ratings])
+async def offer(address: str) -> None:
+    client = PlayClient(address, RPC, "r")
+    try:
+        await client.offer()
+    finally:
+        await client.close()
+
+
+async def join(address: str) -> None:
+    client = PlayClient(address, RPC, "r")
+    try:
+        async for _ in client.join("g", "ada"):
+            pass
+    finally:
+        await client.close()
+
+
+@pytest.mark.parametrize("call", [environment, inference, opponents, report, ratings, offer, join])
 async def test_a_call_ends_in_time(call: Callable[[str], Awaitable[None]], address: str) -> None:
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(CallFailed, match="127.0.0.1"):
@@ -116,6 +134,6 @@ async def test_a_flush_of_segments_ends_in_time(address: str) -> None:
 
 def test_every_client_is_here() -> None:
     """A client that is added is to be tried like this, too."""
-    known = {"__init__", "environment", "inference", "opponents", "experience", "evaluator"}
+    known = {"__init__", "environment", "inference", "opponents", "experience", "evaluator", "play"}
     through_others = {"inference_pools"}
     assert {module.name for module in pkgutil.iter_modules(clients.__path__)} | {"__init__"} == known | through_others

@@ -19,9 +19,11 @@ JOIN = SERVICE + "/Join"
 
 
 class Joined:
-    """A person in a game: ``send`` what he does, read what he is told by ``async for``; ``leave`` ends it."""
+    """A person in a game: ``send`` what he does, read what he is told by ``async for``; ``leave`` ends it. The first
+    answer comes within ``first_seconds``; after it the service tells how the game stands every second."""
 
-    def __init__(self, channel: Channel, join: play_pb2.Join) -> None:
+    def __init__(self, channel: Channel, join: play_pb2.Join, first_seconds: float) -> None:
+        self._first_seconds = first_seconds
         self._target = channel.target
         call: Any = play_pb2_grpc.PlayServiceStub(channel.grpc).Join
         self._call = call(metadata=channel.metadata)
@@ -47,12 +49,19 @@ class Joined:
     async def __aiter__(self) -> AsyncIterator[play_pb2.JoinResponse]:
         """What comes, to the end. Raises CallFailed."""
         try:
-            await self._begin()
-            while (response := await self._call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+            async with asyncio.timeout(self._first_seconds):
+                await self._begin()
+                response = await self._call.read()
+            while response is not grpc.aio.EOF:  # type: ignore[attr-defined]
                 yield response
+                response = await self._call.read()
             code = await self._call.code()
             if code is not StatusCode.OK:
                 raise CallFailed(code, self._target, JOIN, await self._call.details() or "the stream was ended")
+        except TimeoutError:
+            self._call.cancel()
+            raise CallFailed(StatusCode.DEADLINE_EXCEEDED, self._target, JOIN,
+                             f"no answer within {self._first_seconds:g} s") from None
         except grpc.aio.AioRpcError as error:
             raise failure_of(error, self._target, JOIN) from None
 
@@ -101,7 +110,7 @@ class PlayClient:
         if self._channel is None:
             self._channel = aio_channel(self._address, self._config, self._token)
         return Joined(self._channel, play_pb2.Join(run=self._run, game=game, who=who, spectate=spectate,
-                                                   heroes=heroes))
+                                                   heroes=heroes), self._config.deadline_seconds)
 
     async def close(self) -> None:
         """Ends the connections, and with them whoever has joined."""
