@@ -71,7 +71,8 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
   }, [session]);
 
   const pixel = (event: MouseEvent): [number, number] => {
-    const box = moving.current!.getBoundingClientRect(), ratio = moving.current!.width / box.width;
+    // Not by the ref: an event may still come when the page has let the canvas go.
+    const canvas = event.currentTarget as HTMLCanvasElement, box = canvas.getBoundingClientRect(), ratio = canvas.width / box.width;
     return [(event.clientX - box.left) * ratio, (event.clientY - box.top) * ratio];
   };
   const drag = useRef<{ at: [number, number]; far: boolean } | null>(null);
@@ -86,7 +87,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
     drag.current = { at: [x, y], far: true };
   };
   const down = (event: MouseEvent): void => {
-    place.current!.focus();
+    place.current?.focus();
     point(event);
     if (event.button === 2) {
       event.preventDefault();

@@ -60,7 +60,7 @@ export function MiniMap({ session }: { session: Session }) {
   const place = (event: MouseEvent): readonly [number, number] | null => {
     const header = session.game.header.peek();
     if (!header) return null;
-    const box = canvas.current!.getBoundingClientRect(), { map } = header;
+    const box = (event.currentTarget as HTMLCanvasElement).getBoundingClientRect(), { map } = header;
     return [map.x + (event.clientX - box.left) / box.width * map.extent, map.y + (1 - (event.clientY - box.top) / box.height) * map.extent];
   };
   const down = (event: MouseEvent): void => {
