@@ -17,7 +17,8 @@ export function Board({ film, playback, showing, choose, now }: {
   const camera = useRef<Camera | null>(null);
 
   useEffect(() => {
-    const below = still.current!.getContext("2d")!, above = moving.current!.getContext("2d")!;
+    // Not read from the refs at each frame: an effect ends after the page has let its canvases go, and a frame may come between.
+    const ground = still.current!, target = moving.current!, below = ground.getContext("2d")!, above = target.getContext("2d")!;
     let frame = 0, before = performance.now(), told = 0, scene: Scene | null = null, picture: HTMLCanvasElement | null = null;
     let drawn = "", dark = false, mean = 0;
     const draw = (at: number): void => {
@@ -30,15 +31,15 @@ export function Board({ film, playback, showing, choose, now }: {
       playback.pass(passed);
       const { map } = header;
       const view = camera.current ??= new Camera([map.x + map.extent / 2, map.y + map.extent / 2], map.extent);
-      const box = moving.current!.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
+      const box = target.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
       const width = Math.max(Math.round(box.width * ratio), 1), height = Math.max(Math.round(box.height * ratio), 1);
-      if (moving.current!.width !== width || moving.current!.height !== height)
-        for (const canvas of [still.current!, moving.current!]) { canvas.width = width; canvas.height = height; drawn = ""; }
+      if (target.width !== width || target.height !== height)
+        for (const canvas of [ground, target]) { canvas.width = width; canvas.height = height; drawn = ""; }
       view.resize(width, height);
       const position = playback.position.peek(), step = Math.floor(position);
       const from = film.at(step), to = film.at(step + 1) ?? from;
       if (!from || !to) return;
-      const colours = coloursOf(moving.current!);
+      const colours = coloursOf(target);
       scene ??= new Scene(header);
       if (!picture || dark !== colours.dark) { picture = heights(map, dark = colours.dark); drawn = ""; }
       const felled = from.frame.bits.felled, key = `${view.moves}|${felled?.join("")}`;
@@ -47,8 +48,8 @@ export function Board({ film, playback, showing, choose, now }: {
       if (at - told > 200) { told = at; now.value = step; }
       mean += (performance.now() - began - mean) * 0.05;
       playback.frameMs.value = mean;
-      moving.current!.dataset.ms = mean.toFixed(3);
-      moving.current!.dataset.step = String(step);
+      target.dataset.ms = mean.toFixed(3);
+      target.dataset.step = String(step);
     };
     frame = requestAnimationFrame(draw);
     return () => cancelAnimationFrame(frame);

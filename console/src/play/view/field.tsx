@@ -19,7 +19,8 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
   const { game } = session;
 
   useEffect(() => {
-    const canvases = [still.current!, moving.current!];
+    // Not read from the ref at each frame: an effect ends after the page has let its canvas go, and a frame may come between.
+    const target = moving.current!, canvases = [still.current!, target];
     const [ground, scenery] = canvases.map((c) => c.getContext("2d")!) as [CanvasRenderingContext2D, CanvasRenderingContext2D];
     let frame = 0, before = performance.now(), toldAt = 0, scene: Scene | null = null, of: Header | null = null, picture: HTMLCanvasElement | null = null;
     let drawn = -1, felledBefore: Uint8Array | undefined, dark = false, mean = 0, frames = 0, whole = 0, decoded = 0;
@@ -28,7 +29,7 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
       const passed = Math.min(at - before, 250), began = performance.now(), { steps } = game, view = session.view();
       before = at;
       if (!steps || !view) return;
-      const { header } = steps, { map } = header, target = moving.current!;
+      const { header } = steps, { map } = header;
       const box = target.getBoundingClientRect(), ratio = window.devicePixelRatio || 1;
       const width = Math.max(Math.round(box.width * ratio), 1), height = Math.max(Math.round(box.height * ratio), 1);
       if (target.width !== width || target.height !== height) { for (const c of canvases) { c.width = width; c.height = height; } drawn = -1; }
@@ -71,7 +72,6 @@ export function Field({ session, now }: { session: Session; now: Signal<number> 
   }, [session]);
 
   const pixel = (event: MouseEvent): [number, number] => {
-    // Not by the ref: an event may still come when the page has let the canvas go.
     const canvas = event.currentTarget as HTMLCanvasElement, box = canvas.getBoundingClientRect(), ratio = canvas.width / box.width;
     return [(event.clientX - box.left) * ratio, (event.clientY - box.top) * ratio];
   };
