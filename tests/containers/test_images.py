@@ -98,7 +98,7 @@ def test_labels_and_entry(service: str) -> None:
 
 
 def test_the_core_and_the_presets_are_in_the_wheel() -> None:
-    said = in_image("rollout", "python", "-c", "import dota._core, run.load; print(*sorted(run.load.presets()))",
+    said = in_image("rollout", "python", "-c", "import dota._core, five.run.load as load; print(*sorted(load.presets()))",
                     options=["--workdir", "/tmp"])
     assert said.split() == ["gpu-node", "laptop-1v1", "laptop-5v5", "rerun"]
 
