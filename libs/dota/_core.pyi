@@ -387,6 +387,8 @@ REFUSALS: list[str] = ...
 
 PERSON_KINDS: int = 20
 
+OFFERED: int = 8
+
 class Play:
     """One of the games as people play in it; wrapped by dota.play."""
 
@@ -399,7 +401,7 @@ class Play:
 
     def begin(self, actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
 
-    def choose(self, actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None:
+    def choose(self, actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8], age: int) -> None:
         """What policies chose from the observations that the timestep under way began with."""
 
     def begin_commands(self, commands: NDArray[numpy.int16]) -> None:

@@ -22,6 +22,7 @@ from dota.replay import CHECK_EVERY, PersonRow, Replay
 from dota.vec_game import COMMANDS
 
 FRAMES = 4  # engine frames of a timestep
+OFFERED: Final = int(_core.OFFERED)  # timesteps whose observations may be answered, the one under way included
 
 # Kinds of orders, in the order of the core's PersonKind. docs/play.md says what each takes and does.
 KINDS: Final = ("move", "follow", "attack", "attack_move", "stop", "hold", "cast", "use", "toggle", "level", "talent",
@@ -127,11 +128,13 @@ class PlayedGame(Game):
         self._play.begin(given, self.controllers)
         self._frames_left = FRAMES
 
-    def choose(self, actions: npt.NDArray[np.int16]) -> None:
+    def choose(self, actions: npt.NDArray[np.int16], age: int = 0) -> None:
         """What policies chose from the ``obs`` that the timestep under way began with, int16 [2, H, 6]: for who thinks
         while its frames are played. Before the last of them it is the same as to have given it to ``begin``; without,
-        heroes of policies keep their orders. Raises ValueError as ``begin``, and when no timestep is under way."""
-        self._play.choose(self._actions(actions), self.controllers)
+        heroes of policies keep their orders. ``age``: by how many timesteps those ``obs`` are older, less than OFFERED
+        (what they named is what is meant). Raises ValueError as ``begin``, for an age that is not kept, and when no
+        timestep is under way."""
+        self._play.choose(self._actions(actions), self.controllers, age)
 
     def _actions(self, actions: npt.NDArray[np.int16] | None) -> npt.NDArray[np.int16]:
         no_actions = self._vec._no_actions[0]

@@ -49,6 +49,11 @@ class Controller(IntEnum):
     HARD = 4
 
 
+# The bots by the names that configurations, matches and ratings give them.
+BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.SCRIPTED,
+        "scripted-hard": Controller.HARD}
+
+
 class VecGame:
     """``games`` games of one configuration, or of several that share a layout.
 

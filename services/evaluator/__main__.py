@@ -29,7 +29,7 @@ from five.services.evaluator.matches import Inference, Matches, Pairing, Result
 from five.services.evaluator.pace import Pace
 from five.services.evaluator.rating_loop import RatingLoop, number
 from five.services.evaluator.recording import Films, Recorder, tidy
-from five.services.evaluator.service import BOTS, EvaluatorService
+from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import wire
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import InferencePools, inference_pools
@@ -176,7 +176,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                 and drafter.resting)
 
     loop = RatingLoop(config.rating, service.state, Series(service.state.redis, config.name),
-                      {name: BOTS[name] for name in config.rating.anchors}, STATS, newest,
+                      {name: PLAYERS[name] for name in config.rating.anchors}, STATS, newest,
                       lambda version: service.parameters.pin(version, "rating reference"),
                       on_present_line(service.state.lineage(), service.parameters.head()),
                       config.seed + SEED_OFFSET)

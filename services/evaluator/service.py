@@ -13,7 +13,7 @@ import redis
 
 from dota.config import GameConfig, RewardConfig
 from dota.replay import Replay
-from dota.vec_game import STATS, Controller, VecGame
+from dota.vec_game import BOTS, STATS, VecGame
 from five.agent.standings import player_name, version_of
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
 from five.services.evaluator import kept
@@ -29,18 +29,13 @@ from rapid.rpc.errors import CallFailed, Conflict, NotFound
 log = logging.getLogger(__name__)
 MAX_GAMES = 10_000
 CONCURRENT = 16
-BOTS = {
-    "random": Player("random", int(Controller.RANDOM)),
-    "scripted-easy": Player("scripted-easy", int(Controller.EASY)),
-    "scripted": Player("scripted", int(Controller.SCRIPTED)),
-    "scripted-hard": Player("scripted-hard", int(Controller.HARD)),
-}
+PLAYERS = {name: Player(name, int(controller)) for name, controller in BOTS.items()}
 
 
 def player(name: str) -> Player:
     """A bot by its name, or a version by its number. Raises ValueError listing the bots."""
-    if name in BOTS:
-        return BOTS[name]
+    if name in PLAYERS:
+        return PLAYERS[name]
     if name.isdigit():
         return Player(player_name(int(name)), version=int(name))
     raise ValueError(f"against {name!r}: a version's number, or one of {', '.join(BOTS)}")

@@ -48,8 +48,8 @@ class Agents:
 
     A session for each side goes over the whole game, whoever holds its heroes: its observations are the side's, so a
     hero that a person leaves is played on by a policy that has seen all of it. ``ask`` at each timestep's observation,
-    ``take`` before the timestep's last engine frame. While an answer is due nothing else is asked: what comes too late
-    is thrown away, and the timesteps between are never seen by the policy.
+    ``take`` before the timestep's last engine frame. While an answer is due nothing else is asked: one that comes too
+    late for its own timestep is for the one in which it comes, and the timesteps between are never seen by the policy.
     """
 
     def __init__(self, inference: Inference, versions: Mapping[int, int], heroes: int) -> None:
@@ -80,16 +80,15 @@ class Agents:
         self._asked = asyncio.get_running_loop().create_task(self._ask(timestep, seen))
 
     def take(self, timestep: int) -> Answer | None:
-        """The answer to that timestep's observation; None when it is not there, which is counted. Raises AgentsLost."""
+        """The answer to that timestep's observation, or the late one to an observation before it that is there now;
+        None when there is none. All but the first is counted as late. Raises AgentsLost."""
         if not self.any:
             return None
-        if self._asked is not None and self._asked.done():
-            answer = self._result()
-            if answer is not None and answer.timestep == timestep:
-                return answer
-        self.late += 1
-        page.LATE_ANSWERS.inc()
-        return None
+        answer = self._result() if self._asked is not None and self._asked.done() else None
+        if answer is None or answer.timestep != timestep:
+            self.late += 1
+            page.LATE_ANSWERS.inc()
+        return answer
 
     def _result(self) -> Answer | None:
         if self._asked is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from dota import registry
 from dota.config import GameConfig
-from dota.play import PlayedGame
+from dota.play import FRAMES, OFFERED, PlayedGame
 from dota.spectator.happenings import happenings
 from dota.tables import HERO_PREFIX
 from five.protos.v1 import play_pb2
@@ -27,7 +27,6 @@ from five.services.play.seats import TEAM_HEROES, NoSeat, Seats
 from five.services.play.views import View, header_of, map_of
 
 log = logging.getLogger(__name__)
-FRAMES = 4  # engine frames of a timestep
 STATE_SECONDS = 1.0  # between two words on how the game stands
 HELD_SECONDS = 0.1  # between two looks whether a pause is over
 CLOSE_SECONDS = 2.0  # that inference gets to forget a game's sessions
@@ -114,8 +113,9 @@ class Match:
             how = self._ending or "played"
         except AgentsLost as error:
             log.warning("game %s ends: %s", self.begin.game, error)
-            self._ending = how
         finally:
+            if how != "played":
+                self._ending = how
             page.ENDED.labels(how).inc()
             await self._end()
 
@@ -130,8 +130,9 @@ class Match:
             await self._until_due()
             if frame == FRAMES - 1:
                 answer = self.agents.take(self._timestep)
-                if answer is not None:
-                    game.choose(answer.actions)
+                age = self._timestep - answer.timestep if answer is not None else OFFERED
+                if answer is not None and age < OFFERED:
+                    game.choose(answer.actions, age)
             game.frame()
             page.FRAMES.inc()
             self._acknowledge()

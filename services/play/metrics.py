@@ -11,7 +11,7 @@ FRAMES = counter("play", "frames", "Engine frames of games that people play.")
 LATE_FRAMES = counter("play", "late_frames", "Engine frames that began more than a frame late.")
 SLIPPED = counter("play", "slipped_seconds", "Seconds by which games fell behind real time for good.")
 LATE_ANSWERS = counter("play", "late_answers", "Timesteps of a game for which the agents' answer came too late: their "
-                       "heroes kept the orders they had.")
+                       "heroes kept the orders they had, or got those of an observation before.")
 ANSWER_SECONDS = histogram("play", "answer", "seconds", "Time from a timestep's observation to the agents' answer.")
 ORDERS = counter("play", "orders", "Orders of people, by outcome: done, or the word that they were refused with.",
                  ("outcome",))

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 
-from dota.vec_game import Controller
+from dota.vec_game import BOTS
 from five.agent.standings import player_name
 from rapid.store.parameters import ParameterStore
 
 AGENT, NEWEST = "agent", "newest"
 MOST_OFFERED = 20  # versions
-BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.SCRIPTED,
-        "scripted-hard": Controller.HARD}
 
 
 @dataclass(frozen=True)

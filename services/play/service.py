@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dota.config import GameConfig
+from dota.vec_game import BOTS
 from five.protos.v1 import play_pb2, play_pb2_grpc
 from five.services.play import metrics as page
 from five.services.play.agents import Inference
 from five.services.play.config import PlayConfig
 from five.services.play.match import Begin, Match, Player
-from five.services.play.players import BOTS, Filler
+from five.services.play.players import Filler
 from five.services.play.ratings import Person, Played
 from five.services.play.seats import TEAM_HEROES, NoSeat
 from rapid.rpc.epochs import require_epoch

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dota.config import GameConfig
 from dota.rewards import SIGNALS
-from dota.vec_game import Controller
+from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, net_worth_ranks
 from five.agent.learning.labels import Outcome as GameOutcome
 from five.agent.learning.segments import Following
@@ -31,8 +31,6 @@ from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
 
 log = logging.getLogger(__name__)
 
-BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.SCRIPTED,
-        "scripted-hard": Controller.HARD}
 MAX_PAUSE_SECONDS = 5.0
 Stage = Literal["act", "step", "wait", "cut"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from dota import play
 from dota.game import Game
-from dota.play import Order, PlayedGame
+from dota.play import OFFERED, Order, PlayedGame
 from dota.vec_game import Controller
 from tests.dota.playing import MIDDLE, frames, order, place, played, unit
 from tests.dota.small_games import TEAM
@@ -53,6 +53,39 @@ def test_what_is_chosen_while_the_frames_are_played_is_as_if_it_was_given_at_the
     np.testing.assert_array_equal(meanwhile.obs["shared"], at_once.obs["shared"])
     with pytest.raises(ValueError, match="begin"):
         meanwhile.choose(actions)
+
+
+def test_a_late_answer_means_what_its_own_observation_offered() -> None:
+    game = PlayedGame(TEAM.model_copy(update={"max_game_seconds": 900}), 3)
+    chance = np.random.default_rng(2)
+    moved = 0
+    while game.time < 600:
+        game.controllers[:] = Controller.HARD  # stays where creeps come and go
+        for _ in range(4):
+            game.step()
+        game.controllers[:] = Controller.POLICY
+        actions = np.zeros(game._vec._no_actions.shape[1:], np.int16)
+        actions[..., 1] = game.obs["target_mask"][..., 0, :].argmax(-1)  # the first that may be attacked
+        offered = game.obs["available"]
+        which = chance.random(offered.shape[:2]) * (offered > 0).sum(-1)
+        actions[..., 0] = np.take_along_axis(offered, which.astype(int)[..., None], -1)[..., 0]
+        game.begin()
+        game.choose(actions)
+        meant = game._play.commands()
+        for _ in range(4):
+            game.frame()
+        game.begin()
+        game.choose(actions, 1)
+        assert game._play.commands() == meant
+        game.choose(actions)
+        moved += game._play.commands() != meant
+        for _ in range(4):
+            game.frame()
+    assert moved > 10  # what is offered, and who stands in a slot, differ between two timesteps
+    game.begin()
+    for age in (-1, OFFERED):
+        with pytest.raises(ValueError, match="not kept"):
+            game.choose(actions, age)
 
 
 def test_a_game_that_ends_between_two_timesteps_ends_the_same() -> None:

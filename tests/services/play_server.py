@@ -16,11 +16,12 @@ from websockets.asyncio.client import ClientConnection, connect
 from dota.config import GameConfig
 from dota.spectator.chunks import read_step
 from dota.spectator.schema import Frame, Schema, described_schema
+from dota.vec_game import BOTS
 from five.agent.config import RatingConfig
 from five.protos.v1 import play_pb2_grpc
 from five.services.controller.config import LimitsConfig
 from five.services.play.config import PlayConfig
-from five.services.play.players import BOTS, Filler
+from five.services.play.players import Filler
 from five.services.play.ratings import People
 from five.services.play.service import PlayService
 from five.services.play.views import CHANGES, HEADER, KEYFRAME, frame_of

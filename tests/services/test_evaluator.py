@@ -17,7 +17,7 @@ from dota.vec_game import Controller, VecGame
 from five.services.evaluator.__main__ import newest_kept
 from five.services.evaluator.matches import Matches, Pairing, Player, Result
 from five.services.evaluator.recording import tidy
-from five.services.evaluator.service import BOTS, player
+from five.services.evaluator.service import PLAYERS, player
 from rapid.blobs import BlobStore
 from rapid.clients.inference import CLOSE, RESET, ActResult
 from rapid.config import StoreConfig
@@ -63,7 +63,7 @@ async def play(inference: Noop, pairings: list[Pairing], places: int = 2) -> lis
 
 async def test_every_pairing_is_played_once_from_its_side() -> None:
     inference = Noop()
-    pairings = [Pairing(AGENT, BOTS["random"], i % 2) for i in range(5)]
+    pairings = [Pairing(AGENT, PLAYERS["random"], i % 2) for i in range(5)]
     results = await play(inference, pairings)
     assert sorted(id(r.pairing) for r in results) == sorted(id(p) for p in pairings)
     # Four seconds decide nothing: draws.
@@ -77,12 +77,12 @@ async def test_an_idle_place_is_offered_again_when_a_game_ends() -> None:
     """What is assigned only after others have ended is played at every place, not at the last one alone."""
     games, results, most = VecGame(GAME, 3, 5), [], 0  # type: ignore[var-annotated]
     matches = Matches(games, Noop(), 1)
-    waiting = [Pairing(AGENT, BOTS["random"], 0, seed=1)]
+    waiting = [Pairing(AGENT, PLAYERS["random"], 0, seed=1)]
 
     def on_result(result: Result) -> None:
         results.append(result)
         if len(results) == 1:
-            waiting.extend(Pairing(AGENT, BOTS["random"], 0, seed=i) for i in range(3))
+            waiting.extend(Pairing(AGENT, PLAYERS["random"], 0, seed=i) for i in range(3))
 
     def on_start(place: int) -> None:
         nonlocal most
@@ -101,14 +101,14 @@ async def test_two_versions_use_a_session_each() -> None:
 
 async def test_games_whose_states_were_lost_begin_again() -> None:
     inference = Noop(forget_at=4)
-    results = await play(inference, [Pairing(AGENT, BOTS["random"], 0)], places=1)
+    results = await play(inference, [Pairing(AGENT, PLAYERS["random"], 0)], places=1)
     assert len(results) == 1 and len(inference.known) == 1
     assert inference.calls > 30 + 4
 
 
 async def test_bots_need_no_inference() -> None:
     inference = Noop()
-    results = await play(inference, [Pairing(BOTS["scripted"], BOTS["random"], 1)])
+    results = await play(inference, [Pairing(PLAYERS["scripted"], PLAYERS["random"], 1)])
     assert len(results) == 1 and inference.calls == 0
 
 
@@ -130,7 +130,7 @@ def test_the_newest_version_that_is_none_of_a_warm_up_is_rated(redis_client: red
 
 async def test_a_pause_holds_games_between_two_steps() -> None:
     games, inference, results = VecGame(GAME, 2, 5), Noop(), []  # type: ignore[var-annotated]
-    left = iter([Pairing(AGENT, BOTS["random"], i % 2) for i in range(2)])
+    left = iter([Pairing(AGENT, PLAYERS["random"], i % 2) for i in range(2)])
     matches, held = Matches(games, inference, 1), asyncio.Event()
     assert matches.resting
     playing = asyncio.create_task(matches.play(lambda: next(left, None), results.append, held.is_set))

@@ -62,7 +62,8 @@ async def test_a_side_that_a_bot_plays_has_no_session_and_no_actions(server: Inf
         assert nobody.take(0) is None and nobody.late == 0 and not nobody.any
 
 
-async def test_an_answer_that_is_late_is_counted_and_never_used_for_another_timestep(server: InferenceServer) -> None:
+async def test_an_answer_that_is_late_is_counted_and_is_for_the_timestep_in_which_it_comes(
+        server: InferenceServer) -> None:
     async with client(server) as c:
         agents = Agents(c, {0: 0, 1: 0}, HEROES)
         await answered(agents, 0)
@@ -73,7 +74,9 @@ async def test_an_answer_that_is_late_is_counted_and_never_used_for_another_time
         agents.ask(2, seen(2))  # not while the last is due
         assert agents._asked is task
         await asyncio.wait({task})
-        assert agents.take(2) is None and agents.late == 2  # what there is was asked at timestep 1
+        late = agents.take(2)
+        assert late is not None and late.timestep == 1 and chosen(late) == [2, 2] and agents.late == 2
+        assert agents.take(2) is None and agents.late == 3  # once
         assert chosen(await answered(agents, 3)) == [3, 3]  # seen: 0, 1 and 3
 
 

@@ -12,7 +12,7 @@ from dota.vec_game import STATS
 from five.agent.config import RatingConfig
 from five.services.evaluator.matches import Pairing, Result
 from five.services.evaluator.rating_loop import TABLE, TRIES, RatingLoop
-from five.services.evaluator.service import BOTS
+from five.services.evaluator.service import PLAYERS
 from rapid.store.series import Series
 from rapid.store.state import RunState
 
@@ -24,7 +24,7 @@ KEPT: list[int] = []
 def loop(client: redis.Redis, newest: int = 3, ours: Callable[[int], bool] = lambda version: True
          ) -> RatingLoop:
     return RatingLoop(CONFIG, RunState(client, "trial"), Series(client, "trial"),
-                      {n: BOTS[n] for n in CONFIG.anchors}, STATS, lambda: newest, KEPT.append, ours)
+                      {n: PLAYERS[n] for n in CONFIG.anchors}, STATS, lambda: newest, KEPT.append, ours)
 
 
 def ended(pairing: Pairing, score: float = 1.0) -> Result:

@@ -66,7 +66,8 @@ def _on_evaluator(folder: RunFolder, cluster: Cluster, version: int, against: st
 
 def _offline(folder: RunFolder, version: int, against: str, games: int, seed: int, greedy: bool) -> dict[str, Any]:
     """The same from the archive. Games come in pairs with sides swapped: an odd number becomes one more."""
-    from five.cli.offline.match import BOTS, Contestant, play
+    from dota.vec_game import BOTS
+    from five.cli.offline.match import Contestant, play
     from five.cli.offline.versions import ArchivedVersions
 
     if against not in BOTS and not against.isdigit():

@@ -91,6 +91,7 @@ void bind_play(nb::module_& m) {
   for (int k = 1; k < static_cast<int>(Refusal::Count); ++k)
     words.append(word(static_cast<Refusal>(k)));
   m.attr("REFUSALS") = words;
+  m.attr("OFFERED") = Play::kOffered;
   m.attr("PERSON_KINDS") = static_cast<int>(PersonKind::Count);
   nb::class_<PyPlay>(m, "Play", "One of the games as people play in it; wrapped by dota.play.")
       .def(nb::init<PyVecGame&, int>(), nb::arg("games"), nb::arg("game"), nb::keep_alive<1, 2>())
@@ -127,16 +128,16 @@ void bind_play(nb::module_& m) {
           nb::arg("actions").noconvert(), nb::arg("controllers").noconvert())
       .def(
           "choose",
-          [](PyPlay& self, Array<const std::int16_t> actions, Array<const std::uint8_t> controllers) {
+          [](PyPlay& self, Array<const std::int16_t> actions, Array<const std::uint8_t> controllers, int age) {
             const std::array<BotKind, kTeams> who = self.checked("choose", actions, controllers);
             try {
-              self.play.choose(actions.data(), who);
+              self.play.choose(actions.data(), who, age);
             } catch (const std::logic_error& e) {
               throw nb::value_error(e.what());
             }
           },
-          nb::arg("actions").noconvert(), nb::arg("controllers").noconvert(),
-          "What policies chose from the observations that the timestep under way began with.")
+          nb::arg("actions").noconvert(), nb::arg("controllers").noconvert(), nb::arg("age"),
+          "What policies chose from the observations that a timestep began with, `age` before the one under way.")
       .def(
           "begin_commands",
           [](PyPlay& self, Array<const std::int16_t> rows) {

@@ -1,6 +1,7 @@
 #include "play/play.hpp"
 
 #include <stdexcept>
+#include <string>
 
 #include "map/map_data.hpp"
 #include "world/heroes.hpp"
@@ -70,6 +71,9 @@ void Play::begin(const std::array<Command, kMaxHeroes>& commands) {
   silence_ruled();
   over_ = game_->world().winner != Winner::None;
   if (over_) return;
+  const GameState& s = game_->state();
+  if (offered_.size() == kOffered) offered_.pop_back();
+  offered_.push_front({{s.choices[0].available, s.choices[1].available}, s.slots});
   game_->remember(commands_);
   Context c = game_->context();
   begin_step(c);
@@ -85,11 +89,15 @@ void Play::silence_ruled() {
     }
 }
 
-void Play::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers) {
+void Play::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers, int age) {
   if (!under_way()) throw std::logic_error("no timestep is under way: begin() is due");
   if (over_) return;
+  if (age < 0 || age >= static_cast<int>(offered_.size()))
+    throw std::invalid_argument("an observation of " + std::to_string(age) + " timesteps before is not kept; " +
+                                std::to_string(offered_.size()) + " are, the present one included");
+  const Offered& then = offered_[static_cast<std::size_t>(age)];
   for (std::size_t t = 0; t < kTeams; ++t)
-    if (controllers[t] == BotKind::Policy) game_->decode(actions, t, commands_);
+    if (controllers[t] == BotKind::Policy) game_->decode(actions, t, then.available[t], then.slots[t], commands_);
 }
 
 void Play::settle_seats() {

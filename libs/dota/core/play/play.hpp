@@ -14,6 +14,8 @@ namespace dota {
 
 class Play {
  public:
+  static constexpr int kOffered = 8;  // timesteps, the present one included, whose observations may be answered
+
   explicit Play(Game& game);
 
   // Takes the hero from policies, bots and, unless `scripted`, from the scripts that buy and learn for it; or
@@ -25,9 +27,11 @@ class Play {
   // std::logic_error while one is under way; frame() when none is.
   void begin(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers);
   void begin(const std::array<Command, kMaxHeroes>& commands);
-  // What policies chose from the observations that the timestep began with, at any time before its last frame:
-  // their commands take effect in the next timestep, as those given to begin() do. Throws as frame().
-  void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers);
+  // What policies chose from the observations that a timestep began with, `age` timesteps before the present one,
+  // at any time before the present one's last frame: their commands take effect in the next timestep, as those
+  // given to begin() do. An action names what its own observation offered. Throws as frame(), and
+  // std::invalid_argument for an age that is not kept.
+  void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers, int age = 0);
   bool frame();  // true: it was the timestep's last; views are new, observations are to be written
   bool under_way() const { return next_frame_ < kFramesPerStep; }
 
@@ -37,6 +41,11 @@ class Play {
   int events_from() const { return events_from_; }  // the first of World::events of the last frame
 
  private:
+  // What a timestep's observations offered both teams.
+  struct Offered {
+    std::array<Available, kTeams> available;
+    std::array<SlotTable, kTeams> slots;
+  };
   struct Waiting {
     PersonOrder order;
     int tries = 0;
@@ -58,6 +67,7 @@ class Play {
   Game* game_;
   std::array<Seat, kMaxHeroes> seats_{};
   std::array<Command, kMaxHeroes> commands_{};
+  std::deque<Offered> offered_;  // the present timestep's first
   TeamSight sight_;
   int next_frame_ = kFramesPerStep, events_from_ = 0;
   bool over_ = false;

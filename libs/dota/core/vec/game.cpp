@@ -131,7 +131,7 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
   const int n = setup_->settings.heroes_per_team;
   for (std::size_t t = 0; t < kTeams; ++t) {
     if (controllers[t] == BotKind::Policy) {
-      decode(actions, t, commands);
+      decode(actions, t, s.choices[t].available, s.slots[t], commands);
       continue;
     }
     std::array<Command, 5> out{};
@@ -147,14 +147,14 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
   }
 }
 
-void Game::decode(const std::int16_t* actions, std::size_t team, std::array<Command, kMaxHeroes>& commands) const {
-  const GameState& s = *state_;
+void Game::decode(const std::int16_t* actions, std::size_t team, const Available& available,
+                  const SlotTable& slots, std::array<Command, kMaxHeroes>& commands) const {
   const int n = setup_->settings.heroes_per_team;
   for (int i = 0; i < n; ++i) {
     int slot = -1;
     commands[team * 5 + static_cast<std::size_t>(i)] = decode_action(
         actions + (static_cast<int>(team) * n + i) * kActionParts, setup_->vocabulary,
-        s.choices[team].available[static_cast<std::size_t>(i)], s.slots[team], s.views[team].mirrored, &slot);
+        available[static_cast<std::size_t>(i)], slots, state_->views[team].mirrored, &slot);
   }
 }
 

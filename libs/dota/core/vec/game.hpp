@@ -82,8 +82,9 @@ class Game {
   // What a step is made of: what policies and bots command, and the engine's part, after which observe() is due.
   void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
               std::array<Command, kMaxHeroes>& commands);
-  // What a policy's actions come to for one team, by what could be chosen when it was last observed.
-  void decode(const std::int16_t* actions, std::size_t team, std::array<Command, kMaxHeroes>& commands) const;
+  // What a policy's actions come to for one team, by what an observation offered it.
+  void decode(const std::int16_t* actions, std::size_t team, const Available& available, const SlotTable& slots,
+              std::array<Command, kMaxHeroes>& commands) const;
   void advance(const std::array<Command, kMaxHeroes>& commands);
   void remember(const std::array<Command, kMaxHeroes>& commands);  // what observations show of the last commands
   void encode(int team, Encoder& encoder, const TeamStepBuffers& out);

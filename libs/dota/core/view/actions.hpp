@@ -60,9 +60,11 @@ struct ActionVocabulary {
   int find(const std::string& name) const;  // -1: not in it
 };
 
+using Available = std::array<std::array<std::uint16_t, kMaxAvailable>, 5>;  // action ids of each hero, 0: none
+
 // What one team may do now: per hero up to 30 action ids (0 = none), and per class the valid unit slots.
 struct Choices {
-  std::array<std::array<std::uint16_t, kMaxAvailable>, 5> available{};
+  Available available{};
   std::array<std::array<std::array<std::uint8_t, kMaxSlots>, kMaskClasses>, 5> mask{};
 };
 // Fills both from what the team sees. An action that takes a unit is offered only if its class has a valid unit in

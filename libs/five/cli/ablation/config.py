@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from five.cli.offline.match import BOTS
+from dota.vec_game import BOTS
 from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, load, validate
 

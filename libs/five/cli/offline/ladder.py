@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from dota.replay import Replay
+from dota.vec_game import BOTS
 from five.agent.config import RatingConfig
 from five.agent.ladder import Assigned, Ladder
 from five.agent.standings import FORMAT, FORMAT_ROW, RATED, Standing, player_name, standings_of, version_of
 from five.cli.offline.journal import Journal
-from five.cli.offline.match import BOTS, Contestant, Game, play_games
+from five.cli.offline.match import Contestant, Game, play_games
 from five.cli.offline.versions import ArchivedVersions
 
 SEED_OFFSET = 15_485_000  # apart from the evaluator's games

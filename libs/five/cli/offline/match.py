@@ -17,12 +17,10 @@ from torch import Tensor
 
 from dota.config import GameConfig, RandomisationConfig
 from dota.replay import Replay
-from dota.vec_game import STATS, TEAMS, Controller, VecGame, Winner
+from dota.vec_game import BOTS, STATS, TEAMS, Controller, VecGame, Winner
 from five.agent.model.policy import Policy
 from five.agent.ratings import pairs_interval
 
-BOTS = {"random": Controller.RANDOM, "scripted-easy": Controller.EASY, "scripted": Controller.SCRIPTED,
-        "scripted-hard": Controller.HARD}
 Floats = npt.NDArray[np.float64]
 
 
