@@ -1,8 +1,13 @@
 """The command line itself."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from five.cli.main import main
+from tests.repository import ROOT
 
 
 @pytest.mark.parametrize("words", [
@@ -13,3 +18,12 @@ def test_help_is_printed(words: tuple[str, ...], capsys: pytest.CaptureFixture[s
         main([*words, "--help"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith(" ".join(("usage: five", *words)))
+
+
+def test_who_reads_no_further_is_no_error() -> None:
+    """As in `five config learning | head -1`."""
+    program = subprocess.Popen([sys.executable, "-m", "five.cli.main", "config", "learning"], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": f"{ROOT / 'libs'}:{ROOT}"})
+    assert program.stdout is not None and program.stderr is not None
+    program.stdout.close()
+    assert program.wait(60) == 1 and program.stderr.read() == b""

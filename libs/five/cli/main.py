@@ -109,7 +109,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command. Expected failures are one line and exit status 2."""
     arguments = parser().parse_args(argv)
     try:
-        return run(arguments)
+        status = run(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # who reads has seen enough, as `five ... | head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor may the interpreter's last flush say so
+        return 1
     except (ConfigError, NoRun, Refused, CallFailed, RuntimeError, TimeoutError) as error:
         print(f"five {arguments.command}: {error}", file=sys.stderr)
         return 2
