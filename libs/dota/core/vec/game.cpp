@@ -152,9 +152,9 @@ void Game::decode(const std::int16_t* actions, std::size_t team, const Available
   const int n = setup_->settings.heroes_per_team;
   for (int i = 0; i < n; ++i) {
     int slot = -1;
-    commands[team * 5 + static_cast<std::size_t>(i)] = decode_action(
-        actions + (static_cast<int>(team) * n + i) * kActionParts, setup_->vocabulary,
-        available[static_cast<std::size_t>(i)], slots, state_->views[team].mirrored, &slot);
+    commands[team * 5 + static_cast<std::size_t>(i)] =
+        decode_action(actions + (static_cast<int>(team) * n + i) * kActionParts, setup_->vocabulary,
+                      available[static_cast<std::size_t>(i)], slots, state_->views[team].mirrored, &slot);
   }
 }
 
