@@ -29,11 +29,11 @@ Units = Annotated[int, Field(ge=0, le=65535)]
 Place = tuple[Units, Units]
 
 
-class _Said(BaseModel):
+class _Message(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class OrderSaid(_Said):
+class OrderMessage(_Message):
     """An order to one hero (docs/play.md)."""
 
     type: Literal["order"]
@@ -48,14 +48,14 @@ class OrderSaid(_Said):
     queue: bool = False
 
 
-class PingSaid(_Said):
+class PingMessage(_Message):
     """A ping on the map."""
 
     type: Literal["ping"]
     at: Place
 
 
-class HandSaid(_Said):
+class HandMessage(_Message):
     """Gives a hero to the agent, or takes it back."""
 
     type: Literal["hand"]
@@ -63,26 +63,26 @@ class HandSaid(_Said):
     held: bool
 
 
-class LeaveSaid(_Said):
+class LeaveMessage(_Message):
     """The person goes."""
 
     type: Literal["leave"]
 
 
-_SAID: TypeAdapter[OrderSaid | PingSaid | HandSaid | LeaveSaid] = TypeAdapter(
-    Annotated[OrderSaid | PingSaid | HandSaid | LeaveSaid, Field(discriminator="type")])
+_MESSAGES: TypeAdapter[OrderMessage | PingMessage | HandMessage | LeaveMessage] = TypeAdapter(
+    Annotated[OrderMessage | PingMessage | HandMessage | LeaveMessage, Field(discriminator="type")])
 
 
-def heard(text: str) -> play_pb2.JoinRequest | None:
+def parsed(text: str) -> play_pb2.JoinRequest | None:
     """What a browser's message asks for; None: to leave. Raises ValueError for one that means nothing."""
     if len(text) > MOST_BYTES:
         raise ValueError(f"a message has {MOST_BYTES} characters at most")
     try:
-        said = _SAID.validate_json(text)
+        said = _MESSAGES.validate_json(text)
     except ValidationError as error:
         raise ValueError(str(error)) from None
     match said:
-        case OrderSaid():
+        case OrderMessage():
             order = play_pb2.Order(n=said.n, kind=said.kind, slot=said.slot, to=said.to, item=said.item,
                                    queue=said.queue, hero=said.hero)
             if said.target is not None:
@@ -90,9 +90,9 @@ def heard(text: str) -> play_pb2.JoinRequest | None:
             if said.at is not None:
                 order.at.CopyFrom(_place(said.at))
             return play_pb2.JoinRequest(order=order)
-        case PingSaid():
+        case PingMessage():
             return play_pb2.JoinRequest(ping=play_pb2.MapPing(at=_place(said.at)))
-        case HandSaid():
+        case HandMessage():
             return play_pb2.JoinRequest(hand=play_pb2.Hand(hero=said.hero, held=said.held))
     return None
 
@@ -101,8 +101,8 @@ def _place(at: Place) -> play_pb2.Place:
     return play_pb2.Place(x=at[0], y=at[1])
 
 
-def told(response: play_pb2.JoinResponse) -> dict[str, Any]:
-    """A word of the play service as JSON values."""
+def as_json(response: play_pb2.JoinResponse) -> dict[str, Any]:
+    """A message of the play service as JSON values."""
     match response.WhichOneof("what"):
         case "ack":
             ack = response.ack
@@ -165,10 +165,10 @@ class Socket:
                     RELAYED.inc(len(response.frame))
                     await self._socket.send_bytes(response.frame)
                 else:
-                    await self._say(told(response))
+                    await self._send(as_json(response))
         except CallFailed as failure:
             self._code = OVER if failure.code is StatusCode.NOT_FOUND else GONE
-            await self._say({"type": "refused", "reason": "over" if self._code == OVER else "away"})
+            await self._send({"type": "refused", "reason": "over" if self._code == OVER else "away"})
         except (WebSocketDisconnect, RuntimeError, OSError):
             pass  # the browser is gone
 
@@ -185,10 +185,10 @@ class Socket:
                     self._code, self._reason = 1008, "too many messages"
                     return
                 try:
-                    request = heard(text)
+                    request = parsed(text)
                 except ValueError:
                     UNREADABLE.inc()
-                    await self._say({"type": "refused", "reason": "unreadable"})
+                    await self._send({"type": "refused", "reason": "unreadable"})
                     continue
                 if request is None:
                     return
@@ -210,5 +210,5 @@ class Socket:
             except Exception:
                 pass  # the store is away, and nobody knows: it is asked again
 
-    async def _say(self, what: dict[str, Any]) -> None:
+    async def _send(self, what: dict[str, Any]) -> None:
         await self._socket.send_text(json.dumps(what, separators=(",", ":")))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dota.spectator.camera import UNIT_PER_STEP
-from five.services.play.line import Line
+from five.services.play.outbox import Outbox
 from five.services.play.views import View, Write, message_of
 
 KEYFRAME_EVERY = 30  # steps, 4 s: who comes has to wait for one
@@ -29,8 +29,8 @@ class Broadcast:
         self._view = View(None, UNIT_PER_STEP)
         self._steps: deque[_Step] = deque()
         self._made = 0
-        self._new: list[Line] = []  # they wait for a keyframe
-        self._lines: list[Line] = []
+        self._new: list[Outbox] = []  # they wait for a keyframe
+        self._outboxes: list[Outbox] = []
 
     @property
     def waits(self) -> bool:
@@ -51,27 +51,27 @@ class Broadcast:
         """Sends what is older than the delay."""
         while self._steps and now - self._steps[0].at >= self.delay:
             step = self._steps.popleft()
-            self._lines = [line for line in self._lines if not line.ended]
+            self._outboxes = [outbox for outbox in self._outboxes if not outbox.ended]
             # Who reads too slowly begins again with the next keyframe.
-            for line in [line for line in self._lines if line.behind]:
-                self._lines.remove(line)
-                self._new.append(line)
+            for outbox in [outbox for outbox in self._outboxes if outbox.behind]:
+                self._outboxes.remove(outbox)
+                self._new.append(outbox)
             if step.whole:
-                for line in self._new:
-                    line.drop_frames()
-                    line.show_message(step.whole)
-            for line in self._lines:
-                line.show_message(step.change)
+                for outbox in self._new:
+                    outbox.drop_frames()
+                    outbox.show_message(step.whole)
+            for outbox in self._outboxes:
+                outbox.show_message(step.change)
             if step.whole:
-                self._lines += self._new
+                self._outboxes += self._new
                 self._new = []
 
-    def enter(self, line: Line) -> None:
+    def enter(self, outbox: Outbox) -> None:
         """Somebody watches from the next keyframe on."""
-        self._new.append(line)
+        self._new.append(outbox)
 
-    def leave(self, line: Line) -> None:
+    def leave(self, outbox: Outbox) -> None:
         """He does no more."""
-        for lines in (self._new, self._lines):
-            if line in lines:
-                lines.remove(line)
+        for outboxes in (self._new, self._outboxes):
+            if outbox in outboxes:
+                outboxes.remove(outbox)

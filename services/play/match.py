@@ -19,25 +19,25 @@ from five.services.play.agents import Agents, AgentsLost, Inference
 from five.services.play.broadcast import Broadcast
 from five.services.play.clock import FrameClock
 from five.services.play.config import PlayConfig
-from five.services.play.line import Line
 from five.services.play.orders import Rate, order_of
+from five.services.play.outbox import Outbox
 from five.services.play.players import Filler
 from five.services.play.ratings import Person, Played
 from five.services.play.seats import TEAM_HEROES, NoSeat, Seats
 from five.services.play.views import View, header_of, map_of
 
 log = logging.getLogger(__name__)
-STATE_SECONDS = 1.0  # between two words on how the game stands
+STATE_SECONDS = 1.0  # between two messages on how the game stands
 HELD_SECONDS = 0.1  # between two looks whether a pause is over
 CLOSE_SECONDS = 2.0  # that inference gets to forget a game's sessions
 
 
 @dataclass
 class Player:
-    """Somebody who is connected: his line, what he may still send, and his heroes (none: he watches)."""
+    """Somebody who is connected: his outbox, what he may still send, and his heroes (none: he watches)."""
 
     who: str
-    line: Line
+    outbox: Outbox
     heroes: list[int]
     orders: Rate
     rest: Rate
@@ -178,11 +178,11 @@ class Match:
             return
         self._shown = game.engine_frame
         for view in self._views:
-            lines = [player.line for player in self._players if player.heroes and player.team == view.team]
-            if lines:
+            outboxes = [player.outbox for player in self._players if player.heroes and player.team == view.team]
+            if outboxes:
                 view.look(partial(game.write_seen, view.team), game.engine_frame, happenings(game.events(view.team)))
-            for line in lines:
-                line.show(view)
+            for outbox in outboxes:
+                outbox.show(view)
         if game.engine_frame % FRAMES == 0 or self.winner:
             self.broadcast.look(partial(game.write_seen, None), game.engine_frame, happenings(game.events(None)),
                                 time.monotonic())
@@ -219,7 +219,7 @@ class Match:
 
     async def show_rest(self) -> None:
         """After the game's end: shows spectators what they have not seen yet, as late as all before it."""
-        while any(not p.line.ended for p in self._players) and self.broadcast.waits and self._ending != "drained":
+        while any(not p.outbox.ended for p in self._players) and self.broadcast.waits and self._ending != "drained":
             self.broadcast.send(time.monotonic())
             await asyncio.sleep(0.1)
         for player in list(self._players):
@@ -227,8 +227,8 @@ class Match:
 
     @staticmethod
     def _last(player: Player, end: play_pb2.End) -> None:
-        player.line.send(play_pb2.JoinResponse(end=end))
-        player.line.end()
+        player.outbox.send(play_pb2.JoinResponse(end=end))
+        player.outbox.end()
 
     def _played(self, winner: int) -> Played:
         held = self.seats.held()
@@ -252,18 +252,19 @@ class Match:
         now = time.monotonic()
         heroes = [] if spectate else self.seats.enter(who, wanted, now)
         rate = self._settings.orders_per_second
-        player = Player(who, Line(self._settings.behind_kibibytes << 10), heroes, Rate(rate), Rate(max(rate / 12, 1.0)))
+        player = Player(who, Outbox(self._settings.behind_kibibytes << 10), heroes, Rate(rate),
+                        Rate(max(rate / 12, 1.0)))
         for other in [p for p in self._players if not spectate and p.who == who and p.heroes]:
             # The same person from elsewhere: the newest connection is his.
-            other.line.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="elsewhere")))
-            other.line.end()
+            other.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="elsewhere")))
+            other.outbox.end()
             self._remove(other)
         whose: dict[str, Any] = {"team": None if spectate else player.team, "hero": heroes[0] if heroes else None,
                                  "heroes": heroes}
-        player.line.begin(header_of(self.begin.config, self._about(), whose))
+        player.outbox.begin(header_of(self.begin.config, self._about(), whose))
         self._add(player)
         if spectate:
-            self.broadcast.enter(player.line)
+            self.broadcast.enter(player.outbox)
         self._take()
         self._tell()
         return player
@@ -275,7 +276,7 @@ class Match:
         self._remove(player)
         if player.heroes:
             self.seats.leave(player.who, time.monotonic())
-        self.broadcast.leave(player.line)
+        self.broadcast.leave(player.outbox)
         if not self.ended.is_set():
             self._take()
             self._tell()
@@ -319,17 +320,17 @@ class Match:
             return
         for other in self._players:
             if other.heroes and other.team == player.team:
-                other.line.send(play_pb2.JoinResponse(ping=play_pb2.Ping(who=player.who, at=at)))
+                other.outbox.send(play_pb2.JoinResponse(ping=play_pb2.Ping(who=player.who, at=at)))
 
     def hand(self, player: Player, hero: int | None, held: bool) -> None:
         """Gives a hero of his to the agent, or takes it back."""
         if not player.heroes or not player.rest.take():
-            player.line.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="rate")))
+            player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason="rate")))
             return
         try:
             self.seats.hand(player.who, hero, held)
         except NoSeat as error:
-            player.line.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason=str(error))))
+            player.outbox.send(play_pb2.JoinResponse(refused=play_pb2.Refused(reason=str(error))))
             return
         self._take()
         self._tell()
@@ -352,7 +353,7 @@ class Match:
         self._told_at = time.monotonic()
         state = play_pb2.JoinResponse(state=self.state())
         for player in self._players:
-            player.line.send(state if player.heroes else play_pb2.JoinResponse(state=self._blind(state.state)))
+            player.outbox.send(state if player.heroes else play_pb2.JoinResponse(state=self._blind(state.state)))
 
     @staticmethod
     def _blind(state: play_pb2.GameState) -> play_pb2.GameState:
@@ -376,7 +377,7 @@ class Match:
 
     @staticmethod
     def _ack(player: Player, n: int, frame: int, reason: str) -> None:
-        player.line.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=n, frame=frame, ok=not reason, reason=reason)))
+        player.outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=n, frame=frame, ok=not reason, reason=reason)))
 
     def _about(self) -> dict[str, Any]:
         return {"run": self.begin.run, "kind": "played", "players": [f.name for f in self.begin.fillers],

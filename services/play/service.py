@@ -158,7 +158,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
             return
         reader = asyncio.get_running_loop().create_task(self._read(request_iterator, match, player))
         try:
-            async for response in player.line:
+            async for response in player.outbox:
                 yield response
         finally:
             reader.cancel()
@@ -168,7 +168,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     async def _read(requests: AsyncIterator[play_pb2.JoinRequest], match: Match, player: Player) -> None:
         try:
             async for request in requests:
-                if player.line.ended:
+                if player.outbox.ended:
                     return
                 what = request.WhichOneof("what")
                 if what == "order":
@@ -180,7 +180,7 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         finally:
             # However it ends, the person can do nothing any more: the agent has his heroes at once.
             match.leave(player)
-            player.line.end()
+            player.outbox.end()
 
     async def drain(self) -> None:
         """Ends all games, as the process does."""

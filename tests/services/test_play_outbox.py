@@ -10,7 +10,7 @@ from dota.spectator.schema import Frame, same
 from dota.vec_game import Controller, VecGame
 from five.protos.v1 import play_pb2
 from five.services.play.broadcast import KEYFRAME_EVERY, Broadcast
-from five.services.play.line import MOST_FRAMES, Line
+from five.services.play.outbox import MOST_FRAMES, Outbox
 from five.services.play.views import CHANGES, HEADER, KEYFRAME, View, frame_of, header_of
 
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=0.0)
@@ -57,19 +57,19 @@ class Reader:
         self.events += read_step(message[5:], self.schema, self.frame)
 
 
-async def drained(line: Line) -> list[play_pb2.JoinResponse]:
-    line.end()
-    return [response async for response in line]
+async def drained(outbox: Outbox) -> list[play_pb2.JoinResponse]:
+    outbox.end()
+    return [response async for response in outbox]
 
 
 async def test_changes_lead_from_the_keyframe_to_what_is_seen() -> None:
     view = View(0)
-    film, line, reader = Filmed(view), Line(1 << 20), Reader(view)
-    line.begin(header_of(GAME, {}, {"team": 0, "hero": 0}))
+    film, outbox, reader = Filmed(view), Outbox(1 << 20), Reader(view)
+    outbox.begin(header_of(GAME, {}, {"team": 0, "hero": 0}))
     for _ in range(MOST_FRAMES - 1):
         film.step([{"kind": "test"}])
-        line.show(view)
-    for response in await drained(line):
+        outbox.show(view)
+    for response in await drained(outbox):
         reader.read(response.frame)
     assert reader.kinds == [HEADER, KEYFRAME, *[CHANGES] * (MOST_FRAMES - 2)]
     assert reader.frames == [4 * (i + 1) for i in range(MOST_FRAMES - 1)]
@@ -79,13 +79,13 @@ async def test_changes_lead_from_the_keyframe_to_what_is_seen() -> None:
 
 async def test_who_is_slow_gets_a_keyframe_and_all_events_and_words() -> None:
     view = View(0)
-    film, line, reader = Filmed(view), Line(1 << 20), Reader(view)
+    film, outbox, reader = Filmed(view), Outbox(1 << 20), Reader(view)
     for i in range(100):
         film.step([{"kind": "test", "i": i}] if i >= 60 else [])
-        line.show(view)
-        line.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
-    assert line.frames <= MOST_FRAMES
-    responses = await drained(line)
+        outbox.show(view)
+        outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
+    assert outbox.frames <= MOST_FRAMES
+    responses = await drained(outbox)
     acks = [r.ack.n for r in responses if r.WhichOneof("what") == "ack"]
     assert acks == list(range(100))
     for response in responses:
@@ -98,44 +98,44 @@ async def test_who_is_slow_gets_a_keyframe_and_all_events_and_words() -> None:
 
 async def test_the_bytes_that_wait_are_bounded() -> None:
     view = View(0)
-    film, line = Filmed(view), Line(4096)
+    film, outbox = Filmed(view), Outbox(4096)
     for _ in range(50):
         film.step()
-        line.show(view)
-        assert line.bytes <= 4096 + len(view.keyframe()) + 1024
+        outbox.show(view)
+        assert outbox.bytes <= 4096 + len(view.keyframe()) + 1024
 
 
 async def test_who_reads_nothing_at_all_is_gone() -> None:
-    line = Line(1 << 20)
+    outbox = Outbox(1 << 20)
     for i in range(10_000):
-        line.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
-    assert line.ended and len([r async for r in line]) == 0
+        outbox.send(play_pb2.JoinResponse(ack=play_pb2.Ack(n=i)))
+    assert outbox.ended and len([r async for r in outbox]) == 0
 
 
 async def test_spectators_see_what_was_and_nothing_newer() -> None:
-    broadcast, film, line = Broadcast(10.0), Filmed(), Line(1 << 20)
+    broadcast, film, outbox = Broadcast(10.0), Filmed(), Outbox(1 << 20)
     reader = Reader(View(None))
-    broadcast.enter(line)
+    broadcast.enter(outbox)
     shown: list[tuple[float, int]] = []
     for i in range(300):
         film.games.step()
         now = i * 4 / 30
         broadcast.look(film.write, 4 * (i + 1), [], now)
-        while line.frames:
-            response = await anext(line)
+        while outbox.frames:
+            response = await anext(outbox)
             reader.read(response.frame)
             shown.append((now, reader.frames[-1]))
     assert reader.kinds[0] == KEYFRAME and set(reader.kinds[1:]) == {CHANGES}
     for now, engine_frame in shown:
         assert now - (engine_frame - 4) / 30 >= 10.0 - 1e-6
     assert len(shown) > 200
-    late = Line(1 << 20)
+    late = Outbox(1 << 20)
     broadcast.enter(late)
     for i in range(300, 300 + KEYFRAME_EVERY + 1):
         film.games.step()
         broadcast.look(film.write, 4 * (i + 1), [], i * 4 / 30)
-        while line.frames:
-            await anext(line)
+        while outbox.frames:
+            await anext(outbox)
     first = await anext(late)
     assert frame_of(first.frame)[0] == KEYFRAME
 

@@ -1,4 +1,4 @@
-"""What waits to be sent to one person: words in their order, and frames, of which a slow client skips some."""
+"""What waits to be sent to one person: messages in their order, and frames, of which a slow client skips some."""
 
 import asyncio
 from collections import deque
@@ -10,11 +10,11 @@ from five.services.play.views import HEADER, View, message_of
 
 MOST_FRAMES = 15  # half a second: who is further behind reacts to what is long past
 MOST_EVENTS = 64  # of the frames that a client skipped, told with the next that he gets
-MOST_WORDS = 4096  # answers that wait: orders are bounded, so that only who reads nothing comes there
+MOST_MESSAGES = 4096  # answers that wait: orders are bounded, so that only who reads nothing comes there
 
 
-class Line:
-    """One connection's: ``send`` words, ``show`` each frame of a view; read by ``async for``.
+class Outbox:
+    """One connection's: ``send`` messages, ``show`` each frame of a view; read by ``async for``.
 
     Frames are changes against the one before. When more than MOST_FRAMES of them wait, or more than ``most_bytes``, all
     of those are dropped and the present one goes out whole: who is slow sees fewer frames, each of them new.
@@ -35,8 +35,8 @@ class Line:
         self._put(None, play_pb2.JoinResponse(frame=bytes([HEADER]) + header))
 
     def send(self, response: play_pb2.JoinResponse) -> None:
-        """A word, which is never dropped; but who lets thousands of them wait is gone."""
-        if len(self._waiting) > MOST_WORDS:
+        """A message, which is never dropped; but who lets thousands of them wait is gone."""
+        if len(self._waiting) > MOST_MESSAGES:
             self._waiting.clear()
             self.end()
         self._put(None, response)
@@ -88,7 +88,7 @@ class Line:
             self.bytes += len(response.frame)
         self._news.set()
 
-    def __aiter__(self) -> "Line":
+    def __aiter__(self) -> "Outbox":
         return self
 
     async def __anext__(self) -> play_pb2.JoinResponse:
