@@ -4,6 +4,7 @@
 #
 #   certificates.sh serve    redis-server, with one user more than the users' file has, who may set certificates
 #   certificates.sh watch    beside it in its pod, as that user: looks every SECONDS_BETWEEN (10), again where Redis refused
+#   certificates.sh alive    whether watch has looked within the last minute, for its liveness
 #
 # The user's password is drawn at each start, and known in the pod alone: RUN, a folder in memory, has it, the users' file
 # and the socket by which watch asks. CONF, USERS, TLS, RUN: folders; REDIS_SERVER, REDIS_CLI: commands.
@@ -46,11 +47,15 @@ watch)
         echo "certificates: Redis keeps those of before, and is asked again: $said" >&2
       fi
     fi
+    touch "$run/looked"
     sleep "${SECONDS_BETWEEN:-10}"
   done
   ;;
+alive)
+  [ -n "$(find "$run" -name looked -mmin -1)" ]
+  ;;
 *)
-  sed -n '2,9p' "$0"
+  sed -n '2,10p' "$0"
   exit 2
   ;;
 esac

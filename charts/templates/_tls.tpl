@@ -176,6 +176,12 @@ store:
   image: {{ include "five.redisImage" .root }}
   imagePullPolicy: {{ .root.Values.global.image.pullPolicy }}
   command: [sh, /etc/five-redis/conf/certificates.sh, watch]
+  livenessProbe:
+    exec:
+      command: [sh, /etc/five-redis/conf/certificates.sh, alive]
+    initialDelaySeconds: 15
+    periodSeconds: 30
+    timeoutSeconds: 5
   resources:
     requests: {cpu: 5m, memory: 16Mi}
     limits: {cpu: 50m, memory: 32Mi}

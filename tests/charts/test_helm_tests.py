@@ -212,6 +212,7 @@ def test_grpc_endpoints(tmp_path: Path) -> None:
         names = {"inference": {"addresses": [f"{socket.gethostname()}:{up.port}"]},
                  "opponents": {"address": f"{socket.gethostname()}:{up.port}"},
                  "evaluator": {"address": f"{socket.gethostname()}:{other.port}"},
+                 "play": {"address": f"{socket.gethostname()}:{up.port}"},
                  "optimizer": {"addresses": [f"{socket.gethostname()}:{other.port}"]}}
         config.write_text(yaml.safe_dump({"preset": "laptop-1v1", "services": names}))
         done = await asyncio.to_thread(script, "grpc_endpoints.py", config, 3)
@@ -220,7 +221,7 @@ def test_grpc_endpoints(tmp_path: Path) -> None:
         return done
 
     good = asyncio.run(ask(True))
-    assert good.returncode == 0 and good.stdout.count("serves") == 4, good.stderr
+    assert good.returncode == 0 and good.stdout.count("serves") == 5, good.stderr
     bad = asyncio.run(ask(False))
     assert bad.returncode != 0 and "not serving after 3 s" in bad.stderr
 

@@ -167,6 +167,22 @@ def test_a_key_that_does_not_fit_changes_nothing_until_it_does(server: Server) -
     server.wait(lambda: server.shown() != first and server.said().endswith("Redis has read them\n"))
 
 
+def test_the_watch_is_alive_while_it_looks(tmp_path: Path) -> None:
+    def alive() -> int:
+        return subprocess.run(["sh", SCRIPT, "alive"], env={**os.environ, "RUN": str(tmp_path)}, check=False).returncode
+
+    assert alive() != 0, "it has not looked yet"
+    looked = tmp_path / "looked"
+    looked.touch()
+    assert alive() == 0
+    os.utime(looked, (time.time() - 180,) * 2)
+    assert alive() != 0
+
+
+def test_a_watch_that_has_looked_says_so(server: Server) -> None:
+    server.wait(lambda: (server.place / "run" / "looked").exists())
+
+
 def test_who_may_set_certificates_may_do_nothing_else(server: Server) -> None:
     password = (server.place / "run" / "password").read_text()
     assert (server.place / "run" / "password").stat().st_mode & 0o777 == 0o600

@@ -64,7 +64,8 @@ def test_a_step_of_readers_restarts_the_parameters_redis() -> None:
 def test_the_checksum_has_all_that_a_component_reads() -> None:
     """A key that is given and read is in the part whose checksum the pod has: here one of each component."""
     reads = yaml.safe_load(FILE.read_text())
-    assert reads.keys() == {"rollout", "dota-env", "inference", "optimizer", "controller", "opponents", "evaluator"}
+    assert reads.keys() == {"rollout", "dota-env", "inference", "optimizer", "controller", "opponents", "evaluator",
+                            "play"}
     assert FILE == CHART / "files/reads.yaml"
     for component, change in (("rollout", "services.rollout.games=5"), ("inference", "services.inference.max_batch=9"),
                               ("optimizer", "services.optimizer.threads=3"), ("evaluator", "rating.games_per_round=9"),

@@ -77,8 +77,9 @@ def test_redis_reads_its_certificates_again() -> None:
             config["redis.conf"].splitlines())
         spec = find(ISSUED, kind, f"redis-{role}")["spec"]["template"]["spec"]
         server, watch = spec["containers"]
-        assert [c["command"] for c in (server, watch)] == [
-            ["sh", "/etc/five-redis/conf/certificates.sh", what] for what in ("serve", "watch")]
+        probed = {"command": watch["livenessProbe"]["exec"]["command"]}
+        assert [c["command"] for c in (server, watch, probed)] == [
+            ["sh", "/etc/five-redis/conf/certificates.sh", what] for what in ("serve", "watch", "alive")]
         assert {v["name"]: v for v in spec["volumes"]}["run"]["emptyDir"]["medium"] == "Memory"
         needed = {"/etc/five-redis/conf", "/etc/five-redis/tls", "/run/five-redis"}
         assert {m["mountPath"] for m in watch["volumeMounts"]} == needed

@@ -9,6 +9,8 @@ import torch
 
 from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
+from five.agent.config import BufferConfig
+from five.agent.learning.learner import Learner
 from five.cli import bench
 from five.cli.benchmarks import (
     draft,
@@ -185,6 +187,17 @@ def test_optimizer():
     flops, samples, steps = rows
     assert 0 < steps.value and samples.reference == steps.reference
     assert flops.value / samples.value == pytest.approx(1e9 * samples.conditions["gflop_a_sample"], rel=0.1)
+
+
+def test_drawing_never_runs_dry():
+    """More batches than the buffer's pacing allows a run from as few samples."""
+    config = load("laptop-1v1", SMALL)
+    parts = recorded.samples(config, config.learning.batch_samples, -25.0)
+    batches = optimizer.drawing(config, Learner(recorded.policy_of(config), config.learning), parts)
+    for _ in range(4 * int(BufferConfig().reuse_window_batches)):
+        assert batches.take() is not None
+        batches.begin()
+    batches.drop()
 
 
 def test_publish():

@@ -54,7 +54,8 @@ def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> C
 
 def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchesAhead:
     """Batches out of a buffer that holds ``parts`` packed, as often as they are asked for."""
-    buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9)
+    buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9,
+                           reuse_window_batches=1e9)
     intake = Intake(SampleBuffer(buffers, unpack, allocate=learner.allocate),
                     Pacer(buffers, config.learning.batch_samples))
     for part in parts:
