@@ -1,4 +1,5 @@
-"""A running compose project for the tests of a module, which names it (PROJECT) and what it changes (CHANGES)."""
+"""A running compose project for the tests of a module, which names it (PROJECT), what it changes (CHANGES), and the
+compose files that it lays over (OVER)."""
 
 from collections.abc import Iterator
 
@@ -11,7 +12,10 @@ from tests.containers.engine import Project
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """Up when the module's tests begin, which go on with each other's, and gone after them."""
     secrets = tmp_path_factory.mktemp("secrets") / "env"
-    project = Project(request.module.PROJECT, secrets, getattr(request.module, "CHANGES", None))
+    over = getattr(request.module, "OVER", ("smoke.yml",))
+    project = Project(request.module.PROJECT, secrets, getattr(request.module, "CHANGES", None), over)
+    if "tls.yml" in over:
+        project.certify()
     project.down()
     try:
         project.up()

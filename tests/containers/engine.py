@@ -72,14 +72,18 @@ def _output(command: list[str], check: bool, timeout: float, env: dict[str, str]
 
 
 class Project:
-    """docker-compose.yml with the tiny run over it, under a name of its own, on free ports of this machine.
+    """docker-compose.yml with files of deploy/compose over it, by default the tiny run, under a name of its own, on
+    free ports of this machine.
 
     ``changes`` are laid over deploy/compose/run.yaml the way a user does it: in another file, which FIVE_RUN names.
     """
 
-    def __init__(self, name: str, secrets: Path, changes: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str, secrets: Path, changes: Mapping[str, Any] | None = None,
+                 over: Sequence[str] = ("smoke.yml",)) -> None:
         self.name = name
         self._secrets = secrets
+        self._files = [part for file in ("docker-compose.yml", *(f"deploy/compose/{name}" for name in over))
+                       for part in ("-f", file)]
         _output(["deploy/compose/make-env.sh", str(secrets)], True, 30, None)
         self.port, self.prometheus_port = _free_ports(2)
         self._env = {key: value for key, value in os.environ.items() if not key.startswith("FIVE_")}
@@ -114,14 +118,18 @@ class Project:
 
     def rotate(self, *what: str) -> None:
         """Changes secrets with deploy/compose/rotate.sh."""
-        files = f"{COMPOSE} -p {self.name} -f docker-compose.yml -f deploy/compose/smoke.yml"
+        files = f"{COMPOSE} -p {self.name} {shlex.join(self._files)}"
         _output(["deploy/compose/rotate.sh", *what], True, 420,
                 self._env | {"ENV_FILE": str(self._secrets), "COMPOSE": files})
 
+    def certify(self) -> None:
+        """A new certificate for the services' calls, with deploy/compose/make-certificates.sh."""
+        _output(["deploy/compose/make-certificates.sh"], True, 30, self._env | {"ENV_FILE": str(self._secrets)})
+
     def compose(self, *arguments: str, check: bool = True, timeout: float = 420.0) -> str:
         """Standard output of a compose command on the project."""
-        return _output([*shlex.split(COMPOSE), "--env-file", str(self._secrets), "-p", self.name, "-f",
-                        "docker-compose.yml", "-f", "deploy/compose/smoke.yml", *arguments], check, timeout, self._env)
+        return _output([*shlex.split(COMPOSE), "--env-file", str(self._secrets), "-p", self.name, *self._files,
+                        *arguments], check, timeout, self._env)
 
     def up(self, *arguments: str) -> None:
         """Starts, and waits until every container is healthy. On failure the ends of all logs are in the error."""
