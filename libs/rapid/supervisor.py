@@ -246,7 +246,9 @@ class Supervisor:
         process.start_at = now + pause
         process.restarts += 1
         process.enter(ProcessState.WAITING)
-        self._tell(process, "died", f"{process.last_end}; starting again in {pause:.1f} s")
+        # A service ends by itself to begin again: after a stop, or with another configuration.
+        what = "ended" if how == _end_of(0) else "died"
+        self._tell(process, what, f"{process.last_end}; starting again in {pause:.1f} s")
 
     def _spawn(self, process: _Process) -> None:
         process.started_at = time.monotonic()

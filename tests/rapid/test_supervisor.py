@@ -98,6 +98,12 @@ def test_pauses_between_restarts_grow(supervisor: Supervisor, events: list[tuple
     assert pauses == ["0.2 s", "0.4 s", "0.8 s"]
 
 
+def test_one_that_ends_by_itself_has_not_died(supervisor: Supervisor, events: list[tuple[str, str, str]]) -> None:
+    supervisor.start(ProcessSpec("renewed", python("raise SystemExit(0)"), give_up_after=2))
+    eventually(lambda: supervisor.failed() == ["renewed"])
+    assert ("renewed", "ended", "exited with code 0; starting again in 0.2 s") in events
+
+
 def test_one_that_may_end_is_not_started_again(supervisor: Supervisor) -> None:
     supervisor.start(ProcessSpec("once", python("print('done')"), restart=False))
     eventually(lambda: only(supervisor).state is ProcessState.ENDED)

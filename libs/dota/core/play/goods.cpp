@@ -15,7 +15,8 @@
 namespace dota {
 namespace {
 
-constexpr float kHandReach = 150;    // an item is laid down and taken up from this near
+// The game's data state neither. From this near an item is laid down and taken up, a melee hero's attack range.
+constexpr float kHandReach = 150;
 constexpr float kMeantWithin = 300;  // what lies this near to the place aimed at is meant
 
 const ItemDef& item_def(const Context& c, int item) { return c.tables.items[static_cast<std::size_t>(item)]; }
@@ -35,7 +36,7 @@ Refusal why_not_bought(const Context& c, const HeroState& h, int item) {
   const bool scroll = item == c.tables.game->tp_item && !stash;
   for (int slot = stash ? kStashFirst : 0; def.stackable && slot < (stash ? kTpSlot : kItemSlots); ++slot) {
     const ItemState& s = h.items[static_cast<std::size_t>(slot)];
-    if (s.id == item && !s.on_courier && s.charges + def.initial_charges <= 100) return Refusal::None;
+    if (s.id == item && !s.on_courier && s.charges + def.initial_charges <= kStackCharges) return Refusal::None;
   }
   const bool room = scroll ? h.items[kTpSlot].id < 0 : free_slots(h, stash) > 0;
   return room ? Refusal::None : Refusal::Full;
@@ -136,7 +137,7 @@ Refusal put_scrolls_by(Context& c, HeroState& h, int from, bool apply) {
   const ItemState held = h.items[static_cast<std::size_t>(from)];
   if (held.id < 0 || held.id != c.tables.game->tp_item) return Refusal::Slot;
   const ItemState& own = h.items[kTpSlot];
-  if (own.id >= 0 && (own.id != held.id || own.charges + held.charges > 100)) return Refusal::Full;
+  if (own.id >= 0 && (own.id != held.id || own.charges + held.charges > kStackCharges)) return Refusal::Full;
   if (!apply) return Refusal::None;
   take_item(c, h, from);
   place_item(c, h, held.id, held.charges, false);

@@ -82,7 +82,7 @@ bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash, 
   if (def.stackable)
     for (int slot = to_stash ? kStashFirst : 0; slot < (to_stash ? kTpSlot : kItemSlots); ++slot) {
       ItemState& s = h.items[static_cast<std::size_t>(slot)];
-      if (s.id != item || s.on_courier || s.charges + charges > 100) continue;
+      if (s.id != item || s.on_courier || s.charges + charges > kStackCharges) continue;
       s.charges = static_cast<std::int8_t>(s.charges + charges);
       changed(c, h);
       return true;

@@ -5,6 +5,9 @@
 
 namespace dota {
 
+// Charges of one stack; the game's data state no limit, and ItemState holds them in eight bits.
+constexpr int kStackCharges = 100;
+
 void take_item(Context& c, HeroState& h, int slot);  // out of the slot, gone
 void take_item(Context& c, Unit& u, int slot);       // the same of any unit, by the slot of an order (16 + i)
 void drop_items(Context& c, Unit& hero);             // what falls to the ground when he dies
