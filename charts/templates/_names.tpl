@@ -59,10 +59,33 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- with $extra }}{{ toYaml . }}{{ end }}
 {{- end }}
 
-{{/* Labels of every other object. */}}
+{{/* Labels of every other object, with those of the values that take none of the chart's own place. */}}
 {{- define "five.labels" -}}
 {{ include "five.podLabels" . }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- $own := include "five.podLabels" . | fromYaml }}
+{{- range $name, $value := include "five.ofObjects" (dict "of" . "what" "labels") | fromYaml }}
+{{- if not (or (hasKey $own $name) (eq $name "helm.sh/chart")) }}
+{{ $name }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Annotations of a component's workload and Service, as lines; nothing where there are none. */}}
+{{- define "five.annotations" -}}
+{{- with include "five.ofObjects" (dict "of" . "what" "annotations") | fromYaml }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* What the values add to the objects themselves: `what` (labels, annotations) of a component, over the global ones. */}}
+{{- define "five.ofObjects" -}}
+{{- $values := .of.root.Values }}
+{{- $at := splitList "-" .of.component }}
+{{- $own := ternary (index $values.redis (last $at)) (index $values (.of.component | camelcase | untitle)) (eq (first $at) "redis") }}
+{{- $found := deepCopy (index $values.global .what) }}
+{{- if kindIs "map" $own }}{{ $found = merge (deepCopy (index $own .what | default dict)) $found }}{{ end }}
+{{- toYaml $found }}
 {{- end }}
 
 {{/* Image of a component: [registry/][prefix/]component:tag, or @digest where one is given. */}}

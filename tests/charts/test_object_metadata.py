@@ -1,0 +1,51 @@
+"""Labels and annotations of the chart's objects themselves, by values; those of pods are in test_pod_settings.py."""
+
+from tests.charts.rendering import Object, Values, objects, pods, refusal
+from tests.charts.rendering import find as found
+
+WORKLOADS = {"Deployment", "StatefulSet"}
+GLOBAL = Values("metadata of all", sets=("global.labels.team=rl", "global.annotations.note=all"))
+OWN = Values("metadata of each", sets=(
+    "global.labels.team=rl", "global.annotations.note=all", "rollout.labels.team=games", "rollout.annotations.note=own",
+    "dotaEnv.placement=deployment", "dotaEnv.labels.a=games", "inference.labels.a=b", "redis.state.labels.a=state",
+    "redis.state.annotations.note=state", "controller.annotations.note=own",
+    "controller.service.annotations.note=balancer",
+    "optimizer.labels.helm\\.sh/chart=mine", "optimizer.labels.app\\.kubernetes\\.io/name=mine"))
+
+
+def annotations(o: Object) -> Object:
+    return dict(o["metadata"].get("annotations", {}))
+
+
+def test_the_global_ones_are_on_everything_that_they_are_said_for() -> None:
+    assert [o["metadata"]["name"] for o in objects(GLOBAL) if o["metadata"]["labels"].get("team") != "rl"] == []
+    said = {o["kind"] for o in objects(GLOBAL) if annotations(o).get("note") == "all"}
+    assert said == {*WORKLOADS, "Service"}
+    assert all(annotations(o)["note"] == "all" for o in objects(GLOBAL) if o["kind"] in said)
+
+
+def test_a_components_own_come_first() -> None:
+    labels = {name: found(OWN, kind, name)["metadata"]["labels"] for kind, name in (
+        ("Deployment", "rollout"), ("Deployment", "dota-env"), ("Deployment", "inference"), ("Service", "redis-state"))}
+    assert labels["rollout"]["team"] == "games" and labels["inference"]["team"] == "rl"
+    assert [labels[name]["a"] for name in ("dota-env", "inference", "redis-state")] == ["games", "b", "state"]
+    notes = {(kind, name): annotations(found(OWN, kind, name))["note"] for kind, name in (
+        ("Deployment", "rollout"), ("StatefulSet", "redis-state"), ("Service", "redis-params"),
+        ("Deployment", "controller"), ("Service", "controller"), ("StatefulSet", "optimizer"))}
+    assert list(notes.values()) == ["own", "state", "all", "own", "balancer", "all"]
+
+
+def test_none_takes_the_place_of_the_charts_labels() -> None:
+    plain = found(Values("defaults"), "StatefulSet", "optimizer")["metadata"]["labels"]
+    assert found(OWN, "StatefulSet", "optimizer")["metadata"]["labels"] == plain | {"team": "rl"}
+
+
+def test_no_pod_is_replaced_for_them() -> None:
+    def templates(values: Values) -> dict[str, tuple[Object, Object]]:
+        return {name: (meta, spec) for name, meta, spec in pods(objects(values)) if not name.startswith("Pod/")}
+
+    assert templates(GLOBAL) == templates(Values("defaults"))
+
+
+def test_only_strings_are_taken() -> None:
+    assert "global" in refusal(Values("a label that is a list", sets=("global.labels.a={1}",)))
