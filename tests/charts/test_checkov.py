@@ -13,9 +13,9 @@ CHECKOV = ROOT / "build/checkov/bin/checkov"
 # Policy: of which objects it does not hold, and why.
 EXCEPTIONS = {
     "CKV_K8S_8": (r"Pod\.five-system\.five-test-", "tests run once"),
-    "CKV_K8S_9": (r"Pod\..*\.five-test-|StatefulSet\.five-system\.five-optimizer$|-redis-(params|state)$",
-                  "the same; the ranks of a group of optimizers are there only while the whole group is; what has Redis "
-                  "read its certificates again serves nobody (test_workloads.py has the servers' own probes)"),
+    "CKV_K8S_9": (r"Pod\.five-system\.five-test-|StatefulSet\.five-system\.five-optimizer$|-redis-(params|state)$",
+                  "the same; the ranks of a group of optimizers are there only while the whole group is; what has "
+                  "Redis read its certificates again serves nobody (test_workloads.py has the servers' probes)"),
     "CKV_K8S_15": (r"", "global.image.pullPolicy is a value: images are tagged by version, and Always would make every "
                         "restart of a rollout depend on the registry"),
     "CKV_K8S_35": (r"", "one process to a container: a file would be open to the same user as its environment, and "
