@@ -90,6 +90,8 @@ class StoreConfig(_Section):
                                "permanently, the others while they are among the newest keep_archived; 0: none goes "
                                "there.")
     keep_archived: int = Field(20, ge=1, description="Newest versions that the blob store keeps in any case.")
+    node_folder: str = Field("", description="A folder in memory that the processes of one node share: one of them "
+                             "reads a version from Redis, the others its file there. Empty: each reads for itself.")
     publish_dtype: Literal["float32", "bfloat16"] = Field("float32", description="Type in which matrices travel; "
                                                           "vectors stay float32.")
 

@@ -32,6 +32,9 @@ class InferenceConfig(BaseModel):
         256, ge=1, description="Memory for past versions beside the newest; the least recently used leaves first. "
         "Where model.precision is bfloat16 their layers are kept in it, half of what the newest takes.")
     poll_seconds: float = Field(2.0, gt=0, description="Longest time between two looks for a newer version.")
+    spread_seconds: float = Field(
+        0.0, ge=0, description="A server begins to read a new version after a random part of this: of hundreds that "
+        "read at once each has it late, one after another the first have it soon.")
     seed: int = Field(0, ge=0, description="Seed of action sampling, mixed with the server's id; 0: from the system.")
 
     @property

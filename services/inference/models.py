@@ -1,6 +1,7 @@
 """The versions that play: the newest, swapped in between batches, and past ones kept beside it."""
 
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -125,7 +126,7 @@ class Models:
     """
 
     def __init__(self, source: VersionSource, builder: PolicyBuilder, *, past_bytes: int, poll_seconds: float,
-                 play_seconds: float = 60.0,
+                 spread_seconds: float = 0.0, play_seconds: float = 60.0,
                  on_swap: Callable[[Served, float], None] = lambda served, seconds: None,
                  on_past: Callable[[Served], None] = lambda served: None,
                  on_newest: Callable[[], None] = lambda: None) -> None:
@@ -134,6 +135,7 @@ class Models:
         self._past_bytes = past_bytes
         self._play_seconds = play_seconds
         self._poll = poll_seconds
+        self._spread = spread_seconds
         self._on_swap = on_swap
         self._on_past = on_past
         self._on_newest = on_newest
@@ -145,7 +147,7 @@ class Models:
         self._size_of_past = 0  # bytes of the past version loaded last
         self._newest: int | None = None
         self._wake = threading.Event()
-        self._closed = False
+        self._closing = threading.Event()
         self._loader = ThreadPoolExecutor(1, "past-versions")
         self._watcher: threading.Thread | None = None
         self._vital: Vital | None = None
@@ -162,7 +164,7 @@ class Models:
 
     def close(self) -> None:
         """Stop both threads; a load under way is finished first."""
-        self._closed = True
+        self._closing.set()
         self._wake.set()
         if self._watcher is not None:
             self._watcher.join()
@@ -300,8 +302,9 @@ class Models:
 
     def _watch(self) -> None:
         delay = self._poll
-        while not self._closed:
+        while not self._closing.is_set():
             try:
+                self._await_turn()
                 self.refresh()
                 self.stock()
                 delay = self._poll
@@ -310,6 +313,11 @@ class Models:
                 delay = min(2 * delay, 30.0)
             self._wake.wait(delay)
             self._wake.clear()
+
+    def _await_turn(self) -> None:
+        """Waits a random part of ``spread_seconds`` where a newer version is out; the first is wanted at once."""
+        if self._spread and self._newest is not None and self._source.head() != self._newest:
+            self._closing.wait(random.uniform(0.0, self._spread))
 
     def _begin_load(self, version: int, *waiting: "Future[Served]") -> None:
         self._loading[version] = [*waiting]

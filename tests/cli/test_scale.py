@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from five.capacity import connections, figures, sizes
-from five.capacity.links import first_bottleneck, largest_inference_pool, links
+from five.capacity.links import first_bottleneck, largest_inference_pool, links, readers
 from five.capacity.past import PastPool, past_pool
 from five.capacity.simulation import Outcome, flow
 from five.capacity.sizes import Cluster, clusters
@@ -81,6 +81,15 @@ def test_one_redis_core_is_what_stops_512_readers(found: dict[str, Cluster]) -> 
     assert half.used is not None and 0.5 < half.used < 1
     assert largest_inference_pool(c, False) < 512 < largest_inference_pool(c, True)
     assert not [link for link in links(found["64 GPUs"]) if link.used is not None and link.used > 0.5]
+
+
+def test_one_reader_a_node_is_an_eighth_of_the_readers(found: dict[str, Cluster]) -> None:
+    c = found["512 GPUs"]
+    shared = replace(c, config=c.config.model_copy(update={
+        "store": c.config.store.model_copy(update={"node_folder": "/run/versions"})}))
+    each, once = (next(link for link in links(x) if link.name == "Redis -> inference, versions") for x in (c, shared))
+    assert each.used is not None and once.used == pytest.approx(each.used / 8)
+    assert readers(shared) == c.inference / 8 == 64
 
 
 def test_past_versions_in_play_have_full_batches_and_fit(found: dict[str, Cluster]) -> None:

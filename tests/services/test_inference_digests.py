@@ -1,6 +1,7 @@
 """A version is a number and a digest: an inference server over a real parameter store, whose numbers come to stand for
 other contents."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
+from tests.rapid.processes_of_tests import eventually
 from tests.services.counting import STATE_SPECS, CountingBuilder, CountingPolicy, observations
 
 
@@ -105,3 +107,24 @@ def test_rows_of_a_batch_that_name_the_newest_are_of_the_digest_that_is(
     assert batcher.idle
     batcher.close()
     models.close()
+
+
+def test_a_newer_version_is_read_after_a_part_of_the_spread(store: ParameterStore) -> None:
+    """The first is wanted at once; servers of one interval then begin at different times."""
+    publish(store, 1, 10)
+    servers = [Models(StoreSource(store, False), CountingBuilder(), past_bytes=2, poll_seconds=0.01, spread_seconds=0.5)
+               for _ in range(6)]
+    swapped: list[tuple[int, float]] = []
+    for models in servers:
+        models._on_swap = lambda served, seconds: swapped.append((served.version, time.monotonic()))
+        models.start()
+    try:
+        eventually(lambda: len(swapped) == 6)
+        published = time.monotonic()
+        publish(store, 2, 20)
+        eventually(lambda: len(swapped) == 12)
+    finally:
+        for models in servers:
+            models.close()
+    later = [at - published for version, at in swapped if version == 2]
+    assert len(later) == 6 and max(later) - min(later) > 0.02

@@ -11,6 +11,7 @@ from five.capacity.sizes import Cluster
 
 ACTION_BYTES = 28  # of a hero: action, log-probability, value
 LEASE_BYTES = 700
+SERVERS_A_NODE = 8  # inference servers of a node, one a GPU; with a shared folder one of them reads each version
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
     answered = c.played_steps * (c.heroes * ACTION_BYTES + c.state_bytes / unroll)
     segments = c.learned_steps / c.segment_steps
     version = c.parameter_bytes / (2 if bfloat16 else 1)
-    fetches = c.inference / c.version_seconds
+    fetches = readers(c) / c.version_seconds
     fetch = figures.REDIS_FETCH_BF16 if bfloat16 else figures.REDIS_FETCH_FP32
     fetch_most = fetch.value * figures.PAPER_PARAMETERS.value / (c.parameter_bytes / 4)
     games = c.played_steps / 2 / figures.GAME_STEPS.value
@@ -67,6 +68,11 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
              games * figures.ASSIGN.value + past * figures.REPORT.value if config.league.past_opponent_share else 0.0,
              False),
     ]
+
+
+def readers(c: Cluster) -> float:
+    """Processes that read each version from Redis: a server each, or one of each node (``store.node_folder``)."""
+    return c.inference / (SERVERS_A_NODE if c.config.store.node_folder else 1)
 
 
 def first_bottleneck(found: list[Link]) -> Link:

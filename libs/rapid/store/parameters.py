@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from rapid.store.authority import CHECK, Authority, refuse
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.heads import Head, HeadWatch, Staged
 from rapid.store.keys import Keys
+from rapid.store.node_folder import NodeFolder
 from rapid.store.prepared import Prepared, checksum, prepare
 
 log = logging.getLogger(__name__)
@@ -72,6 +74,7 @@ class ParameterStore:
         self._blobs = blobs
         self._watching = HeadWatch(state, self._keys)
         self._archive = None if blobs is None else VersionArchive(state, run, config, blobs)
+        self._node = NodeFolder(Path(config.node_folder), run) if config.node_folder else None
         if config.chunk_bytes > MAX_VALUE_BYTES:
             raise ValueError(f"store.chunk_mebibytes {config.chunk_mebibytes}: a Redis value holds 512 at most")
 
@@ -351,18 +354,26 @@ class ParameterStore:
         if manifest is None:
             return None
         index = tensorfile.parse_header(manifest["header"].encode(), manifest["bytes"])
-        size, step = index.data_bytes, manifest["chunk_bytes"]
+        size, step, digest = index.data_bytes, manifest["chunk_bytes"], manifest["digest"]
         data = np.empty(size, np.uint8) if buffer is None or buffer.size < size else buffer[:size]
         view = data.data
         places = [view[start:start + step] for start in range(0, size, step)]
-        digest = manifest["digest"]
         names = [self._keys.chunk(version, digest, i) for i in range(len(places))]
-        if bulk.get_values(self._params, list(zip(names, places, strict=True))) is not None:
-            return None  # it was removed while being read
-        for i, (place, expected) in enumerate(zip(places, manifest["chunks"], strict=True)):
-            if checksum([place]) != expected:
-                raise Corrupt(f"chunk {i} of version {version} of run {self._keys.run} fails its checksum")
-        return index.arrays(data), index
+
+        def damaged() -> list[int]:
+            pairs = zip(places, manifest["chunks"], strict=True)
+            return [i for i, (place, expected) in enumerate(pairs) if checksum([place]) != expected]
+
+        def read() -> bool:
+            if bulk.get_values(self._params, list(zip(names, places, strict=True))) is not None:
+                return False  # it was removed while being read
+            if chunks := damaged():
+                raise Corrupt(f"chunk {chunks[0]} of version {version} of run {self._keys.run} fails its checksum")
+            return True
+
+        node = self._node
+        there = read() if node is None else node.fill(f"{version}-{digest}", view, read, lambda: not damaged())
+        return (index.arrays(data), index) if there else None
 
     def _from_blobs(self, version: int) -> tuple[dict[str, Array], tensorfile.Index] | None:
         return None if self._archive is None else self._archive.get(version)

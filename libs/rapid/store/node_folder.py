@@ -1,0 +1,126 @@
+"""Contents of versions in a folder that the processes of one node share: one reads a version from Redis, the others
+read its file.
+
+At the size of the paper's cluster the readers of a version are what fills a Redis (docs/scale.md): with eight servers a
+node an eighth of them is left. Nothing depends on the folder: contents are checked as those from Redis are, and
+whatever goes wrong with a file means that a process reads for itself.
+"""
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+KEEP = 2  # files of a run: the newest version's, and the one before it, which somebody may still be reading
+WAIT_SECONDS = 120.0  # for the process that reads a version at present
+
+
+class NodeFolder:
+    """Files of versions in ``folder``, for one run; safe to use from several threads and processes.
+
+    A file is written beside and renamed, so that it is there whole or not at all; who reads from Redis holds a lock
+    meanwhile, which ends with its process.
+    """
+
+    def __init__(self, folder: Path, run: str, wait_seconds: float = WAIT_SECONDS) -> None:
+        self._folder = folder
+        self._prefix = f"{run}."
+        self._wait = wait_seconds
+        with suppress(OSError):  # said when something is to be written there
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def fill(self, name: str, data: memoryview, read: Callable[[], bool], whole: Callable[[], bool]) -> bool:
+        """Fills ``data`` with the contents called ``name`` (of letters, digits, - and _).
+
+        From the file, where ``whole`` then says that they are; else by ``read``, which fills it, says whether it could,
+        and raises what it raises. Who reads writes the file for the others.
+        """
+        path = self._folder / (self._prefix + name)
+        if self._from_file(path, data, whole):
+            return True
+        with self._lock(path):
+            if self._from_file(path, data, whole):
+                return True
+            if not read():
+                return False
+            self._write(path, data)
+            return True
+
+    def _from_file(self, path: Path, data: memoryview, whole: Callable[[], bool]) -> bool:
+        try:
+            with path.open("rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size != data.nbytes:
+                    return False
+                done = 0
+                while done < data.nbytes and (got := file.readinto(data[done:])):
+                    done += got
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            log.warning("%s cannot be read (%s): the version is read from Redis", path, error)
+            return False
+        if done == data.nbytes and whole():
+            return True
+        log.warning("%s is damaged: the version is read from Redis", path)
+        return False
+
+    @contextmanager
+    def _lock(self, path: Path) -> Iterator[None]:
+        """One process at a time, for each file; without a lock after ``wait_seconds``, or where none can be had."""
+        try:
+            lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            log.warning("%s cannot be locked (%s): the version is read from Redis", path, error)
+            yield
+            return
+        try:
+            end = time.monotonic() + self._wait
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    if time.monotonic() >= end:
+                        log.warning("%s has been on its way for %g s: the version is read from Redis", path, self._wait)
+                        break
+                time.sleep(0.02)
+            yield
+        finally:
+            os.close(lock)
+
+    def _write(self, path: Path, data: memoryview) -> None:
+        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            with beside.open("wb", buffering=0) as file:
+                done = 0
+                while done < data.nbytes:
+                    done += file.write(data[done:])
+            beside.rename(path)
+            self._forget()
+        except OSError as error:
+            log.warning("%s cannot be written (%s): other processes of this node read from Redis too", path, error)
+            with suppress(OSError):
+                beside.unlink()
+
+    def _forget(self) -> None:
+        """Files of older versions, and what processes left that were killed in the middle of one."""
+        found: list[tuple[float, Path]] = []
+        for path in self._folder.glob(f"{self._prefix}*"):
+            with suppress(FileNotFoundError):
+                found.append((path.stat().st_mtime, path))
+        files = sorted(((t, p) for t, p in found if p.suffix not in (".lock", ".part")), reverse=True)
+        kept = {p.name for _, p in files[:KEEP]}
+        now = time.time()
+        for at, path in found:
+            if path.suffix in (".lock", ".part"):
+                stale = now - at > 10 * self._wait
+            else:
+                stale = path.name not in kept
+            if stale:
+                with suppress(OSError):
+                    path.unlink()

@@ -1,0 +1,127 @@
+"""Versions that the processes of a node read once: a real Redis; files that are damaged, missing or on their way."""
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from rapid.config import StoreConfig
+from rapid.embedded_redis import RunningRedis
+from rapid.store.connection import connect
+from rapid.store.node_folder import KEEP, NodeFolder
+from rapid.store.parameters import ParameterStore
+from tests.rapid.conftest import same, tensors
+
+SIZE = 400_000  # entries; 1.6 MB
+
+
+@pytest.fixture
+def readers(database: redis.Redis, redis_server: RunningRedis, tmp_path: Path) -> Callable[..., ParameterStore]:
+    """A process of the node, as its own connection and store."""
+    def make(run: str = "r") -> ParameterStore:
+        config = StoreConfig(node_folder=str(tmp_path / "node"), chunk_mebibytes=0.25)
+        client = connect(redis_server.url, config, "params")
+        return ParameterStore(client, client, run, config)
+
+    return make
+
+
+def sent(client: redis.Redis) -> int:
+    """Bytes that Redis has sent so far."""
+    info: Any = client.info("stats")
+    return int(info["total_net_output_bytes"])
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.iterdir() if p.suffix not in (".lock", ".part"))
+
+
+def test_a_version_is_read_once_for_all_of_a_node(readers: Callable[..., ParameterStore], database: redis.Redis
+                                                  ) -> None:
+    stores = [readers() for _ in range(6)]
+    stores[0].publish(1, tensors(1, SIZE), {"a": 1})
+    before = sent(database)
+    with ThreadPoolExecutor(len(stores)) as pool:
+        found = list(pool.map(lambda store: store.fetch(1), stores))
+    for arrays, meta in found:
+        same(arrays, tensors(1, SIZE))
+        assert meta == {"a": 1}
+    size = sum(a.nbytes for a in tensors(1, SIZE).values())
+    assert size <= sent(database) - before < 1.2 * size
+
+
+def test_a_damaged_file_is_read_past_and_replaced(readers: Callable[..., ParameterStore], tmp_path: Path,
+                                                  caplog: pytest.LogCaptureFixture) -> None:
+    readers().publish(1, tensors(1, SIZE), {})
+    readers().fetch(1)
+    (file,) = files(tmp_path / "node")
+    whole = file.read_bytes()
+    for damage in (whole[:-1], whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:], b""):
+        file.write_bytes(damage)
+        same(readers().fetch(1)[0], tensors(1, SIZE))
+        assert file.read_bytes() == whole
+    assert "is damaged" in caplog.text
+
+
+def test_files_of_older_versions_go(readers: Callable[..., ParameterStore], tmp_path: Path) -> None:
+    other = readers("another")
+    other.publish(1, tensors(9), {})
+    other.fetch(1)
+    store = readers()
+    for version in range(5):
+        store.publish(version, tensors(version), {})
+        store.fetch(version)
+        time.sleep(0.01)  # files are told apart by their times
+    names = [path.name for path in files(tmp_path / "node")]
+    assert [name.split("-")[0] for name in names] == ["another.1", *(f"r.{v}" for v in range(5 - KEEP, 5))]
+
+
+def test_a_folder_that_cannot_be_used_costs_nothing_but_the_reading(
+        readers: Callable[..., ParameterStore], tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "node").write_text("a file, where a folder should be")
+    readers().publish(1, tensors(1), {})
+    same(readers().fetch(1)[0], tensors(1))
+    assert "cannot be" in caplog.text
+
+
+def test_who_takes_too_long_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = NodeFolder(tmp_path, "r", wait_seconds=0.1)
+    data = bytearray(3)
+
+    def read() -> bool:
+        data[:] = b"abc"
+        return True
+
+    with (tmp_path / "r.1-d.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert folder.fill("1-d", memoryview(data), read, lambda: True)
+    assert data == b"abc" and "has been on its way for 0.1 s" in caplog.text
+    # A lock whose holder has died is nobody's.
+    caplog.clear()
+    (tmp_path / "r.1-d").unlink()
+    with caplog.at_level(logging.WARNING):
+        assert folder.fill("1-d", memoryview(data), read, lambda: True)
+    assert caplog.text == "" and (tmp_path / "r.1-d").read_bytes() == b"abc"
+
+
+def test_what_redis_no_longer_has_is_not_there(tmp_path: Path) -> None:
+    assert not NodeFolder(tmp_path, "r").fill("1-d", memoryview(bytearray(3)), lambda: False, lambda: True)
+    assert files(tmp_path) == []
+
+
+def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
+    left = tmp_path / "r.0-d.99999.part"
+    left.write_bytes(b"half")
+    folder = NodeFolder(tmp_path, "r", wait_seconds=1)
+    folder.fill("1-d", memoryview(bytearray(3)), lambda: True, lambda: True)
+    assert left.exists(), "it may be on its way"
+    os.utime(left, (time.time() - 60,) * 2)
+    folder.fill("2-d", memoryview(bytearray(3)), lambda: True, lambda: True)
+    assert not left.exists()
