@@ -9,6 +9,7 @@ whatever goes wrong with a file means that a process reads for itself.
 import fcntl
 import logging
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -73,7 +74,7 @@ class NodeFolder:
     def _lock(self, path: Path) -> Iterator[None]:
         """One process at a time, for each file; without a lock after ``wait_seconds``, or where none can be had."""
         try:
-            lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             log.warning("%s cannot be locked (%s): the version is read from Redis", path, error)
             yield
@@ -94,9 +95,10 @@ class NodeFolder:
             os.close(lock)
 
     def _write(self, path: Path, data: memoryview) -> None:
-        beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+        # Process ids repeat from container to container; and what somebody put there before is not written through.
+        beside = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
         try:
-            with beside.open("wb", buffering=0) as file:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb", buffering=0) as file:
                 done = 0
                 while done < data.nbytes:
                     done += file.write(data[done:])
