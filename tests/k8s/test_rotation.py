@@ -23,6 +23,10 @@ from tests.containers.engine import ROOT
 KUBECTL = """
 import base64, fcntl, hashlib, json, os, sys
 path = os.environ["STAND_IN"]
+def keep():  # whole at any time: others read it at the same time
+    with open(f"{path}.{os.getpid()}", "w") as file:
+        json.dump(place, file)
+    os.replace(f"{path}.{os.getpid()}", path)
 place = json.load(open(path))
 words = sys.argv[3:]  # -n five
 if words[:2] == ["get", "secret"]:
@@ -33,7 +37,7 @@ elif words[:2] == ["patch", "secret"]:
         place["secrets"][words[2]].pop(key, None)
         if value is not None:
             place["secrets"][words[2]][key] = value
-    json.dump(place, open(path, "w"))
+    keep()
 elif words[0] == "exec" and words[3] == "sha256sum":
     lock = open(path + ".lock", "w")  # several are asked at a time
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -47,7 +51,7 @@ elif words[0] == "exec" and words[3] == "sha256sum":
         token = mounted[-1]
     elif token not in mounted[-1:]:
         mounted.append(token)
-    json.dump(place, open(path, "w"))
+    keep()
     print(hashlib.sha256(token.encode()).hexdigest(), words[4])
 elif words[:2] == ["get", "pods"]:
     assert "dota-env, rollout" in words[-1], words
@@ -70,7 +74,7 @@ elif words[:2] == ["rollout", "restart"]:
         sys.exit("no such cluster")
     place["restarts"].append([words[2].partition("/five-")[2], place["secrets"]["five-service-token"],
                               place["secrets"].get(words[2].partition("/")[2].replace("five-", "five-redis-"), {})])
-    json.dump(place, open(path, "w"))
+    keep()
 """
 
 
