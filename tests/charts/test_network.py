@@ -15,7 +15,7 @@ from tests.charts.rendering import CHART, ROOT, Object, Values, containers, matc
 
 Edge = tuple[str, str, int]  # caller, called, port
 COMPONENT = "app.kubernetes.io/component"
-SERVICES = ("rollout", "inference", "optimizer", "opponents", "evaluator", "controller", "dota-env")
+SERVICES = ("rollout", "inference", "optimizer", "opponents", "evaluator", "controller", "dota-env", "play")
 ANY_PORT = 0
 
 
@@ -32,7 +32,8 @@ def called_in_code(component: str) -> set[str]:
     """Of whose sections of the configuration a service's own code takes addresses."""
     found: set[str] = set()
     for file in (ROOT / "services" / component.replace("-", "_")).glob("*.py"):
-        found |= set(re.findall(r"\.services\.(inference|optimizer|opponents|dota_env|evaluator)\b", file.read_text()))
+        named = r"\.services\.(inference|optimizer|opponents|dota_env|evaluator|play)\b"
+        found |= set(re.findall(named, file.read_text()))
     return {name.replace("_", "-") for name in found} - {component}
 
 
@@ -56,6 +57,8 @@ def wanted(values: Values, folder: Path) -> set[Edge]:
     inside = [(host.removeprefix("five-"), port) for host, port in stores if host.startswith("five-")]
     if services.evaluator.enabled:
         addresses["evaluator"] = [services.evaluator.address]
+    if services.play.enabled:
+        addresses["play"] = [services.play.address]
     edges: set[Edge] = set()
     for component in present & set(SERVICES):
         edges |= {(component, called, int(a.rpartition(":")[2])) for called in called_in_code(component)
@@ -113,7 +116,8 @@ def test_the_code_is_read_right() -> None:
     """What the graph above is derived from, in words."""
     assert called_in_code("rollout") == {"inference", "optimizer", "opponents", "dota-env"}
     assert called_in_code("evaluator") == {"inference"}
-    assert called_in_code("controller") == {"evaluator"}  # matches that REST asks for
+    assert called_in_code("controller") == {"evaluator", "play"}  # matches that REST asks for, and people's games
+    assert called_in_code("play") == {"inference"}
     assert not any(called_in_code(c) for c in ("inference", "opponents", "dota-env", "optimizer"))
 
 
