@@ -40,6 +40,15 @@ def test_none_takes_the_place_of_the_charts_labels() -> None:
     assert found(OWN, "StatefulSet", "optimizer")["metadata"]["labels"] == plain | {"team": "rl"}
 
 
+def test_labels_of_a_gang_stay_labels_beside_annotations() -> None:
+    gang = ("optimizer.replicas=2", "optimizer.gang.queue=rl")
+    plain = found(Values("a gang", sets=gang), "StatefulSet", "optimizer")["metadata"]
+    noted = found(Values("a gang, noted", sets=(*gang, "optimizer.annotations.note=own")), "StatefulSet",
+                  "optimizer")["metadata"]
+    assert noted["labels"] == plain["labels"] and "rl" in plain["labels"].values()
+    assert annotations({"metadata": noted}) == annotations({"metadata": plain}) | {"note": "own"}
+
+
 def test_no_pod_is_replaced_for_them() -> None:
     def templates(values: Values) -> dict[str, tuple[Object, Object]]:
         return {name: (meta, spec) for name, meta, spec in pods(objects(values)) if not name.startswith("Pod/")}
