@@ -32,22 +32,25 @@ class Core(nn.Module):
         return out.sigmoid() * c.tanh(), c
 
     def forward(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None = None,
-                starts: list[int] | None = None) -> tuple[Tensor, Tensor, Tensor]:
+                starts: list[int] | None = None, step_by_step: bool = False) -> tuple[Tensor, Tensor, Tensor]:
         """x [T, B, H, I], h and c [B, H, D], resets bool [T, B] or None -> (outputs [T, B, H, D], h, c).
 
         Where resets[t, b], the state of team b is zero before step t; ``starts``: 0 and the other steps with a reset,
-        where they are known on the host. Under autocast only the products are in its
-        dtype: cell, state and outputs are float32.
+        where they are known on the host. ``step_by_step``: the same sequence of kernels whatever the resets are. Under
+        autocast only the products are in its dtype: cell, state and outputs are float32.
         """
         kind = x.device.type
         if torch.is_autocast_enabled(kind):
             with torch.autocast(kind, enabled=False):
-                return self._reduced(x, h, c, resets, torch.get_autocast_dtype(kind))
+                return self._by_step(x, h, c, resets, torch.get_autocast_dtype(kind))
+        if step_by_step:
+            return self._by_step(x, h, c, resets, torch.float32)
         return self._whole(x, h, c, resets, starts)
 
-    def _reduced(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None, dtype: torch.dtype
+    def _by_step(self, x: Tensor, h: Tensor, c: Tensor, resets: Tensor | None, dtype: torch.dtype
                  ) -> tuple[Tensor, Tensor, Tensor]:
-        """With products in ``dtype``: autocast would run the library's kernel in it whole, cell and gradients too."""
+        """With products in ``dtype``: autocast would run the library's kernel in bfloat16 whole, cell and gradients
+        too."""
         steps, teams, heroes, _ = x.shape
         from_input, from_state, input_bias, state_bias = self.lstm.parameters()
         gates = F.linear(x.flatten(1, 2).to(dtype), from_input.to(dtype), (input_bias + state_bias).to(dtype))

@@ -172,6 +172,8 @@ class ActionHeads(nn.Module):
             query = torch.where((self.table.unit_split[action] == i)[..., None] & ~teleports[..., None], head(core),
                                 query)
         query = query * torch.sigmoid(F.embedding(action, self.gate.weight, padding_idx=0))
+        if trunk.column is not None:
+            return _all_scores(query, trunk.units, trunk.column)
         step, hero, slot = targets or mask.nonzero(as_tuple=True)
         keys = trunk.units[trunk.rows[step, slot], hero]
         # Queries repeat, keys do not: the gradient of index_select adds up in a fixed order, that of [...] does not.
@@ -201,6 +203,16 @@ class AuxiliaryHeads(nn.Module):
         return {"win_probability": self.win_probability(core)[..., 0].float(),
                 "net_worth_rank": self.net_worth_rank(apart).float(),
                 "building_events": self.building_events(apart).float()}
+
+
+def _all_scores(query: Tensor, units: Tensor, column: Tensor) -> Tensor:
+    """float32 [N, H, U]: every query [N, H, K] with the keys of all slots, ``units`` [U * N, H, K] with those of slot u
+    at ``column[u]``. In float32 whatever the precision, as the products of single pairs are."""
+    steps, heroes, width = query.shape
+    keys = units.view(len(column), steps * heroes, width).transpose(0, 1)
+    with torch.autocast(query.device.type, enabled=False):
+        scores = torch.bmm(keys.float(), query.float().view(steps * heroes, width, 1))
+    return scores.view(steps, heroes, -1).index_select(-1, column)
 
 
 def _picked(logp: Tensor, index: Tensor) -> Tensor:

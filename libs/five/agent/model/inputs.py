@@ -1,7 +1,9 @@
-"""Reads a team-step's arrays into what the network walks: packed rows of what is present, nothing of the rest.
+"""Reads a team-step's arrays into what the network walks, in one of two ways.
 
-A slot whose id is 0 is absent. Absent rows are left out before anything is computed on them, so they neither
-cost time nor reach a pool; the rows that remain lie packed, ordered by slot and then by team-step.
+A slot whose id is 0 is absent. *Packed*: absent rows are left out before anything is computed on them, so they neither
+cost time nor reach a pool; the rows that remain lie packed, ordered by slot and then by team-step. *Dense*: every slot
+of every team-step has a row, in the same order, so that all sizes follow from the number of team-steps; what stands in
+absent rows is read as zeros, and `Inputs.there` keeps them out of pools and statistics.
 """
 
 from dataclasses import dataclass, field
@@ -25,6 +27,15 @@ class Rows(NamedTuple):
     slots: int
 
 
+class SlotRows(NamedTuple):
+    """The dense counterpart of `Rows`: rows lie [owners of a team-step, ``slots``, ``steps``], ``there`` bool [R] says
+    which of them are. Pools lie [owners of a team-step, steps]."""
+
+    there: Tensor
+    slots: int
+    steps: int
+
+
 class Present(NamedTuple):
     """Rows that are there, ordered by column: ``column`` and ``step`` int64 [R], and where each set or tower ``ends``
     among them."""
@@ -32,6 +43,37 @@ class Present(NamedTuple):
     column: Tensor
     step: Tensor
     ends: list[int]
+
+
+class _Packed(NamedTuple):
+    """Rows by team-step and slot, int64 [R] each."""
+
+    step: Tensor
+    slot: Tensor
+
+    def take(self, rows: Tensor) -> Tensor:
+        """[N, slots, ...] -> [R, ...]."""
+        return rows[self.step, self.slot]
+
+    def first(self, rows: int) -> "_Packed":
+        return _Packed(self.step[:rows], self.slot[:rows])
+
+
+class _Dense(NamedTuple):
+    """All of the slots in ``order`` int64 [C], of which ``there`` bool [C, N] are."""
+
+    order: Tensor
+    there: Tensor
+
+    def take(self, rows: Tensor) -> Tensor:
+        """[N, slots, ...] -> [C * N, ...], zeros where there is nothing."""
+        taken = rows.transpose(0, 1).index_select(0, self.order)
+        absent = ~self.there.view(*self.there.shape, *[1] * (rows.dim() - 2))
+        return taken.masked_fill_(absent, 0).flatten(0, 1)
+
+    def first(self, rows: int) -> "_Dense":
+        slots = rows // self.there.shape[1]
+        return _Dense(self.order[:slots], self.there[:slots])
 
 
 @dataclass
@@ -43,12 +85,17 @@ class Inputs:
     ``unit_step``, ``unit_slot``, ``unit_tower``, ``unit_place`` int64 [R] say where a packed unit row comes from (the
     place is that within its tower), ``tower_rows`` how many each tower has, ``index`` int64 [N, U] where a slot's row
     lies (-1: absent).
+
+    Dense: ``there`` bool [R] by stream, of those with absent rows; ``column`` int64 [U], the place of a slot among the
+    units' slots by tower. ``unit_tower`` is then by that place, int64 [U]; the other ``unit_`` tensors are empty.
     """
 
     steps: int
     floats: dict[str, Tensor] = field(default_factory=dict)
     ids: dict[str, Tensor] = field(default_factory=dict)
-    sets: dict[str, Rows] = field(default_factory=dict)
+    sets: dict[str, Rows | SlotRows] = field(default_factory=dict)
+    there: dict[str, Tensor] = field(default_factory=dict)
+    column: Tensor | None = None
     tower_rows: list[int] = field(default_factory=list)
     unit_step: Tensor = field(default_factory=lambda: torch.empty(0))
     unit_slot: Tensor = field(default_factory=lambda: torch.empty(0))
@@ -58,8 +105,8 @@ class Inputs:
 
     @property
     def groups(self) -> dict[str, tuple[list[int], Tensor]]:
-        """Streams whose rows have statistics by tower: (rows of each tower, tower of each row)."""
-        heroes = sum(self.tower_rows[:2])
+        """Streams whose rows have statistics by tower: (rows of each tower, tower of each row; dense: of each slot)."""
+        heroes = sum(self.tower_rows[:2]) // (1 if self.column is None else self.steps)
         units = (self.tower_rows, self.unit_tower)
         two = (self.tower_rows[:2], self.unit_tower[:heroes])
         return {"units": units, "units/private": units, "heroes": two, "heroes/private": two}
@@ -78,6 +125,7 @@ class InputReader(nn.Module):
     tower_slots: Tensor
     tower_of: Tensor
     place_of: Tensor
+    column_of: Tensor
 
     def __init__(self, layout: Layout) -> None:
         super().__init__()
@@ -111,7 +159,14 @@ class InputReader(nn.Module):
             "bounds": bounds, "tower_slots": slots,
             "tower_of": [i for i, tower in enumerate(self.towers) for _ in tower.slots],
             "place_of": [place for tower in self.towers for place in range(len(tower.slots))],
+            "column_of": [slots.index(slot) for slot in range(layout.units)],
         }
+        for name, spec in self.sets.items():
+            # Dense rows of a set lie as their owners do, tower by tower.
+            of = [0] if name == "pickups" else [slot for slot in slots if 0 <= slot - spec.first_owner
+                                                < spec.block.instances // spec.per_owner]
+            per = spec.block.instances if name == "pickups" else spec.per_owner
+            tables[f"order_{name}"] = [(slot - spec.first_owner) * per + i for slot in of for i in range(per)]
         for name, table in tables.items():
             self.register_buffer(name, torch.tensor(table, dtype=torch.int64), persistent=False)
 
@@ -119,9 +174,9 @@ class InputReader(nn.Module):
         """(groups with statistics of their own, fields) of each normaliser stream, in a fixed order."""
         return {name: (len(stream.groups), stream.fields) for name, stream in self.streams.items()}
 
-    def forward(self, obs: dict[str, Tensor], present: Present | None = None) -> Inputs:
+    def forward(self, obs: dict[str, Tensor], present: Present | None = None, dense: bool = False) -> Inputs:
         """``obs``: the layout's arrays with one leading dimension N; ``present``: their rows, where they were searched
-        for before. Raises ValueError on arrays of other widths."""
+        for before; ``dense``: all rows instead. Raises ValueError on arrays of other widths."""
         shared, private = obs["shared"], obs["private"]
         if shared.shape[-1] != self.shared or private.shape[-2:] != (self.heroes, self.private):
             raise ValueError(
@@ -129,7 +184,10 @@ class InputReader(nn.Module):
                 f"({self.shared},) and ({self.heroes}, {self.private}), the widths of layout {self.layout_hash}")
         shared_ids, private_ids = obs["shared_ids"].long(), obs["private_ids"].long()
         inputs = Inputs(shared.shape[0])
-        self._dense(inputs, shared, private, private_ids)
+        self._whole(inputs, shared, private, private_ids)
+        if dense:
+            self._slots(inputs, shared, private, shared_ids)
+            return inputs
         column, step, cuts = present or self.search(shared, shared_ids)
         count = len(self.sets)
         first = cuts[count - 1] if count else 0
@@ -139,7 +197,8 @@ class InputReader(nn.Module):
             self._sets(inputs, column[:first], step[:first], cuts[:count], shared, shared_ids)
         return inputs
 
-    def _dense(self, inputs: Inputs, shared: Tensor, private: Tensor, private_ids: Tensor) -> None:
+    def _whole(self, inputs: Inputs, shared: Tensor, private: Tensor, private_ids: Tensor) -> None:
+        """What every team-step has."""
         inputs.floats["global"] = shared[:, self.blocks["global"].span("shared")].float()
         if "minimap" in self.streams:
             inputs.floats["minimap"] = rows_of(shared, self.blocks["minimap"], "shared").float()
@@ -163,6 +222,11 @@ class InputReader(nn.Module):
 
     def search(self, shared: Tensor, shared_ids: Tensor) -> Present:
         """Every row that is present. One search for all of them: on a GPU it makes the host wait."""
+        column, step = self.presence(shared, shared_ids).nonzero(as_tuple=True)
+        return Present(column, step, torch.searchsorted(column, self.bounds).tolist())
+
+    def presence(self, shared: Tensor, shared_ids: Tensor) -> Tensor:
+        """bool [columns, N]: which rows are present, those of the sets before those of the units by tower."""
         present = shared_ids.t().index_select(0, self.columns) != 0
         width = self.set_columns
         if width:
@@ -176,12 +240,10 @@ class InputReader(nn.Module):
                 at = block.field("status").offset
                 status = rows_of(shared, block, "shared")[..., at:at + 3]
                 present[owned:width] |= (status != 0).any(-1).t()
-        column, step = present.nonzero(as_tuple=True)
-        return Present(column, step, torch.searchsorted(column, self.bounds).tolist())
+        return present
 
     def _units(self, inputs: Inputs, column: Tensor, step: Tensor, cuts: list[int], shared: Tensor, private: Tensor,
                shared_ids: Tensor) -> None:
-        b = self.blocks
         place = column - self.set_columns
         slot = self.tower_slots[place]
         inputs.tower_rows = [end - start for start, end in zip([0, *cuts], cuts, strict=False)]
@@ -190,19 +252,47 @@ class InputReader(nn.Module):
         index = torch.full((inputs.steps * self.units,), -1, device=step.device)
         index[step * self.units + slot] = torch.arange(len(step), device=step.device)
         inputs.index = index.view(inputs.steps, self.units)
+        self._unit_fields(inputs, _Packed(step, slot), cuts[0], cuts[1], shared, private, shared_ids)
 
-        inputs.floats["units"] = rows_of(shared, b["units"], "shared")[step, slot].float()
-        inputs.floats["units/private"] = by_row(private, b["units"])[step, slot].float()
-        types = rows_of(shared_ids, b["units"], "shared_ids")[step, slot]
+    def _unit_fields(self, inputs: Inputs, rows: _Packed | _Dense, allied: int, heroes: int, shared: Tensor,
+                     private: Tensor, shared_ids: Tensor) -> None:
+        """``allied``, ``heroes``: how many of the rows are the allied heroes', and all heroes'."""
+        b = self.blocks
+        inputs.floats["units"] = rows.take(rows_of(shared, b["units"], "shared")).float()
+        inputs.floats["units/private"] = rows.take(by_row(private, b["units"])).float()
+        types = rows.take(rows_of(shared_ids, b["units"], "shared_ids"))
         inputs.ids |= _columns(types, b["units"], "unit", "animation")
-        allied, heroes = cuts[0], cuts[1]
-        step, slot = step[:heroes], slot[:heroes]
-        inputs.floats["heroes"] = rows_of(shared, b["heroes"], "shared")[step, slot].float()
-        inputs.floats["heroes/private"] = by_row(private, b["heroes"])[step, slot].float()
-        step, slot = step[:allied], slot[:allied]
-        inputs.floats["allied_heroes"] = rows_of(shared, b["allied_heroes"], "shared")[step, slot].float()
-        purchases = rows_of(shared_ids, b["allied_heroes"], "shared_ids")[step, slot]
+        rows = rows.first(heroes)
+        inputs.floats["heroes"] = rows.take(rows_of(shared, b["heroes"], "shared")).float()
+        inputs.floats["heroes/private"] = rows.take(by_row(private, b["heroes"])).float()
+        rows = rows.first(allied)
+        inputs.floats["allied_heroes"] = rows.take(rows_of(shared, b["allied_heroes"], "shared")).float()
+        purchases = rows.take(rows_of(shared_ids, b["allied_heroes"], "shared_ids"))
         inputs.ids |= _columns(purchases, b["allied_heroes"], "build", "next_item")
+
+    def _slots(self, inputs: Inputs, shared: Tensor, private: Tensor, shared_ids: Tensor) -> None:
+        """All rows, with sizes that follow from the number of team-steps alone."""
+        present, steps = self.presence(shared, shared_ids), inputs.steps
+        there = present[self.set_columns:]
+        inputs.tower_rows = [len(tower.slots) * steps for tower in self.towers]
+        inputs.unit_tower, inputs.column = self.tower_of, self.column_of
+        row = self.column_of * steps + torch.arange(steps, device=shared.device)[:, None]
+        inputs.index = torch.where(there.index_select(0, self.column_of).t(), row, -1)
+        allied, heroes = inputs.tower_rows[0], sum(inputs.tower_rows[:2])
+        self._unit_fields(inputs, _Dense(self.tower_slots, there), allied, heroes, shared, private, shared_ids)
+        flat = there.flatten()
+        inputs.there = {"units": flat, "units/private": flat, "heroes": flat[:heroes],
+                        "heroes/private": flat[:heroes], "allied_heroes": flat[:allied]}
+        base = 0
+        for name, spec in self.sets.items():
+            order = self.get_buffer(f"order_{name}")
+            rows = _Dense(order, present[base:base + spec.block.instances].index_select(0, order))
+            inputs.floats[name] = rows.take(rows_of(shared, spec.block, "shared")).float()
+            inputs.ids[name] = rows.take(rows_of(shared_ids, spec.block, "shared_ids")[..., 0])
+            inputs.there[name] = rows.there.flatten()
+            slots = spec.block.instances if name == "pickups" else spec.per_owner
+            inputs.sets[name] = SlotRows(inputs.there[name], slots, steps)
+            base += spec.block.instances
 
     def _sets(self, inputs: Inputs, column: Tensor, step: Tensor, cuts: list[int], shared: Tensor,
               shared_ids: Tensor) -> None:

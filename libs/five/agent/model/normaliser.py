@@ -30,16 +30,24 @@ class RunningStatistics(nn.Module):
             self.register_buffer(name, torch.zeros(width, dtype=torch.float64))
 
     @torch.no_grad()
-    def moments(self, values: Tensor, columns: slice | None = None) -> Tensor:
+    def moments(self, values: Tensor, columns: slice | None = None, there: Tensor | None = None) -> Tensor:
         """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean.
 
-        A batch is summed in float32, about a mean of its own; from there to the running mean the sums are shifted.
+        ``there`` bool, of the first dimension: which rows count; the others are zeros. A batch is summed in float32,
+        about a mean of its own; from there to the running mean the sums are shifted.
         """
         mean = self.mean if columns is None else self.mean[columns]
         rows = values.reshape(values.shape[:-1].numel(), values.shape[-1])
-        near = rows.sum(0, dtype=torch.float32) / max(rows.shape[0], 1)
-        centred = rows - near
-        count = torch.full_like(mean, rows.shape[0])
+        if there is None:
+            number: Tensor | int = rows.shape[0]
+            near = rows.sum(0, dtype=torch.float32) / max(rows.shape[0], 1)
+            centred = rows - near
+        else:
+            number = there.sum() * values.shape[1:-1].numel()
+            near = rows.sum(0, dtype=torch.float32) / number.clamp_min(1)
+            absent = ~there.view(-1, *[1] * (values.dim() - 1))
+            centred = (values - near).masked_fill_(absent, 0.0).view(rows.shape)
+        count = torch.zeros_like(mean) + number
         total = centred.sum(0).double()
         squares = centred.square_().sum(0).double()
         apart = near.double() - mean
@@ -86,11 +94,15 @@ class Normaliser(RunningStatistics):
             factor, offset = scale[start:end], shift[start:end]
             if name in by_group:
                 group = by_group[name][1]
-                factor = factor.view(groups, fields).index_select(0, group)
-                offset = offset.view(groups, fields).index_select(0, group)
-                if values.dim() == 3:
-                    factor, offset = factor[:, None], offset[:, None]
-            normal[name] = torch.addcmul(offset, values, factor).clamp_(-self.clip, self.clip)
+                # One pair for each row; dense, for each slot, whose rows lie side by side.
+                each = 1 if inputs.column is None else inputs.steps
+                shape = (len(group), 1, *[1] * (values.dim() - 2), fields)
+                factor = factor.view(groups, fields).index_select(0, group).view(shape)
+                offset = offset.view(groups, fields).index_select(0, group).view(shape)
+                rows = values.view(len(group), each, *values.shape[1:])
+                normal[name] = torch.addcmul(offset, rows, factor).clamp_(-self.clip, self.clip).view(values.shape)
+            else:
+                normal[name] = torch.addcmul(offset, values, factor).clamp_(-self.clip, self.clip)
         return normal
 
     def stream_moments(self, inputs: Inputs) -> Tensor:
@@ -99,9 +111,11 @@ class Normaliser(RunningStatistics):
         parts = []
         for name, (start, _, fields) in self.columns.items():
             values = inputs.floats[name]
-            pieces = torch.split(values, by_group[name][0]) if name in by_group else (values,)
-            parts += [self.moments(piece, slice(start + i * fields, start + (i + 1) * fields))
-                      for i, piece in enumerate(pieces)]
+            sizes = by_group[name][0] if name in by_group else [len(values)]
+            pieces = torch.split(values, sizes)
+            there = torch.split(inputs.there[name], sizes) if name in inputs.there else [None] * len(sizes)
+            parts += [self.moments(piece, slice(start + i * fields, start + (i + 1) * fields), mine)
+                      for i, (piece, mine) in enumerate(zip(pieces, there, strict=True))]
         return torch.cat(parts, 1)
 
 

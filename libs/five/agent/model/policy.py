@@ -58,12 +58,17 @@ class Policy(nn.Module):
     """One network for all heroes of a team: the heroes are a batch dimension with a recurrent state each.
 
     ``state_dict()`` (parameters, input and reward statistics) is what a version is.
+
+    Attributes: ``dense``, no part of a version, is for whoever runs the policy to set: everything is computed on all
+    slots, absent ones among them, in the same sequence of kernels for all batches of a size, and the host never waits.
+    What comes out is the same but for rounding.
     """
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         super().__init__()
         self.layout = layout
         self.config = config
+        self.dense = False
         self.embeddings = Embeddings(config)
         self.trunk = Trunk(layout, config, self.embeddings)
         widths = self.trunk.reader.widths()
@@ -125,7 +130,7 @@ class Policy(nn.Module):
 
         ``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``state`` [B, ...] before the first step, ``resets``
         bool [T, B] (None: none): where set, a new game starts, and the state is zero before that step. ``found``: of
-        the same arrays, on the policy's device.
+        the same arrays, on the policy's device; a dense policy needs none.
         """
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
@@ -135,7 +140,7 @@ class Policy(nn.Module):
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
             core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
-                                   None if found is None else found.starts)
+                                   None if found is None else found.starts, self.dense)
             core = core.flatten(0, 1)
             chosen = self.heads(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1),
                                 targets=None if found is None else found.targets)
@@ -162,7 +167,8 @@ class Policy(nn.Module):
             inputs, trunk, floats = self._encode(flat)
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
-            core, _, _ = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets)
+            core, _, _ = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
+                                   step_by_step=self.dense)
             core = core.flatten(0, 1)
             found = self.heads.scores(core, trunk, flat, self.embeddings.table("action"), actions.flatten(0, 1))
             found["values"] = self.value(core)[..., 0].float()
@@ -184,7 +190,7 @@ class Policy(nn.Module):
     def _encode(self, obs: dict[str, Tensor], present: Present | None = None
                 ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
         with torch.autocast(self.device.type, enabled=False):
-            inputs = self.trunk.reader(obs, present)
+            inputs = self.trunk.reader(obs, present, self.dense)
             floats = self.normaliser(inputs)
         return inputs, self.trunk(inputs, floats, self.embeddings), floats
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from five.agent.model.inputs import Rows
+from five.agent.model.inputs import Rows, SlotRows
 
 
 class _SegmentMax(torch.autograd.Function):
@@ -62,13 +62,41 @@ def dense_max(rows: Tensor, pools: Rows) -> Tensor:
     return pooled
 
 
-def segment_max(rows: Tensor, pools: Rows) -> Tensor:
+class _SlotMax(torch.autograd.Function):
+    """`_SegmentMax` of rows that lie side by side: [owners, slots, steps, S], bool [owners, slots, steps, 1]."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, there: Tensor) -> Tensor:
+        rows = rows.masked_fill(~there, 0.0)  # the floor: such a row reaches no pool, and gets no gradient
+        pooled = rows.amax(1).clamp_min_(0.0)
+        ctx.save_for_backward(rows, pooled)
+        return pooled
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        rows, pooled = ctx.saved_tensors
+        winner = ((rows == pooled[:, None]) & (rows > 0)).to(rows.dtype)
+        share = grads[0].to(rows.dtype) / winner.sum(1).clamp_min_(1.0)
+        return winner.mul_(share[:, None]), None
+
+
+def slot_max(rows: Tensor, pools: SlotRows) -> Tensor:
+    """`segment_max` over all slots of each owner, absent ones among them."""
+    side_by_side = (-1, pools.slots, pools.steps)
+    pooled: Tensor = _SlotMax.apply(  # type: ignore[no-untyped-call]
+        rows.view(*side_by_side, rows.shape[1]), pools.there.view(*side_by_side, 1))
+    return pooled.flatten(0, 1)
+
+
+def segment_max(rows: Tensor, pools: Rows | SlotRows) -> Tensor:
     """ReLU of the maximum over the rows of each owner: [R, S] -> [owners, S]; 0 for an owner without rows.
 
     Pooling before the activation is the same function as after it, at one activation per pool and not per row. A CPU
     scatters, which is two to three times as fast there; on a GPU a scatter of 10^5 rows is an atomic operation for each
     of their values, so there the rows of an owner are laid side by side.
     """
+    if isinstance(pools, SlotRows):
+        return slot_max(rows, pools)
     if rows.device.type == "cuda":
         return dense_max(rows, pools)
     if not (torch.is_grad_enabled() and rows.requires_grad):
@@ -103,7 +131,7 @@ class ProcessSet(nn.Module):
         self.first = nn.Linear(features, hidden)
         self.second = nn.Linear(hidden, out)
 
-    def forward(self, values: Tensor, rows: Rows) -> Tensor:
+    def forward(self, values: Tensor, rows: Rows | SlotRows) -> Tensor:
         """[R, features] -> pooled [owners, out]."""
         return segment_max(self.second(F.relu(self.first(values))), rows)
 

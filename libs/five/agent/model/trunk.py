@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.embeddings import Embeddings
-from five.agent.model.inputs import InputReader, Inputs, Rows
+from five.agent.model.inputs import InputReader, Inputs, Rows, SlotRows
 from five.agent.model.process_set import ProcessSet, UnitSet, segment_max
 from five.agent.model.spatial import MapNet
 
@@ -18,12 +18,13 @@ BY_TOWER = ("cuda",)  # devices on which each tower has its pools by itself
 class TrunkOutput(NamedTuple):
     """``shared`` [N, Gs] and ``private`` [N, H, Gp] halves of the Game State with the controlled hero's embedding;
     ``units`` [R, H, K] embeddings of the units present, packed; ``rows`` int64 [N, U], the row of a slot in
-    ``units`` (-1: absent)."""
+    ``units`` (-1: absent). Dense: ``units`` [U * N, H, K] of all, and ``column`` int64 [U], where a slot's lie."""
 
     shared: Tensor
     private: Tensor
     units: Tensor
     rows: Tensor
+    column: Tensor | None = None
 
 
 class Trunk(nn.Module):
@@ -84,7 +85,8 @@ class Trunk(nn.Module):
         units = torch.cat([tower(*features) for tower, features in zip(
             self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)])
         private += [self._pools(units.flatten(1), inputs), self._own(units, inputs)]
-        return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.index)
+        return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.index,
+                           inputs.column)
 
     def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
                   pooled: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
@@ -109,7 +111,11 @@ class Trunk(nn.Module):
         """The towers' pools [N, H, towers * S] of units [R, H * S]."""
         steps, count = inputs.steps, len(self.towers)
         sizes = [len(tower.slots) for tower in self.reader.towers]
-        if units.device.type in BY_TOWER:
+        if inputs.column is not None:
+            there = torch.split(inputs.there["units"], inputs.tower_rows)
+            pools = torch.stack([segment_max(rows, SlotRows(mine, slots, steps)) for rows, mine, slots in zip(
+                torch.split(units, inputs.tower_rows), there, sizes, strict=True)], 1)
+        elif units.device.type in BY_TOWER:
             # Tower by tower: side by side in slots of the largest, most would be empty.
             parts = zip(*(torch.split(x, inputs.tower_rows) for x in (units, inputs.unit_step, inputs.unit_place)),
                         sizes, strict=True)
@@ -123,6 +129,10 @@ class Trunk(nn.Module):
     def _own(self, units: Tensor, inputs: Inputs) -> Tensor:
         """Each hero's embedding of itself: the hero in allied slot i is controlled by replica i. [N, H, S]."""
         allied = inputs.tower_rows[0]
+        if inputs.column is not None:
+            by_slot = units[:allied].view(self.heroes, inputs.steps, self.heroes, -1)
+            there = inputs.there["allied_heroes"].view(self.heroes, inputs.steps)
+            return by_slot.diagonal(0, 0, 2).transpose(1, 2).masked_fill(~there.t()[..., None], 0.0)
         step, slot = inputs.unit_step[:allied], inputs.unit_slot[:allied]
         itself = units[torch.arange(allied, device=slot.device), slot]
         own = units.new_zeros(inputs.steps * self.heroes, units.shape[-1])
