@@ -8,7 +8,7 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.agent.compute import apply
+from five.agent.compute import apply, graphs_on
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
@@ -50,7 +50,8 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     torch.manual_seed(config.seed)
     policy = Policy(layout, config.model)
     settings = config.services.optimizer
-    learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20)
+    learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20,
+                      graphs_on(device, config.compute))
     buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",

@@ -11,6 +11,9 @@ from five.agent.learning.segments import Following, TeamSteps, cut_segment
 from five.agent.model.normaliser import RewardStatistics, RunningStatistics
 from five.agent.schedules import Hyperparameters
 
+# Tests share their cores: threads that wait for each other there cost more than they give at these sizes.
+torch.set_num_threads(1)
+
 HYPER = Hyperparameters(1e-2, 0.01, 0.0, 180.0)
 BUILDINGS = 2
 
@@ -32,6 +35,7 @@ class TinyPolicy(nn.Module):
         super().__init__()
         torch.manual_seed(seed)
         self.heroes, self.hidden = heroes, hidden
+        self.dense = False
         self.place = nn.Parameter(torch.randn(heroes, 4))
         self.cell = nn.LSTMCell(features + 4, hidden)
         self.head = nn.Linear(hidden, choices)

@@ -1,7 +1,8 @@
 """How products are computed, and floating point operations counted rather than estimated."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -14,6 +15,22 @@ def apply(config: ComputeConfig) -> None:
     torch.backends.cuda.matmul.allow_tf32 = config.float32_products == "tf32"
     torch.backends.cudnn.allow_tf32 = config.float32_products == "tf32"
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = config.bfloat16_sums == "bfloat16"
+
+
+@contextmanager
+def on_threads(count: int) -> Iterator[None]:
+    """What this process computes on the CPU within it is computed on ``count`` threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def graphs_on(device: torch.device, config: ComputeConfig) -> bool:
+    """Whether what is computed on ``device`` is recorded as CUDA graphs."""
+    return config.cuda_graphs and device.type == "cuda"
 
 
 def count_flops(step: Callable[[], object]) -> int:

@@ -78,6 +78,11 @@ class ComputeConfig(_Section):
     bfloat16_sums: Literal["float32", "bfloat16"] = Field(
         "float32", description="What parts of a bfloat16 product are added up in where a GPU cuts its inner dimension. "
         "PyTorch's own default is bfloat16.")
+    cuda_graphs: bool = Field(
+        True, description="A GPU computes every slot of an observation, absent ones too, in one sequence of kernels "
+        "that is recorded once and replayed, so that the host asks for one thing and not for each kernel; it takes "
+        "memory for all slots. false: "
+        "only what is present, kernel by kernel. A CPU does that in any case.")
 
 
 # ------------------------------------------------------------------------------- learning, the league, the rating

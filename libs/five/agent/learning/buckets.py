@@ -53,7 +53,10 @@ class GradientBuckets:
         self._armed = True
 
     def finish(self) -> None:
-        """Averages what is left, parameters without a gradient among it, and ends all that is under way."""
+        """Averages what is left, parameters without a gradient among it, and ends all that is under way. What is left
+        of a backward pass for which there was no `arm` is all of it: one that was replayed calls no hooks."""
+        if not self._armed:
+            self._complete = 0
         self._armed = False
         self._begin_until(len(self._bounds))
         for end in self._under_way:

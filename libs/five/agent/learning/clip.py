@@ -23,7 +23,6 @@ class ElementClip:
         self.factor = factor
         self.decay = decay
         self.warmup_steps = warmup_steps
-        self._tried = 0  # steps asked for: no less than those taken, and known without asking the device
         self._steps = torch.zeros((), dtype=torch.float64, device=device)
         self.v = torch.zeros(size, device=device)
 
@@ -34,7 +33,6 @@ class ElementClip:
 
     @steps.setter
     def steps(self, steps: int) -> None:
-        self._tried = steps
         self._steps.fill_(steps)
 
     @torch.no_grad()
@@ -47,14 +45,14 @@ class ElementClip:
         """
         share = torch.zeros((), device=gradient.device)
         bound = None
-        if self.factor > 0 and self._tried >= self.warmup_steps:
-            # Steps that were skipped do not count, and how many they are is known on the device alone.
+        if self.factor > 0:
+            # How many steps were taken is known on the device alone: those that were skipped do not count. And a
+            # step that is replayed is the same operations during the warm-up as after it.
             correction = 1.0 - torch.pow(self.decay, self._steps)
             bound = (self.v * (self.factor**2 / correction)).sqrt_()
             bound.masked_fill_((bound == 0) | (self._steps < self.warmup_steps), torch.inf)
         taken = torch.ones_like(self._steps) if usable is None else usable.double()
         self.v.mul_(torch.where(taken > 0, self.decay, 1.0)).addcmul_(gradient, gradient, value=1.0 - self.decay)
-        self._tried += 1
         self._steps += taken
         if bound is not None:
             share = (gradient.abs() > bound).float().mean()

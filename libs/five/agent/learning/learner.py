@@ -4,9 +4,11 @@ Order of a step (Berner et al. 2019, section 3.2): loss and gradient, average ov
 Adam, then the running statistics of observations and rewards.
 """
 
+import logging
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +18,17 @@ from torch import Tensor
 from five.agent.compute import count_flops
 from five.agent.config import LearnerConfig
 from five.agent.learning.buckets import Begin, GradientBuckets
+from five.agent.learning.checkpoint import fingerprint, require_shapes
 from five.agent.learning.clip import ElementClip
-from five.agent.learning.diagnostics import UnrolledPolicy
-from five.agent.learning.ppo import Loss, Reduce, ppo_loss
-from five.agent.learning.samples import Array, split_batch
-from five.agent.learning.step_metrics import Moment, StepMetrics
+from five.agent.learning.graphs import CannotRecord, StepGraphs
+from five.agent.learning.learning_policy import LearningPolicy
+from five.agent.learning.ppo import Reduce, ppo_loss
+from five.agent.learning.samples import Array, check_batch, split_batch
+from five.agent.learning.step_metrics import Moment, StepMetrics, why_skipped
 from five.agent.learning.to_device import Batch, ToDevice
 from five.agent.schedules import Hyperparameters
+
+log = logging.getLogger(__name__)
 
 BUCKET_BYTES = 25 << 20
 STEPS_AHEAD = 2  # steps that the host may have asked for and the device not finished
@@ -31,36 +37,24 @@ _ALIGNMENT = 16  # elements: where a parameter's gradient may begin in the flat 
 _POLICY, _ADAM, _CLIP = "policy/", "adam/", "clip/"
 
 
-class RunningRewards(Protocol):
-    """The running deviation of rewards: `five.agent.model.normaliser.RewardStatistics`."""
+@dataclass(frozen=True)
+class _Gradient:
+    """What backward leaves beside the gradient itself: the loss's ``terms`` and ``metrics``, and what is averaged over
+    the optimizers, ``shared`` float64 [3 F + 4]: the observations' moments [3, F], the reward sums, the total loss."""
 
-    def merge_sums(self, sums: Tensor) -> None: ...
-
-    def deviation(self) -> Tensor: ...
-
-    def std(self) -> float: ...
+    terms: dict[str, Tensor]
+    metrics: dict[str, Tensor]
+    shared: Tensor
 
 
-class LearningPolicy(Protocol):
-    """What the learner needs of a policy: `five.agent.model.policy.Policy`, or a stand-in."""
+@dataclass(frozen=True)
+class _Taken:
+    """Of a step that was taken or skipped: ``values`` as of `StepMetrics`, those of ``names`` before its flags;
+    ``terms`` of the loss by name."""
 
-    @property
-    def rewards(self) -> RunningRewards: ...
-
-    def find(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> Any: ...
-
-    def unroll(self, obs: dict[str, Tensor], actions: Tensor, state: dict[str, Tensor],
-               resets: Tensor | None = None, found: Any = None) -> UnrolledPolicy: ...
-
-    def update_normaliser(self, moments: Tensor) -> None: ...
-
-    def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]: ...
-
-    def state_dict(self) -> dict[str, Tensor]: ...
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> Any: ...
-
-    def to(self, device: torch.device) -> Any: ...
+    names: list[str]
+    terms: list[str]
+    values: Tensor
 
 
 class Learner:
@@ -74,12 +68,16 @@ class Learner:
             calls it the same number of times with the same shapes. None: there is no other.
         begin: begins to average a tensor over all optimizers: gradients then go in buckets of ``bucket_bytes`` while
             backward goes on, and only what is small through ``reduce``.
+        graphs: the policy is made dense, and a GPU records a step once and replays it: with one optimizer all of it,
+            else up to the gradient, which is then averaged behind backward. Not where the host has to decide within
+            a step (no fused Adam) or optimizers exchange before it (``advantage_scope: all``).
 
     Attributes: ``gradient_steps`` steps tried so far; ``hold_steps`` steps still to be taken at learning rate 0.
     """
 
     def __init__(self, policy: LearningPolicy, config: LearnerConfig, device: torch.device | str = "cpu",
-                 reduce: Reduce | None = None, begin: Begin | None = None, bucket_bytes: int = BUCKET_BYTES) -> None:
+                 reduce: Reduce | None = None, begin: Begin | None = None, bucket_bytes: int = BUCKET_BYTES,
+                 graphs: bool = False) -> None:
         self.policy = policy
         self.config = config
         self.device = torch.device(device)
@@ -100,9 +98,23 @@ class Learner:
         self._buckets = None if begin is None else GradientBuckets(self._gradient, places, begin, bucket_bytes)
         self._clip = ElementClip(size, config.gradient_clip, config.gradient_clip_decay,
                                  config.gradient_clip_warmup_steps, self.device)
+        fixed = graphs and config.fused_adam and (reduce is None or config.advantage_scope == "rank")
+        # What changes from step to step is on the device where a recorded step has to read it.
+        self._rate = torch.zeros((), device=self.device) if fixed else None
+        self._entropy = torch.zeros((), device=self.device) if fixed else None
         self._adam = torch.optim.Adam(
-            list(self._parameters.values()), lr=0.0, betas=(config.adam_beta1, config.adam_beta2),
-            eps=config.adam_epsilon, fused=config.fused_adam)
+            list(self._parameters.values()), lr=0.0 if self._rate is None else self._rate,
+            betas=(config.adam_beta1, config.adam_beta2), eps=config.adam_epsilon, fused=config.fused_adam,
+            capturable=fixed)
+        self._adam._warned_capturable_if_run_uncaptured = True  # the first steps are, on purpose
+        self._whole: StepGraphs[_Taken] | None = None
+        self._half: StepGraphs[_Gradient] | None = None
+        if fixed:
+            policy.dense = True
+            if reduce is None:
+                self._whole = StepGraphs(lambda tensors: self._take(self._differentiate(tensors)), self.device)
+            else:
+                self._half = StepGraphs(self._differentiate, self.device)
         self.gradient_steps = 0
         self.hold_steps = config.initial_hold_steps
         self._ways = ToDevice(self.device)
@@ -121,15 +133,13 @@ class Learner:
     @property
     def skip_reason(self) -> str:
         """Why the last one was; empty while there was none."""
-        return "" if self._flags is None or not self.skipped_steps else self._why(self._flags.tolist())
+        if self._flags is None or not self.skipped_steps:
+            return ""
+        return self._why([flag > 0 for flag in self._flags.tolist()])
 
     def allocate(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
         """A zeroed array for batches: in page-locked memory when the device is a GPU, so that copies overlap."""
-        if self.device.type != "cuda":
-            return np.zeros(shape, dtype)
-        nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        array: Array = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=True).numpy().view(dtype).reshape(shape)
-        return array
+        return self._ways.allocate(shape, dtype)
 
     def moment(self) -> Moment:
         """Now, in the device's work."""
@@ -158,9 +168,10 @@ class Learner:
 
         Raises ValueError naming what is wrong with the batch.
         """
-        _check_batch(batch)
+        check_batch(batch)
         found = None
-        if all(isinstance(array, np.ndarray) or array.device.type == "cpu" for array in batch.values()):
+        here = all(isinstance(array, np.ndarray) or array.device.type == "cpu" for array in batch.values())
+        if here and not self.policy.dense:  # a dense policy has nothing to search for
             tensors = {n: a if isinstance(a, Tensor) else torch.from_numpy(a) for n, a in batch.items()}
             observation, _, learning = split_batch(tensors)
             found = self.policy.find(observation, learning["actions"], learning["resets"])
@@ -190,61 +201,96 @@ class Learner:
             self._ends[0].wait()
         began = Moment(self.device)
         batch.arrive()
-        loss, shared = self._differentiate(batch, hyper)
+        held = self.hold_steps > 0
+        learning_rate = 0.0 if held else hyper.learning_rate
+        self._set(learning_rate, hyper.entropy_coefficient)
+        taken = self._do(batch, hyper.entropy_coefficient)
         batch.leave()
+        self.gradient_steps += 1
+        self.hold_steps = max(self.hold_steps - 1, 0)
+        self._terms = taken.terms
+        values = taken.values.clone()  # a replay writes to where the one before it did
+        skipped, flags = values[taken.names.index("skipped")] > 0, values[len(taken.names):]
+        self._flags = flags if self._flags is None else torch.where(skipped, flags, self._flags)
+        known = {"held": float(held), "learning_rate": learning_rate,
+                 "entropy_coefficient": hyper.entropy_coefficient}
+        ended = Moment(self.device)
+        self._ends.append(ended)
+        return StepMetrics(taken.names, values, known, began, ended, self.gradient_steps, self._why)
+
+    def _set(self, learning_rate: float, entropy_coefficient: float) -> None:
+        """Puts what the host knows of the next step where the step reads it."""
+        if self._rate is None or self._entropy is None:
+            for group in self._adam.param_groups:
+                group["lr"] = learning_rate
+        else:
+            self._rate.fill_(learning_rate)
+            self._entropy.fill_(entropy_coefficient)
+        for i, value in enumerate(self._rewards.tolist()):
+            self._unmerged[i] += value
+        self._rewards[:] = 0.0
+
+    def _do(self, batch: Batch, entropy_coefficient: float) -> _Taken:
+        """The device's part of a step, recorded where it can be."""
+        try:
+            if self._whole is not None:
+                return self._whole(batch.tensors)
+            if self._half is not None:
+                gradient = self._half(batch.tensors)
+                self._average(gradient.shared)
+                return self._take(gradient)
+        except CannotRecord as error:
+            log.warning("gradient steps are not replayed as a CUDA graph but asked for kernel by kernel, which is "
+                        "slower (compute.cuda_graphs: false does so from the start): %s", error)
+            self._whole = self._half = None
+            self.policy.dense = False
+        if self._buckets is not None:
+            self._buckets.arm()
+        gradient = self._differentiate(batch.tensors, batch.found, entropy_coefficient)
+        self._average(gradient.shared)
+        return self._take(gradient)
+
+    def _differentiate(self, tensors: Mapping[str, Tensor], found: Any = None, entropy_coefficient: float | None = None
+                       ) -> _Gradient:
+        """The loss of a batch, and its gradient in ``_gradient``; the entropy's coefficient where none is given is the
+        tensor's. Raises CannotRecord where a step that is to be recorded takes more memory than there is."""
+        observation, state, learning = split_batch(tensors)
+        coefficient = self._entropy if entropy_coefficient is None else entropy_coefficient
+        assert coefficient is not None
+        self._gradient.zero_()
+        try:
+            unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], found)
+            loss = ppo_loss(unrolled, learning, self.config, coefficient, self.reduce)
+            loss.total.backward()  # type: ignore[no-untyped-call]
+        except torch.OutOfMemoryError as error:
+            if self._whole is None and self._half is None:
+                raise
+            raise CannotRecord(f"all slots of a batch take more memory than there is: {error}") from error
+        total = loss.total.detach().double().reshape(1)
+        return _Gradient({name: term.detach() for name, term in loss.terms.items()}, loss.metrics,
+                         torch.cat((unrolled.observation_moments.flatten(), self._unmerged, total)))
+
+    def _average(self, shared: Tensor) -> None:
+        """Over the optimizers: the gradient, as far as it was not while backward went on, and ``shared``."""
+        if self._buckets is not None:
+            self._buckets.finish()
+        if self.reduce is not None:
+            self.reduce([shared] if self._buckets is not None else [self._gradient, shared])
+
+    def _take(self, gradient: _Gradient) -> _Taken:
+        """Changes parameters and statistics where the loss and the gradient are finite, decided on the device;
+        nothing but the count of skipped steps otherwise."""
+        shared, terms = gradient.shared, gradient.terms
         moments, rewards, total = shared[:-4].view(3, -1), shared[-4:-1], shared[-1]
         norms = torch.stack(torch._foreach_norm([p.grad for p in self._parameters.values() if p.grad is not None]))
         norm = torch.linalg.vector_norm(norms)
         moments_fine = moments.isfinite().all()
         # What is judged has been averaged over the optimizers: all of them skip, or none.
         fine = total.isfinite() & norm.isfinite() & moments_fine
-        self._terms = list(loss.terms)
-        flags = torch.cat((torch.stack([*loss.terms.values()]).isfinite(),
-                           torch.stack((total.isfinite(), moments_fine)), norms.isfinite()))
-        self.gradient_steps += 1
-        held = self.hold_steps > 0
-        self.hold_steps = max(self.hold_steps - 1, 0)
-        learning_rate = 0.0 if held else hyper.learning_rate
-        clipped = self._take(fine, moments, rewards, learning_rate)
-        self._skipped += ~fine
-        self._flags = flags if self._flags is None else torch.where(fine, self._flags, flags)
-        metrics = {**loss.metrics, "gradient_norm": norm, "gradient_clipped_fraction": clipped, "skipped": ~fine,
-                   "reward_std": self.policy.rewards.deviation()}
-        values = torch.cat((torch.stack([m.detach().to(torch.float32) for m in metrics.values()]), flags.float()))
-        known = {"held": float(held), "learning_rate": learning_rate,
-                 "entropy_coefficient": hyper.entropy_coefficient}
-        ended = Moment(self.device)
-        self._ends.append(ended)
-        return StepMetrics(list(metrics), values, known, began, ended, self.gradient_steps, self._why)
-
-    def _differentiate(self, batch: Batch, hyper: Hyperparameters) -> tuple[Loss, Tensor]:
-        """The loss, its gradient averaged over the optimizers, and what else is averaged: float64 [3 F + 4], the
-        observations' moments [3, F], the reward sums and the total loss."""
-        observation, state, learning = split_batch(batch.tensors)
-        self._gradient.zero_()
-        unrolled = self.policy.unroll(observation, learning["actions"], state, learning["resets"], batch.found)
-        loss = ppo_loss(unrolled, learning, self.config, hyper.entropy_coefficient, self.reduce)
-        if self._buckets is not None:
-            self._buckets.arm()
-        loss.total.backward()  # type: ignore[no-untyped-call]
-        for i, value in enumerate(self._rewards.tolist()):
-            self._unmerged[i] += value
-        self._rewards[:] = 0.0
-        shared = torch.cat((unrolled.observation_moments.flatten(), self._unmerged,
-                            loss.total.detach().double().reshape(1)))
-        if self._buckets is not None:
-            self._buckets.finish()
-        if self.reduce is not None:
-            self.reduce([shared] if self._buckets is not None else [self._gradient, shared])
-        return loss, shared
-
-    def _take(self, fine: Tensor, moments: Tensor, rewards: Tensor, learning_rate: float) -> Tensor:
-        """Changes parameters and statistics where ``fine`` bool [] holds, decided on the device; nothing otherwise.
-        Returns the share of gradient elements that were clipped."""
+        flags = torch.cat((torch.stack([*terms.values()]).isfinite(), torch.stack((total.isfinite(), moments_fine)),
+                           norms.isfinite()))
         self._gradient.masked_fill_(~fine, 0.0)
         clipped = self._clip.apply_(self._gradient, fine)
-        for group in self._adam.param_groups:
-            group["lr"] = learning_rate
         if self.config.fused_adam:
             self._adam.found_inf = (~fine).float()  # type: ignore[attr-defined]
             self._adam.step()
@@ -253,11 +299,16 @@ class Learner:
         self.policy.update_normaliser(torch.where(fine, moments, 0.0))
         self.policy.rewards.merge_sums(torch.where(fine & (rewards[0] > 0), rewards, 0.0))
         self._unmerged.masked_fill_(fine, 0.0)
-        return clipped
+        self._skipped += ~fine
+        metrics = {**gradient.metrics, "gradient_norm": norm, "gradient_clipped_fraction": clipped, "skipped": ~fine,
+                   "reward_std": self.policy.rewards.deviation()}
+        values = torch.cat((torch.stack([m.detach().to(torch.float32) for m in metrics.values()]), flags.float()))
+        return _Taken(list(metrics), list(terms), values)
 
     def flops(self, batch: Batch | Mapping[str, Array | Tensor]) -> int:
         """Floating point operations of a gradient step on ``batch``, as `step` takes it: the forward and backward
-        passes of this optimizer (`five.agent.compute.count_flops`). They are run to be counted; nothing changes."""
+        passes of this optimizer (`five.agent.compute.count_flops`). They are run to be counted; nothing changes. What
+        a dense policy computes of absent rows does not count: it is no work that anybody asked for."""
         there = batch if isinstance(batch, Batch) else self.put(batch)
         there.arrive()
         observation, state, learning = split_batch(there.tensors)
@@ -268,7 +319,11 @@ class Learner:
             loss = ppo_loss(unrolled, learning, self.config, 0.0, None)
             loss.total.backward()  # type: ignore[no-untyped-call]
 
-        flops = count_flops(passes)
+        dense, self.policy.dense = self.policy.dense, False
+        try:
+            flops = count_flops(passes)
+        finally:
+            self.policy.dense = dense
         self._gradient.zero_()
         return flops
 
@@ -284,12 +339,8 @@ class Learner:
         return out
 
     def fingerprint(self) -> int:
-        """A number of 48 bits made of all bits of the policy's tensors: equal on optimizers that stayed together."""
-        sums = []
-        for tensor in self.policy.state_dict().values():
-            bits = tensor.detach().contiguous().view(-1).view(torch.uint8 if tensor.element_size() % 4 else torch.int32)
-            sums.append(bits.sum(dtype=torch.int64))
-        return int(sum(torch.stack(sums).tolist())) & (1 << 48) - 1
+        """`fingerprint` of the policy: equal on optimizers that stayed together."""
+        return fingerprint(self.policy.state_dict().values())
 
     def extra(self) -> dict[str, Any]:
         """The counters and the random state that go with `state_dict`, as JSON values."""
@@ -304,6 +355,9 @@ class Learner:
         Raises ValueError naming what is missing, not known, or of another shape; nothing has changed then.
         """
         self._check(state)
+        for graphs in (self._whole, self._half):
+            if graphs is not None:
+                graphs.forget()  # Adam's moments will be other tensors
         self.policy.load_state_dict(
             {name[len(_POLICY) :]: t for name, t in state.items() if name.startswith(_POLICY)})
         for name, parameter in self._parameters.items():
@@ -336,40 +390,7 @@ class Learner:
         expected |= {f"{_CLIP}v/{name}": p.shape for name, p in self._parameters.items()}
         if any(name.startswith(_ADAM) for name in state):  # there is none before the first step
             expected |= adam
-        missing, unknown = sorted(expected.keys() - state.keys()), sorted(state.keys() - expected.keys())
-        if missing or unknown:
-            raise ValueError(f"the checkpoint is of another model: it lacks {missing[:5]} and has {unknown[:5]}")
-        for name, shape in expected.items():
-            if state[name].shape != shape:
-                raise ValueError(f"the checkpoint is of another model: {name} is {tuple(state[name].shape)} there "
-                                 f"and {tuple(shape)} here")
+        require_shapes(state, expected)
 
     def _why(self, flags: Sequence[bool]) -> str:
-        """Why a step was skipped: ``flags`` say what of it was finite, as `step` puts them together."""
-        terms = dict(zip(self._terms, flags, strict=False))
-        loss_fine, moments_fine = flags[len(terms)], flags[len(terms) + 1]
-        gradients = dict(zip(self._parameters, flags[len(terms) + 2:], strict=True))
-        if bad := [name for name, fine in terms.items() if not fine]:
-            return f"the loss is not finite: {', '.join(bad)}"
-        if not loss_fine:
-            return "the loss of another optimizer is not finite"
-        if bad := [name for name, fine in gradients.items() if not fine]:
-            return f"the gradient is not finite: {', '.join(bad[:5])}"
-        if not moments_fine:
-            return "the observations are not finite"
-        return "the gradient's norm is not finite: it overflows"
-
-
-def _check_batch(batch: Mapping[str, Array | Tensor]) -> None:
-    """Raises ValueError naming what is missing, or does not fit to the actions' shape."""
-    missing = {"actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label", "rank_label",
-               "building_label"} - batch.keys()
-    if missing:
-        raise ValueError(f"the batch lacks {sorted(missing)}")
-    lead, heroes = tuple(batch["actions"].shape[:2]), batch["actions"].shape[2]
-    for name in ("behaviour_logp", "advantages", "returns", "mask"):
-        if tuple(batch[name].shape) != (*lead, heroes):
-            raise ValueError(f"{name} is {tuple(batch[name].shape)}, but actions say {(*lead, heroes)}")
-    for name, array in batch.items():
-        if not name.startswith("state/") and tuple(array.shape[:2]) != lead:
-            raise ValueError(f"{name} is {tuple(array.shape)}, but actions say {lead} leads every array")
+        return why_skipped(self._terms, list(self._parameters), flags)

@@ -47,7 +47,7 @@ def ppo_loss(
     unrolled: UnrolledPolicy,
     batch: Mapping[str, Tensor],
     config: LearnerConfig,
-    entropy_coefficient: float,
+    entropy_coefficient: float | Tensor,
     reduce: Reduce | None = None,
 ) -> Loss:
     """The loss of a batch.

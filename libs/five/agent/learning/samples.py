@@ -61,3 +61,18 @@ def split_batch(batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any
         else:
             observation[name] = array
     return observation, state, learning
+
+
+def check_batch(batch: Mapping[str, Any]) -> None:
+    """Raises ValueError naming what is missing, or does not fit to the actions' shape."""
+    missing = {"actions", "behaviour_logp", "advantages", "returns", "mask", "resets", "win_label", "rank_label",
+               "building_label"} - batch.keys()
+    if missing:
+        raise ValueError(f"the batch lacks {sorted(missing)}")
+    lead, heroes = tuple(batch["actions"].shape[:2]), batch["actions"].shape[2]
+    for name in ("behaviour_logp", "advantages", "returns", "mask"):
+        if tuple(batch[name].shape) != (*lead, heroes):
+            raise ValueError(f"{name} is {tuple(batch[name].shape)}, but actions say {(*lead, heroes)}")
+    for name, array in batch.items():
+        if not name.startswith("state/") and tuple(array.shape[:2]) != lead:
+            raise ValueError(f"{name} is {tuple(array.shape)}, but actions say {lead} leads every array")

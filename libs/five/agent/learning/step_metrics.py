@@ -79,3 +79,18 @@ class StepMetrics(Mapping[str, float]):
                 flags = [flag > 0 for flag in fetched[len(self._names):]]
                 log.warning("gradient step %d skipped: %s", self._step, self._why(flags))
         return self._read
+
+
+def why_skipped(terms: Sequence[str], parameters: Sequence[str], flags: Sequence[bool]) -> str:
+    """Why a step was skipped. ``flags`` say what of it was finite: the loss's terms, their sum over all optimizers, the
+    observations' moments, the gradient of each parameter."""
+    loss_fine, moments_fine = flags[len(terms)], flags[len(terms) + 1]
+    if bad := [name for name, fine in zip(terms, flags, strict=False) if not fine]:
+        return f"the loss is not finite: {', '.join(bad)}"
+    if not loss_fine:
+        return "the loss of another optimizer is not finite"
+    if bad := [name for name, fine in zip(parameters, flags[len(terms) + 2:], strict=True) if not fine]:
+        return f"the gradient is not finite: {', '.join(bad[:5])}"
+    if not moments_fine:
+        return "the observations are not finite"
+    return "the gradient's norm is not finite: it overflows"

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -57,6 +59,14 @@ class ToDevice:
         self._stream: torch.cuda.Stream | None = None
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    def allocate(self, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+        """A zeroed array to bring from: in page-locked memory when the device is a GPU."""
+        if self._stream is None:
+            return np.zeros(shape, dtype)
+        nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        array: Array = torch.zeros(nbytes, dtype=torch.uint8, pin_memory=True).numpy().view(dtype).reshape(shape)
+        return array
 
     def settle(self, under_way: int = AHEAD - 1) -> None:
         """Waits until at most so many of the batches begun last are still being copied: the arrays of the others may

@@ -1,0 +1,24 @@
+import pytest
+import torch
+
+from five.agent.learning.checkpoint import fingerprint, require_shapes
+
+SHAPES = {"a": torch.Size([2, 3]), "b": torch.Size([])}
+
+
+def test_what_does_not_fit_is_named() -> None:
+    fits = {"a": torch.zeros(2, 3), "b": torch.zeros(())}
+    require_shapes(fits, SHAPES)
+    with pytest.raises(ValueError, match=r"lacks \['a'\] and has \['c'\]"):
+        require_shapes({"b": fits["b"], "c": fits["a"]}, SHAPES)
+    with pytest.raises(ValueError, match=r"a is \(3, 2\) there and \(2, 3\) here"):
+        require_shapes(fits | {"a": torch.zeros(3, 2)}, SHAPES)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool])
+def test_a_fingerprint_sees_one_bit(dtype: torch.dtype) -> None:
+    one, other = torch.ones(5, 4).to(dtype), torch.ones(5, 4).to(dtype)
+    assert fingerprint([one, one[:2]]) == fingerprint([other, other[:2].clone()])
+    other[3, 1] = 0
+    assert fingerprint([one]) != fingerprint([other])
+    assert 0 <= fingerprint([one]) < 1 << 48
