@@ -247,6 +247,12 @@ def _decoded(each: Callable[[Tensor, int], Decoded], message: TensorSet, layout_
     return arrays
 
 
+def data_bytes(*messages: TensorSet) -> int:
+    """Bytes of the arrays in these messages, as they came. A tenth of what ``ByteSize`` costs, which writes a message
+    out to see how long it is."""
+    return sum(len(tensor.data) for message in messages for tensor in message.tensors)
+
+
 def require(arrays: Mapping[str, Array | PackedArray], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],
             *lead: int) -> None:
     """Checks that ``arrays`` are exactly those of ``specs``, each of shape (*lead, *shape) and its dtype.

@@ -9,7 +9,7 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.agent.compute import apply
+from five.agent.compute import apply, graphs_on
 from five.agent.model.schema import Schema
 from five.agent.model.states import state_specs
 from five.agent.surgery import AgentSpec
@@ -18,6 +18,7 @@ from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.inference.batcher import Batcher, BatcherOptions
+from five.services.inference.device import forward_on
 from five.services.inference.loading import OlderVersions, PolicyLoader, StoreSource
 from five.services.inference.metrics import Meter
 from five.services.inference.models import Models
@@ -47,9 +48,11 @@ def build(service: Service[RunConfig], meter: Meter) -> tuple[InferenceService, 
     table = SessionTable(specs, device, settings.max_sessions, settings.session_seconds)
     # Every server samples from a stream of its own.
     seed = torch.seed() if settings.seed == 0 else settings.seed + zlib.crc32(service.id.encode())
+    forward = forward_on(device, table, seed, layout.array_specs(), specs, settings.max_batch,
+                         loader.create_dense if graphs_on(device, config.compute) else None)
     batcher = Batcher(models, table, BatcherOptions(
-        settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds, settings.device, seed),
-        meter.observer)
+        settings.max_batch, settings.queue_delay_us / 1e6, settings.request_timeout_seconds), meter.observer,
+        forward=forward)
     servicer = InferenceService(config.name, Schema.of(loader.create()).id, layout.hash, layout.array_specs(), specs,
                                 layout.heroes, models, batcher, epoch=service.epoch,
                                 read_ahead=config.rpc.read_ahead_bytes)
@@ -62,9 +65,9 @@ async def follow(service: Service[RunConfig], models: Models) -> None:
         models.wake()
 
 
-async def tell_ready(server: RpcServer, models: Models) -> None:
+async def tell_ready(server: RpcServer, models: Models, batcher: Batcher) -> None:
     """Ready once there is something to play with."""
-    while models.newest is None:
+    while models.newest is None or not batcher.prepared.is_set():
         await asyncio.sleep(0.1)
     await server.set_serving(True)
     log.info("version %d is served", models.newest)
@@ -92,7 +95,7 @@ async def serve_actions(service: Service[RunConfig]) -> None:
     models.start(service.vital)
     batcher.start(service.vital)
     tasks = [service.vital.task("following versions", follow(service, models)),
-             service.vital.task("telling that a version is served", tell_ready(server, models), may_end=True)]
+             service.vital.task("telling that a version is served", tell_ready(server, models, batcher), may_end=True)]
     await service.lifecycle.drained()
     for task in tasks:
         task.cancel()

@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
+from five.services.inference.forward import Forward, HostForward, Part
 from five.services.inference.models import Models, Served, VersionUnavailable
 from five.services.inference.queue import BatchQueue, Pending
 from five.services.inference.requests import (
@@ -24,13 +23,12 @@ from five.services.inference.requests import (
     RESTORE,
     WANT_STATE,
     WANT_THOUGHTS,
-    Array,
     Arrays,
     Reply,
     Request,
     unknown_reply,
 )
-from five.services.inference.rows import groups, joined, merge, to_numpy
+from five.services.inference.rows import groups, joined, merge
 from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
 from rapid.rpc.errors import Unavailable
 from rapid.vital import Pulse, Vital
@@ -46,7 +44,6 @@ class BatcherOptions:
     max_batch: int = 256
     queue_delay_seconds: float = 0.001
     request_timeout_seconds: float = 30.0
-    device: str = "cpu"
     seed: int = 0
 
 
@@ -65,22 +62,23 @@ class RequestTimeout(Unavailable):
 
 
 class Batcher:
-    """One thread that runs the forward passes of the batches of a queue (``BatchQueue``).
+    """One thread that runs the forward passes of the batches of a queue (``BatchQueue``), by default on the CPU.
 
     A request for a version that is not in memory waits for it apart from the queue. After a request that failed, its
     sessions are forgotten: their states may be half a step ahead.
     """
 
     def __init__(self, models: Models, table: SessionTable, options: BatcherOptions,
-                 observer: Observer | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+                 observer: Observer | None = None, clock: Callable[[], float] = time.monotonic,
+                 forward: Forward | None = None) -> None:
         self._models = models
         self._table = table
         self._options = options
         self._observer = observer or Observer()
         self._clock = clock
-        self._device = torch.device(options.device)
-        self._generator = torch.Generator(self._device)
-        self._generator.manual_seed(options.seed)
+        self._forward = forward or HostForward(table, options.seed)
+        self.takes_packed = self._forward.packed
+        self.prepared = threading.Event()  # set once batches are served
         self._queue = BatchQueue(options.max_batch, options.queue_delay_seconds, clock)
         self.open_stream, self.close_stream = self._queue.open_stream, self._queue.close_stream
         self._unanswered: set[Future[Reply]] = set()
@@ -121,6 +119,7 @@ class Batcher:
         lowest = int(request.policies.min())
         if lowest < NEWEST:
             raise ValueError(f"policy {lowest}: a version is 0 or more, and -1 is the newest")
+        self._forward.stage(request)
         pending = Pending(request, Future(), self._clock())
         self._unanswered.add(pending.future)
         pending.future.add_done_callback(self._unanswered.discard)
@@ -159,10 +158,11 @@ class Batcher:
     # ------------------------------------------------------------------------------------------------ the thread
 
     def _run(self) -> None:
+        self._forward.prepare(self._turn)
+        self.prepared.set()
         swept = self._clock()
         while not self._queue.closed:
-            if self._pulse is not None:
-                self._pulse.turn()
+            self._turn()
             batch = self._queue.take()
             if batch:
                 self._serve(batch)
@@ -172,6 +172,10 @@ class Batcher:
                 self._observer.sessions(len(self._table), self._table.expire(now))
         if self._pulse is not None:
             self._pulse.end()
+
+    def _turn(self) -> None:
+        if self._pulse is not None:
+            self._pulse.turn()
 
     def _serve(self, batch: list[Pending]) -> None:
         now = self._clock()
@@ -241,18 +245,16 @@ class Batcher:
         versions = np.where(policies == NEWEST, newest.version, policies)
         greedy = flags & GREEDY != 0
         want, thinks = flags & WANT_STATE != 0, flags & WANT_THOUGHTS != 0
-        observations = {name: joined([p.request.observations[name] for p in live])
-                        for name in live[0].request.observations}
+        batch = self._forward.join([p.request for p in live])
         replayed = self._replayed(live, flags)
         served = {version: held for pending in live for version, held in pending.served.items()}
         served[newest.version] = newest  # also where a request still holds that number under another digest
 
         began = time.perf_counter()
-        rows_of = groups(versions, greedy)
-        outputs: list[tuple[npt.NDArray[np.int64] | None, dict[str, Array]]] = []
-        for (version, is_greedy), rows in rows_of:
-            outputs.append((rows, self._forward(
-                served[version].policy, slots, observations, replayed, want, thinks, is_greedy, rows)))
+        launched = [(rows, self._forward.launch(served[version], batch,
+                                                Part.of(rows, slots, want, thinks, is_greedy, replayed)))
+                    for (version, is_greedy), rows in groups(versions, greedy)]
+        outputs = [(rows, results()) for rows, results in launched]
         merged = merge(outputs, len(slots), {"state": want, "aux": want, "thought": thinks})
         forward = time.perf_counter() - began
         self._observer.batch(len(slots), forward)
@@ -262,42 +264,6 @@ class Batcher:
             sessions = [s for p in live for s in p.request.sessions]
             self._table.close([s for s, c in zip(sessions, closing, strict=True) if c])
         return self._split(live, merged, versions, want, thinks, now, forward, newest.reward_std)
-
-    def _forward(self, policy: Any, slots: npt.NDArray[np.int64], observations: Arrays,
-                 replayed: npt.NDArray[np.int16] | None, want: npt.NDArray[np.bool_],
-                 thinks: npt.NDArray[np.bool_], greedy: bool, rows: npt.NDArray[np.int64] | None) -> dict[str, Array]:
-        """One version's rows (None: all of them), states moved on. Arrays lead with the rows; ``state/`` and ``aux/``
-        with those among them that want their state, ``thought/`` with those that are watched."""
-        if rows is not None:
-            slots, want, thinks = slots[rows], want[rows], thinks[rows]
-            observations = {name: array[rows] for name, array in observations.items()}
-            replayed = None if replayed is None else replayed[rows]
-        with torch.inference_mode():
-            before = self._table.gather(slots)
-            acted = policy.act({name: self._tensor(array) for name, array in observations.items()}, before,
-                               generator=self._generator, greedy=greedy,
-                               replay=None if replayed is None else self._tensor(replayed))
-            self._table.scatter(slots, acted.state)
-            out = {"actions": to_numpy(acted.actions, np.int16), "logp": to_numpy(acted.logp, np.float32),
-                   "values": to_numpy(acted.values, np.float32)}
-            if want.any():
-                wanted = torch.from_numpy(np.flatnonzero(want)).to(self._device)
-                for name, state in before.items():
-                    out[f"state/{name}"] = to_numpy(state[wanted], np.float32)
-                for name, head in acted.aux.items():
-                    out[f"aux/{name}"] = to_numpy(head[wanted], np.float32)
-            if thinks.any():
-                out |= {f"thought/{name}": array for name, array in _thoughts(
-                    acted, torch.from_numpy(np.flatnonzero(thinks)).to(self._device)).items()}
-        return out
-
-    def _tensor(self, array: Array) -> torch.Tensor:
-        if not array.flags.writeable:
-            array = array.copy()  # a view of a message's bytes
-        tensor = torch.from_numpy(array)
-        if self._device.type == "cuda":
-            return tensor.pin_memory().to(self._device, non_blocking=True)
-        return tensor
 
     def _replayed(self, live: list[Pending], flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.int16] | None:
         """int16 [rows, H, 6]: the action to take, -1 where the policy chooses; None when no row is replayed."""
@@ -309,7 +275,7 @@ class Batcher:
         out[replay] = given
         return out
 
-    def _split(self, live: list[Pending], merged: dict[str, Array], versions: npt.NDArray[np.int64],
+    def _split(self, live: list[Pending], merged: Arrays, versions: npt.NDArray[np.int64],
                want: npt.NDArray[np.bool_], thinks: npt.NDArray[np.bool_], now: float, forward: float,
                reward_std: float) -> list[Reply]:
         replies = []
@@ -336,15 +302,6 @@ class Batcher:
         for served in pending.served.values():
             self._models.release(served)
         pending.served.clear()
-
-
-def _thoughts(acted: Any, rows: torch.Tensor) -> dict[str, Array]:
-    """What is shown of a policy's rows to who watches them."""
-    out = {name: to_numpy(head[rows], np.float16) for name, head in acted.aux.items()}
-    for name, logp in (("choice", acted.primary), ("aim", acted.unit)):
-        if logp is not None:
-            out[name] = to_numpy(logp[rows].exp(), np.float16)
-    return out
 
 
 def _set_result(future: "Future[Reply]", reply: Reply) -> None:

@@ -108,8 +108,15 @@ class PolicyLoader:
                 if isinstance(module, REDUCED):
                     module.to(torch.bfloat16)
         if self._device.type == "cuda":
-            torch.cuda.synchronize(self._device)  # it is filled in another stream
+            # It is filled in another stream. Not the whole device: graphs may be captured on it meanwhile.
+            torch.cuda.current_stream(self._device).synchronize()
         return policy.requires_grad_(False)
+
+    def create_dense(self) -> Policy:
+        """One that CUDA graphs can run: it computes on all slots, and in the fewest bytes."""
+        policy = self.create(past=True)
+        policy.dense = True
+        return policy
 
     def nbytes(self, policy: Any) -> int:
         """Bytes of the policy's tensors."""

@@ -1,12 +1,17 @@
 """A client's message and its answer, as arrays."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from five.protos.v1 import inference_pb2
+from rapid.packed import PackedArray
+
+if TYPE_CHECKING:
+    from five.services.inference.staging import Staged
 
 RESET = int(inference_pb2.SESSION_FLAG_RESET)
 RESTORE = int(inference_pb2.SESSION_FLAG_RESTORE)
@@ -25,17 +30,18 @@ Arrays = dict[str, Array]
 class Request:
     """One client message, decoded: n team-steps of n different sessions.
 
-    ``observations`` lead with n; ``states`` with the number of RESTORE rows, ``replayed`` int16 [m, H, 6] with the
-    number of REPLAY rows.
+    ``observations`` lead with n (in the sparse encoding only where the batcher takes it); ``states`` with the number of
+    RESTORE rows, ``replayed`` int16 [m, H, 6] with the number of REPLAY rows.
     """
 
     sessions: list[int]
     policies: npt.NDArray[np.int64]
     flags: npt.NDArray[np.uint8]
-    observations: Arrays
+    observations: Mapping[str, Array | PackedArray]
     states: Arrays | None = None
     replayed: npt.NDArray[np.int16] | None = None
     stream: int = 0
+    staged: "Staged | None" = None  # the observations on their way to a device
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from five.services.inference.models import Models
 from five.services.inference.requests import REPLAY, RESTORE, Reply, Request
 from five.services.inference.sessions import StateSpecs
 from rapid import wire
+from rapid.packed import PackedArray
 from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Unavailable
 
@@ -118,7 +119,7 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
                     ahead: "_Ahead") -> None:
         try:
             async for message in requests:
-                size = message.ByteSize()
+                size = wire.data_bytes(message.observations, message.states)
                 ahead.more(size)
                 # First of all: what belongs to another epoch may have another layout.
                 require_epoch(self._epoch, message.epoch)
@@ -143,7 +144,9 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
         flags = wire.decode_bytes("flags", message.flags, np.uint8, (n,))
         if n and int(flags.max()) > KNOWN_FLAGS:
             raise ValueError(f"flags: {int(flags.max()):#x} has bits that mean nothing here")
-        observations = wire.decode_set(message.observations, self._layout)
+        observations: Mapping[str, npt.NDArray[Any] | PackedArray] = (
+            wire.decode_packed_set if self._batcher.takes_packed else wire.decode_set)(
+            message.observations, self._layout)
         wire.require(observations, self._observations, n)
         restored = int(np.count_nonzero(flags & RESTORE))
         states = None

@@ -91,7 +91,7 @@ class SessionTable:
         """Put the states of ``slots`` to zero, as at a game's start."""
         index = self._index(slots)
         for storage in self.storage.values():
-            storage[index] = 0
+            storage.index_fill_(0, index, 0.0)
 
     def write(self, slots: npt.NDArray[np.int64], states: Mapping[str, npt.NDArray[np.float32]]) -> None:
         """Overwrite the states of ``slots`` with arrays [len(slots), ...]. Raises ValueError where they do not fit."""
@@ -102,21 +102,36 @@ class SessionTable:
                 raise ValueError(f"state {name!r} has shape {states[name].shape}, expected {(len(slots), *shape)}")
         index = self._index(slots)
         for name, storage in self.storage.items():
-            storage[index] = torch.from_numpy(np.array(states[name], np.float32)).to(self._device)
+            storage[index] = self._there(torch.from_numpy(np.array(states[name], np.float32)))
 
     def gather(self, slots: npt.NDArray[np.int64]) -> dict[str, torch.Tensor]:
         """States [len(slots), ...], copied."""
         index = self._index(slots)
         return {name: storage[index] for name, storage in self.storage.items()}
 
+    def gather_at(self, index: torch.Tensor, out: dict[str, torch.Tensor] | None = None) -> dict[str, torch.Tensor]:
+        """The same for slots that are on the device already, int64 [n]; into ``out`` [n, ...], where it is given."""
+        if out is None:
+            return {name: storage.index_select(0, index) for name, storage in self.storage.items()}
+        for name, storage in self.storage.items():
+            torch.index_select(storage, 0, index, out=out[name])
+        return out
+
     def scatter(self, slots: npt.NDArray[np.int64], states: Mapping[str, torch.Tensor]) -> None:
         """Store states [len(slots), ...] that ``gather`` gave and a forward pass moved on."""
-        index = self._index(slots)
+        self.scatter_at(self._index(slots), states)
+
+    def scatter_at(self, index: torch.Tensor, states: Mapping[str, torch.Tensor]) -> None:
+        """The same for slots that are on the device already, int64 [n]."""
         for name, storage in self.storage.items():
             storage[index] = states[name].to(storage.dtype)
 
     def _index(self, slots: npt.NDArray[np.int64]) -> torch.Tensor:
-        return torch.from_numpy(slots).to(self._device)
+        return self._there(torch.from_numpy(slots))
+
+    def _there(self, tensor: torch.Tensor) -> torch.Tensor:
+        """On the device, without a wait for it."""
+        return tensor.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else tensor
 
     def _grow(self, slots: int) -> None:
         before = len(self._used_at)

@@ -185,3 +185,10 @@ def test_the_bytes_of_a_set_are_told() -> None:
     taken = wire.fill_set(target, {"a": np.ones(600, np.float32), "b": np.ones(8, np.float16)}, "x", sparse=("b",))
     assert taken == 2400 + 1 + 16
     assert taken == sum(len(tensor.data) for tensor in target.tensors)
+
+
+def test_the_bytes_of_messages_are_those_of_their_arrays() -> None:
+    one, other = TensorSet(), TensorSet()
+    total = wire.fill_set(one, {"a": mostly_zero((4, 33)), "b": np.arange(7, dtype=np.int32)}, "l", sparse=("a",))
+    total += wire.fill_set(other, {"c": mostly_zero((2, 9))}, "l", zstd=True)
+    assert wire.data_bytes(one, other, TensorSet()) == total

@@ -1,0 +1,165 @@
+"""The forward pass on a GPU: nothing of it makes the host wait but the results."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from five.services.inference.forward import Forward, HostForward, Part, flattened, thoughts
+from five.services.inference.graphs import Graphs, Specs, bucket_of, settle
+from five.services.inference.models import Served
+from five.services.inference.requests import Arrays, Request
+from five.services.inference.sessions import SessionTable
+from five.services.inference.staging import Staged, Stager, to_device
+
+log = logging.getLogger(__name__)
+Tensors = dict[str, torch.Tensor]
+
+
+class DeviceForward:
+    """Requests are staged as they arrive; batches run in a stream of their own, as CUDA graphs where ``graphs`` makes
+    some; what a client wants comes back through page-locked memory, with one wait for all of it.
+
+    ``dtypes`` of the observations. Rows that are greedy or replayed run kernel by kernel: they are few. On a CPU
+    (in tests) the same is done without streams.
+    """
+
+    packed = True
+
+    def __init__(self, table: SessionTable, device: torch.device, seed: int, dtypes: Mapping[str, npt.DTypeLike],
+                 graphs: Callable[[], Graphs] | None = None) -> None:
+        self._table = table
+        self._device = device
+        self._dtypes = {name: torch.from_numpy(np.empty(0, dtype)).dtype for name, dtype in dtypes.items()}
+        self._generator = torch.Generator(device)
+        self._generator.manual_seed(seed)
+        self._make = graphs
+        self._graphs: Graphs | None = None
+        self._stager = Stager(device)
+        self._cuda = device.type == "cuda"
+
+    def prepare(self, turn: Callable[[], None]) -> None:
+        """Makes the graphs. Where that fails, it is said once, and batches run kernel by kernel."""
+        if self._cuda:
+            settle(self._device)  # the table was made in another stream
+            self._take_stream()
+        if self._make is None:
+            return
+        try:
+            graphs = self._make()
+            turn()
+            graphs.capture(turn)
+        except Exception as error:
+            log.warning("no CUDA graphs: their capture failed (%s: %s). Batches run kernel by kernel, which is slower "
+                        "for small ones; compute.cuda_graphs=false does without the attempt", type(error).__name__,
+                        error)
+            if self._cuda:
+                self._take_stream()  # what was broken off leaves nothing behind in a new one
+            return
+        self._graphs = graphs
+        log.info("forward passes of up to %d team-steps run as CUDA graphs", graphs.buckets[-1])
+
+    def _take_stream(self) -> None:
+        """A stream of this thread's own, from here on."""
+        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        for storage in self._table.storage.values():
+            storage.record_stream(stream)  # or its memory would be taken again too soon when the table grows
+        torch.cuda.set_stream(stream)
+
+    def stage(self, request: Request) -> None:
+        """Begins the copy of its observations, and lets the host's go."""
+        request.staged = self._stager.stage(request.observations)
+        request.observations = {}
+
+    def join(self, requests: Sequence[Request]) -> Tensors:
+        """The batch's arrays on the device."""
+        staged: list[Staged] = [request.staged for request in requests if request.staged is not None]
+        with torch.inference_mode():
+            return self._stager.join(staged)
+
+    def launch(self, served: Served, batch: Tensors, part: Part) -> Callable[[], Arrays]:
+        """Returns when everything is queued on the device."""
+        count = len(part.slots)
+        with torch.inference_mode():
+            index = to_device(part.slots, self._device)
+            rows = None if part.rows is None else to_device(part.rows, self._device)
+            graphs = self._graphs
+            if (graphs is not None and not part.greedy and part.replayed is None
+                    and bucket_of(count, graphs.buckets) is not None):
+                graphs.load(served)
+                before = self._table.gather_at(index, graphs.fill(batch, rows, count))
+                acted = graphs.run(count)
+            else:
+                before = self._table.gather_at(index)
+                acted = self._one_by_one(served, batch, rows, before, part)
+            wanted: Tensors = {"results": _in_one(acted)}
+            if part.want.any():
+                of = to_device(np.flatnonzero(part.want), self._device)
+                wanted |= {f"state/{name}": state.index_select(0, of) for name, state in before.items()}
+                wanted |= {name: head.index_select(0, of) for name, head in acted.items() if name.startswith("aux/")}
+            if part.thinks.any():
+                of = to_device(np.flatnonzero(part.thinks), self._device)
+                wanted |= {f"thought/{name}": shown.half() for name, shown in thoughts(acted, of).items()}
+            self._table.scatter_at(index, {name[6:]: state for name, state in acted.items()
+                                           if name.startswith("state/")})
+            return self._fetch(wanted)
+
+    def _one_by_one(self, served: Served, batch: Tensors, rows: torch.Tensor | None, before: Tensors, part: Part
+                    ) -> Tensors:
+        if rows is not None:
+            batch = {name: array.index_select(0, rows) for name, array in batch.items()}
+        seen = {name: array.view(self._dtypes[name]) for name, array in batch.items()}
+        replay = None if part.replayed is None else to_device(part.replayed, self._device)
+        return flattened(served.policy.act(seen, before, generator=self._generator, greedy=part.greedy, replay=replay))
+
+    def _fetch(self, wanted: Tensors) -> Callable[[], Arrays]:
+        done: torch.cuda.Event | None = None
+        if self._cuda:
+            host = {name: torch.empty(there.shape, dtype=there.dtype, pin_memory=True)
+                    for name, there in wanted.items()}
+            for name, there in wanted.items():
+                host[name].copy_(there, non_blocking=True)
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            done.record(torch.cuda.current_stream(self._device))
+        else:
+            host = {name: there.clone() for name, there in wanted.items()}
+
+        def arrays() -> Arrays:
+            if done is not None:
+                done.synchronize()
+            out = {name: there.numpy() for name, there in host.items()}
+            return out | _apart(out.pop("results"))
+
+        return arrays
+
+
+def forward_on(device: torch.device, table: SessionTable, seed: int, observations: Specs, states: Specs, max_batch: int,
+               dense: Callable[[], Any] | None) -> Forward:
+    """The forward passes of a server on ``device``. ``observations`` and ``states``: shape and dtype of each array of
+    one team-step. ``dense`` makes the policy that CUDA graphs run; None: without them."""
+    if device.type != "cuda":
+        return HostForward(table, seed)
+
+    def graphs() -> Graphs:
+        assert dense is not None
+        return Graphs(dense(), observations, states, max_batch, device, seed + 1)
+
+    return DeviceForward(table, device, seed, {name: dtype for name, (_, dtype) in observations.items()},
+                         None if dense is None else graphs)
+
+
+def _in_one(acted: Tensors) -> torch.Tensor:
+    """int32 [n, H, 5]: bits of log-probabilities, values and actions, so that one copy brings them."""
+    one = (acted["logp"].float().view(torch.int32)[..., None], acted["values"].float().view(torch.int32)[..., None],
+           acted["actions"].contiguous().view(torch.int32))
+    return torch.cat(one, -1)
+
+
+def _apart(words: npt.NDArray[np.int32]) -> Arrays:
+    """What `_in_one` put together."""
+    return {"logp": np.ascontiguousarray(words[..., 0]).view(np.float32),
+            "values": np.ascontiguousarray(words[..., 1]).view(np.float32),
+            "actions": np.ascontiguousarray(words[..., 2:]).view(np.int16)}

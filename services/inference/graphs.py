@@ -1,0 +1,164 @@
+"""One policy's forward pass as CUDA graphs: hundreds of kernels launched as one, which is what bounds small batches.
+
+A graph reads and writes fixed memory. So all versions share the graphs of one policy, into which the parameters of the
+version that is to play are copied on the device (a fraction of a millisecond, and only where it is another one than
+before), and there is a graph for each of a few batch sizes: a batch is padded to the next with team-steps of which
+everything is absent.
+"""
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from five.services.inference.forward import flattened
+from five.services.inference.models import Served
+from five.services.inference.staging import carried
+
+Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
+Tensors = dict[str, torch.Tensor]
+MOST_ROWS = 1024  # beyond it launches are a small part of a forward pass
+WARM_UPS = 2  # passes before a capture, in which libraries choose their kernels and take their memory
+_capturing = threading.Lock()  # one at a time in a process
+
+
+def buckets_of(max_batch: int) -> list[int]:
+    """Batch sizes that have a graph: powers of two, and ``max_batch`` itself, up to MOST_ROWS."""
+    most = min(max_batch, MOST_ROWS)
+    return [*(1 << i for i in range((most - 1).bit_length())), most]
+
+
+def bucket_of(rows: int, buckets: list[int]) -> int | None:
+    """The smallest size that ``rows`` fit; None where there is none."""
+    return next((bucket for bucket in buckets if bucket >= rows), None)
+
+
+def settle(device: torch.device) -> None:
+    """Waits for all that is queued on a device. A capture does not bear that beside it: it ends first."""
+    with _capturing:
+        torch.cuda.synchronize(device)
+
+
+class CannotCapture(Exception):
+    """The forward pass does something that no graph can hold, or there is no room for it."""
+
+
+class Graphs:
+    """Forward passes of ``policy``, whose act must have no sizes that follow from the data and never wait for the host
+    (`Policy.dense`). The thread that captures is the one that runs.
+
+    ``observations`` and ``states`` give shape and dtype of each array of one team-step. On a CPU the same is done
+    without graphs, kernel by kernel.
+    """
+
+    def __init__(self, policy: Any, observations: Specs, states: Specs, max_batch: int, device: torch.device,
+                 seed: int) -> None:
+        self._policy = policy
+        self._device = device
+        self.buckets = buckets_of(max_batch)
+        self.generator = torch.Generator(device)
+        self.generator.manual_seed(seed)
+        most = self.buckets[-1]
+        self.inputs = {name: torch.zeros((most, *shape), dtype=carried(np.dtype(dtype)), device=device)
+                       for name, (shape, dtype) in observations.items()}
+        # What a policy sees has the layout's dtypes; the memory is the same.
+        self._seen = {name: self.inputs[name].view(torch.from_numpy(np.empty(0, dtype)).dtype)
+                      for name, (_, dtype) in observations.items()}
+        self.states = {name: torch.zeros((most, *shape), device=device) for name, (shape, _) in states.items()}
+        self.outputs: Tensors = {}
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._loaded: Callable[[], Served | None] = lambda: None
+
+    def capture(self, turn: Callable[[], None] = lambda: None) -> None:
+        """Makes the graphs, in the stream of this thread, the largest first: the others fit into its memory.
+
+        ``turn`` is called after each. Raises CannotCapture with the reason.
+        """
+        pool: Any = None
+        for rows in reversed(self.buckets):
+            for _ in range(WARM_UPS):
+                self._pass(rows)
+            if self._device.type == "cuda":
+                graph = self._captured(rows, pool)
+                pool = pool or graph.pool()
+                self._graphs[rows] = graph
+            turn()
+
+    def _captured(self, rows: int, pool: Any) -> torch.cuda.CUDAGraph:
+        stream = torch.cuda.current_stream(self._device)
+        with _capturing:
+            stream.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            graph.register_generator_state(self.generator)
+            try:
+                # Other threads stage requests and load versions meanwhile: they may.
+                with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                    self._pass(rows)
+            except Exception as error:
+                # torch leaves allocations marked as the graph's if the end of the capture fails as well.
+                with contextlib.suppress(Exception):
+                    torch._C._cuda_endAllocateToPool(self._device.index or 0, graph.pool())
+                cause = error.__context__ if isinstance(error.__context__, Exception) else error
+                raise CannotCapture(f"{rows} team-steps: {type(cause).__name__}: {cause}") from error
+        return graph
+
+    def load(self, served: Served) -> None:
+        """From the next pass on, ``served`` plays."""
+        if self._loaded() is served:
+            return
+        self._loaded = lambda: None
+        new = served.policy.state_dict()  # type: ignore[attr-defined]
+        kinds: dict[tuple[torch.dtype, torch.dtype], tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+        for name, held in self._policy.state_dict().items():
+            into, of = kinds.setdefault((held.dtype, new[name].dtype), ([], []))
+            into.append(held)
+            of.append(new[name])
+        with torch.no_grad():
+            for into, of in kinds.values():
+                torch._foreach_copy_(into, of)  # a few kernels for all of a kind
+        self._loaded = weakref.ref(served)
+
+    def fill(self, batch: Mapping[str, torch.Tensor], rows: torch.Tensor | None, count: int) -> Tensors:
+        """Takes ``count`` team-steps of a batch (``rows`` int64 [count] of it, None: all), padded to their bucket.
+
+        Returns where the states before the step, [count, ...], are to be written.
+        """
+        bucket = bucket_of(count, self.buckets)
+        assert bucket is not None
+        for name, array in batch.items():
+            if rows is None:
+                self.inputs[name][:count].copy_(array)
+            else:
+                torch.index_select(array, 0, rows, out=self.inputs[name][:count])
+        if count < bucket:
+            for tensor in (*self.inputs.values(), *self.states.values()):
+                tensor[count:bucket].zero_()
+        return {name: state[:count] for name, state in self.states.items()}
+
+    def run(self, count: int) -> Tensors:
+        """What `flattened` gives for the ``count`` team-steps filled in; it holds until the next run."""
+        bucket = bucket_of(count, self.buckets)
+        assert bucket is not None
+        graph = self._graphs.get(bucket)
+        if graph is None:
+            self._pass(bucket)
+        else:
+            graph.replay()
+        return {name: out[:count] for name, out in self.outputs.items()}
+
+    @torch.inference_mode()
+    def _pass(self, rows: int) -> None:
+        acted = flattened(self._policy.act({name: array[:rows] for name, array in self._seen.items()},
+                                           {name: state[:rows] for name, state in self.states.items()},
+                                           generator=self.generator))
+        if not self.outputs:
+            most = self.buckets[-1]
+            self.outputs = {name: torch.zeros((most, *out.shape[1:]), dtype=out.dtype, device=self._device)
+                            for name, out in acted.items()}
+        for name, out in acted.items():
+            self.outputs[name][:rows].copy_(out)
