@@ -20,6 +20,7 @@ from five.cli.benchmarks import (
     inference,
     optimizer,
     play,
+    players,
     publish,
     recorded,
     rest,
@@ -174,6 +175,30 @@ def test_inference():
         assert 0 < p50 <= p95 <= p99
 
 
+@pytest.mark.slow  # it starts processes
+def test_inference_of_a_batch_that_several_requests_fill():
+    crowded = (*SMALL, "services.rollout.games=10", "services.rollout.groups=2")
+    rows = inference.measure(inference.Size("laptop-1v1", crowded, (25,), -25.0, seconds=0.1, repeats=2, requests=10))
+    rate, *latency = rows
+    assert rate.name == "inference.team_steps.batch25" and rate.value > 0
+    assert (rate.conditions["rows_a_request"], rate.conditions["in_flight"]) == (9, 6)
+    assert {r.conditions["in_flight"] for r in latency} == {3}
+    assert all(r.value > 0 for r in latency)
+
+
+def test_the_bare_pass_as_the_server_runs_it():
+    config = load("laptop-1v1", SMALL)
+    policy, seen = recorded.policy_of(config).eval(), recorded.team_steps(config, 2, -25.0)
+    passes = inference.Graphed(config, policy, 8, torch.device("cpu")).of(seen, 5)
+    assert [passes(), passes(), passes()] == [5.0, 5.0, 5.0]
+
+
+def test_requests_that_fill_a_batch():
+    assert players.requests_of(60, 256) == [60]
+    assert players.requests_of(512, 64) == [64] * 8
+    assert players.requests_of(25, 10) == [9, 8, 8]
+
+
 def test_experience():
     rows = experience.measure(experience.Size("laptop-1v1", SMALL, 2, -25.0, seconds=0.1, repeats=2))
     check(rows, "experience")
@@ -252,6 +277,25 @@ def test_the_command_knows_every_benchmark():
     for what in (*bench.BENCHMARKS, "all"):
         assert parser().parse_args(["bench", what, "--json"]).what == what
     assert set(bench.BENCHMARKS) == set(FIXED)
+
+
+def test_another_preset_is_measured_on_its_own_terms():
+    asked = bench.size_of("publish", publish, None, ["store.chunk_mebibytes=2"])
+    assert asked.overrides == (*publish.Size().overrides, "store.chunk_mebibytes=2") and asked.preset == "rerun"
+    asked = bench.size_of("publish", publish, "gpu-node", ["seed=2"])
+    assert (asked.preset, asked.overrides) == ("gpu-node", ("seed=2",))
+    assert bench.size_of("game", game, None, []) == game.Size()
+    with pytest.raises(RuntimeError, match=r"game is not measured by preset.*inference, experience, optimizer"):
+        bench.size_of("game", game, "gpu-node", [])
+
+
+def test_the_command_takes_a_preset(monkeypatch, capsys):
+    asked = parser().parse_args(["bench", "optimizer", "--json", "--preset", "laptop-5v5",
+                                 *(f"--set={one}" for one in SMALL)])
+    measured = []
+    monkeypatch.setattr(optimizer, "measure", lambda size: measured.append(size) or [])
+    assert bench.bench(asked.what, asked.json, asked.preset, asked.overrides) == 0
+    assert measured == [optimizer.Size("laptop-5v5", SMALL)]
 
 
 def test_what_is_no_number_is_refused():

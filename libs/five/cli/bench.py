@@ -1,6 +1,10 @@
 """`five bench`: a part of the system beside its reference."""
 
+import argparse
+import dataclasses
 import importlib
+from collections.abc import Sequence
+from typing import Any
 
 from five.cli.benchmarks import table
 
@@ -8,14 +12,52 @@ BENCHMARKS = ("game", "env", "inference", "experience", "optimizer", "publish", 
               "load", "train")
 
 
-def bench(what: str, as_json: bool) -> int:
-    """Runs the benchmark ``what``, or all of them one after another, and prints its rows. Returns the exit status."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("what", choices=(*BENCHMARKS, "all"))
+    parser.add_argument("--preset", help="measure this preset (or YAML file), on the devices that it names")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                        help="change a value of the configuration, e.g. services.optimizer.device=cuda")
+    parser.add_argument("--json", action="store_true", help="print rows as JSON")
+
+
+def size_of(name: str, benchmark: Any, preset: str | None, overrides: Sequence[str]) -> Any:
+    """What the module ``benchmark`` measures by default, of another preset and with values changed.
+
+    Raises RuntimeError for a benchmark that takes no preset, naming those that do.
+    """
+    size = benchmark.Size()
+    if preset is None and not overrides:
+        return size
+    if not takes_presets(benchmark):
+        able = ", ".join(n for n in BENCHMARKS if takes_presets(_module(n)))
+        raise RuntimeError(f"{name} is not measured by preset: leave --preset and --set out, or measure one of {able}")
+    if preset is None:
+        return dataclasses.replace(size, overrides=(*size.overrides, *overrides))
+    # What a benchmark changes by itself belongs to its own preset.
+    return dataclasses.replace(size, preset=preset, overrides=tuple(overrides))
+
+
+def takes_presets(benchmark: Any) -> bool:
+    """Whether what the module ``benchmark`` measures can be another preset's."""
+    return {"preset", "overrides"} <= {field.name for field in dataclasses.fields(benchmark.Size)}
+
+
+def bench(what: str, as_json: bool, preset: str | None = None, overrides: Sequence[str] = ()) -> int:
+    """Runs the benchmark ``what``, or all of them one after another (those that take it with ``preset`` and
+    ``overrides``), and prints its rows. Returns the exit status."""
     rows: list[table.Row] = []
     for name in BENCHMARKS if what == "all" else (what,):
-        found: list[table.Row] = importlib.import_module(f"five.cli.benchmarks.{name}").measure()
+        benchmark = _module(name)
+        asked = (preset, overrides) if what != "all" or takes_presets(benchmark) else (None, ())
+        found: list[table.Row] = benchmark.measure(size_of(name, benchmark, *asked))
         if not as_json:
             print(table.as_text(found), end="\n\n", flush=True)
         rows += found
     if as_json:
         print(table.as_json(rows))
     return 0
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"five.cli.benchmarks.{name}")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from five.cli import anneal, backup, console, draft, play, rest, surgery, tokens
+from five.cli import anneal, backup, bench, console, draft, play, rest, surgery, tokens
 from five.cli.remote import Refused, controller_of
 from five.cli.rundir import NoRun, find
 from five.run.load import ConfigError, presets
@@ -82,10 +82,7 @@ def parser() -> argparse.ArgumentParser:
     watch.add_argument("--speed", type=float, default=8.0, help="game seconds a second of film")
     watch.add_argument("--seconds", type=float, help="length of the film at most")
 
-    bench = commands.add_parser("bench", help="measure a part against its reference")
-    bench.add_argument("what", choices=("game", "env", "inference", "experience", "optimizer", "publish",
-                                        "rest", "watching", "play", "draft", "load", "train", "all"))
-    bench.add_argument("--json", action="store_true", help="print rows as JSON")
+    bench.add_arguments(commands.add_parser("bench", help="measure a part against its reference"))
 
     for name, words in (("backup", "write a run's state to a file"), ("restore", "bring a run back from a backup")):
         backup.add_arguments(commands.add_parser(name, help=words), restoring=name == "restore")
@@ -200,9 +197,7 @@ def run(arguments: argparse.Namespace) -> int:
 
             return write_report(find(arguments.run))
         case _:
-            from five.cli.bench import bench
-
-            return bench(arguments.what, arguments.json)
+            return bench.bench(arguments.what, arguments.json, arguments.preset, arguments.overrides)
 
 
 if __name__ == "__main__":

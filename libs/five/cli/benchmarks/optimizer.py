@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from five.agent.compute import apply
+from five.agent.compute import apply, graphs_on
 from five.agent.config import BufferConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
@@ -93,7 +93,7 @@ def measure(size: Size | None = None) -> list[Row]:
     torch.set_num_threads(settings.threads)
     apply(config.compute)
     parts = recorded.samples(config, learning.batch_samples, size.from_seconds)
-    learner = Learner(recorded.policy_of(config), learning, device)
+    learner = Learner(recorded.policy_of(config), learning, device, graphs=graphs_on(device, config.compute))
     hyper = hyperparameters_at(config.schedules, 0)
     batch = recorded.batch_of(parts)
     flops = learner.flops(batch)
@@ -112,8 +112,9 @@ def measure(size: Size | None = None) -> list[Row]:
     per_sample = flops / learning.batch_samples
     if not math.isfinite(per_sample) or learner.skipped_steps:
         raise RuntimeError(f"the learner skipped {learner.skipped_steps} steps: {learner.skip_reason}")
-    conditions = machine(preset=size.preset, torch=torch.__version__, threads=settings.threads, device=settings.device,
-                         model=recorded.description(config), batch_samples=learning.batch_samples,
+    conditions = machine(preset=size.preset, torch=torch.__version__, threads=settings.threads,
+                         device=recorded.name_of(device), model=recorded.description(config),
+                         batch_samples=learning.batch_samples,
                          precision=config.model.precision, gflop_a_sample=round(per_sample / 1e9, 4))
     return [
         row("optimizer.flops", samples * per_sample, "FLOP/s", products, conditions),

@@ -121,6 +121,6 @@ def measure(size: Size | None = None) -> list[Row]:
         conditions = machine(preset=size.preset, torch=torch.__version__, parameters=parameters,
                              megabytes=round(nbytes / 1e6, 1),
                              chunk_mebibytes=StoreConfig().chunk_mebibytes, dtype=dtype,
-                             device=config.services.inference.device)
+                             device=recorded.name_of(config.services.inference.device))
         rows.append(row(name, statistics.median(seconds), "s", statistics.median(plain), conditions))
     return rows

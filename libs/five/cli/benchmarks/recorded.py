@@ -89,6 +89,12 @@ def segment_of(parts: list[Arrays]) -> Arrays:
             for name in parts[0]}
 
 
+def name_of(device: torch.device | str) -> str:
+    """The device, with a GPU's model: ``cpu``, ``cuda NVIDIA H100 80GB HBM3``."""
+    there = torch.device(device)
+    return f"{there} {torch.cuda.get_device_name(there)}" if there.type == "cuda" else str(there)
+
+
 def description(config: RunConfig) -> str:
     """The model in a word for a row's conditions."""
     layout = Layout(config.game)

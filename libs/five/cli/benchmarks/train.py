@@ -12,6 +12,7 @@ import torch
 
 from dota.spaces import MAX_AVAILABLE, OFFSETS, Layout
 from dota.vec_game import VecGame
+from five.agent.compute import graphs_on
 from five.agent.learning.learner import Learner
 from five.agent.schedules import hyperparameters_at
 from five.cli.benchmarks import recorded
@@ -121,7 +122,8 @@ def stages(config: RunConfig, size: Size) -> dict[str, float]:
     torch.set_num_threads(services.optimizer.threads)
     learning = config.learning
     batch = recorded.batch_of(recorded.samples(config, learning.batch_samples, size.from_seconds))
-    learner = Learner(recorded.policy_of(config), learning, services.optimizer.device)
+    device = torch.device(services.optimizer.device)
+    learner = Learner(recorded.policy_of(config), learning, device, graphs=graphs_on(device, config.compute))
     hyper = hyperparameters_at(config.schedules, 0)
 
     def learn() -> float:
@@ -158,7 +160,8 @@ def measure(size: Size | None = None) -> list[Row]:
     rate, shares, stall = run(config, size.seconds)
     conditions = machine(preset=size.preset, torch=torch.__version__, seconds=size.seconds, slowest_stage=slowest,
                          model=recorded.description(config), games=config.services.rollout.games,
-                         threads=config.services.optimizer.threads)
+                         threads=config.services.optimizer.threads,
+                         device=recorded.name_of(config.services.optimizer.device))
     most = possible(config, alone, int(conditions["cores"]))
     return [
         row("train.hero_steps", rate, "hero-steps/s", alone[slowest], conditions),

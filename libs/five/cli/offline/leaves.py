@@ -14,6 +14,7 @@ import torch
 
 from dota.config import GameConfig
 from dota.vec_game import TEAMS
+from five.agent.compute import on_threads
 from five.agent.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
 from five.agent.model.policy import Policy
 from five.cli.offline.match import evaluation_game
@@ -69,26 +70,22 @@ def make(policy: Policy, game: GameConfig, pool: Pool, facts: dict[str, Any], *,
         finally:
             readers.put(reader)
 
-    done, before = 0, torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with ThreadPoolExecutor(threads) as pool_of_threads:
-            try:
-                for leaves, found in pool_of_threads.map(work, chunks):
-                    win[leaves] = found
-                    done += len(leaves)
-                    now = time.monotonic()
-                    on_progress(done, now - began)
-                    if partial is not None and now - kept > KEEP_SECONDS:
-                        _keep(partial, Leaves(pool, win.reshape(pool.shape), about))
-                        kept = now
-            except BaseException:
-                pool_of_threads.shutdown(cancel_futures=True)
-                if partial is not None and done:
+    done = 0
+    with on_threads(1), ThreadPoolExecutor(threads) as pool_of_threads:
+        try:
+            for leaves, found in pool_of_threads.map(work, chunks):
+                win[leaves] = found
+                done += len(leaves)
+                now = time.monotonic()
+                on_progress(done, now - began)
+                if partial is not None and now - kept > KEEP_SECONDS:
                     _keep(partial, Leaves(pool, win.reshape(pool.shape), about))
-                raise
-    finally:
-        torch.set_num_threads(before)
+                    kept = now
+        except BaseException:
+            pool_of_threads.shutdown(cancel_futures=True)
+            if partial is not None and done:
+                _keep(partial, Leaves(pool, win.reshape(pool.shape), about))
+            raise
     if partial is not None:
         partial.unlink(missing_ok=True)
     return Leaves(pool, win.reshape(pool.shape), {**about, "at": time.time()})
