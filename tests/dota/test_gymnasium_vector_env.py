@@ -112,8 +112,8 @@ def test_a_mask_restarts_only_some():
 
 def test_self_play_moves_both_sides():
     """Rows are the sides of a game: their rewards sum to zero, both move, both end, one wins or none."""
-    env = DotaVectorEnv(4, "laptop-1v1", game={"max_game_seconds": 20, "start_seconds": -2}, opponent="self",
-                        observation="flat")
+    env = DotaVectorEnv(4, "laptop-1v1", game={"max_game_seconds": 20, "start_seconds": -2}, rewards="gist",
+                        opponent="self", observation="flat")
     walk = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and (e.x, e.y) == (8, 8))
     where = env.team.view.flat.columns["units.position"][:2]
     before, infos = env.reset(seed=1)
