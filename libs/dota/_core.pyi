@@ -279,6 +279,11 @@ class World:
     def step(self, steps: int = 1) -> None:
         """Timesteps of four frames without commands."""
 
+    def run_frames(self, frames: int) -> None:
+        """
+        Single frames, without what is done once a timestep: commands, vision, the health history, signals.
+        """
+
     @property
     def time(self) -> float: ...
 

@@ -114,8 +114,8 @@ def programmed(core: Any, data: dict[str, Any], *effects: dict[str, Any], behavi
         "specials": {}, "mana_cost": [0], "cooldown": [0.1]} | more
     changed["heroes"] = without_talents_on(data["heroes"], HEX)
     tables = core.load_tables(*(changed[f] for f in FILES))
-    quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False, False, False],
-             "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
+    quiet = {"start_s": 0.0, "max_game_s": 1e5, "neutrals": False, "roshan": False, "runes": False,
+             "lanes": [False, False, False], "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0}
     arena = Arena(core.World(tables, quiet, ["lion", "sniper"], [enemy, "viper"], 1), changed)
     arena.place(arena.unit(0), 0, 0, 0.0)
     arena.place(arena.unit(1), -300, 0, 0.0)

@@ -220,8 +220,12 @@ def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bo
     scene.order(ability, rank)
     first: dict[int, tuple[float, int, int]] = {}
     most: dict[int, int] = {}
-    for _ in range(36):
-        scene.world.step(1)
+    short = min(stated.number(d, n.node["dur"], rank) for n in timed(ability)) < STEP
+    for _ in range(36 * (4 if short else 1)):
+        if short:  # it may be gone before the timestep is over
+            scene.world.run_frames(1)
+        else:
+            scene.world.step(1)
         for unit in (scene.unit(0), scene.unit(1), scene.unit(5)):
             seen: dict[int, int] = {}
             for m in scene.modifiers(unit, ability + "#"):

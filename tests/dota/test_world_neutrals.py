@@ -1,5 +1,6 @@
 """Camps, Roshan and runes."""
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -114,6 +115,31 @@ def test_bounty_runes(new_world: Any) -> None:
     passive = 2
     assert world.hero(0)["signals"]["gold"] == pytest.approx(40, abs=passive)
     assert world.hero(1)["signals"]["gold"] == pytest.approx(40, abs=passive)
+
+
+def test_a_rune_that_is_gone_is_not_another(new_world: Any) -> None:
+    """Another takes it first: he goes to see, and not to the next one anywhere; where no rune is, he stays."""
+    world = new_world(radiant=("nevermore",), dire=("sniper",), runes=True)
+    world.step()
+    spots = world.pickups()
+    there = spots[0][2:4]
+    hero, thief = world.hero(0)["unit"], world.hero(5)["unit"]
+    world.set_unit(hero, x=there[0] + 500, y=there[1])
+    world.set_unit(thief, x=there[0], y=there[1])
+    world.order(hero, "pickup", x=there[0], y=there[1])
+    world.order(thief, "pickup", x=there[0], y=there[1])
+    world.step(2)
+    assert not world.pickups()[0][0]
+    world.step(60)
+    u = world.unit(hero)
+    assert math.hypot(u["x"] - there[0], u["y"] - there[1]) < 520
+    assert u["order"] == 0
+    assert [p[0] for p in world.pickups()[1:4]] == [True] * 3
+    before = world.unit(hero)
+    world.order(hero, "pickup", x=before["x"] - 600, y=before["y"])
+    world.step(10)
+    after = world.unit(hero)
+    assert (after["x"], after["y"]) == (before["x"], before["y"])
 
 
 def test_power_runes_change_kind(new_world: Any) -> None:

@@ -103,6 +103,26 @@ def test_a_scroll_is_flown(new_world: Any) -> None:
     assert world.hero(0)["items"][15] == ("item_tpscroll", 1)
 
 
+@pytest.mark.parametrize("home", [True, False])
+def test_scrolls_of_the_stash_join_the_others(new_world: Any, home: bool) -> None:
+    """Taken out at home or flown to him: none is lost, none is made."""
+    world = new_world(courier_scripted=True, keep_teleport=2)
+    hero = world.hero(0)["unit"]
+    base = world.unit(hero)
+    world.set_unit(hero, x=-500, y=-400)
+    world.order(hero, "hold")
+    world.clear_items(0)
+    assert world.give_item(0, "tpscroll", 1)
+    world.set_gold(0, 52)
+    world.step(8)
+    assert names(world, slots=STASH) == ["tpscroll"] and world.hero(0)["items"][15] == ("item_tpscroll", 1)
+    world.set_gold(0, -5000)
+    if home:
+        world.set_unit(hero, x=base["x"], y=base["y"])
+    world.step(15 if home else int(45 * 7.5))
+    assert world.hero(0)["items"][15] == ("item_tpscroll", 2) and names(world, slots=STASH) == []
+
+
 SIDE, SECRET = (7597, -4087), (-4891, 1466)
 
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.dota.arena import CENTRE
+
 
 def body(world: Any, hero: int = 0) -> dict[str, Any]:
     unit: dict[str, Any] = world.unit(world.hero(hero)["unit"])
@@ -115,3 +117,20 @@ def test_what_is_spawned_only_by_the_game_is_refused(new_world: Any, unit: str, 
     """A hero's body without the hero, or a courier without a side, has no state that its death could be told to."""
     with pytest.raises(ValueError, match=why):
         new_world().spawn(unit, team, 0, 0)
+
+
+def test_what_is_born_takes_no_slot_that_was_freed_in_its_frame(new_world: Any) -> None:
+    """A golem's shards come out of its death, inside whatever loop struck it: that loop may have the golem's slot, and
+    those of others that it killed, still ahead. In the next frame the slot is given out."""
+    world = new_world()
+    x, y = CENTRE
+    golems = [world.spawn("npc_dota_neutral_mud_golem", 2, x + 200 * k, y) for k in range(3)]
+    hero = world.hero(0)["unit"]
+    world.step(1)
+    before = {u["index"] for u in world.units()}
+    for golem in golems:
+        world.damage(hero, golem, 1e5, "pure")
+    born = {u["index"] for u in world.units()} - before
+    assert len(born) == 6 and not born & set(golems)
+    world.step(1)
+    assert world.spawn("npc_dota_neutral_kobold", 2, x, y) == min(golems)

@@ -25,6 +25,15 @@ void bind_world(nb::module_& m) {
            nb::arg("tables"), nb::arg("settings"), nb::arg("radiant"), nb::arg("dire"), nb::arg("seed"),
            "Starts a game. Raises ValueError for a lineup that cannot be played, KeyError for unknown names.")
       .def("step", &PyWorld::step, nb::arg("steps") = 1, "Timesteps of four frames without commands.")
+      .def(
+          "run_frames",
+          [](PyWorld& p, int frames) {
+            Context c = p.context();
+            for (int i = 0; i < frames && c.world.winner == Winner::None; ++i)
+              step_frame(c, -1);
+          },
+          nb::arg("frames"),
+          "Single frames, without what is done once a timestep: commands, vision, the health history, signals.")
       .def_prop_ro("time", [](PyWorld& p) { return p.world().time; })
       .def_prop_ro("frame", [](PyWorld& p) { return p.world().frame; })
       .def_prop_ro("waves", [](PyWorld& p) { return p.world().waves; })

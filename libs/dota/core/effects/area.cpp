@@ -255,7 +255,7 @@ void tick(Context& c, Area& a, const EffectNode& n) {
 
 // What standing in the area gives, renewed once a timestep.
 void renew(Context& c, const Area& a, const EffectNode& n, int node) {
-  if (n.prim != Prim::GroundArea || n.modifier < 0 || c.world.time + kTimeSlack < a.start) return;
+  if (n.prim != Prim::GroundArea || n.modifier < 0 || !c.world.due(a.start)) return;
   const Invocation inv = invocation_of(a);
   UnitList near;
   select_around(c, inv, n, n.to == Who::Default ? Who::Enemies : n.to, a.pos, a.radius, near);
@@ -290,7 +290,7 @@ void delayed_frame(Context& c) {
   World& w = c.world;
   for (int i = 0; i < w.delayed_end; ++i) {  // what runs may delay something else
     Delayed& d = w.delayed[static_cast<std::size_t>(i)];
-    if (!d.active || c.world.time + kTimeSlack < d.at) continue;
+    if (!d.active || !c.world.due(d.at)) continue;
     const Delayed was = d;
     d.active = false;
     Invocation inv;
@@ -330,12 +330,12 @@ void areas_frame(Context& c) {
     }
     const std::uint16_t generation = a.generation;
     const auto same = [&] { return a.active && a.generation == generation; };
-    while (same() && a.interval > 0 && w.time + kTimeSlack >= a.next_tick && a.next_tick <= a.until + kTimeSlack) {
+    while (same() && a.interval > 0 && w.due(a.next_tick) && a.next_tick <= a.until + kTimeSlack) {
       a.next_tick += a.interval;
       tick(c, a, n);
     }
     if (!same()) continue;
-    if (w.time + kTimeSlack >= a.until) {
+    if (w.due(a.until)) {
       end_area(c, a);
       continue;
     }

@@ -281,7 +281,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
         if (m.phase > 0) {
           m.phase = 0;
           run_range(c, inv, n.then_first, n.then_count);
-        } else if (m.ready <= w.time + kTimeSlack) {
+        } else if (w.due(m.ready)) {
           m.ready = w.time + number(c, inv, n, Role::Icd);
           m.phase = 1;
           source.attack_ready = w.time;

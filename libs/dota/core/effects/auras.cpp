@@ -52,7 +52,7 @@ void aura_frame(Context& c, Modifier& carrier, const EffectNode& n) {
       number(c, inv, n, Role::Interval, nullptr, number(c, inv, first, Role::Interval, nullptr, 1));
   // A carrier that was dead or switched off does not make up for what it missed.
   if (carrier.next_tick < w.time - 2 * std::max(every, kRenewed)) carrier.next_tick = w.time;
-  for (; w.time + kTimeSlack >= carrier.next_tick; carrier.next_tick += every)
+  for (; w.due(carrier.next_tick); carrier.next_tick += every)
     for (int i = 0; i < near.n; ++i) {
       Unit& target = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(i)])];
       if (target.alive) run_on(c, inv, n.then_first, n.then_count, target);

@@ -12,6 +12,8 @@ namespace dota {
 
 namespace {
 
+constexpr float kManaSlack = 1e-3f;  // mana is a sum of many small shares
+
 bool usable_item_slot(int i) { return (i >= 0 && i < kInventory) || i == kTpSlot; }
 
 // Items whose uses are counted in charges, consumed or not.
@@ -38,7 +40,7 @@ bool blocked(Context& c, const Invocation& inv) {
   if (!target || target->team == inv.team) return false;
   bool taken = false;
   each_modifier(c, *target, [&](Modifier& m, const EffectNode& n, int) {
-    if (taken || n.prim != Prim::SpellBlock || m.ready > c.world.time) return;
+    if (taken || n.prim != Prim::SpellBlock || !c.world.due(m.ready)) return;
     m.ready = c.world.time + number(c, invocation_of(c, m), n, Role::Icd);
     taken = true;
   });
@@ -120,15 +122,15 @@ bool castable(const Context& c, const Unit& u, int slot) {
   int level = 0;
   const AbilityDef* a = slot_ability(c, u, slot, &level);
   if (!a || !u.alive || level <= 0 || a->passive || a->hidden || !a->program.missing.empty()) return false;
-  const float now = c.world.time + kTimeSlack;
+  const World& w = c.world;
   if (u.status & (kStunned | kHexed | kTaunted)) return false;
   if ((u.status & (kRooted | kLeashed)) && a->root_disables) return false;
-  if (u.mana + kTimeSlack < cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red)) return false;
+  if (u.mana + kManaSlack < cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red)) return false;
   const Program& p = a->program;
   if (slot < 16) {
     const AbilityState& s = *ability_state(c.world, u, slot);
     if (u.status & kSilenced) return false;
-    if (s.ready > now) return false;
+    if (!w.due(s.ready)) return false;
     if (p.charges >= 0 && s.charges <= 0 && charge_limit(c, u, *a, level) > 0) return false;
     // An attack ability that is armed already waits for its attack.
     if (a->attack_behavior && (s.toggled || (u.status & kDisarmed))) return false;
@@ -137,7 +139,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (!usable_item_slot(slot - 16) || (u.status & kMuted)) return false;
   const ItemState& s = *item_state(c.world, u, slot);
   const ItemDef& item = c.tables.items[static_cast<std::size_t>(s.id)];
-  if (s.ready > now || s.enabled_at > now || s.on_courier) return false;
+  if (!w.due(s.ready) || !w.due(s.enabled_at) || s.on_courier) return false;
   const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) ||
                        spends_charge(p) || spends_all_charges(p);
   const bool stored = s.toggle > 0 && std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {
@@ -146,7 +148,7 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (counted && s.charges <= 0 && !stored) return false;
   for (const std::uint16_t r : p.roots) {
     const Value* v = p.nodes[r].value(Role::DisabledAfterDamageByPlayer);
-    if (v && u.last_damaged_by_hero + v->base.at(level) > c.world.time) return false;
+    if (v && !c.world.due(u.last_damaged_by_hero + v->base.at(level))) return false;
   }
   return true;
 }

@@ -40,7 +40,7 @@ void strike_back(Context& c, Unit& bearer, Unit& attacker, const Invocation& inv
 // Aeon Disk: below its threshold, and alive, its bearer is cleansed and out of the fight for a moment.
 void guard(Context& c, Unit& u, Modifier& m, const EffectNode& n) {
   const Invocation inv = invocation_of(c, m);
-  if ((m.flags & kModAura) || m.ready > c.world.time ||
+  if ((m.flags & kModAura) || !c.world.due(m.ready) ||
       u.hp >= u.max_hp * number(c, inv, n, Role::ThresholdPct) / 100 || u.hp < 1e-3f)
     return;
   m.ready = c.world.time + number(c, inv, n, Role::Icd);

@@ -90,6 +90,5 @@ inline const HeroState* hero_of(const World& w, const Unit& u) {
 // Ground distance of the farthest sensible point: the map's diagonal. Radii called "global" use it.
 constexpr float kGlobal = 30000;
 constexpr float kForever = 1e30f;
-constexpr float kTimeSlack = 1e-3f;  // seconds; a thirtieth of a frame, for times that are sums of frames
 
 }  // namespace dota

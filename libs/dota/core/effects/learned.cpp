@@ -9,7 +9,7 @@ namespace dota {
 namespace {
 
 bool works(const Context& c, const ItemState& s) {
-  return s.id >= 0 && s.enabled_at <= c.world.time + kTimeSlack && !s.on_courier;
+  return s.id >= 0 && c.world.due(s.enabled_at) && !s.on_courier;
 }
 
 // Rank at which the unit has the ability, item or talent now; 0: it has it not.

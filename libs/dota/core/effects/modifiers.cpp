@@ -140,9 +140,9 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
         meant = true;
         break;
     }
-    if (s.set == StatSet::Main && n.cond == Cond::NotBroken && m.ready > c.world.time) meant = false;
-    if (n.cond == Cond::NoDamageForCooldown && m.ready > c.world.time) meant = false;
-    if (n.cond == Cond::NotVisibleToEnemy && m.ready > c.world.time) meant = false;
+    if (s.set == StatSet::Main && n.cond == Cond::NotBroken && !c.world.due(m.ready)) meant = false;
+    if (n.cond == Cond::NoDamageForCooldown && !c.world.due(m.ready)) meant = false;
+    if (n.cond == Cond::NotVisibleToEnemy && !c.world.due(m.ready)) meant = false;
     if (!meant) continue;
     float v = evaluate(c, inv, s.value, &target);
     if (s.far.base.given()) v += (evaluate(c, inv, s.far, &target) - v) * m.share;
@@ -238,7 +238,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   m->level = static_cast<std::uint8_t>(inv.level);
   m->start = w.time;
   m->until = duration >= kForever ? kForever : w.time + duration;
-  const std::uint32_t status = n.given(Role::Fade) && w.time < m->ready ? 0 : n.status;
+  const std::uint32_t status = n.given(Role::Fade) && !w.due(m->ready) ? 0 : n.status;
   changed = changed || m->status != status;
   m->status = status;
   m->damage_type = static_cast<std::uint8_t>(n.type);
@@ -317,7 +317,7 @@ float stat_sum(const World& w, const Unit& u, Stat s) {
 
 // Whether a chance- and cooldown-gated modifier fires now; starts its cooldown when it does.
 bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer) {
-  if (m.ready > c.world.time + kTimeSlack) return false;
+  if (!c.world.due(m.ready)) return false;
   Role r = Role::ChancePct;
   if (n.given(Role::ChanceMeleePct)) r = is_ranged(c, bearer) ? Role::ChanceRangedPct : Role::ChanceMeleePct;
   if (n.given(r) && !pseudo_random(c, number(c, inv, n, r), m.counter)) return false;

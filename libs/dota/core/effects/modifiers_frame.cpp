@@ -31,7 +31,7 @@ void tick_damage(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
 // Health and mana over time flow without steps: what is due since the last look, up to the end.
 void flow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
   const float now = std::min(c.world.time, m.until);
-  const float seconds = now - m.next_tick;
+  const float seconds = now - static_cast<float>(m.next_tick);
   if (seconds <= 0) return;
   m.next_tick = now;
   Invocation inv = invocation_of(c, m);
@@ -103,7 +103,7 @@ void follow(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
 
 // What a passive does by itself every so often.
 void act_by_interval(Context& c, Modifier& m, const EffectNode& n, Unit& u) {
-  if (n.on != Trigger::Interval || !u.alive || !active(u, m) || c.world.time + kTimeSlack < m.ready) return;
+  if (n.on != Trigger::Interval || !u.alive || !active(u, m) || !c.world.due(m.ready)) return;
   Invocation inv = invocation_of(c, u, m.ability, m.level);
   m.ready = c.world.time + number(c, inv, n, Role::Interval);
   if (n.prim == Prim::RandomTargetHits) strike_one(c, inv, n, u.pos, number(c, inv, n, Role::R));
@@ -137,9 +137,9 @@ void modifiers_frame(Context& c) {
     if (lasting && m.interval <= 0 && !slow) continue;
     Unit& u = w.units[static_cast<std::size_t>(m.owner)];
     const EffectNode& n = node_of(c, m.ability, m.node);
-    const bool over = !lasting && w.time + kTimeSlack >= m.until;
+    const bool over = !lasting && w.due(m.until);
 
-    if (n.status && !m.status && w.time + kTimeSlack >= m.ready && !over) {  // faded in
+    if (n.status && !m.status && w.due(m.ready) && !over) {  // faded in
       m.status = n.status;
       mark_dirty(c, u);
     }
@@ -149,7 +149,7 @@ void modifiers_frame(Context& c) {
     if (n.prim == Prim::Leash) hold_back(c, m, n, u);
     if (m.interval > 0 && u.alive) {
       const std::uint16_t generation = m.generation;
-      while (m.owner >= 0 && m.generation == generation && m.interval > 0 && w.time + kTimeSlack >= m.next_tick &&
+      while (m.owner >= 0 && m.generation == generation && m.interval > 0 && w.due(m.next_tick) &&
              m.next_tick <= m.until + kTimeSlack) {
         m.next_tick += m.interval;
         tick_damage(c, m, n, u);
@@ -186,7 +186,7 @@ void modifiers_frame(Context& c) {
     reveal_aimed_at(c, *u);
     bottles_frame(c, *u);
     const bool enabled = std::any_of(h.items.begin(), h.items.begin() + kInventory, [&](const ItemState& i) {
-      return i.id >= 0 && i.enabled_at <= w.time && i.enabled_at > w.time - kFramesPerStep * kDt - kTimeSlack;
+      return i.id >= 0 && w.due(i.enabled_at) && !w.due(i.enabled_at + kFramesPerStep * kDt + 2 * kTimeSlack);
     });
     if (enabled) apply_learned(c, *u);  // an item from the backpack starts to work
   }

@@ -32,7 +32,7 @@ bool store_rune(Context& c, Unit& hero, int kind) {
   if (!h || kind < static_cast<int>(PickupKind::DoubleDamage)) return false;
   for (int slot = 0; slot < kInventory; ++slot) {
     ItemState& s = h->items[static_cast<std::size_t>(slot)];
-    if (s.toggle != 0 || s.enabled_at > c.world.time || !stores_runes(c, s)) continue;
+    if (s.toggle != 0 || !c.world.due(s.enabled_at) || !stores_runes(c, s)) continue;
     s.toggle = static_cast<std::int8_t>(kind);
     s.stored_until = c.world.time + c.tables.game->bottle_expires;
     s.charges = static_cast<std::int8_t>(c.tables.game->bottle_charges);
@@ -56,9 +56,9 @@ void bottles_frame(Context& c, Unit& hero) {
   for (int slot = 0; slot < kInventory; ++slot) {
     ItemState& s = h->items[static_cast<std::size_t>(slot)];
     if (!stores_runes(c, s)) continue;
-    if (s.toggle > 0 && c.world.time >= s.stored_until) use_stored_rune(c, hero, 16 + slot);
+    if (s.toggle > 0 && c.world.due(s.stored_until)) use_stored_rune(c, hero, 16 + slot);
     // rules.json fountain.refills_bottle
-    if (h->fountain_until > c.world.time) s.charges = static_cast<std::int8_t>(c.tables.game->bottle_charges);
+    if (!c.world.due(h->fountain_until)) s.charges = static_cast<std::int8_t>(c.tables.game->bottle_charges);
   }
 }
 

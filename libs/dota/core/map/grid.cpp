@@ -79,7 +79,7 @@ void regrow(Context& c, const MapData& map) {
   w.nav.next_regrow = std::numeric_limits<float>::max();
   for (std::size_t t = 0; t < map.trees.size(); ++t) {
     if (w.tree_regrow[t] == 0) continue;
-    if (w.tree_regrow[t] <= w.time && !occupied(c, map.trees[t].pos)) {
+    if (w.due(w.tree_regrow[t]) && !occupied(c, map.trees[t].pos)) {
       w.tree_regrow[t] = 0;
       --w.nav.trees_down;
       set_felled(w, t, false);
@@ -143,7 +143,7 @@ void refresh_nav(Context& c) {
       if (b && ((changed >> (b - 1)) & 1u)) renew_cell(w, map, i);
     }
   }
-  if (w.nav.trees_down > 0 && w.time >= w.nav.next_regrow) regrow(c, map);
+  if (w.nav.trees_down > 0 && w.due(w.nav.next_regrow)) regrow(c, map);
 }
 
 bool walkable(const World& w, const MapData& map, Vec2 p) {

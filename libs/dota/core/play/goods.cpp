@@ -160,7 +160,7 @@ Outcome drop(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool apply
   const ItemState held = h.items[static_cast<std::size_t>(o.slot)];
   if (stashed(o.slot) || !item_def(c, held.id).droppable) return {Refusal::Item};
   // What lies on the ground keeps its charges only.
-  if (held.ready > c.world.time || held.enabled_at > c.world.time) return {Refusal::Cooldown};
+  if (!c.world.due(held.ready) || !c.world.due(held.enabled_at)) return {Refusal::Cooldown};
   if (held.toggle != 0) return {Refusal::Item};
   auto& ground = c.world.ground;
   const auto place = std::find_if(ground.begin(), ground.end(), [](const GroundItem& g) { return g.id < 0; });

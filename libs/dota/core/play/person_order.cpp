@@ -43,7 +43,7 @@ Refusal come_back(Context& c, HeroState& h, bool apply) {
   if (!u) return Refusal::Unknown;
   if (u->alive || h.rising) return Refusal::Alive;
   if (!c.settings.buyback) return Refusal::Unknown;
-  if (c.world.time < h.buyback_ready) return Refusal::Cooldown;
+  if (!c.world.due(h.buyback_ready)) return Refusal::Cooldown;
   if (h.gold + h.reliable < buyback_cost(c, h)) return Refusal::Gold;
   if (!can_buyback(c, h)) return Refusal::Unknown;
   if (apply) buyback(c, h);
@@ -51,7 +51,7 @@ Refusal come_back(Context& c, HeroState& h, bool apply) {
 }
 
 Refusal fortify(Context& c, int team, bool apply) {
-  if (c.world.time < c.world.teams[static_cast<std::size_t>(team)].glyph_ready) return Refusal::Cooldown;
+  if (!c.world.due(c.world.teams[static_cast<std::size_t>(team)].glyph_ready)) return Refusal::Cooldown;
   if (apply) use_glyph(c, team);
   return Refusal::None;
 }
@@ -59,7 +59,7 @@ Refusal fortify(Context& c, int team, bool apply) {
 Outcome heal_at_shrine(Context& c, Unit& u, bool apply) {
   const Unit* best = nullptr;
   each_unit<UnitKind::Shrine>(c.world, [&](const Unit& s) {
-    if (s.team != u.team || !s.alive || s.shrine_ready > c.world.time) return;
+    if (s.team != u.team || !s.alive || !c.world.due(s.shrine_ready)) return;
     if (!best || distance(s.pos, u.pos) < distance(best->pos, u.pos)) best = &s;
   });
   if (!best) return {Refusal::Cooldown};

@@ -13,9 +13,6 @@
 namespace dota {
 namespace {
 
-// Times are sums of floats: what is due within this much is due now.
-constexpr float kDueSlack = 1e-4f;
-
 bool can_deny(const Context& c, const Unit& target) {
   const Rules& r = c.tables.rules;
   const float share = target.hp / std::max(1.0f, target.max_hp);
@@ -98,7 +95,7 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
       u.act = Act::Idle;
       return;
     }
-    if (w.time + kDueSlack >= u.act_until) {
+    if (w.due(u.act_until)) {
       u.attack_ready = u.act_until - u.attack_point + u.attack_interval;
       u.act = Act::AttackBackswing;
       u.act_until = u.attack_ready;
@@ -115,14 +112,14 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
     return;
   }
   if (u.move_speed > 0 && !turn_towards(c, u, target.pos)) return;
-  if (w.time + kDueSlack < u.attack_ready) {
+  if (!w.due(u.attack_ready)) {
     if (u.act == Act::Walk) u.act = Act::Idle;
     return;
   }
   u.act = Act::AttackWindup;
   // An interval that ended within the last frame starts the next swing where it ended, so that no time is lost.
-  u.act_until = (u.attack_ready > w.time - kDt - kDueSlack ? u.attack_ready : w.time) + u.attack_point;
-  if (u.act_until <= w.time + kDueSlack) attack_frame(c, u, target);
+  u.act_until = (u.attack_ready > w.time - kDt - kTimeSlack ? u.attack_ready : w.time) + u.attack_point;
+  if (w.due(u.act_until)) attack_frame(c, u, target);
 }
 
 void land_attack(Context& c, Unit* source, Unit& target, float damage, bool crit) {

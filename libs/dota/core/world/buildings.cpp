@@ -59,8 +59,8 @@ void fountains_and_shrines(Context& c) {
       if (fountain.team == u->team && distance(fountain.pos, u->pos) <= g.fountain_radius)
         h.fountain_until = w.time + g.fountain_linger;
     });
-    if (w.time < h.fountain_until) heal_share(c, *u, g.fountain_hp_pct, 0, g.fountain_mana_pct, g.fountain_mana);
-    if (w.time < h.shrine_until) heal_share(c, *u, g.shrine_hp_pct, g.shrine_hp, g.shrine_mana_pct, g.shrine_mana);
+    if (!w.due(h.fountain_until)) heal_share(c, *u, g.fountain_hp_pct, 0, g.fountain_mana_pct, g.fountain_mana);
+    if (!w.due(h.shrine_until)) heal_share(c, *u, g.shrine_hp_pct, g.shrine_hp, g.shrine_mana_pct, g.shrine_mana);
   }
 }
 
@@ -76,7 +76,7 @@ bool building_protected(const Context& c, const Unit& b) {
 
 bool use_glyph(Context& c, int team) {
   TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
-  if (c.world.time < t.glyph_ready) return false;
+  if (!c.world.due(t.glyph_ready)) return false;
   t.glyph_until = c.world.time + c.tables.game->glyph_duration;
   t.glyph_ready = c.world.time + c.tables.game->glyph_cooldown;
   team_event(c, EventKind::Glyph, team);
@@ -89,7 +89,7 @@ bool use_shrine(Context& c, Unit& hero) {
   if (!hero.alive) return false;
   for (int i = 0; i < w.units_end; ++i) {
     Unit& b = w.units[static_cast<std::size_t>(i)];
-    if (b.kind != UnitKind::Shrine || !b.alive || b.team != hero.team || w.time < b.shrine_ready) continue;
+    if (b.kind != UnitKind::Shrine || !b.alive || b.team != hero.team || !w.due(b.shrine_ready)) continue;
     if (distance(b.pos, hero.pos) > g.shrine_radius) continue;
     b.shrine_ready = w.time + g.shrine_cooldown;
     b.shrine_until = w.time + g.shrine_duration;
@@ -110,7 +110,7 @@ void buildings_frame(Context& c) {
   if (w.frame % kBackdoorFrames == 0) backdoor_scan(c);
   each_building(w, [&](Unit& b) {
     if (b.building == 0 || !b.alive || !guarded(g, b)) return;
-    if (w.time < b.backdoor_until) {
+    if (!w.due(b.backdoor_until)) {
       b.backdoor_hp = b.hp;
     } else {
       b.backdoor_hp = std::max(b.backdoor_hp, b.hp);

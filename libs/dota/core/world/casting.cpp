@@ -30,7 +30,7 @@ float teleport_channel(const Context& c, const Unit& u, float channel) {
   });
   if (own->hero != u.hero) return channel;
   const auto before = std::count_if(list.begin(), list.end(), [&](const Arrival& a) {
-    return &a != &*own && a.anchor == own->anchor && a.at > c.world.time - g.repeat_window;
+    return &a != &*own && a.anchor == own->anchor && !c.world.due(a.at + g.repeat_window);
   });
   const auto at = std::min(static_cast<std::size_t>(before), g.repeat_channel.size() - 1);
   return std::max(channel, g.repeat_channel[at]);
@@ -154,7 +154,7 @@ void run_cast(Context& c, Unit& u) {
     u.act = Act::CastWindup;
     u.act_until = w.time + cast_number(c, u, *a, CastNumber::Point, level);
   }
-  if (w.time < u.act_until) return;
+  if (!w.due(u.act_until)) return;
   const bool channelled = a->channelled;
   float channel = cast_number(c, u, *a, CastNumber::Channel, level);
   cast_now(c, u, o);
@@ -178,7 +178,7 @@ void run_channel(Context& c, Unit& u) {
     end_order(c, u);
     return;
   }
-  if (w.time < u.act_until) return;
+  if (!w.due(u.act_until)) return;
   channel_end(c, u, true);
   if (u.act == Act::Channel) end_order(c, u);
 }

@@ -41,18 +41,6 @@ void load(HeroState& h) {
   h.recipe_on_courier = h.recipe >= 0;
 }
 
-// A scroll has its own slot, where it joins those that are there. False: it finds no room.
-bool hand_over_scroll(const Context& c, HeroState& h, const ItemState& held) {
-  ItemState& own = h.items[kTpSlot];
-  if (held.id != c.tables.game->tp_item) return false;
-  if (own.id >= 0 && own.id != held.id) return false;
-  if (own.id < 0)
-    own = held;
-  else
-    own.charges = static_cast<std::int8_t>(std::min(100, own.charges + held.charges));
-  return true;
-}
-
 void hand_over(Context& c, HeroState& h) {
   const bool recipe = h.recipe_on_courier;
   put_back(h);
@@ -60,7 +48,11 @@ void hand_over(Context& c, HeroState& h) {
     const ItemState held = h.items[static_cast<std::size_t>(slot)];
     if (held.id < 0) continue;
     h.items[static_cast<std::size_t>(slot)] = ItemState{};
-    if (hand_over_scroll(c, h, held)) continue;
+    if (stack_item(c, h, held.id, held.charges, false)) continue;
+    if (held.id == c.tables.game->tp_item && h.items[kTpSlot].id < 0) {  // it has a slot of its own
+      h.items[kTpSlot] = held;
+      continue;
+    }
     for (int to = 0; to < kItemSlots; ++to)  // the stash is last: it is where what finds no room stays
       if (to != kTpSlot && h.items[static_cast<std::size_t>(to)].id < 0) {
         h.items[static_cast<std::size_t>(to)] = held;
@@ -232,7 +224,7 @@ void courier_frame(Context& c) {
     Unit* courier = w.get(t.courier);
     const bool flies = w.time >= g.courier_flying_at;
     if (!courier) {
-      if (w.time < t.courier_respawn) continue;
+      if (!w.due(t.courier_respawn)) continue;
       // What the lost courier carried is back in the stash.
       for (int i = team * 5; i < team * 5 + 5; ++i)
         put_back(w.heroes[static_cast<std::size_t>(i)]);

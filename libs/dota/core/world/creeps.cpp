@@ -111,7 +111,7 @@ void follow_lane(Context& c, Unit& u) {
   if (target && !target->alive) target = nullptr;
   if (u.aggro_target.index >= 0) {
     Unit* hero = w.get(u.aggro_target);
-    if (w.time < u.aggro_until && hero && can_attack(c, u, *hero)) {
+    if (!w.due(u.aggro_until) && hero && can_attack(c, u, *hero)) {
       target = hero;
     } else {
       u.aggro_target = Handle{};
@@ -136,7 +136,7 @@ void follow_lane(Context& c, Unit& u) {
 
 void creeps_frame(Context& c) {
   World& w = c.world;
-  if (w.time < w.next_wave) return;
+  if (!w.due(w.next_wave)) return;
   for (int lane = 0; lane < 3; ++lane)
     if (c.settings.lane_enabled[lane])
       for (int team = 0; team < kTeams; ++team)
@@ -158,7 +158,7 @@ void notify_attack_order(Context& c, Unit& attacker, Unit& target) {
     if (u.kind == UnitKind::LaneCreep) {
       if (distance(u.pos, attacker.pos) > g.aggro_radius + u.radius) continue;
       if (on_hero && u.team == target.team) {
-        if (u.aggro_ready > w.time || !can_attack(c, u, attacker)) continue;
+        if (!w.due(u.aggro_ready) || !can_attack(c, u, attacker)) continue;
         u.aggro_target = w.handle(attacker);
         u.aggro_until = w.time + g.aggro_duration;
         u.aggro_ready = w.time + g.aggro_cooldown;

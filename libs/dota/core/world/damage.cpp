@@ -16,7 +16,7 @@ float armor_factor(const Rules& r, float armor) {
 
 // Creeps and buildings of a team whose glyph is up take nothing (rules.json glyph.protects).
 bool glyph_protects(const World& w, const Unit& u) {
-  return u.team < kTeams && w.teams[u.team].glyph_until > w.time &&
+  return u.team < kTeams && !w.due(w.teams[u.team].glyph_until) &&
          (is_building(u.kind) || u.kind == UnitKind::LaneCreep);
 }
 
@@ -84,7 +84,7 @@ float deal_damage(Context& c, const DamageInfo& d) {
       break;
   }
   if (d.source && d.type != DamageType::HpLoss) amount *= d.source->dmg_dealt;
-  if (is_building(target->kind) && target->backdoor_until <= w.time && target->team < kTeams && d.source &&
+  if (is_building(target->kind) && w.due(target->backdoor_until) && target->team < kTeams && d.source &&
       d.source->team != target->team &&
       (c.tables.game->needs_all[target->building - 1u] | c.tables.game->needs_any[target->building - 1u]) != 0)
     amount *= 1 - c.tables.game->backdoor_reduction;

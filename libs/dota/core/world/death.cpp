@@ -143,7 +143,7 @@ HeroState* kill_credit(Context& c, const HeroState& victim, Unit* killer, int te
   int best = -1;
   for (int i = team * 5; i < team * 5 + 5; ++i) {
     const float at = victim.hurt_by[static_cast<std::size_t>(i)];
-    if (at > w.time - kAssistWindow && (best < 0 || at > victim.hurt_by[static_cast<std::size_t>(best)])) best = i;
+    if (!w.due(at + kAssistWindow) && (best < 0 || at > victim.hurt_by[static_cast<std::size_t>(best)])) best = i;
   }
   return best < 0 ? nullptr : &w.heroes[static_cast<std::size_t>(best)];
 }
@@ -177,7 +177,7 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
   }
   for (int i = enemy * 5; i < enemy * 5 + 5; ++i) {
     HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
-    if (&mate != k && mate.in_game && h.hurt_by[static_cast<std::size_t>(i)] > w.time - kAssistWindow) {
+    if (&mate != k && mate.in_game && !w.due(h.hurt_by[static_cast<std::size_t>(i)] + kAssistWindow)) {
       ++mate.assists;
       hero_event(c, EventKind::Assist, mate, &body);
     }

@@ -288,7 +288,7 @@ const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
 void sell_item(Context& c, HeroState& h, int slot) {
   // What was bought a moment ago goes back for all of its price.
   const ItemState sold = h.items[static_cast<std::size_t>(slot)];
-  const bool fresh = c.world.time <= sold.bought_at + c.tables.game->full_refund;
+  const bool fresh = !c.world.due(sold.bought_at + c.tables.game->full_refund);
   const float gold = item_value(c, sold) * (fresh ? 1.0f : c.tables.game->sell_fraction);
   h.gold += gold;
   hero_event(c, EventKind::Sold, h, nullptr, sold.id, gold);

@@ -25,7 +25,8 @@ struct Modifier {
   std::uint16_t generation = 0;  // of its slot: another one whenever the slot is given out again
   Handle source;
   float until = 0, start = 0;  // game time; until = infinity for auras and passives
-  float next_tick = 0, interval = 0;
+  double next_tick = 0;        // a float would lose or gain ticks: what it rounds off adds up over many of them
+  float interval = 0;
   std::uint32_t status = 0;
   float ready = -999;  // game time a proc's own cooldown ends
   Vec2 motion;         // forced motion, units per second
@@ -77,7 +78,8 @@ struct Area {
   float gathered = 0;                     // damage its spirits did; the way a missile flew
   Handle owner, follow;                   // follow: moves with this unit
   Vec2 pos;
-  float radius = 0, start = 0, until = 0, next_tick = 0, interval = 0;
+  double next_tick = 0;
+  float radius = 0, start = 0, until = 0, interval = 0;
   std::int16_t ability = -1, node = -1;
 };
 

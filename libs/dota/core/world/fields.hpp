@@ -129,7 +129,7 @@ void fields(V& visit, const TeamState& t) {
 template <class V>
 void fields(V& visit, const World& w) {
   visit.all(w.seed, w.rng, w.frame, w.step_index, w.time, w.winner, w.heroes_per_team, w.is_day, w.units,
-            w.units_end, w.kits, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles,
+            w.units_end, w.freed, w.kits, w.dropped, w.modifiers, w.modifier_free, w.modifiers_end, w.projectiles,
             w.projectiles_end, w.areas, w.delayed, w.heroes, w.teams, w.camps, w.pickups, w.ground,
             w.buildings_standing, w.tree_regrow, w.fog, w.nav, w.next_wave, w.waves, w.roshan_respawn,
             w.roshan_health_scale, w.roshan_died, w.roshan_kills, w.first_blood, w.next_power_rune, w.next_bounty,
@@ -137,7 +137,7 @@ void fields(V& visit, const World& w) {
 }
 
 // A new field of the state must be added above; then the size here is brought up to date.
-static_assert(sizeof(Unit) == 512 && sizeof(Modifier) == 144 && sizeof(HeroState) == 796 &&
+static_assert(sizeof(Unit) == 512 && sizeof(Modifier) == 152 && sizeof(HeroState) == 796 &&
                   sizeof(TeamState) == 160,
               "a field was added to the state: name it above, then update this size");
 

@@ -88,7 +88,7 @@ void restore_charges(Context& c, HeroState& h, const Unit& u) {
       s.next_charge = 0;
     } else if (s.next_charge <= 0) {
       s.next_charge = w.time + charge_restore(c, u, a, s.level);
-    } else if (w.time >= s.next_charge) {
+    } else if (w.due(s.next_charge)) {
       ++s.charges;
       s.next_charge = s.charges < most ? w.time + charge_restore(c, u, a, s.level) : 0;
     }
@@ -203,7 +203,7 @@ float buyback_cost(const Context& c, const HeroState& h) {
 
 bool can_buyback(const Context& c, const HeroState& h) {
   const Unit* u = h.in_game ? c.world.get(h.unit) : nullptr;
-  return c.settings.buyback && u && !u->alive && !h.rising && c.world.time >= h.buyback_ready &&
+  return c.settings.buyback && u && !u->alive && !h.rising && c.world.due(h.buyback_ready) &&
          h.gold + h.reliable >= buyback_cost(c, h);
 }
 
@@ -250,7 +250,7 @@ void heroes_frame(Context& c) {
     if (!h.in_game) continue;
     Unit* u = w.get(h.unit);
     if (!u) continue;
-    if (!u->alive && w.time >= h.respawn_at) {
+    if (!u->alive && w.due(h.respawn_at)) {
       respawn(c, h, *u);
       happened(c, EventKind::Respawn, *u);
     }

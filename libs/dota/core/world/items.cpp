@@ -75,18 +75,25 @@ int held_charges(const HeroState& h, int item) {
   return n;
 }
 
+// Onto the same kind in the stash, else onto what the hero has with it, never from one to the other: who moves a
+// stack out of the stash would add it to itself. False: there is none with room.
+bool stack_item(Context& c, HeroState& h, int item, int charges, bool in_stash) {
+  if (!c.tables.items[static_cast<std::size_t>(item)].stackable) return false;
+  for (int slot = 0; slot < kItemSlots; ++slot) {
+    ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    if ((slot >= kStashFirst && slot < kTpSlot) != in_stash) continue;
+    if (s.id != item || s.on_courier || s.charges + charges > kStackCharges) continue;
+    s.charges = static_cast<std::int8_t>(s.charges + charges);
+    changed(c, h);
+    return true;
+  }
+  return false;
+}
+
 bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash, int* at) {
   const GameRules& g = *c.tables.game;
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
   const bool scroll = item == g.tp_item && !to_stash;  // it has a slot of its own
-  if (def.stackable)
-    for (int slot = to_stash ? kStashFirst : 0; slot < (to_stash ? kTpSlot : kItemSlots); ++slot) {
-      ItemState& s = h.items[static_cast<std::size_t>(slot)];
-      if (s.id != item || s.on_courier || s.charges + charges > kStackCharges) continue;
-      s.charges = static_cast<std::int8_t>(s.charges + charges);
-      changed(c, h);
-      return true;
-    }
+  if (stack_item(c, h, item, charges, to_stash)) return true;
   int slot = -1;
   if (scroll) {
     if (h.items[kTpSlot].id < 0) slot = kTpSlot;
@@ -169,7 +176,7 @@ void arrange_items(Context& c, HeroState& h) {
     const bool in_use = u && u->act == Act::Channel && u->order.slot == 16 + slot;
     const ItemDef& def = c.tables.items[static_cast<std::size_t>(s.id)];
     if (def.consumable && def.initial_charges > 0 && s.charges <= 0 && !in_use) take_item(c, h, slot);
-    if (s.id == c.tables.game->aegis_item && s.id >= 0 && w.time >= h.aegis_expires) take_item(c, h, slot);
+    if (s.id == c.tables.game->aegis_item && s.id >= 0 && w.due(h.aegis_expires)) take_item(c, h, slot);
   }
   if (h.by_hand()) return;
   const bool reach_stash = !c.settings.courier_scripted || at_home(c, h);
@@ -180,7 +187,11 @@ void arrange_items(Context& c, HeroState& h) {
   for (int from = kTpSlot - 1; from >= kBackpackFirst; --from) {
     const ItemState& s = h.items[static_cast<std::size_t>(from)];
     if (s.id < 0 || (from >= kStashFirst && (!reach_stash || s.on_courier))) continue;
-    if (s.id == c.tables.game->tp_item && from >= kStashFirst) {
+    if (from >= kStashFirst && stack_item(c, h, s.id, s.charges, false)) {
+      take_item(c, h, from);
+      continue;
+    }
+    if (from >= kStashFirst && s.id == c.tables.game->tp_item) {  // it has a slot of its own
       if (place_item(c, h, s.id, s.charges, false)) take_item(c, h, from);
       continue;
     }
@@ -220,7 +231,7 @@ void restock(Context& c) {
       const ItemDef& def = c.tables.items[static_cast<std::size_t>(id)];
       if (t.stock[k] >= def.stock_max) {
         t.stock_next[k] = w.time + def.stock_time;
-      } else if (w.time >= t.stock_next[k]) {
+      } else if (w.due(t.stock_next[k])) {
         ++t.stock[k];
         t.stock_next[k] = w.time + def.stock_time;
       }

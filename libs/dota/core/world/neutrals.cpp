@@ -97,7 +97,7 @@ void think(Context& c, Unit& u) {
   if ((u.status & (kStunned | kForcedMotion | kTaunted)) || busy_casting(u)) return;
   const bool looks = (w.frame + w.handle(u).index) % kThinkFrames == 0;
   Unit* target = w.get(u.aggro_target);
-  if (target && (w.time >= u.aggro_until || !can_attack(c, u, *target))) target = nullptr;
+  if (target && (w.due(u.aggro_until) || !can_attack(c, u, *target))) target = nullptr;
   if (!target) {
     u.aggro_target = u.attack_target = Handle{};
     if (distance(u.pos, u.spawn) > kCalmNear)
@@ -123,7 +123,7 @@ void neutral_hurt(Context& c, Unit& neutral, Unit& attacker) {
   }
   each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
     if (u.camp != neutral.camp || !u.alive) return;
-    const bool busy = &u != &neutral && w.get(u.aggro_target) && w.time < u.aggro_until;
+    const bool busy = &u != &neutral && w.get(u.aggro_target) && !w.due(u.aggro_until);
     if (!busy) u.aggro_target = w.handle(attacker);
     u.aggro_until = until;
   });
@@ -142,7 +142,7 @@ void neutrals_frame(Context& c) {
   const int camps = static_cast<int>(std::min<std::size_t>(c.tables.map->camps.size(), kMaxCamps));
   for (int k = 0; k < camps; ++k) {
     Camp& camp = w.camps[static_cast<std::size_t>(k)];
-    if (w.time < camp.next_spawn) continue;
+    if (!w.due(camp.next_spawn)) continue;
     camp.next_spawn += g.neutral_every;
     if (box_is_clear(w, c.tables.map->camps[static_cast<std::size_t>(k)])) spawn_camp(c, k);
   }

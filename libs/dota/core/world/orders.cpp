@@ -49,23 +49,26 @@ void attack_nearby(Context& c, Unit& u, bool reach_only) {
   attack_frame(c, u, *target);
 }
 
+// To the spot of the rune that was meant, which another may take meanwhile: whether it is still there is seen from
+// near.
 void run_pickup(Context& c, Unit& u) {
   World& w = c.world;
-  int best = -1;
+  int meant = -1;
+  float nearest = kPickupReach;
   for (int i = 0; i < kMaxPickups; ++i) {
     const Pickup& p = w.pickups[static_cast<std::size_t>(i)];
-    if (p.present && (best < 0 || distance(p.pos, u.order.point) <
-                                      distance(w.pickups[static_cast<std::size_t>(best)].pos, u.order.point)))
-      best = i;
+    if (p.kind < 0 || distance(p.pos, u.order.point) >= nearest) continue;
+    nearest = distance(p.pos, u.order.point);
+    meant = i;
   }
-  if (best < 0) {
+  const Pickup* p = meant < 0 ? nullptr : &w.pickups[static_cast<std::size_t>(meant)];
+  if (!p || u.team >= kTeams || (!p->present && p->known[u.team] == 2)) {
     end_order(c, u);
     return;
   }
   u.act = Act::Walk;
-  const Pickup& p = w.pickups[static_cast<std::size_t>(best)];
-  if (move_towards(c, u, p.pos, kPickupReach)) {
-    take_pickup(c, u, best);
+  if (move_towards(c, u, p->pos, kPickupReach)) {
+    take_pickup(c, u, meant);
     end_order(c, u);
   }
 }

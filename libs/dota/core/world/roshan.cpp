@@ -85,7 +85,7 @@ void roshan_frame(Context& c) {
   const MapData& map = *c.tables.map;
   Unit* u = find_roshan(w);
   if (!u) {
-    if (w.time < w.roshan_respawn) return;
+    if (!w.due(w.roshan_respawn)) return;
     u = spawn_unit(c, c.tables.game->roshan_unit, kNeutralTeam, map.roshan, 0);
     if (!u) return;
     w.roshan_respawn = 1e9f;  // set again when he dies
@@ -97,7 +97,7 @@ void roshan_frame(Context& c) {
   grow(c, *u);
   if ((u->status & (kStunned | kForcedMotion | kTaunted)) || busy_casting(*u)) return;
   Unit* target = w.get(u->aggro_target);
-  if (target && (!in_pit(map, target->pos) || !can_attack(c, *u, *target) || w.time >= u->aggro_until))
+  if (target && (!in_pit(map, target->pos) || !can_attack(c, *u, *target) || w.due(u->aggro_until)))
     target = nullptr;
   if (!target && w.frame % 5 == 0) {
     UnitList near;

@@ -44,12 +44,12 @@ void runes_frame(Context& c) {
   if (!c.settings.runes) return;
   const GameRules& g = *c.tables.game;
   const MapData& map = *c.tables.map;
-  if (w.time >= w.next_bounty) {
+  if (w.due(w.next_bounty)) {
     w.next_bounty += g.bounty_every;
     for (int k = 0; k < kBountySpots && k < static_cast<int>(map.bounty_runes.size()); ++k)
       put(w, k, map.bounty_runes[static_cast<std::size_t>(k)], static_cast<int>(PickupKind::Bounty));
   }
-  if (w.time >= w.next_power_rune) {
+  if (w.due(w.next_power_rune)) {
     w.next_power_rune += g.power_every;
     for (int k = 0; k < kPowerSpots; ++k) {
       Pickup& p = w.pickups[static_cast<std::size_t>(kBountySpots + k)];

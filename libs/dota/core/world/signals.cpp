@@ -102,7 +102,7 @@ void step_signals(Context& c) {
     const float mana = std::clamp(u->mana / std::max(1.0f, u->max_mana), 0.0f, 1.0f);
     signal(h, Signal::Mana, mana - h.prev_mana_frac);
     h.prev_mana_frac = mana;
-    if (h.lanes_allowed != 7 && w.time >= 0 && w.time < h.lanes_until) {
+    if (h.lanes_allowed != 7 && w.time >= 0 && !w.due(h.lanes_until)) {
       const int lane = nearest_lane(c, *u);
       if (lane >= 0 && !(h.lanes_allowed >> lane & 1)) signal(h, Signal::LaneAssign, kDt * kFramesPerStep);
     }

@@ -50,7 +50,7 @@ void unit_frame(Context& c, Unit& u) {
   if (u.stats_dirty) refresh_stats(c, u);
   regenerate(u);
   run_order(c, u);
-  if (u.alive && u.expires > 0 && w.time >= u.expires) remove_unit(c, u);
+  if (u.alive && u.expires > 0 && w.due(u.expires)) remove_unit(c, u);
 }
 
 void units_frame(Context& c) {
@@ -96,6 +96,7 @@ void run_frame(Context& c) {
   areas_frame(c);
   modifiers_frame(c);
   check_end(c);
+  w.freed = {};
 }
 
 void remember_health(World& w) {

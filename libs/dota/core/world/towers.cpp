@@ -116,7 +116,7 @@ void tower_notices(Context& c, Unit& tower, Unit& attacker, bool on_allied_hero,
     }
     return;
   }
-  if (on_own_side && tower.attack_target == w.handle(attacker) && tower.aggro_ready <= w.time) {
+  if (on_own_side && tower.attack_target == w.handle(attacker) && w.due(tower.aggro_ready)) {
     Unit* other = choose(c, tower, w.handle(attacker));
     if (!other || other == &attacker) return;
     tower.attack_target = w.handle(*other);

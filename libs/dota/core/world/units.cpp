@@ -20,7 +20,7 @@ struct StatTotals {
 void add_items(const Context& c, const HeroState& h, StatTotals& t) {
   for (int slot = 0; slot < kInventory; ++slot) {
     const ItemState& item = h.items[static_cast<std::size_t>(slot)];
-    if (item.id < 0 || item.enabled_at > c.world.time) continue;
+    if (item.id < 0 || !c.world.due(item.enabled_at)) continue;
     for (const auto& [stat, value] : c.tables.items[static_cast<std::size_t>(item.id)].stats) {
       switch (stat) {
         case Stat::BootsMsPct:
@@ -119,7 +119,11 @@ std::uint32_t inherent_status(const Context& c, const Unit& u) {
 Unit* spawn_unit(Context& c, int unit_type, int team, Vec2 pos, float facing) {
   World& w = c.world;
   int slot = 0;
-  while (slot < kMaxUnits && w.units[static_cast<std::size_t>(slot)].kind != UnitKind::None)
+  const auto taken = [&](int i) {
+    return w.units[static_cast<std::size_t>(i)].kind != UnitKind::None ||
+           (w.freed[static_cast<std::size_t>(i) >> 6] >> (i & 63) & 1u);
+  };
+  while (slot < kMaxUnits && taken(slot))
     ++slot;
   if (slot == kMaxUnits) {
     ++w.dropped[static_cast<std::size_t>(StatePool::Units)];
@@ -160,6 +164,8 @@ void remove_unit(Context& c, Unit& u) {
   drop_kit(w, u);
   u.alive = false;
   set_kind(w, u, UnitKind::None);
+  const auto slot = static_cast<std::size_t>(w.handle(u).index);
+  w.freed[slot >> 6] |= 1ull << (slot & 63);
   while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None)
     --w.units_end;
 }

@@ -54,6 +54,11 @@ enum class StatePool : std::uint8_t {
   Count
 };
 
+// How much earlier than its float a time has come, in seconds: a thirtieth of a frame, and more than what rounding
+// adds to "now plus a duration" in games of up to 8,192 s. Without it the frame in which half a second ends would
+// depend on when it began.
+constexpr float kTimeSlack = 1e-3f;
+
 // A set of unit slots.
 using UnitSet = std::array<std::uint64_t, kMaxUnits / 64>;
 static_assert(kMaxUnits % 64 == 0);
@@ -72,6 +77,7 @@ struct World {
   std::array<Unit, kMaxUnits> units{};
   std::int16_t units_end = 0;                 // one past the highest slot in use
   std::array<UnitSet, kUnitKinds> of_kind{};  // slots by kind, follows from `units`: set_kind()
+  UnitSet freed{};  // slots freed in this frame: a loop may still have them ahead, so nothing born in it takes one
   std::array<Kit, kMaxKits> kits{};
   std::array<std::uint32_t, static_cast<std::size_t>(StatePool::Count)> dropped{};
   std::array<Modifier, kMaxModifiers> modifiers{};
@@ -107,6 +113,8 @@ struct World {
     return u.kind != UnitKind::None && u.generation == h.generation ? &u : nullptr;
   }
   const Unit* get(Handle h) const { return const_cast<World*>(this)->get(h); }
+  // Whether that time has come.
+  bool due(double at) const { return static_cast<double>(time) + kTimeSlack >= at; }
   std::span<Area> areas_in_use() { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
   std::span<const Area> areas_in_use() const { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
   Handle handle(const Unit& u) const { return {static_cast<std::int16_t>(&u - units.data()), u.generation}; }

@@ -1,0 +1,67 @@
+"""Times: what lasts a while lasts as many frames whenever it begins. Game time is a float, whose steps grow with it."""
+
+from typing import Any
+
+import pytest
+
+from tests.dota.arena import HEX, Arena, programmed
+
+# Game times some frames beyond full seconds of minutes 0, 30, 60, 61 and 125.
+BEGINS = (7 / 30, 1800 + 1 / 30, 3600 + 7 / 30, 3661 + 20 / 30, 7500 + 13 / 30)
+
+
+def begin(arena: Arena, when: float) -> None:
+    """Now is that time, and Lion has cast Hex on the enemy."""
+    arena.world.set_time(when)
+    arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=arena.world.ability(0, HEX)["slot"])
+
+
+def frames_until(arena: Arena, condition: Any, most: int = 600) -> int:
+    for frame in range(1, most):
+        arena.world.run_frames(1)
+        if condition():
+            return frame
+    raise AssertionError("it never came")
+
+
+@pytest.mark.parametrize("when", BEGINS)
+@pytest.mark.parametrize("seconds", [0.1, 0.5, 1.3, 2.9])
+def test_a_stun_lasts_its_frames(core: Any, data: dict[str, Any], when: float, seconds: float) -> None:
+    arena = programmed(core, data, {"p": "stun", "dur": seconds}, cast_point=[0.3])
+    begin(arena, when)
+    assert frames_until(arena, lambda: arena.world.unit(arena.unit(5))["status"] & 1) == 1 + round(0.3 * 30)
+    assert frames_until(arena, lambda: not arena.world.unit(arena.unit(5))["status"] & 1) == round(seconds * 30)
+
+
+@pytest.mark.parametrize("when", BEGINS)
+@pytest.mark.parametrize(("every", "lasts"), [(0.1, 10), (0.3, 12), (0.7, 7)])
+def test_a_poison_has_all_of_its_ticks(core: Any, data: dict[str, Any], when: float, every: float,
+                                       lasts: float) -> None:
+    """The frames of the ticks too: a sum of floats would come a frame late, and lose the last tick."""
+    arena = programmed(core, data, {"p": "dot", "dps": 10, "interval": every, "dur": lasts, "type": "pure"})
+    enemy = arena.unit(5)
+    begin(arena, when)
+    frames_until(arena, lambda: arena.modifiers(enemy, HEX))
+    ticks, hp = [], arena.hp(enemy)
+    for frame in range(1, int(30 * lasts) + 30):
+        arena.world.run_frames(1)
+        if arena.hp(enemy) < hp:
+            ticks.append(frame)
+        hp = arena.hp(enemy)
+    assert ticks == [k * round(every * 30) for k in range(1, round(lasts / every) + 1)]
+
+
+@pytest.mark.parametrize("when", BEGINS)
+def test_cooldowns_end_on_their_frame(core: Any, data: dict[str, Any], when: float) -> None:
+    arena = programmed(core, data, {"p": "stun", "dur": 0.1}, cooldown=[3.7])
+    begin(arena, when)
+    frames_until(arena, lambda: arena.world.unit(arena.unit(5))["status"] & 1)
+    slot = arena.world.ability(0, HEX)["slot"]
+
+    def stunned() -> bool:
+        # Taken only when the cooldown is over, and carried out in the frame after that.
+        arena.world.order(arena.unit(0), "cast_unit", target=arena.unit(5), slot=slot)
+        return bool(arena.world.unit(arena.unit(5))["status"] & 1)
+
+    assert frames_until(arena, lambda: not arena.world.unit(arena.unit(5))["status"] & 1) == 3
+    assert frames_until(arena, stunned) == round(3.7 * 30) + 1 - 3
