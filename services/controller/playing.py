@@ -114,7 +114,8 @@ def as_json(response: play_pb2.JoinResponse) -> dict[str, Any]:
         case "end":
             end = response.end
             rating = {"mu": end.rating.mu, "sigma": end.rating.sigma} if end.HasField("rating") else None
-            return {"type": "end", "winner": end.winner, "reason": end.reason, "rating": rating}
+            return {"type": "end", "winner": end.winner, "reason": end.reason, "rating": rating,
+                    "recorded": end.recorded}
     return {"type": "refused", "reason": response.refused.reason}
 
 

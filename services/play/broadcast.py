@@ -2,13 +2,12 @@
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
 
-from dota.spectator.camera import UNIT_PER_STEP
+from dota.spectator.chunks import CHUNK_STEPS
 from five.services.play.outbox import Outbox
-from five.services.play.views import View, Write, message_of
+from five.services.play.views import View, message_of
 
-KEYFRAME_EVERY = 30  # steps, 4 s: who comes has to wait for one
+KEYFRAME_EVERY = CHUNK_STEPS  # 4 s: who comes has to wait for one. A recording begins its chunks with the same ones
 
 
 @dataclass
@@ -26,7 +25,6 @@ class Broadcast:
 
     def __init__(self, delay: float) -> None:
         self.delay = delay
-        self._view = View(None, UNIT_PER_STEP)
         self._steps: deque[_Step] = deque()
         self._made = 0
         self._new: list[Outbox] = []  # they wait for a keyframe
@@ -37,14 +35,12 @@ class Broadcast:
         """Whether something has not been sent yet."""
         return bool(self._steps)
 
-    def look(self, write: Write, engine_frame: int, events: list[dict[str, Any]], now: float) -> None:
-        """The game after a timestep, at ``now`` seconds; sends what has become old enough."""
-        view = self._view
-        view.look(write, engine_frame, events)
+    def show(self, view: View, now: float) -> None:
+        """The whole game after a timestep, at ``now`` seconds; sends what has become old enough."""
         keyed = self._made % KEYFRAME_EVERY == 0
-        whole = message_of(engine_frame, True, view.keyframe(), events) if keyed else b""
+        whole = message_of(view.engine_frame, True, view.keyframe(), view.events) if keyed else b""
         self._made += 1
-        self._steps.append(_Step(now, whole, message_of(engine_frame, False, view.changes(), events)))
+        self._steps.append(_Step(now, whole, message_of(view.engine_frame, False, view.changes(), view.events)))
         self.send(now)
 
     def send(self, now: float) -> None:

@@ -4,13 +4,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from dota import registry
-from dota.config import GameConfig
 from dota.play import FRAMES, OFFERED, PlayedGame
+from dota.spectator.camera import UNIT_PER_STEP
 from dota.spectator.happenings import happenings
 from dota.tables import HERO_PREFIX
 from five.protos.v1 import play_pb2
@@ -21,8 +20,9 @@ from five.services.play.clock import FrameClock
 from five.services.play.config import PlayConfig
 from five.services.play.orders import Rate, order_of
 from five.services.play.outbox import Outbox
-from five.services.play.players import Filler
+from five.services.play.players import Begin, Player
 from five.services.play.ratings import Person, Played
+from five.services.play.recordings import Recorded, Recorder
 from five.services.play.seats import TEAM_HEROES, NoSeat, Seats
 from five.services.play.views import View, header_of, map_of
 
@@ -32,49 +32,21 @@ HELD_SECONDS = 0.1  # between two looks whether a pause is over
 CLOSE_SECONDS = 2.0  # that inference gets to forget a game's sessions
 
 
-@dataclass
-class Player:
-    """Somebody who is connected: his outbox, what he may still send, and his heroes (none: he watches)."""
-
-    who: str
-    outbox: Outbox
-    heroes: list[int]
-    orders: Rate
-    rest: Rate
-    last: int = -1  # number of his last order
-
-    @property
-    def team(self) -> int:
-        """His side."""
-        return self.heroes[0] // TEAM_HEROES
-
-
-@dataclass(frozen=True)
-class Begin:
-    """What a game is opened with."""
-
-    game: str
-    who: str
-    config: GameConfig
-    seed: int
-    lineup: Sequence[Sequence[str]] | None
-    fillers: tuple[Filler, Filler]  # by side
-    run: str
-
-
 class Match:
     """A game from its opening to its end. ``run`` plays it; the rest is called meanwhile, in the same loop.
 
     ``active`` says whether the run goes on: the clock stands while it is paused. ``rate`` takes the game in once it has
-    ended, and returns whose rating it has moved.
+    ended, and returns whose rating it has moved; ``keep`` takes its recording in, if people were in it.
     """
 
     def __init__(self, begin: Begin, settings: PlayConfig, inference: Inference, active: Callable[[], bool],
-                 rate: Callable[[Played], Mapping[str, Person]]) -> None:
+                 rate: Callable[[Played], Mapping[str, Person]],
+                 keep: Callable[[Recorded], object] | None = None) -> None:
         self.begin = begin
         self._settings = settings
         self._active = active
         self._rate = rate
+        self._keep = keep
         self.game = game = PlayedGame(begin.config, begin.seed, begin.lineup)
         heroes = game.layout.heroes
         for side, filler in enumerate(begin.fillers):
@@ -87,6 +59,10 @@ class Match:
                                          if not filler.controller}, heroes)
         self.broadcast = Broadcast(settings.spectator_delay_seconds)
         self._views = (View(0), View(1))
+        self._whole = View(None, UNIT_PER_STEP)  # after each timestep
+        self._happened: list[dict[str, Any]] = []  # in the frames since
+        self._recorder = Recorder(settings.recordings_mebibytes << 20)
+        self._came: set[str] = set()  # people who have played
         self._players: list[Player] = []
         self._waiting: list[tuple[Player, int]] = []  # whose orders take effect in the next frame, and their numbers
         self._map = map_of(begin.config)
@@ -97,6 +73,7 @@ class Match:
         self._told_at = 0.0
         self._shown = -1
         self._ending = ""
+        self._was_recorded = False
         self.running = True
         self.ended = asyncio.Event()
 
@@ -172,20 +149,22 @@ class Match:
             self._tell()
 
     def _show(self) -> None:
-        """The present frame to everybody who is to see it. A game that is over has no more of them."""
+        """The present frame to everybody who is to see it. A game that ends by its clock has no frame more."""
         game = self.game
-        if game.engine_frame == self._shown:
-            return
-        self._shown = game.engine_frame
-        for view in self._views:
+        fresh, self._shown = game.engine_frame != self._shown, game.engine_frame
+        for view in self._views if fresh else ():
             outboxes = [player.outbox for player in self._players if player.heroes and player.team == view.team]
             if outboxes:
                 view.look(partial(game.write_seen, view.team), game.engine_frame, happenings(game.events(view.team)))
             for outbox in outboxes:
                 outbox.show(view)
-        if game.engine_frame % FRAMES == 0 or self.winner:
-            self.broadcast.look(partial(game.write_seen, None), game.engine_frame, happenings(game.events(None)),
-                                time.monotonic())
+        self._happened += happenings(game.events(None))
+        if (fresh and game.engine_frame % FRAMES == 0) or self.winner:
+            happened, self._happened = self._happened, []
+            self._whole.look(partial(game.write_seen, None), game.engine_frame, happened)
+            self.broadcast.show(self._whole, time.monotonic())
+            if self._keep is not None:
+                self._recorder.add(self._whole)
 
     @property
     def winner(self) -> int:
@@ -204,8 +183,9 @@ class Match:
                 rated = await asyncio.to_thread(self._rate, self._played(winner))
             except Exception as error:  # a store that is away costs the rating, not the end of the game
                 log.warning("game %s is not rated: %s", self.begin.game, error)
+        recorded = self._recorded(winner)
         for player in [p for p in self._players if p.heroes]:
-            end = play_pb2.End(winner=winner, reason=self._ending)
+            end = play_pb2.End(winner=winner, reason=self._ending, recorded=recorded)
             person = rated.get(player.who)
             if person is not None:
                 end.rating.CopyFrom(play_pb2.Rating(mu=person.mu, sigma=person.sigma))
@@ -223,7 +203,18 @@ class Match:
             self.broadcast.send(time.monotonic())
             await asyncio.sleep(0.1)
         for player in list(self._players):
-            self._last(player, play_pb2.End(winner=0 if self._ending else self.winner, reason=self._ending))
+            self._last(player, play_pb2.End(winner=0 if self._ending else self.winner, reason=self._ending,
+                                            recorded=self._was_recorded))
+
+    def _recorded(self, winner: int) -> bool:
+        """Hands the recording over; whether there is one. A game in which nobody was is not worth its room."""
+        if self._keep is None or not self._came or self._ending == "drained":
+            return False
+        players = self.seats.sides([filler.name for filler in self.begin.fillers], self._came)
+        about = {**self._about(), "players": players}
+        self._keep(self._recorder.recorded(self.begin, about, sorted(self._came), winner))
+        self._was_recorded = True
+        return True
 
     @staticmethod
     def _last(player: Player, end: play_pb2.End) -> None:
@@ -263,6 +254,8 @@ class Match:
                                  "heroes": heroes}
         player.outbox.begin(header_of(self.begin.config, self._about(), whose))
         self._add(player)
+        if heroes:
+            self._came.add(who)
         if spectate:
             self.broadcast.enter(player.outbox)
         self._take()

@@ -1,9 +1,14 @@
-"""Who can play a side where no person does: versions that stay in the archive, and the game's bots."""
+"""Who plays a game: its people, and where no person does versions that stay in the archive, and the game's bots."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dota.config import GameConfig
 from dota.vec_game import BOTS
 from five.agent.standings import player_name
+from five.services.play.orders import Rate
+from five.services.play.outbox import Outbox
+from five.services.play.seats import TEAM_HEROES
 from rapid.store.parameters import ParameterStore
 
 AGENT, NEWEST = "agent", "newest"
@@ -17,6 +22,36 @@ class Filler:
     name: str  # as the ladder calls him
     controller: int = 0
     version: int = -1
+
+
+@dataclass(frozen=True)
+class Begin:
+    """What a game is opened with."""
+
+    game: str
+    who: str
+    config: GameConfig
+    seed: int
+    lineup: Sequence[Sequence[str]] | None
+    fillers: tuple[Filler, Filler]  # by side
+    run: str
+
+
+@dataclass
+class Player:
+    """Somebody who is connected: his outbox, what he may still send, and his heroes (none: he watches)."""
+
+    who: str
+    outbox: Outbox
+    heroes: list[int]
+    orders: Rate
+    rest: Rate
+    last: int = -1  # number of his last order
+
+    @property
+    def team(self) -> int:
+        """His side."""
+        return self.heroes[0] // TEAM_HEROES
 
 
 def kept_versions(parameters: ParameterStore, every: int, most: int = MOST_OFFERED) -> list[int]:

@@ -1,6 +1,6 @@
 """Who plays which hero of a game: people while they are there, the agent otherwise."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 TEAM_HEROES = 5
@@ -89,6 +89,16 @@ class Seats:
     def people(self) -> set[str]:
         """Everybody who has a hero."""
         return {seat.who for seat in self.seats.values() if seat.who}
+
+    def sides(self, fillers: Sequence[str], came: Container[str]) -> list[str]:
+        """Who plays each side, for people to read: those of its people who ``came``, and its filler (by side) where it
+        had heroes to play all the time."""
+        found = []
+        for side, filler in enumerate(fillers):
+            who = [seat.who for hero, seat in self.seats.items() if hero // TEAM_HEROES == side]
+            people = sorted({name for name in who if name in came})
+            found.append(" + ".join([*people, *([] if all(name in came for name in who) else [filler])]))
+        return found
 
     def _free(self, hero: int, who: str, now: float) -> None:
         seat = self.seats.get(hero)

@@ -14,15 +14,17 @@ from five.protos.v1 import play_pb2, play_pb2_grpc
 from five.services.play import metrics as page
 from five.services.play.agents import Inference
 from five.services.play.config import PlayConfig
-from five.services.play.match import Begin, Match, Player
-from five.services.play.players import Filler
+from five.services.play.match import Match
+from five.services.play.players import Begin, Filler, Player
 from five.services.play.ratings import Person, Played
+from five.services.play.recordings import Recordings
 from five.services.play.seats import TEAM_HEROES, NoSeat
 from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Conflict, Exhausted, NotFound, RpcError, Unavailable
 
 log = logging.getLogger(__name__)
 MOST_NAME = 200
+PIECE_BYTES = 1 << 20  # of a recording, in one answer
 
 
 @dataclass
@@ -44,6 +46,9 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     matches: dict[str, Match] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _opening: int = 0
+
+    def __post_init__(self) -> None:
+        self.recordings = Recordings(self.settings.recordings, self.settings.recordings_mebibytes << 20)
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -98,7 +103,8 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
                 request.seed if request.HasField("seed") else secrets.randbits(53),
                 [list(team.heroes) for team in request.lineup] or None,
                 (mate, foe) if request.team == 0 else (foe, mate), self.run)
-            match = await asyncio.to_thread(Match, begin, self.settings, self.inference, self.active, self.rate)
+            keep = self.recordings.keep if self.settings.recordings else None
+            match = await asyncio.to_thread(Match, begin, self.settings, self.inference, self.active, self.rate, keep)
         finally:
             self._opening -= 1
         match.seats.reserve(request.who, [request.team * TEAM_HEROES + hero for hero in heroes], time.monotonic())
@@ -124,6 +130,22 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         """Games that are being played."""
         self._check(request.run)
         return play_pb2.ListGamesResponse(games=[match.state() for match in self.matches.values()])
+
+    async def Recordings(self, request: play_pb2.RecordingsRequest, context: Any) -> play_pb2.RecordingsResponse:
+        """Games that are over and can be watched again."""
+        self._check(request.run)
+        return play_pb2.RecordingsResponse(recordings=[play_pb2.RecordedGame(
+            game=r.game, size=len(r.data), players=r.players, people=r.people, seconds=r.seconds, at=r.at,
+            winner=r.winner, kills=r.kills) for r in self.recordings.all()])
+
+    async def Recording(self, request: play_pb2.RecordingRequest, context: Any) -> play_pb2.RecordingResponse:
+        """A piece of one of them."""
+        self._check(request.run)
+        recorded = self.recordings.find(request.game)
+        if recorded is None:
+            raise NotFound(f"no recording of game {request.game!r} is kept, or not any more")
+        piece = recorded.data[request.offset:request.offset + PIECE_BYTES]
+        return play_pb2.RecordingResponse(data=piece, size=len(recorded.data))
 
     async def Close(self, request: play_pb2.CloseRequest, context: Any) -> play_pb2.CloseResponse:
         """Ends a game without a result."""

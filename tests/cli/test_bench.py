@@ -80,7 +80,7 @@ def check(rows, what):
 
 
 def test_draft():
-    rows = draft.measure(draft.Size(heroes=10, order="RDRDRDRDRD", line_ups=40))
+    rows = draft.measure(draft.Size(heroes=10, order="RDRDRDRDRD", line_ups=40, in_games=40))
     check(rows, "draft")
     by_name = {r.name: r for r in rows}
     assert by_name["draft.tree"].conditions["line_ups"] == 252

@@ -10,7 +10,8 @@ import torch
 from dota.vec_game import VecGame
 from five.agent.draft.leaves import Pool
 from five.cli.main import main
-from five.cli.offline.leaves import Reader, make
+from five.cli.offline.leaves import make
+from five.cli.offline.line_ups import InGames
 from five.cli.offline.match import evaluation_game
 from five.cli.offline.record import keep_evidence
 from five.cli.offline.versions import ArchivedVersions
@@ -58,7 +59,7 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
         pass
 
     partial = tmp_path / "version-4.partial"
-    read = Reader.read
+    read = InGames.read
 
     def breaks(done: int, seconds: float) -> None:
         raise Interrupted
@@ -68,7 +69,7 @@ def test_a_table_is_the_same_however_it_is_made(archive: ArchivedVersions, tmp_p
         make(policy, game, pool, {"version": 4}, partial=partial, on_progress=breaks)
     asked: list[int] = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Reader, "read", lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
+        patched.setattr(InGames, "read", lambda self, leaves: (asked.extend(leaves.tolist()), read(self, leaves))[1])
         again = make(policy, game, pool, {"version": 4}, partial=partial)
     assert asked == list(range(4, 12)) and not partial.exists()
     np.testing.assert_allclose(again.win, whole.win, atol=1e-6)

@@ -77,6 +77,12 @@ class PlayedHere:
         return JSONResponse({"ratings": [{"name": NAME, "mu": 27.5, "sigma": 4.1, "won": 2, "lost": 1, "drawn": 0,
                                            "abandoned": 1, "last_at": 1.0}]})
 
+    async def recordings(self, _: Request) -> JSONResponse:
+        """GET /v1/play/recordings."""
+        return JSONResponse({"recordings": [{"game": GAME, "bytes": 1000, "players": [NAME, "version-120"],
+                                             "people": [NAME], "seconds": 61.0, "at": 1.0, "winner": 1,
+                                             "kills": [2, 1]}]})
+
     def _seats(self) -> list[dict[str, Any]]:
         found = [{"hero": side * 5 + k, "name": name, "team": side, "who": None, "held": False}
                  for side in (0, 1) for k, name in enumerate(self.lineup[side])]
@@ -134,7 +140,8 @@ class PlayedHere:
                 return
             if self.game_over:
                 await socket.send_text(json.dumps({"type": "end", "winner": 1, "reason": "",
-                                                   "rating": {"mu": 26.0, "sigma": 7.5}}))
+                                                   "rating": {"mu": 26.0, "sigma": 7.5},
+                                                   "recorded": True}))
                 await socket.close()
                 return
         await socket.close(1011)
@@ -179,4 +186,5 @@ class PlayedHere:
         """Answers in the place of the controller's own addresses."""
         rest.app.router.routes[:0] = [
             Route("/v1/play", self.offer), Route("/v1/play/games", self.games, methods=["GET", "POST"]),
-            Route("/v1/play/ratings", self.ratings), WebSocketRoute(f"/v1/play/games/{GAME}/socket", self.socket)]
+            Route("/v1/play/ratings", self.ratings), Route("/v1/play/recordings", self.recordings),
+            WebSocketRoute(f"/v1/play/games/{GAME}/socket", self.socket)]

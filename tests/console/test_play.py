@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dota.config import GameConfig
+from dota.tables import load_tables
 from tests.console.browser import Watched, chromium
 from tests.console.played import GAME, POOL, PlayedHere
 from tests.console.seeded import seeded
@@ -74,6 +75,7 @@ def test_a_game_is_opened_as_it_was_wished(watched: Watched, rest: LiveControlle
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/play")
     expect(page.get_by_role("region", name="Ratings")).to_contain_text("<b>ada</b>")  # a name is text
+    expect(page.get_by_role("region", name="Recordings")).to_contain_text("<b>ada</b>")
     page.get_by_label("Side").select_option("Dire")
     page.get_by_label("Against").select_option("version 100")
     page.get_by_label("drawn from the pool").uncheck()
@@ -180,6 +182,17 @@ def test_the_shop_sells_what_the_hero_needs_and_says_why_not(
     shop = page.get_by_role("region", name="Shop")
     expect(shop.get_by_role("heading", name="Recommended to begin with")).to_be_visible()
     assert shop.locator(".offer").count() > 130
+    # What the shop has only so many of, as the game tells this side and no other.
+    schema = played.schema.table("stock")
+    frame = played.schema.empty()
+    played.game.write_seen(0, frame)
+    ward = load_tables(played.config.patch).items.index("item_ward_observer") + 1
+    left = next(int(row[schema.column("left")]) for row in frame["stock"] if row[0] == ward)
+    shop.get_by_label("Search").fill("ward observer")
+    expect(shop.get_by_role("button", name="Buy ward observer")).to_contain_text(
+        f"{left} left" if left else "out of stock until")
+    shop.get_by_label("Search").fill("branches")
+    expect(shop.get_by_role("button", name="Buy branches")).not_to_contain_text("left")
     shop.get_by_label("Search").fill("blink")
     offer = shop.get_by_role("button", name="Buy blink for 2250 gold")
     offer.click()

@@ -5,7 +5,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from queue import Queue
+from typing import Any
 
 import pytest
 import redis
@@ -24,14 +26,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(300),
 
 
 @contextmanager
-def served(url: str) -> Iterator[LiveController]:
+def served(url: str, **settings: Any) -> Iterator[LiveController]:
     """Everything that people play by, in a loop of its own."""
     found: Queue[Played | BaseException] = Queue()
     loop, over = asyncio.new_event_loop(), asyncio.Event()
 
     async def serve() -> None:
         try:
-            async with playing(url) as played:
+            async with playing(url, **settings) as played:
                 found.put(played)
                 await over.wait()
         except BaseException as error:
@@ -93,4 +95,67 @@ def test_a_game_with_agents_is_opened_played_left_by_reload_and_gone_on_with(
 
         page.get_by_role("button", name="Leave the game").click()
         expect(page.get_by_role("heading", name="Play", exact=True)).to_be_visible()
+        watched.close()
+
+
+def test_a_game_is_watched_late_and_whole_and_again_when_it_is_over(
+        redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
+    with served(redis_url, spectator_delay_seconds=2.0) as rest, chromium() as browser:
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        watched.visit("/play")
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
+        game = page.url.rsplit("/", 1)[1]
+
+        spectator = Watched(browser, rest.url)
+        looks = spectator.log_in(rest, VIEWER)
+        spectator.visit("/play")
+        expect(looks.get_by_role("region", name="Games")).to_contain_text("Who watches sees it 2 s later")
+        looks.get_by_role("link", name="Watch", exact=True).click()
+        looks.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5", timeout=30_000)
+        assert looks.url == f"{rest.url}/play/{game}?spectate=1"
+        first = int(data(looks, "newest"))
+        assert int(data(page, "newest")) - first >= 45  # at 30 a second, of which some are on their way
+        until(looks, lambda: int(data(looks, "newest")) > first, 20)  # and it goes on
+        # Who watches has no hero to lead: nothing that he presses becomes an order.
+        assert looks.get_by_role("group", name="Abilities").count() == 0
+        looks.locator("[data-field]").focus()
+        looks.keyboard.press("s")
+        box = looks.locator(FIELD).bounding_box()
+        assert box is not None
+        looks.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, button="right")
+        looks.wait_for_timeout(500)
+        assert data(looks, "acks") == "0"
+        assert spectator.faults() == []
+
+        assert rest.ask("DELETE", f"/v1/play/games/{game}", OPERATOR).status_code == 200
+        expect(page.get_by_text("It was closed.")).to_be_visible()
+        page.get_by_role("link", name="Watch it again").click()
+        film = "() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2"
+        page.wait_for_function(film)
+        assert page.url == f"{rest.url}/games/played/{game}"
+        expect(page.locator("main")).to_contain_text("ada")
+        assert watched.faults() == []
+        # Also who watched it, who sees its end as late as all before it.
+        expect(looks.get_by_role("link", name="Watch it again")).to_be_visible(timeout=30_000)
+        spectator.close()
+
+        # It is saved as a file, which the page Games opens; what is no recording is refused in words.
+        watched.visit("/play")
+        played = page.get_by_role("region", name="Recordings")
+        expect(played).to_contain_text("ada")
+        with page.expect_download() as saving:
+            played.get_by_role("link", name="Save it").click()
+        kept = tmp_path / saving.value.suggested_filename
+        saving.value.save_as(kept)
+        assert kept.name == f"{game}.view"
+        watched.visit("/games")
+        page.get_by_label("Open a recording from a file").set_input_files(kept)
+        page.wait_for_function(film)
+        page.get_by_role("button", name="All games").click()
+        other = tmp_path / "other.view"
+        other.write_bytes(b"<script>alert(1)</script>" * 40)
+        page.get_by_label("Open a recording from a file").set_input_files(other)
+        expect(page.get_by_role("alert")).to_contain_text("no recording")
         watched.close()

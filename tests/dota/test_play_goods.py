@@ -1,14 +1,18 @@
 """What people do with gold and goods: shops, slots, the ground, the courier; and with levels, glyph and shrines."""
 
+import json
 import math
 from typing import Any
 
 import pytest
 
 from dota.play import Order, PlayedGame
+from dota.spaces import DATA
+from dota.tables import load_tables
 from tests.dota.playing import MIDDLE, frames, handle, order, place, played, seen, unit
 from tests.dota.watching import duel
 
+PATCH = duel().patch
 TALENT_LEVEL_XP = 6000  # well past level 10, short of 15
 
 
@@ -43,11 +47,33 @@ def test_buying_a_whole_without_the_gold_for_all_of_it_buys_what_can_be() -> Non
 
 def test_what_the_shop_has_run_out_of_is_refused() -> None:
     game = at_home(gold=5000)
-    bought = 0
+    bought, left = 0, in_stock(game)["item_ward_observer"][0]
     while (verdict := order(game, "buy", item="item_ward_observer")).ok:
         bought += 1
-        assert bought < 10
-    assert bought > 0 and verdict.reason == "stock"
+        assert in_stock(game)["item_ward_observer"][0] == left - bought
+    assert bought == left > 0 and verdict.reason == "stock"
+
+
+def in_stock(game: PlayedGame) -> dict[str, tuple[int, int]]:
+    """What Radiant is shown of its shop: by item how many are left, and the moment of the next, 0 for none."""
+    names = load_tables(PATCH).items
+    return {names[item - 1]: (int(left), int(following)) for item, left, following in seen(game, 0)["stock"] if item}
+
+
+def test_a_team_is_shown_what_its_shop_has_left_and_when_there_is_more() -> None:
+    game = at_home(gold=5000)
+    data = json.loads((DATA / f"dota-{PATCH}" / "items.json").read_text())["items"]
+    shown = in_stock(game)
+    assert shown.keys() == {"item_gem", "item_smoke_of_deceit", "item_ward_observer", "item_infused_raindrop"}
+    for name, (left, following) in shown.items():
+        assert left == data[name].get("stock_initial", data[name]["stock_max"])
+        assert bool(following) == (left < data[name]["stock_max"])  # a full shelf waits for nothing
+    # In ticks of 1/15 s since 100 s before the horn, as all moments of a frame.
+    assert shown["item_infused_raindrop"] == (0, (data["item_infused_raindrop"]["stock_first_time"] + 100) * 15)
+    assert order(game, "buy", item="item_smoke_of_deceit").ok
+    left, following = in_stock(game)["item_smoke_of_deceit"]
+    due = game.time + data["item_smoke_of_deceit"]["stock_time"]
+    assert left == 2 and following == pytest.approx((due + 100) * 15, abs=3)
 
 
 def test_a_full_bag_is_full_and_selling_makes_room() -> None:

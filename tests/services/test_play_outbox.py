@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dota.config import GameConfig
+from dota.spectator.camera import UNIT_PER_STEP
 from dota.spectator.chunks import read_step
 from dota.spectator.schema import Frame, same
 from dota.vec_game import Controller, VecGame
@@ -23,6 +24,7 @@ class Filmed:
         self.games = VecGame(GAME, 1, 3)
         self.games.controllers[...] = Controller.SCRIPTED
         self.views = views
+        self.whole = View(None, UNIT_PER_STEP)
         self.frames = 0
 
     def write(self, out: dict[str, Any]) -> None:
@@ -120,7 +122,8 @@ async def test_spectators_see_what_was_and_nothing_newer() -> None:
     for i in range(300):
         film.games.step()
         now = i * 4 / 30
-        broadcast.look(film.write, 4 * (i + 1), [], now)
+        film.whole.look(film.write, 4 * (i + 1), [])
+        broadcast.show(film.whole, now)
         while outbox.frames:
             response = await anext(outbox)
             reader.read(response.frame)
@@ -133,7 +136,8 @@ async def test_spectators_see_what_was_and_nothing_newer() -> None:
     broadcast.enter(late)
     for i in range(300, 300 + KEYFRAME_EVERY + 1):
         film.games.step()
-        broadcast.look(film.write, 4 * (i + 1), [], i * 4 / 30)
+        film.whole.look(film.write, 4 * (i + 1), [])
+        broadcast.show(film.whole, i * 4 / 30)
         while outbox.frames:
             await anext(outbox)
     first = await anext(late)

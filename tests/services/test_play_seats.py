@@ -16,6 +16,15 @@ def test_a_reserved_hero_is_the_agents_until_its_person_is_there() -> None:
     assert found.enter("ada", (), 1.0) == [0, 3] and found.held() == {0, 3}
 
 
+def test_a_sides_players_are_its_people_who_came_and_who_had_the_rest() -> None:
+    found = seats()
+    found.reserve("ada", [0, 3], 0.0)
+    found.reserve("bob", [5], 0.0)
+    assert found.sides(["version-7", "scripted"], {"ada"}) == ["ada + version-7", "scripted"]
+    found.reserve("ada", [1, 2, 4], 0.0)
+    assert found.sides(["version-7", "scripted"], {"ada", "bob"}) == ["ada", "bob + scripted"]
+
+
 def test_a_lost_connection_gives_the_heroes_to_the_agent_and_coming_back_takes_them() -> None:
     found = seats()
     found.enter("ada", [2], 0.0)

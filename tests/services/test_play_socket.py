@@ -10,8 +10,10 @@ import pytest
 import redis
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from dota.spectator.recording import Recording
 from dota.vec_game import Controller
 from five.services.controller.config import LimitsConfig
+from five.services.play.clock import FRAME_SECONDS
 from five.services.play.views import View
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, problem
 from tests.services.play_server import SHORT, VERSION, Browser, Played, playing
@@ -166,6 +168,59 @@ async def test_a_game_that_is_played_to_its_end_rates_its_person_once(redis_clie
             with pytest.raises(ConnectionClosed) as closed:
                 await socket.recv()
             assert closed.value.rcvd is not None and closed.value.rcvd.code == 4004
+
+
+async def test_a_played_game_can_be_watched_again_by_whoever_sees_the_run(redis_client: redis.Redis, redis_url: str
+                                                                        ) -> None:
+    async with playing(redis_url, SHORT) as there:
+        problem(await there.ask("GET", f"/v1/play/recordings/{'0' * 32}"), 404, "not-found")
+        game = await there.open(team=0, heroes=[0])
+        assert (await there.ask("GET", "/v1/play/recordings", VIEWER)).json() == {"recordings": []}
+        async with there.socket(game) as socket, there.socket(game, VIEWER, "?spectate=1"):
+            browser, acks = Browser(socket), list[int]()
+            await browser.word("state")
+            for slot in range(3):
+                n = await browser.order("sell", slot=slot)
+                await browser.word("ack", n=n)
+            for _ in range(6):
+                n = await browser.order("buy", item="item_branches")
+                ack = await browser.word("ack", n=n)
+                acks += [ack["frame"]] if ack["ok"] else []
+            assert len({frame % 4 for frame in acks}) > 1  # in any frame of a timestep
+            assert (await browser.word("end"))["recorded"]
+        (entry,) = (await there.ask("GET", "/v1/play/recordings", VIEWER)).json()["recordings"]
+        assert entry["game"] == game and entry["people"] == ["ada"]
+        assert entry["players"] == ["ada", f"version-{VERSION}"]
+        assert entry["winner"] == 3 and entry["seconds"] == pytest.approx(3.0, abs=0.2)
+        answer = await there.ask("GET", f"/v1/play/recordings/{game}", VIEWER)
+        assert answer.headers["x-content-type-options"] == "nosniff" and len(answer.content) == entry["bytes"]
+        found = Recording(answer.content)
+        steps = list(found.steps())
+        clock = found.schema.table("clock")
+        frames = [int(step.frame["clock"][0, clock.column("frame")]) for step in steps]
+        # Every timestep from the first on, and all that happened in any of its frames.
+        assert frames[:-1] == list(range(0, 4 * len(frames) - 4, 4)) and frames[-1] >= frames[-2]
+        assert frames[-1] * FRAME_SECONDS == pytest.approx(3.0, abs=0.2)
+        events = found.index()["events"]
+        bought = [event for event in events if event["kind"] == "item" and event["item"] == "item_branches"
+                  and event["hero"] == 0 and event["time"] > events[0]["time"]]
+        assert len(bought) == len(acks)
+        assert events[-1]["kind"] == "end"
+        problem(await there.ask("GET", f"/v1/play/recordings/{'0' * 32}"), 404, "not-found")
+        assert (await there.ask("GET", f"/v1/play/recordings/{game}", "")).status_code == 401
+
+
+async def test_a_game_in_which_nobody_was_is_not_kept_and_none_is_where_none_is_wanted(
+        redis_client: redis.Redis, redis_url: str) -> None:
+    async with playing(redis_url, SHORT, empty_seconds=0.3) as there:
+        game = await there.open(team=0, heroes=[0])
+        await there.service.matches[game].ended.wait()
+        assert there.service.recordings.all() == []
+    async with playing(redis_url, SHORT, recordings=0) as there:
+        game = await there.open(team=0, heroes=[0])
+        async with there.socket(game) as socket:
+            assert not (await Browser(socket).word("end"))["recorded"]
+        assert there.service.recordings.all() == []
 
 
 async def test_a_game_that_everybody_has_left_ends_and_counts_apart(redis_client: redis.Redis, redis_url: str) -> None:

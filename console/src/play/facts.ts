@@ -14,7 +14,7 @@ export interface AbilityFacts extends Used {
   readonly ranks: number; readonly from_level: number; readonly levels_between: number;
 }
 export interface ItemFacts extends Used {
-  readonly cost: number; readonly parts: readonly string[]; readonly recipe: number; readonly shops: readonly string[]; readonly stock: number;
+  readonly cost: number; readonly parts: readonly string[]; readonly recipe: number; readonly shops: readonly string[];
 }
 export interface HeroFacts {
   readonly name: string; readonly range: number; readonly start: readonly string[]; readonly build: readonly string[];
@@ -60,8 +60,7 @@ export function factsOf(header: Header): Facts {
     abilities: each(given.abilities, (a) => ({ ...used(a), passive: a.passive === true, toggle: a.toggle === true, autocast: a.autocast === true,
       ultimate: a.ultimate === true, learned: a.learned !== false, ranks: Number(a.ranks) || 0, from_level: Number(a.from_level) || 1,
       levels_between: Number(a.levels_between) || 0 })),
-    items: each(given.items, (i) => ({ ...used(i), cost: Number(i.cost) || 0, parts: texts(i.parts), recipe: Number(i.recipe) || 0, shops: texts(i.shops),
-      stock: Number(i.stock) || 0 })),
+    items: each(given.items, (i) => ({ ...used(i), cost: Number(i.cost) || 0, parts: texts(i.parts), recipe: Number(i.recipe) || 0, shops: texts(i.shops) })),
     xp: numbers(given.xp), no_point: numbers(given.no_point), buyback: numbers(given.buyback), daySeconds: numbers(given.day_seconds),
     shops: standing(given.shops), buildings: standing(given.buildings),
   };

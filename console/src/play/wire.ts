@@ -25,7 +25,7 @@ export interface State {
 export interface Said { readonly type: "chat" | "ping"; readonly who: string; readonly at: Place | null; readonly text: string }
 export interface Refused { readonly type: "refused"; readonly reason: string }
 /** winner: 0 nobody, 1 Radiant, 2 Dire, 3 a draw. reason: "" was played to the end; closed, abandoned, drained, lost. */
-export interface End { readonly type: "end"; readonly winner: number | null; readonly reason: string; readonly rating: { readonly mu: number; readonly sigma: number } | null }
+export interface End { readonly type: "end"; readonly winner: number | null; readonly reason: string; readonly rating: { readonly mu: number; readonly sigma: number } | null; readonly recorded: boolean }
 export type Told = Ack | State | Said | Refused | End;
 
 const finite = (v: unknown): number | null => typeof v === "number" && Number.isFinite(v) ? v : null;
@@ -56,7 +56,7 @@ export function told(text: string): Told | null {
     case "end": {
       const rating = given.rating as { mu?: unknown; sigma?: unknown } | null | undefined;
       const mu = finite(rating?.mu), sigma = finite(rating?.sigma);
-      return { type: "end", winner: finite(given.winner), reason, rating: mu !== null && sigma !== null ? { mu, sigma } : null };
+      return { type: "end", winner: finite(given.winner), reason, rating: mu !== null && sigma !== null ? { mu, sigma } : null, recorded: given.recorded === true };
     }
     default: return null;
   }

@@ -80,13 +80,18 @@ class ChunkWriter:
         """The chunk of what was added; what comes next begins another. Raises ValueError when nothing was."""
         if not self.steps:
             raise ValueError("a chunk has at least one step")
-        raw = b"".join(self._parts)
-        packed = zlib.compress(raw, LEVEL)
-        head = HEAD.pack(MAGIC, FORMAT, self.steps, self._schema.hash, self._first, len(raw), len(packed),
-                         zlib.crc32(packed))
+        chunk = pack_chunk(self._schema, self._first, self.steps, self._parts)
         self._before = self._schema.empty()
         self._parts, self.steps = [], 0
-        return head + packed
+        return chunk
+
+
+def pack_chunk(schema: Schema, first: int, steps: int, parts: Sequence[bytes]) -> bytes:
+    """A chunk of ``steps`` steps that are encoded already (``changes``, then ``pack_events`` of each), the first one
+    against a frame of zeros; ``first`` is its engine frame."""
+    raw = b"".join(parts)
+    packed = zlib.compress(raw, LEVEL)
+    return HEAD.pack(MAGIC, FORMAT, steps, schema.hash, first, len(raw), len(packed), zlib.crc32(packed)) + packed
 
 
 def changes(schema: Schema, before: Frame, frame: Mapping[str, npt.NDArray[Any]]) -> list[bytes]:

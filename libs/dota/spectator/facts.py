@@ -30,8 +30,8 @@ def play_facts(config: GameConfig) -> dict[str, Any]:
     ``heroes`` of the pool (``name``, attack ``range``, items to ``start`` with and the ``build``'s order, ``skills`` by
     level, ``talents`` as [level, id, what it does]); their ``abilities`` and all ``items`` that are sold, each with
     ``aim`` ("unit", "point", "none"; [] is passive), ``range``, ``area``, ``mana``, ``cooldown`` by rank (world units,
-    seconds); of items also ``cost``, ``parts``, ``shops`` and ``stock`` (0: without end); ``xp`` in total by level,
-    ``no_point`` the levels without a point, ``shops`` and ``buildings`` as [kind, team, x, y], ``buyback`` as [base,
+    seconds); of items also ``cost``, ``parts`` and ``shops``; ``xp`` in total by level, ``no_point`` the levels without
+    a point, ``shops`` and ``buildings`` as [kind, team, x, y], ``buyback`` as [base,
     divisor of net worth], ``day_seconds`` the lengths of day and night.
     """
     rules, heroes = _data(config.patch, "rules")["rules"], _data(config.patch, "heroes")["heroes"]
@@ -93,7 +93,7 @@ def _item(item: Mapping[str, Any], recipe_costs: Mapping[str, float]) -> dict[st
     if not item.get("secret_shop") or item.get("global_shop"):
         shops.insert(0, "home")
     return {**_used(item), "cost": item["cost"], "parts": [part for part in needs if part not in recipe_costs],
-            "recipe": recipe, "shops": shops, "stock": item.get("stock_max", 0)}
+            "recipe": recipe, "shops": shops}
 
 
 def _used(thing: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,25 @@ MAX_INDEX = 16 << 20
 MAX_FILE = 256 << 20
 
 
+class Index:
+    """What a recording ends with."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Any]] = {"chunks": [], "events": [], "track": []}
+
+    def add(self, offset: int, facts: ChunkFacts) -> None:
+        """A chunk stands at ``offset``."""
+        self._found["chunks"].append([offset, facts.frame, round(facts.time, 2), facts.steps])
+        self._found["events"] += facts.events
+        self._found["track"] += facts.track
+
+    def packed(self, at: int) -> bytes:
+        """Its bytes, which begin at the offset ``at``."""
+        raw = json.dumps(self._found, separators=(",", ":")).encode()
+        packed = zlib.compress(raw, 9)
+        return INDEX + _SIZES.pack(len(raw), len(packed)) + packed + _END.pack(at)
+
+
 class RecordingWriter:
     """Writes a game's recording while it is played, beside its place; ``close`` moves it there.
 
@@ -39,21 +58,16 @@ class RecordingWriter:
         self.camera = Camera(config, about, self._chunk)
         self._file = self._beside.open("wb")
         self._file.write(self.camera.packed_header())
-        self._index: dict[str, list[Any]] = {"chunks": [], "events": [], "track": []}
+        self._index = Index()
 
     def _chunk(self, chunk: bytes, facts: ChunkFacts) -> None:
-        self._index["chunks"].append([self._file.tell(), facts.frame, round(facts.time, 2), facts.steps])
-        self._index["events"] += facts.events
-        self._index["track"] += facts.track
+        self._index.add(self._file.tell(), facts)
         self._file.write(chunk)
 
     def close(self) -> None:
         """The game is over: ends the last chunk, writes the index, and puts the file in its place."""
         self.camera.end()
-        at = self._file.tell()
-        raw = json.dumps(self._index, separators=(",", ":")).encode()
-        packed = zlib.compress(raw, 9)
-        self._file.write(INDEX + _SIZES.pack(len(raw), len(packed)) + packed + _END.pack(at))
+        self._file.write(self._index.packed(self._file.tell()))
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from five.cli.console import link
@@ -23,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--close", metavar="GAME", help="end a game without a result")
     parser.add_argument("--games", action="store_true", help="print the games that people play, as JSON")
     parser.add_argument("--game", metavar="GAME", help="print one of them")
+    parser.add_argument("--recordings", action="store_true", help="print the games that can be watched again, as JSON")
+    parser.add_argument("--save", metavar="GAME", help="write one of them to a file")
+    parser.add_argument("--out", metavar="FILE", help="which file (GAME.view)")
     parser.add_argument("--ratings", action="store_true", help="print the ratings of people")
     parser.add_argument("--json", action="store_true", help="print what there is to play, or the game that was opened, "
                         "as JSON")
@@ -36,6 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"game {arguments.close} has ended")
     elif arguments.ratings:
         _print_ratings(controller, arguments.json)
+    elif arguments.recordings:
+        print(json.dumps(controller.get("play/recordings"), indent=2))
+    elif arguments.save:
+        file = Path(arguments.out or f"{arguments.save}.view")
+        print(f"{file}: {controller.save(f'play/recordings/{arguments.save}', file)} bytes")
     elif arguments.games or arguments.game:
         print(json.dumps(controller.get(f"play/games/{arguments.game}" if arguments.game else "play/games"), indent=2))
     elif arguments.json:

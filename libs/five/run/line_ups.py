@@ -25,7 +25,11 @@ class LineUps:
     def seen(self, leaves: Ints) -> dict[str, npt.NDArray[Any]]:
         """What both teams see first of leaves (their numbers, [k]): observations [k * TEAMS, ...], until the next call.
         """
-        for place, line_up in enumerate(self._pool.line_ups_of(leaves, self._numbers)):
+        return self.seen_by(self._pool.teams(leaves))
+
+    def seen_by(self, teams: Ints) -> dict[str, npt.NDArray[Any]]:
+        """As `seen`, of teams int64 [k, TEAMS, team], indices into the pool's heroes, ascending."""
+        for place, line_up in enumerate(np.ascontiguousarray(self._numbers[teams])):
             self._vec.reset_as(place, 0, line_up)
-        k = len(leaves)
+        k = len(teams)
         return {name: array[:k].reshape(k * TEAMS, *array.shape[2:]) for name, array in self._vec.obs.items()}

@@ -100,6 +100,22 @@ class PlayClient:
                                          deadline)
         return list(answer.games)
 
+    async def recordings(self, deadline: float | None = None) -> list[play_pb2.RecordedGame]:
+        """Games that are over and can be watched again, the newest first. Raises CallFailed."""
+        answer = await self._caller.call("Recordings", lambda stub: stub.Recordings,
+                                         play_pb2.RecordingsRequest(run=self._run), deadline)
+        return list(answer.recordings)
+
+    async def recording(self, game: str) -> bytes:
+        """A recording's bytes. Raises CallFailed."""
+        data = bytearray()
+        while True:
+            piece = await self._caller.call("Recording", lambda stub: stub.Recording,
+                                            play_pb2.RecordingRequest(run=self._run, game=game, offset=len(data)))
+            data += piece.data
+            if len(data) >= piece.size or not piece.data:
+                return bytes(data)
+
     async def close_game(self, game: str, who: str) -> None:
         """Ends a game without a result. Raises CallFailed."""
         await self._caller.call("Close", lambda stub: stub.Close,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query, Response, WebSocket
 from pydantic import BaseModel, ConfigDict, Field
 
 from five.services.controller.api.dependencies import Context, Here, Operator, Viewer
+from five.services.controller.api.games import BYTES, HEADERS
 from five.services.controller.auth import Caller, Role
 from five.services.controller.playing import Socket, state_of
 from five.services.controller.problems import Problem, responses
@@ -25,6 +26,8 @@ _SEAT: dict[str, Any] = {"hero": 0, "name": "sniper", "team": 0, "who": "ada", "
 _STATE: dict[str, Any] = {"game": "5e1f0c0d5e1f0c0d5e1f0c0d5e1f0c0d", "opened_by": "ada", "opened_at": 1789000000.0,
           "players": ["version-120", "version-120"], "time": 61.5, "frame": 4545, "running": True, "winner": 0,
           "version": 120, "late": 3, "late_frames": 0, "delay_ms": 12.5, "watching": 1, "seats": [_SEAT]}
+_RECORDED: dict[str, Any] = {"game": _STATE["game"], "bytes": 2100000, "players": ["ada", "version-120"],
+             "people": ["ada"], "seconds": 1830.0, "at": 1789000000.0, "winner": 1, "kills": [21, 9]}
 _PERSON: dict[str, Any] = {"name": "ada", "mu": 27.1, "sigma": 7.2, "won": 1, "lost": 0, "drawn": 0, "abandoned": 2,
                            "last_at": 1789000000.0}
 
@@ -89,6 +92,29 @@ class PlayOffer(BaseModel):
     games_at_once: int = Field(0, description="Games that may be played at once.")
     spectator_delay_seconds: float = Field(0.0, description="How late spectators see a game.")
     games: list[PlayedGame] = Field([], description="Those that are being played.")
+
+
+class RecordedGame(BaseModel):
+    """A played game that can be watched again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_RECORDED]})
+
+    game: str = Field(description="Its id: GET /v1/play/recordings/{game} has its bytes.")
+    bytes: int = Field(description="Its size.")
+    players: list[str] = Field(description="Who played each side: people, and who had its other heroes.")
+    people: list[str] = Field(description="The people in it.")
+    seconds: float = Field(description="Seconds since the horn at its end.")
+    at: float = Field(description="When it ended, seconds since the epoch.")
+    winner: int = Field(description="0 nobody, 1 Radiant, 2 Dire, 3 a draw.")
+    kills: list[int] = Field(description="Kills of each side.")
+
+
+class RecordedGames(BaseModel):
+    """Played games that can be watched again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"recordings": [_RECORDED]}]})
+
+    recordings: list[RecordedGame] = Field(description="The newest first.")
 
 
 class GameWish(BaseModel):
@@ -227,6 +253,23 @@ async def end_game(caller: Operator, here: Here, game: GameId) -> Ended:
     """Ends a game without a result: it counts as abandoned."""
     await _asked(_client(here).close_game(game, caller.name))
     return Ended(game=game)
+
+
+@router.get("/play/recordings", responses=responses(_409=AWAY))
+async def recorded_games(caller: Viewer, here: Here) -> RecordedGames:
+    """Played games that are over and can be watched again: the newest, while the play service lives."""
+    found = await _asked(_client(here).recordings(ASK_SECONDS))
+    return RecordedGames(recordings=[RecordedGame(
+        game=r.game, bytes=r.size, players=list(r.players), people=list(r.people), seconds=round(r.seconds, 1), at=r.at,
+        winner=r.winner, kills=list(r.kills)) for r in found])
+
+
+@router.get("/play/recordings/{game}", response_class=Response, responses={
+    200: {"description": "The recording.", "content": {BYTES: {"schema": {"type": "string", "format": "binary"}}}},
+    **responses(_404="No recording of it is kept, or not any more.", _409=AWAY)})
+async def recorded_game(caller: Viewer, here: Here, game: GameId) -> Response:
+    """A played game's recording: the whole game, as spectators saw it."""
+    return Response(await _asked(_client(here).recording(game)), media_type=BYTES, headers=HEADERS)
 
 
 @router.get("/play/ratings")

@@ -16,7 +16,9 @@ interface Replay { name: string; bytes: number; facts: Record<string, unknown> }
 const LOOK_MS = 2000, LOOK_REPLAYS = 15; // every so many looks
 const games = signal<readonly Listed[] | null>(null);
 const replays = signal<readonly Replay[] | null>(null);
-const problem = signal("");
+const problem = signal(""), wrongFile = signal("");
+const file = signal<{ name: string; data: Uint8Array<ArrayBuffer> } | null>(null);
+const MOST_FILE = 256 << 20; // bytes, as dota.spectator.recording has it
 
 const pair = (v: unknown): readonly [string, string] => Array.isArray(v) ? [String(v[0] ?? ""), String(v[1] ?? "")] : ["", ""];
 
@@ -55,6 +57,7 @@ function Wall() {
           <span class="quiet">{String(g.kind ?? "")} · {g.source}{g.watched ? ` · ${g.watched} watch` : ""}</span></Link></li>;
       })}</ul>}
     <h1>Recordings</h1>
+    <FromFile />
     {!recorded ? <p class="quiet">Looking…</p> : !recorded.length ? <p class="quiet">There is none yet; each rated version leaves one.</p> :
       <table class="replays"><thead><tr><th scope="col">Recording</th><th scope="col">Radiant</th><th scope="col">Dire</th><th scope="col">Kills</th><th scope="col">Length</th><th scope="col">Won</th><th scope="col">Recorded</th></tr></thead>
         <tbody>{recorded.map((r) => {
@@ -65,12 +68,38 @@ function Wall() {
   </>;
 }
 
+const ADDRESSES: Readonly<Record<string, (name: string) => string>> = {
+  live: (name) => `/v1/games/${name}/live`, replay: (name) => `/v1/replays/${name}`, played: (name) => `/v1/play/recordings/${name}`,
+};
+
+/** A recording that somebody has as a file. It stays in this page: nothing of it is sent anywhere. */
+function FromFile() {
+  const read = async (input: HTMLInputElement): Promise<void> => {
+    const given = input.files?.[0];
+    if (!given) return;
+    wrongFile.value = "";
+    if (given.size > MOST_FILE) { wrongFile.value = "It is larger than any recording."; return; }
+    try {
+      file.value = { name: given.name, data: new Uint8Array(await given.arrayBuffer()) };
+    } catch {
+      wrongFile.value = "It cannot be read.";
+    }
+  };
+  return <p><label>Open a recording from a file <input type="file" accept=".view" onChange={(event) => void read(event.currentTarget)} /></label>
+    {wrongFile.value && <span role="alert" class="problem"> {wrongFile.value}</span>}</p>;
+}
+
 /** The wall of games in progress, recordings, and below their own addresses each of them. */
 export function GamesPage() {
   const [, , kind, name] = path.value.split("/");
-  if ((kind === "live" || kind === "replay") && name) {
-    const address = kind === "live" ? `/v1/games/${encodeURIComponent(name)}/live` : `/v1/replays/${encodeURIComponent(name)}`;
+  const at = name && kind && ADDRESSES[kind];
+  if (at) {
+    const address = at(encodeURIComponent(name));
     return <><p class="back"><Link to="/games">All games</Link></p><h1 class="hidden">Game {name}</h1><Viewer key={address} address={address} live={kind === "live"} title={name} /></>;
+  }
+  if (file.value) {
+    const { name: title, data } = file.value;
+    return <><p class="back"><button type="button" onClick={() => { file.value = null; }}>All games</button></p><h1 class="hidden">{title}</h1><Viewer key={title} address={title} live={false} title={title} data={data} /></>;
   }
   return <Wall />;
 }

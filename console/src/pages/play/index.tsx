@@ -11,5 +11,5 @@ export function PlayPage() {
   if (!game) return <Lobby />;
   const spectate = query.value.has("spectate");
   const address = `/v1/play/games/${encodeURIComponent(game)}/socket${spectate ? "?spectate=1" : ""}`;
-  return <><h1 class="sr">Game {game}</h1><p class="sr"><Link to="/play">All games</Link></p><Player key={address} address={address} spectate={spectate} leave={() => go("/play")} /></>;
+  return <><h1 class="sr">Game {game}</h1><p class="sr"><Link to="/play">All games</Link></p><Player key={address} name={game} address={address} spectate={spectate} leave={() => go("/play")} /></>;
 }

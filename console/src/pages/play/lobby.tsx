@@ -4,6 +4,7 @@ import { Problem, get, post } from "../../api/client";
 import { isOperator, who } from "../../api/session";
 import { said } from "../../components/act";
 import { Link } from "../../shell/link";
+import { Again } from "../../play/view/again.tsx";
 import { go } from "../../shell/route";
 import { clock, plain } from "../../games/reading.ts";
 import { number } from "../../text";
@@ -14,10 +15,11 @@ interface Offer {
 }
 interface Seat { hero: number; name: string; team: number; who: string | null; held: boolean }
 interface Listed { game: string; running: boolean; time?: number; seats: Seat[]; version?: number | null; opened_by?: string }
+interface Recorded { game: string; bytes: number; players: readonly string[]; people: readonly string[]; seconds: number; at: number; winner: number; kills: readonly number[] }
 interface Rated { name: string; mu: number; sigma: number; won: number; lost: number; drawn: number; abandoned: number }
 
 const LOOK_MS = 3000;
-const TEAMS = ["Radiant", "Dire"];
+const TEAMS = ["Radiant", "Dire"], WINNERS = ["nobody", "Radiant", "Dire", "nobody: a draw"];
 
 /** Games that are played, and people's ratings. */
 function Going({ games, ratings, delay }: { games: readonly Listed[]; ratings: readonly Rated[]; delay: number | undefined }) {
@@ -33,6 +35,16 @@ function Going({ games, ratings, delay }: { games: readonly Listed[]; ratings: r
       {!ratings.length ? <p class="quiet">Nobody has finished a game yet.</p> : <table><thead><tr><th>name</th><th>rating</th><th>σ</th><th>won</th><th>lost</th><th>drawn</th><th>left</th></tr></thead>
         <tbody>{ratings.map((r) => <tr key={r.name}><td>{r.name}</td><td>{number(r.mu, 1)}</td><td>{number(r.sigma, 1)}</td><td>{r.won}</td><td>{r.lost}</td><td>{r.drawn}</td><td>{r.abandoned}</td></tr>)}</tbody></table>}</section>
   </div>;
+}
+
+/** Games that are over, to be watched again or kept. */
+function Over({ recorded }: { recorded: readonly Recorded[] }) {
+  return <section class="card" aria-label="Recordings"><h2>Played games</h2>
+    {!recorded.length ? <p class="quiet">A game that somebody has played can be watched here once it is over.</p> : <>
+      <table><thead><tr><th>ended</th><th>Radiant</th><th>Dire</th><th>kills</th><th>length</th><th>won</th><th /></tr></thead>
+        <tbody>{recorded.map((r) => <tr key={r.game}><td>{new Date(r.at * 1000).toLocaleString()}</td><td>{r.players[0]}</td><td>{r.players[1]}</td><td>{r.kills.join(" : ")}</td>
+          <td>{clock(r.seconds)}</td><td>{WINNERS[r.winner] ?? ""}</td><td><Again game={r.game} /></td></tr>)}</tbody></table>
+      <p class="quiet small">The server keeps the newest in its memory. A saved file is opened on the page Games.</p></>}</section>;
 }
 
 /** What a game is to be: the side, one's heroes, with whom and against whom. */
@@ -88,6 +100,7 @@ function Open({ offer }: { offer: Offer }) {
 /** Opens games, lists those that are played. */
 export function Lobby() {
   const offer = useSignal<Offer | null>(null), games = useSignal<readonly Listed[]>([]), ratings = useSignal<readonly Rated[]>([]), wrong = useSignal("");
+  const recorded = useSignal<readonly Recorded[]>([]);
   useEffect(() => {
     let ended = false, timer = 0;
     const look = async (): Promise<void> => {
@@ -97,6 +110,7 @@ export function Lobby() {
           if (offer.value.server) {
             games.value = (await get<{ games: Listed[] }>("play/games")).games;
             ratings.value = (await get<{ ratings: Rated[] }>("play/ratings")).ratings;
+            recorded.value = (await get<{ recordings: Recorded[] }>("play/recordings")).recordings;
           }
           wrong.value = "";
         } catch (error) {
@@ -114,6 +128,7 @@ export function Lobby() {
     {!found ? !wrong.value && <p class="quiet">Asking what can be played…</p> : <>
       {!found.server || found.why ? <p class="card" role="status">{found.why || "No server for games with people is up: services.play in the configuration."}</p> : <Open offer={found} />}
       <Going games={games.value} ratings={ratings.value} delay={found.spectator_delay_seconds} />
+      {found.server && <Over recorded={recorded.value} />}
     </>}
   </>;
 }

@@ -11,6 +11,7 @@ import { press } from "../keyboard.ts";
 import { HELP } from "../keys.ts";
 import { Session } from "../session.ts";
 import { Talents } from "./abilities.tsx";
+import { Again } from "./again.tsx";
 import { Field } from "./field.tsx";
 import { Hud, Top } from "./hud.tsx";
 import { Shop } from "./shop.tsx";
@@ -30,7 +31,7 @@ function Delay({ session, now }: { session: Session; now: Signal<number> }) {
 }
 
 /** A game that one plays: the map, and around it everything that one needs. `leave` goes back to where games are opened. */
-export function Player({ address, spectate, leave }: { address: string; spectate: boolean; leave: () => void }) {
+export function Player({ name, address, spectate, leave }: { name: string; address: string; spectate: boolean; leave: () => void }) {
   const session = useMemo(() => new Session(new Game(address), spectate), [address]);
   const now = useSignal(0), root = useRef<HTMLElement>(null), { game } = session;
   useEffect(() => {
@@ -81,6 +82,7 @@ export function Player({ address, spectate, leave }: { address: string; spectate
         {end && <div class="ended card" role="status"><h2>{WINNERS[end.winner ?? 0] ?? "The game is over."}</h2>
           {end.reason && <p>{ENDINGS[end.reason] ?? end.reason}</p>}
           {end.rating && <p>Your rating among people: {(end.rating.mu - 3 * end.rating.sigma).toFixed(1)} (μ {end.rating.mu.toFixed(1)}, σ {end.rating.sigma.toFixed(1)})</p>}
+          {end.recorded && <p><Again game={name} /></p>}
           <button type="button" class="primary" onClick={leave}>Another game</button></div>}
       </div>
       <ol class="kills" aria-label="What happened">{header && frame && feed.map((e, k) => <li key={`${e.time}${k}`}>{told(e.event, named)}</li>)}

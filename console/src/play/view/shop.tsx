@@ -1,27 +1,29 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
-import { plain, tableOf, value } from "../../games/reading.ts";
+import { clock, moment, plain, tableOf, value } from "../../games/reading.ts";
 import type { HeroNow, ItemFacts } from "../facts.ts";
 import { BACKPACK, INVENTORY, SCROLL } from "../facts.ts";
 import type { Session } from "../session.ts";
 
-/** How many of an item the team's shop has; null where it never runs out or nothing is told of it. */
-function inStock(session: Session, name: string): number | null {
-  const { steps } = session.game, frame = steps?.last?.frame;
-  const short = name.replace(/^item_/, ""), table = steps && tableOf(steps.header.schema, "stock");
-  const field = table?.fields.find((f) => f === short);
-  return steps && frame && field !== undefined ? value(steps.header.schema, frame, "stock", session.team, field) : null;
+/** What the own team's shop has left of an item, and when there is one more (0: it has all that it may have); null where it never runs out. */
+function inStock(session: Session, name: string): { left: number; next: number } | null {
+  const { steps } = session.game, frame = steps?.last?.frame, schema = steps?.header.schema;
+  const item = steps ? (steps.header.names.item?.indexOf(name) ?? -1) + 1 : 0;
+  if (!schema || !frame || !item) return null;
+  for (let row = 0; row < (tableOf(schema, "stock")?.rows ?? 0); row++)
+    if (value(schema, frame, "stock", row, "item") === item)
+      return { left: value(schema, frame, "stock", row, "left"), next: moment(value(schema, frame, "stock", row, "next")) };
+  return null;
 }
 
 function Offer({ session, hero, name, item }: { session: Session; hero: HeroNow; name: string; item: ItemFacts }) {
-  const stock = item.stock ? inStock(session, name) : null, poor = item.cost > hero.gold, out = stock === 0;
+  const stock = inStock(session, name), poor = item.cost > hero.gold;
   const parts = item.parts.length ? `: ${[...item.parts.map(plain), item.recipe ? `recipe ${item.recipe}` : ""].filter(Boolean).join(", ")}` : "";
   const state = [...session.game.traces()].reverse().find((p) => p.order.kind === "buy" && p.order.item === name)?.state ?? "";
   return <li><button type="button" class={`offer ${poor ? "poor" : ""} ${state}`} title={`${plain(name)}${parts}`}
     onClick={(event) => session.give({ kind: "buy", item: name }, event.timeStamp)}>
     <span class="name"><span class="sr">Buy </span>{plain(name)}<span class="sr"> for</span></span> <b>{item.cost}<span class="sr"> gold</span></b>
-    {item.stock > 0 && stock === null && <span class="quiet">limited</span>}
-    {stock !== null && <span class={out ? "bad" : "quiet"}>{out ? "out of stock" : `${stock} left`}</span>}
+    {stock && <span class={stock.left ? "quiet" : "bad"}>{stock.left ? `${stock.left} left` : `out of stock until ${clock(stock.next)}`}</span>}
     {!item.shops.includes("home") && <span class="quiet">{item.shops.join(", ")} shop</span>}
   </button></li>;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <nanobind/stl/string.h>
@@ -13,6 +14,7 @@
 
 #include "bindings/vec.hpp"
 #include "map/vision.hpp"
+#include "world/game_rules.hpp"
 #include "world/heroes.hpp"
 
 namespace nb = nanobind;
@@ -20,6 +22,8 @@ namespace nb = nanobind;
 namespace dota {
 
 namespace {
+
+constexpr int kStocked = std::tuple_size_v<decltype(TeamState::stock)>;  // items of which a shop has so many only
 
 struct Columns {
   const char* name;
@@ -49,6 +53,7 @@ const std::vector<Columns>& columns() {
       {"area", kMaxAreas, {"generation", "look", "ability", "x", "y", "radius"}},
       {"rune", kMaxPickups, {"kind", "x", "y"}},
       {"ground_item", kMaxGroundItems, {"id", "x", "y"}},
+      {"stock", static_cast<int>(kTeams) * kStocked, {"item", "left", "next"}},
   };
   return kColumns;
 }
@@ -278,6 +283,20 @@ void put_ground(const World& w, Row runes, Row items, const TeamEyes* eyes) {
   }
 }
 
+// What is left in a team's shop of what it has so many of only, and until when a shelf that is not full waits.
+void put_stock(const Context& c, Row r, const TeamEyes* eyes) {
+  for (std::size_t team = 0; team < kTeams; ++team)
+    for (std::size_t k = 0; k < kStocked; ++k) {
+      const TeamState& t = c.world.teams[team];
+      const int item = c.tables.game->stock_items[k];
+      const bool told = item >= 0 && (!eyes || eyes->team == static_cast<int>(team));
+      r.put(told ? id(item) : 0);
+      r.put(told ? t.stock[k] : 0);
+      r.put(told && t.stock[k] < c.tables.items[static_cast<std::size_t>(item)].stock_max ? moment(t.stock_next[k])
+                                                                                          : 0);
+    }
+}
+
 }  // namespace
 
 void write_tables_seen(const Context& c, const nb::dict& out, const TeamEyes* eyes) {
@@ -288,6 +307,7 @@ void write_tables_seen(const Context& c, const nb::dict& out, const TeamEyes* ey
   put_heroes(c, to.rows("hero"), to.rows("ability"), to.rows("item"), eyes);
   put_effects(w, to.rows("projectile"), to.rows("area"), eyes);
   put_ground(w, to.rows("rune"), to.rows("ground_item"), eyes);
+  put_stock(c, to.rows("stock"), eyes);
   const char* fogs[] = {"radiant_fog", "dire_fog"};
   for (std::size_t team = 0; team < kTeams; ++team) {
     std::uint8_t* fog = to.bits(fogs[team], kFogBits);

@@ -72,9 +72,10 @@ class Pool:
             dire = np.take_along_axis(self.radiant.others[rows], dire, axis=1)
         return np.stack((radiant, dire), axis=1)
 
-    def line_ups_of(self, leaves: Ints, numbers: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
-        """As `teams`, in the game's own numbers of the heroes: ``numbers`` int16 [n], in the pool's order."""
-        return np.ascontiguousarray(numbers[self.teams(leaves)])
+    def sets(self, leaves: Ints) -> tuple[Ints, Ints]:
+        """Both teams of leaves (row-major numbers [k]) as numbers among the pool's sets (`radiant`), int64 [k] each."""
+        dire = self.teams(leaves)[:, 1]
+        return leaves // self.shape[1], self.radiant.rank((np.int64(1) << dire).sum(axis=1))
 
 
 def of_heads(heads: npt.NDArray[np.floating[Any]]) -> Floats:

@@ -2,28 +2,36 @@
 
 Seconds are of this process' processor time, on one core. ``draft.tree`` picks weighed a second, beside as many numbers
 gathered in one call; ``draft.empty`` and ``draft.second`` the time of an empty draft and of one after its first pick;
-``draft.table`` and ``draft.memory`` the table's size and what solving takes beside it; ``draft.leaves`` line-ups read a
-second, beside the games alone without a network; ``draft.whole`` what all line-ups take at that rate.
+``draft.table`` and ``draft.memory`` the table's size and what solving takes beside it; ``draft.parts`` games of all
+sets of heroes on both sides and what the network makes of them; ``draft.leaves`` line-ups put together from these a
+second, beside such as are read in games of their own; ``draft.whole`` what all line-ups take at that rate, and at the
+other. ``python -m five.cli.benchmarks.draft`` makes the whole table.
 """
 
+import argparse
+import resource
 import time
 import tracemalloc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+import psutil
 import torch
 
+from dota.config import GameConfig
 from dota.spaces import Layout
 from five.agent.draft.advice import advise
 from five.agent.draft.leaves import Leaves, Pool
 from five.agent.draft.order import OF_FIVE, RADIANT
 from five.agent.model.policy import Policy
 from five.cli.benchmarks.table import Row, machine, row
-from five.cli.offline.leaves import BATCH, Reader
-from five.cli.offline.match import evaluation_game
-from five.run.line_ups import LineUps
+from five.cli.offline.leaves import make
+from five.cli.offline.line_ups import BATCH, PAIRS, InGames, InParts
 from five.run.load import load
+
+POOL = "rerun"  # the preset that plays the published pool
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,8 @@ class Size:
     team: int = 5
     order: str = OF_FIVE
     preset: str = "laptop-5v5"
-    line_ups: int = 512
+    line_ups: int = 20_000
+    in_games: int = 512
 
 
 def picks(heroes: int, order: str) -> int:
@@ -88,23 +97,55 @@ def _tree(size: Size) -> list[Row]:
         row("draft.memory", peak / 2**20, "MiB", None, told)]
 
 
-def _leaves(size: Size) -> list[Row]:
+def _seventeen(size: Size) -> tuple[Policy, GameConfig, Pool]:
+    """A new policy of the preset's network, for a pool of the published one's heroes."""
     config = load(size.preset)
+    heroes = list(load(POOL).game.hero_pool[:size.heroes])
+    game = config.game.model_copy(update={"hero_pool": heroes, "heroes_per_team": size.team})
     torch.manual_seed(0)
-    policy = Policy(Layout(config.game), config.model).eval().requires_grad_(False)
-    pool = Pool.of_game(list(config.game.hero_pool), config.game.heroes_per_team)
-    chosen = np.random.default_rng(0).integers(0, pool.line_ups, size.line_ups)
-    reader = Reader(policy, config.game, pool)
-    reader.read(chosen[:BATCH])
+    return Policy(Layout(game), config.model).eval().requires_grad_(False), game, Pool.of_game(heroes, size.team)
+
+
+def _leaves(size: Size) -> list[Row]:
+    policy, game, pool = _seventeen(size)
+    rng = np.random.default_rng(0)
+    games = InGames(policy, game, pool)
+    chosen = rng.integers(0, pool.line_ups, size.in_games)
+    games.read(chosen[:BATCH])
     began = time.process_time()
-    reader.read(chosen)
+    games.read(chosen)
+    alone = size.in_games / (time.process_time() - began)
+    began = time.process_time()
+    parts = InParts(policy, game, pool)
+    making = time.process_time() - began
+    chosen = rng.integers(0, pool.line_ups, size.line_ups)
+    parts.read(chosen[:PAIRS])
+    began = time.process_time()
+    parts.read(chosen)
     rate = size.line_ups / (time.process_time() - began)
-    line_ups = LineUps(evaluation_game(config.game), pool, BATCH)
-    began = time.process_time()
-    for at in range(0, size.line_ups, BATCH):
-        line_ups.seen(chosen[at:at + BATCH])
-    worlds = size.line_ups / (time.process_time() - began)
-    told = machine(preset=size.preset, team=pool.team)
-    whole = Pool(tuple(f"hero{i}" for i in range(size.heroes)), size.team).line_ups
-    return [row("draft.leaves", rate, "line-ups/s", worlds, told),
-            row("draft.whole", whole / rate / 3600, "h of a core", None, told)]
+    told = machine(preset=size.preset, heroes=len(pool.heroes), team=pool.team, sets=len(pool.radiant))
+    return [row("draft.parts", making, "s", None, told),
+            row("draft.leaves", rate, "line-ups/s", alone, told),
+            row("draft.whole", (making + pool.line_ups / rate) / 60, "min of a core", pool.line_ups / alone / 60, told)]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Makes the whole table once, and says what that took. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m five.cli.benchmarks.draft", description=main.__doc__)
+    parser.add_argument("--preset", default=Size.preset, help="whose network (laptop-5v5)")
+    parser.add_argument("--threads", type=int, default=1)
+    arguments = parser.parse_args(argv)
+    policy, game, pool = _seventeen(Size(preset=arguments.preset))
+    began, spent = time.monotonic(), time.process_time()
+    before = psutil.Process().memory_info().rss
+    leaves = make(policy, game, pool, {}, threads=arguments.threads)
+    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"{pool.line_ups:,} line-ups, {np.isfinite(leaves.win).sum():,} of them read: "
+          f"{time.process_time() - spent:.0f} s of processor in {time.monotonic() - began:.0f} s; "
+          f"{(peak - before) / 2**20:.0f} MiB more than before at most, "
+          f"{leaves.win.nbytes / 2**20:.1f} of them the table")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,5 +1,5 @@
-"""A draft's table of leaves, read from an archived version: each line-up is set up in a real game, and the win heads of
-both teams are asked about their first observation of it."""
+"""A draft's table of leaves, read from an archived version: the win heads of both teams are asked about the first
+observation of a real game of each line-up."""
 
 import json
 import time
@@ -10,46 +10,23 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-import torch
 
 from dota.config import GameConfig
-from dota.vec_game import TEAMS
 from five.agent.compute import on_threads
-from five.agent.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
+from five.agent.draft.leaves import Floats, Ints, Leaves, Pool
 from five.agent.model.policy import Policy
-from five.cli.offline.match import evaluation_game
+from five.cli.offline.line_ups import BATCH, InGames, Reads, parts_of
 from five.run import drafting
-from five.run.line_ups import HOW, LineUps
+from five.run.line_ups import HOW
 
-BATCH = 32  # line-ups of one forward pass: more would leave a core's cache
 CHUNK = 4096  # line-ups between two looks at the clock
 KEEP_SECONDS = 60.0  # between two copies of an unfinished table
-
-
-class Reader:
-    """Asks one policy about line-ups, with games of its own. Not to be shared between threads."""
-
-    def __init__(self, policy: Policy, game: GameConfig, pool: Pool, batch: int = BATCH) -> None:
-        self._line_ups = LineUps(evaluation_game(game), pool, batch)
-        self._policy = policy
-
-    def read(self, leaves: Ints) -> Floats:
-        """What leaves (their numbers, [k]) are worth, float32 [k]."""
-        batch = self._line_ups.games
-        return np.concatenate([self._some(leaves[at:at + batch]) for at in range(0, len(leaves), batch)])
-
-    def _some(self, leaves: Ints) -> Floats:
-        seen = {name: torch.from_numpy(array).to(self._policy.device)
-                for name, array in self._line_ups.seen(leaves).items()}
-        acted = self._policy.act(seen, self._policy.initial_state(len(leaves) * TEAMS), greedy=True)
-        heads = acted.aux["win_probability"].float().cpu().numpy()
-        return of_heads(heads.reshape(len(leaves), TEAMS, -1))
 
 
 def make(policy: Policy, game: GameConfig, pool: Pool, facts: dict[str, Any], *, threads: int = 1,
          partial: Path | None = None, on_progress: Callable[[int, float], None] = lambda done, seconds: None,
          batch: int = BATCH) -> Leaves:
-    """The whole table. ``threads`` workers, each with games of its own; equal for any number of them.
+    """The whole table, by ``threads`` workers; equal for any number of them.
 
     An unfinished table is kept in ``partial`` once a minute, and gone on with; of another version or pool it is begun
     again. ``on_progress`` gets the line-ups done in this call and the seconds spent on them.
@@ -59,9 +36,7 @@ def make(policy: Policy, game: GameConfig, pool: Pool, facts: dict[str, Any], *,
     todo = np.flatnonzero(np.isnan(win))
     chunks = [todo[at:at + CHUNK] for at in range(0, len(todo), CHUNK)]
     began = kept = time.monotonic()
-    readers: SimpleQueue[Reader] = SimpleQueue()
-    for _ in range(threads):
-        readers.put(Reader(policy, game, pool, batch))
+    readers: SimpleQueue[Reads] = SimpleQueue()
 
     def work(leaves: Ints) -> tuple[Ints, Floats]:
         reader = readers.get()
@@ -72,6 +47,9 @@ def make(policy: Policy, game: GameConfig, pool: Pool, facts: dict[str, Any], *,
 
     done = 0
     with on_threads(1), ThreadPoolExecutor(threads) as pool_of_threads:
+        parts = parts_of(policy, game, pool, batch)
+        for _ in range(threads):
+            readers.put(parts or InGames(policy, game, pool, batch))
         try:
             for leaves, found in pool_of_threads.map(work, chunks):
                 win[leaves] = found

@@ -1,0 +1,66 @@
+"""Games that people have played, kept to be watched again: equal to what a camera takes of them, and bounded."""
+
+import pytest
+
+from dota.spectator.camera import Camera
+from dota.spectator.recording import Recording
+from dota.spectator.schema import same
+from five.services.play.players import Begin, Filler
+from five.services.play.recordings import Recorded, Recorder, Recordings
+from tests.services.test_play_outbox import GAME, Filmed
+
+BEGIN = Begin("0" * 32, "ada", GAME, 3, None, (Filler("version-7", version=7), Filler("scripted", 2)), "run")
+STEPS = 75  # two chunks and a half
+
+
+def taken(recorder: Recorder, steps: int = STEPS) -> tuple[Recorded, list[bytes]]:
+    """A game of bots as the recorder keeps it, and the chunks that a camera makes of it."""
+    film, chunks = Filmed(), list[bytes]()
+    camera = Camera(GAME, {}, lambda chunk, facts: chunks.append(chunk))
+    for step in range(steps):
+        film.games.step()
+        happened = [{"kind": "step", "number": step}]
+        film.whole.look(film.write, 4 * (step + 1), happened)
+        recorder.add(film.whole)
+        camera.look_at(film.write, happened)
+    camera.end()
+    return recorder.recorded(BEGIN, {"players": ["ada", "scripted"]}, ["ada"], 1), chunks
+
+
+def test_a_recording_is_what_a_camera_takes_of_the_game() -> None:
+    recorded, chunks = taken(Recorder(1 << 20))
+    found = Recording(recorded.data)
+    assert [found.chunk(k) for k in range(len(found.spans))] == chunks and len(chunks) == 3
+    steps = list(found.steps())
+    assert [event["number"] for step in steps for event in step.events] == list(range(STEPS))
+    index = found.index()
+    assert [row[3] for row in index["chunks"]] == [30, 30, 15] and len(index["track"]) == 3 + 3 + 2
+    assert [row[0] for row in index["chunks"]] == [start for start, _ in found.spans]
+    assert found.header["about"]["players"] == ["ada", "scripted"] == recorded.players
+    assert recorded.seconds == pytest.approx(index["track"][0][0] + (STEPS - 1) * 4 / 30, abs=0.02)
+    assert recorded.winner == 1 and recorded.kills == [0, 0] and recorded.people == ["ada"]
+
+
+def test_a_recording_ends_where_its_room_does_and_is_whole_as_far_as_it_goes() -> None:
+    whole, chunks = taken(Recorder(1 << 20))
+    cut, _ = taken(Recorder(len(chunks[0])))
+    steps = list(Recording(cut.data).steps())
+    assert len(steps) == 30 and cut.seconds == whole.seconds  # how long the game was stays true
+    for a, b in zip(steps, Recording(whole.data).steps(), strict=False):
+        assert same(a.frame, b.frame)
+
+
+def entry(number: int, size: int) -> Recorded:
+    return Recorded(f"{number:032x}", [], [], 0.0, float(number), 0, [0, 0], bytes(size))
+
+
+def test_the_newest_are_kept_in_number_and_bytes() -> None:
+    kept = Recordings(3, 1000)
+    for number in range(5):
+        kept.keep(entry(number, 100))
+    assert [r.at for r in kept.all()] == [4, 3, 2]
+    assert kept.find(f"{1:032x}") is None and kept.find(f"{4:032x}") is not None
+    kept.keep(entry(5, 850))
+    assert [r.at for r in kept.all()] == [5, 4]
+    kept.keep(entry(6, 5000))  # larger than all the room: the newest is there in any case
+    assert [r.at for r in kept.all()] == [6]
