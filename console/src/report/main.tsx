@@ -41,7 +41,7 @@ function Charts() {
 function Film() {
   const data = useMemo(film, []);
   return <section aria-label="The newest film"><h2>A game of {report.film?.name}</h2>
-    <Viewer address="" data={data} live={false} title={`Game of ${report.film?.name ?? ""}`} /></section>;
+    <Viewer address="" data={data} still live={false} title={`Game of ${report.film?.name ?? ""}`} /></section>;
 }
 
 function ReportPage() {

@@ -54,6 +54,7 @@ KEY_UNITS: Mapping[str, str] = {
     "services.controller.limits.connections": "connections", "services.controller.limits.streams": "clients",
     "services.controller.limits.viewers": "viewers", "services.controller.limits.players": "people",
     "services.play.watching": "people",
+    "services.play.recordings": "games",
     "services.controller.operations.attempts": "tries",
     "services.controller.autoscaler.rollout.min": "pods", "services.controller.autoscaler.rollout.max": "pods",
     "services.controller.autoscaler.inference.min": "pods", "services.controller.autoscaler.inference.max": "pods",

@@ -11,13 +11,13 @@ import { Thoughts } from "./thoughts.tsx";
 
 const EARLIER_STEPS = 75; // ten seconds
 
-/** A game: the map, and beside it, in step with it, how it stands and what its policies think. `data` is a recording that is here already. */
-export function Viewer({ address, live, title, data }: { address: string; live: boolean; title: string; data?: Uint8Array<ArrayBuffer> }) {
+/** A game: the map, and beside it, in step with it, how it stands and what its policies think. `data` is a recording that is here already; `still`: it waits until somebody wants to see it. */
+export function Viewer({ address, live, title, data, still = false }: { address: string; live: boolean; title: string; data?: Uint8Array<ArrayBuffer>; still?: boolean }) {
   const film = useMemo(() => new Film(), [address]);
   const playback = useMemo(() => new Playback(film, live), [film]);
   const showing = useSignal<Showing>({ fog: "none", hero: 0, names: true }), now = useSignal(0), items = useSignal(false);
   useEffect(() => {
-    if (data) playback.playing.value = false; // it waits until somebody wants to see it
+    if (still) playback.playing.value = false;
     void (data ? film.readBytes(data) : film.read(address, live));
     return () => film.close();
   }, [film]);
