@@ -137,7 +137,8 @@ class Viewer(threading.Thread):
 
 def while_training(url: str, token: str, seconds: float, pids: Sequence[int], rounds: int = 2) -> list[Row]:
     """What viewers of one game take from a run: its hero-steps a second of wall time, and, of the processes ``pids``
-    (rollouts, inference, the controller), the processor time of a second, beside stretches without viewers in turn."""
+    (rollouts, inference, the controller), processor time for a million of them, beside stretches without viewers in
+    turn. ``off`` and ``on`` in the conditions are the stretches one by one: how far they differ by themselves."""
     controller = Controller(url, token)
     processes = [psutil.Process(pid) for pid in pids]
 
@@ -173,11 +174,12 @@ def while_training(url: str, token: str, seconds: float, pids: Sequence[int], ro
             time.sleep(25)
         conditions = machine(seconds=seconds, rounds=rounds, viewers=viewers, bytes_a_viewer_and_second=round(
             statistics.mean(s[2] for s in on) / viewers / (seconds + 3)))
-        found.append(row(f"watch.training.viewers{viewers}", statistics.mean(s[0] for s in on), "hero-steps/s",
-                         statistics.mean(s[0] for s in off), conditions))
-        if pids:
-            found.append(row(f"watch.processor.viewers{viewers}", statistics.mean(s[1] for s in on),
-                             "processor s / million hero-steps", statistics.mean(s[1] for s in off), conditions))
+        for k, name, unit in ((0, "training", "hero-steps/s"), (1, "processor", "processor s / million hero-steps")):
+            if k and not pids:
+                continue
+            stretches = {"off": [round(s[k]) for s in off], "on": [round(s[k]) for s in on]}
+            found.append(row(f"watch.{name}.viewers{viewers}", statistics.mean(s[k] for s in on), unit,
+                             statistics.mean(s[k] for s in off), conditions | stretches))
     return found
 
 
@@ -195,11 +197,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m five.cli.benchmarks.watching", description=__doc__)
     parser.add_argument("--url", required=True, help=f"the run's controller; its token is in {TOKEN_VARIABLE}")
     parser.add_argument("--seconds", type=float, default=40.0, help="length of each stretch (40)")
+    parser.add_argument("--rounds", type=int, default=2, help="stretches of each kind (2)")
     parser.add_argument("--pid", type=int, action="append", default=[], help="a process of the run whose processor "
                         "time is measured; may be given several times")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     arguments = parser.parse_args(argv)
-    rows = while_training(arguments.url, os.environ[TOKEN_VARIABLE], arguments.seconds, arguments.pid)
+    rows = while_training(arguments.url, os.environ[TOKEN_VARIABLE], arguments.seconds, arguments.pid,
+                          arguments.rounds)
     print(as_json(rows) if arguments.json else as_text(rows))
     return 0
 
