@@ -174,11 +174,11 @@ def while_training(url: str, token: str, seconds: float, pids: Sequence[int], ro
             time.sleep(25)
         conditions = machine(seconds=seconds, rounds=rounds, viewers=viewers, bytes_a_viewer_and_second=round(
             statistics.mean(s[2] for s in on) / viewers / (seconds + 3)))
-        for k, name, unit in ((0, "training", "hero-steps/s"), (1, "processor", "processor s / million hero-steps")):
+        for k, what, unit in ((0, "training", "hero-steps/s"), (1, "processor", "processor s / million hero-steps")):
             if k and not pids:
                 continue
-            stretches = {"off": [round(s[k]) for s in off], "on": [round(s[k]) for s in on]}
-            found.append(row(f"watch.{name}.viewers{viewers}", statistics.mean(s[k] for s in on), unit,
+            stretches = {name: " ".join(f"{s[k]:.0f}" for s in each) for name, each in (("off", off), ("on", on))}
+            found.append(row(f"watch.{what}.viewers{viewers}", statistics.mean(s[k] for s in on), unit,
                              statistics.mean(s[k] for s in off), conditions | stretches))
     return found
 
