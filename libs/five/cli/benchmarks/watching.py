@@ -21,7 +21,7 @@ from dota.spectator.chunks import CHUNK_STEPS
 from dota.vec_game import Controller as Player
 from dota.vec_game import VecGame
 from five.cli.benchmarks.game import snapshots
-from five.cli.benchmarks.table import Row, as_json, as_text, machine, row
+from five.cli.benchmarks.table import Conditions, Row, as_json, as_text, machine, row
 from five.cli.remote import TOKEN_VARIABLE, Controller
 from five.services.controller.relay import Relay
 from rapid.store.leases import Leases
@@ -177,7 +177,8 @@ def while_training(url: str, token: str, seconds: float, pids: Sequence[int], ro
         for k, what, unit in ((0, "training", "hero-steps/s"), (1, "processor", "processor s / million hero-steps")):
             if k and not pids:
                 continue
-            stretches = {name: " ".join(f"{s[k]:.0f}" for s in each) for name, each in (("off", off), ("on", on))}
+            stretches: Conditions = {name: " ".join(f"{s[k]:.0f}" for s in each)
+                                     for name, each in (("off", off), ("on", on))}
             found.append(row(f"watch.{what}.viewers{viewers}", statistics.mean(s[k] for s in on), unit,
                              statistics.mean(s[k] for s in off), conditions | stretches))
     return found
