@@ -58,6 +58,7 @@ def each(page: Page, name: str, folder: Path, colours: int) -> None:
         page.set_viewport_size({"width": width, "height": width * 5 // 8})
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.evaluate("scrollTo(0, 0)")
             page.wait_for_timeout(1500)
             save(page.screenshot(), folder / f"{name}-{scheme}-{width}.png", colours)
 
@@ -94,7 +95,7 @@ def games(browser: Browser, controller: Controller, folder: Path) -> None:
 
 
 def play(browser: Browser, controller: Controller, folder: Path) -> None:
-    """A game against the newest version: a person goes to the middle and fights there."""
+    """A game against the newest version: a person goes to his tower in the middle and fights there."""
     with logged_in(browser, controller, "light", 1280) as watched:
         page = watched.page
         watched.visit("/play")
@@ -104,17 +105,18 @@ def play(browser: Browser, controller: Controller, folder: Path) -> None:
         game = page.url.rsplit("/", 1)[1]
         small = page.get_by_role("img", name="Mini map").bounding_box()
         assert small is not None
-        page.keyboard.press("a")  # attack on the way to the middle
-        page.mouse.click(small["x"] + 0.48 * small["width"], small["y"] + 0.52 * small["height"], button="right")
+        page.mouse.click(small["x"] + 0.45 * small["width"], small["y"] + 0.55 * small["height"], button="right")
         page.wait_for_timeout(1000 * PLAY_SECONDS)
         page.locator("[data-field]").focus()
-        page.keyboard.press("Space")
-        film(page, folder / "play.webp")
         page.keyboard.press("Space")
         page.keyboard.press("a")
         page.mouse.move(*_near_the_hero(page, 120, -60))
         each(page, "play", folder, MAP_COLOURS)
         page.keyboard.press("Escape")
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.emulate_media(color_scheme="light")
+        page.wait_for_timeout(500)
+        film(page, folder / "play.webp")
         page.get_by_role("button", name="Leave the game").click()
         page.get_by_role("heading", name="Play", exact=True).wait_for()
         controller.delete(f"play/games/{game}")
@@ -126,7 +128,7 @@ def film(page: Page, path: Path) -> None:
     times: list[float] = []
     for k in range(FILM_FRAMES):
         if k % 4 == 0:
-            away = 130 if k % 8 else -110
+            away = 90 if k % 8 else -90
             page.keyboard.press("a")
             page.mouse.click(*_near_the_hero(page, away, -away // 2))
         times.append(time.monotonic())
@@ -134,7 +136,7 @@ def film(page: Page, path: Path) -> None:
             pictures.append(image.convert("RGB").resize((FILM_WIDTH, FILM_WIDTH * image.height // image.width)))
     shown = [round(1000 * (after - before)) for before, after in itertools.pairwise(times)]
     pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=[*shown, 1000], loop=0, quality=55,
-                     method=6)
+                     method=4)
 
 
 def _near_the_hero(page: Page, x: float, y: float) -> tuple[float, float]:
@@ -167,16 +169,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.console.screenshots", description=__doc__)
     add_address(parser)
     parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--only", choices=("pages", "games", "play", "draft"), help="some of them")
     parser.add_argument("--seeded", action="store_true", help="of a run of made-up numbers")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     with chromium() as browser:
         if not arguments.seeded:
             controller = controller_of(arguments)
-            pages(browser, controller, PAGES, arguments.folder)
-            games(browser, controller, arguments.folder)
-            play(browser, controller, arguments.folder)
-        made_up(browser, arguments.folder, everything=arguments.seeded)
+            if arguments.only in (None, "pages"):
+                pages(browser, controller, PAGES, arguments.folder)
+            if arguments.only in (None, "games"):
+                games(browser, controller, arguments.folder)
+            if arguments.only in (None, "play"):
+                play(browser, controller, arguments.folder)
+        if arguments.only in (None, "draft"):
+            made_up(browser, arguments.folder, everything=arguments.seeded)
 
 
 if __name__ == "__main__":

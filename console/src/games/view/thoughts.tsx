@@ -7,7 +7,7 @@ const CHOICES = 8, TERMS = 8;
 
 function Bars({ rows, empty }: { rows: readonly { name: string; share: number; text: string; mark?: boolean }[]; empty: string }) {
   if (!rows.length) return <p class="quiet">{empty}</p>;
-  return <ul class="bars">{rows.map((row, k) => <li key={k} class={row.mark ? "mark" : ""}>
+  return <ul class="bars">{rows.map((row, k) => <li key={k} class={row.mark ? "chosen" : ""}>
     <span class="label">{row.name}{row.mark ? " (chosen)" : ""}</span>
     <meter min={0} max={1} value={row.share} aria-label={row.name} /><span class="number">{row.text}</span></li>)}</ul>;
 }
