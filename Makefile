@@ -180,13 +180,14 @@ test-rotation: build $(REDIS_TLS)
 	@$(PY) -m pytest -n0 -s tests/charts/test_redis_certificates.py tests/e2e/test_rotation.py tests/k8s/test_rotation.py \
 	  tests/containers/test_rotation.py -m "slow or not slow"
 
-# The console in a real browser. Types are checked first.
+# The console in a real browser. Types are checked first. Pictures are of a run that trains, by default the last one, or
+# with SEEDED=1 of made-up numbers.
 test-console: build chromium
 	@PY=$(abspath $(PY)) console/build.sh check
 	@$(PY) -m pytest tests/console -m "browser and not slow" -v
 
 console-pictures: build console chromium
-	@$(PY) -m tests.console.screenshots
+	@$(PY) -m tests.console.screenshots $(and $(RUN),--run $(RUN)) $(and $(SEEDED),--seeded)
 
 .PHONY: chromium
 chromium:

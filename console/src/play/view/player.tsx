@@ -27,7 +27,7 @@ function Delay({ session, now }: { session: Session; now: Signal<number> }) {
   const { game } = session, { answered, shown } = game, state = game.state.value;
   return <p class="delay small quiet" title="From the key to the first picture of the frame in which the order took effect: of the last hundred orders the middle one, and what one in a hundred exceeds; in brackets: to the answer.">
     delay p50 {ms(shown.quantile(0.5))} ({ms(answered.quantile(0.5))}), p99 {ms(shown.quantile(0.99))} ({ms(answered.quantile(0.99))})
-    {state && state.late > 0 && `; ${state.late} frames late`}{state?.version !== null && state?.version !== undefined && state.version >= 0 && `; against version ${state.version}`}</p>;
+    {state && state.late > 0 && `; ${state.late} answers of agents late`}{state?.version !== null && state?.version !== undefined && state.version >= 0 && `; against version ${state.version}`}</p>;
 }
 
 /** A game that one plays: the map, and around it everything that one needs. `leave` goes back to where games are opened. */
