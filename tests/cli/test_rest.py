@@ -92,7 +92,7 @@ def test_every_operation_has_a_command(api: Any) -> None:
         parser().parse_args(list(words))
 
 
-STREAMS = {"stream", "live", "replay"}  # answered piece by piece; here with a refusal
+STREAMS = {"stream", "live", "replay", "recorded_game"}  # answered piece by piece; here with a refusal
 
 
 @pytest.mark.parametrize("operation", sorted(rest.OPERATIONS))

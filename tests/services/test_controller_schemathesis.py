@@ -47,7 +47,7 @@ FITTING = {"GET /v1/draft",
            *(f"POST /v1/anneal/{verb}" for verb in ("hold", "resume", "promote", "abort", "revert")),
            "PUT /v1/anneal/share",
            # This run has no play service: tests/services/test_play_socket.py asks one.
-           "GET /v1/play/games", "POST /v1/play/games"}
+           "GET /v1/play/games", "POST /v1/play/games", "GET /v1/play/recordings"}
 PLAY = "/v1/play"
 BLOBS = {"GET /v1/draft", "GET /v1/draft/tables"}
 ANNEALED = Anneal(id="patch-d4e5f6", overrides={"patch": "7.21d"}, base=0, began=0,

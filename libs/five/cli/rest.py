@@ -52,6 +52,8 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "played_game": ("play", "--game", "0" * 32),
     "end_game": ("play", "--close", "0" * 32),
     "people_ratings": ("play", "--ratings"),
+    "recorded_games": ("play", "--recordings"),
+    "recorded_game": ("play", "--save", "0" * 32),
     "plan_surgery": ("surgery", "plan", "--name", "wider", "--set", "model.lstm=256"),
     "check_surgery": ("surgery", "check", "plan.yaml", "--no-wait"),
     "surgery_check": ("surgery", "check", "plan.yaml"),
