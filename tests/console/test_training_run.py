@@ -84,8 +84,8 @@ def watches_and_scrubs(browser: Browser, run: Run, address: str) -> None:
     page.get_by_role("navigation", name="Pages").wait_for()
 
     def beyond(step: int) -> int:
-        page.wait_for_function("(step) => Number(document.querySelector('canvas.moving')?.dataset.step) > step", arg=step,
-                               timeout=60_000)
+        page.wait_for_function("(step) => Number(document.querySelector('canvas.moving')?.dataset.step) > step",
+                               arg=step, timeout=60_000)
         return int(page.locator("canvas.moving").get_attribute("data-step") or 0)
 
     watched.visit("/games")
@@ -98,7 +98,8 @@ def watches_and_scrubs(browser: Browser, run: Run, address: str) -> None:
     page.keyboard.press("End")
     last = beyond(int(page.locator("input.scrub").get_attribute("max") or 0) - 2)
     page.keyboard.press("Home")
-    page.wait_for_function("(last) => Number(document.querySelector('canvas.moving')?.dataset.step) < last / 2", arg=last)
+    page.wait_for_function("(last) => Number(document.querySelector('canvas.moving')?.dataset.step) < last / 2",
+                           arg=last)
     watched.close()
 
 
@@ -197,8 +198,8 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         expect(stop).to_have_attribute("aria-disabled", "true")
         for what in ("stop", "pause", "resume", "surgery", "anneal", "revert", "schedules", "matches", "play/games"):
             refused = viewer.page.evaluate(
-                "async (what) => (await fetch(`/v1/${what}`, {method: 'POST', headers: {'X-Five-Console': 'x'}})).status",
-                what)
+                "async (what) => (await fetch(`/v1/${what}`, "
+                "{method: 'POST', headers: {'X-Five-Console': 'x'}})).status", what)
             assert refused == 403, what
         assert run.status() == "running"
         viewer.close()
