@@ -28,6 +28,8 @@ struct BotMemory {
     std::int8_t camp = -1;       // the camp that it farms
     std::int8_t ward_spot = -1;  // where it is taking a ward
     float next_ward = kLongAgo;
+    float next_pull = kLongAgo, lead_until = kLongAgo;  // camps that it leads to its lane's creeps
+    float pull_ordered = kLongAgo;                      // when it began to strike one
     Command last;
   };
   std::array<Hero, 5> heroes{};

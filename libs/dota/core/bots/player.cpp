@@ -131,8 +131,10 @@ Command decide(const Situation& s) {
     if (const Command c = place_wards(s); said(c)) return c;
   // A blow that is on its way is not taken back for a better place to stand.
   if (s.skill.foresees && s.body.act == Act::AttackWindup && s.memory.last.action == kAttack) return s.memory.last;
-  if (laning && (b.enemies == 0 || s.away(b.nearest->pos) > 900.0f))
+  if (laning && (b.enemies == 0 || s.away(b.nearest->pos) > 600.0f)) {
+    if (const Command c = pull_camp(s); said(c)) return c;
     if (const Command c = stack_camp(s); said(c)) return c;
+  }
   if (laning || s.scene.memory.plan == Plan::Farm)
     if (const Command c = last_hits(s); said(c)) return c;
   if (const Command c = harass(s); said(c)) return c;

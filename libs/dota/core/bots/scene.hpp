@@ -137,6 +137,7 @@ bool wants_buyback(const Situation& s);
 // ---- jungle.cpp
 Command farm_jungle(const Situation& s);
 Command stack_camp(const Situation& s);  // draws a camp's creeps out of it when the next ones are due
+Command pull_camp(const Situation& s);   // leads them to the wave of its lane, and strikes those that fight there
 
 // ---- player.cpp
 Command decide(const Situation& s);
