@@ -223,7 +223,7 @@ class VecGame:
 
     def step(self, which: Sequence[int], actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
 
-    def commands(self, game: int) -> bytes:
+    def commands(self, game: int) -> list[Any]:
         """Commands of the last step, int16 [10, 8] as bytes."""
 
     def step_commands(self, game: int, commands: NDArray[numpy.int16]) -> None: ...

@@ -10,6 +10,7 @@ class _Section(BaseModel):
 
 
 MAP_SIDE = 16640.0  # world units
+FRAMES_PER_SECOND = 30
 
 FIELDS = 1  # generation of the table of fields; see dota.omission
 
@@ -84,6 +85,9 @@ class GameConfig(_Section):
     roshan: bool = Field(True, description="Whether Roshan spawns.")
     runes: bool = Field(True, description="Whether runes spawn.")
     buyback: bool = Field(True, description="Whether heroes may buy back.")
+    frameskip: Literal[4, 8, 12, 16] = Field(
+        4, description="Frames, of 30 a second, from one choice of a policy to the next; between them its heroes go on "
+        "with what they do. Bots choose at every fourth whatever it is.")
     commit_windups: bool = Field(
         False, description="A policy that has chosen an attack or a cast is offered nothing else until it is out, so "
         "that a random one does not cancel almost all of its own attacks. Not in the paper; bots are not bound by it.")
@@ -100,6 +104,11 @@ class GameConfig(_Section):
                                            description="What the scripted buyer keeps in stock.")
     randomisation: RandomisationConfig = Field(default_factory=lambda: RandomisationConfig(),
                                                description="Per-game randomisation.")
+
+    @property
+    def timestep_seconds(self) -> float:
+        """Game time from one choice of a policy to the next, seconds."""
+        return self.frameskip / FRAMES_PER_SECOND
 
     @model_validator(mode="after")
     def _pool_fits(self) -> "GameConfig":

@@ -58,7 +58,7 @@ class Game:
         self._vec.reset_as(0, seed, self._lineup if lineup is None else self._vec.lineup(lineup))
 
     def step(self, actions: npt.NDArray[np.int16] | None = None) -> None:
-        """One timestep; ``actions`` int16 [2, H, 6]. Raises ValueError for another shape or dtype."""
+        """One step, ``frameskip`` frames; ``actions`` int16 [2, H, 6]. Raises ValueError for another shape or dtype."""
         if actions is not None and actions.shape != self._vec._no_actions.shape[1:]:
             raise ValueError(f"actions has shape {actions.shape}, {self._vec._no_actions.shape[1:]} is needed")
         self._vec.step(None if actions is None else actions[None])
@@ -80,7 +80,7 @@ class Game:
         return self._vec.record(0)
 
     def events(self) -> list[Event]:
-        """What happened in the last timestep, in order."""
+        """What happened in the last step, in order."""
         return self._vec.events(0)
 
     def spectate(self) -> dict[str, Any]:

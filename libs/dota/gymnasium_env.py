@@ -31,11 +31,11 @@ class DotaEnv(gymnasium.Env[Any, Any]):
     ``easy``, ``scripted``, ``hard``).
 
     ``preset``, ``config``, ``game``, ``rewards``, ``team_spirit``, ``zero_sum``: see ``dota.team_games.TeamGames``.
-    ``observation`` and ``actions``: see ``dota.agents.AgentView``. A step is 4 / 30 s of game time; an action takes
-    effect in the step after it. A game that is won or lost is terminated, one whose time is up truncated, after
-    ``max_steps`` steps at most. Infos: the mask, ``dota.vec_game.STATS`` as means over the team, ``game_time`` in
-    seconds, ``invalid_actions`` (heroes whose last choice was not allowed), ``winner`` ("" while it runs, "radiant",
-    "dire" or "draw") and ``won``.
+    ``observation`` and ``actions``: see ``dota.agents.AgentView``. A step is ``game.frameskip`` frames of
+    30 a second; an action takes effect four frames after the step begins. A game that is won or lost is terminated, one
+    whose time is up truncated, after ``max_steps`` steps at most. Infos: the mask, ``dota.vec_game.STATS`` as means
+    over the team, ``game_time`` in seconds, ``invalid_actions`` (heroes whose last choice was not allowed), ``winner``
+    ("" while it runs, "radiant", "dire" or "draw") and ``won``.
 
     Raises ValueError as its parts do.
     """
@@ -54,6 +54,8 @@ class DotaEnv(gymnasium.Env[Any, Any]):
         self.team = TeamGames(1, preset=preset, config=config, game=game, observation=observation, actions=actions,
                               opponent=opponent, side=side, rewards=rewards, team_spirit=team_spirit,
                               zero_sum=zero_sum, threads=1)
+        self.metadata = {**type(self).metadata,  # type: ignore[misc]
+                         "render_fps": 1.0 / self.team.config.timestep_seconds}
         self.max_steps = steps_of(self.team.config)
         self.observation_space = observation_space(self.team.view)
         self.action_space = action_space(self.team.view)

@@ -61,13 +61,14 @@ class DotaVectorEnv(_VectorEnv):
         if self._autoreset not in AUTORESETS:
             raise ValueError(f"autoreset is one of {', '.join(AUTORESETS)}, not {autoreset!r}")
         known = getattr(gymnasium.vector, "AutoresetMode", None)
-        self.metadata = {**type(self).metadata,  # type: ignore[misc]
-                         "autoreset_mode": known[self._autoreset.upper()] if known else self._autoreset}
         self.render_mode = checked_render_mode(render_mode)
         self.num_envs = num_envs
         self.team = TeamGames(num_envs // TEAMS if opponent == "self" else num_envs, preset=preset, config=config,
                               game=game, observation=observation, actions=actions, opponent=opponent, side=side,
                               rewards=rewards, team_spirit=team_spirit, zero_sum=zero_sum, threads=threads)
+        self.metadata = {**type(self).metadata,  # type: ignore[misc]
+                         "render_fps": 1.0 / self.team.config.timestep_seconds,
+                         "autoreset_mode": known[self._autoreset.upper()] if known else self._autoreset}
         self.max_steps = steps_of(self.team.config)
         self.single_observation_space = observation_space(self.team.view)
         self.single_action_space = action_space(self.team.view)
@@ -110,7 +111,7 @@ class DotaVectorEnv(_VectorEnv):
         return self.team.look()
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
-        """One timestep, 4 / 30 s of game time, of every game that is running.
+        """One step, ``game.frameskip`` frames of game time, of every game that is running.
 
         Raises ValueError for actions of another kind, shape or range.
         """

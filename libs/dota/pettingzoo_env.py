@@ -49,6 +49,8 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
         self.game = Game(self.config)
         self.layout = self.game.layout
         self.view = AgentView(self.config, self.layout, observation, actions, 1)
+        self.metadata = {**type(self).metadata,  # type: ignore[misc]
+                         "render_fps": 1.0 / self.config.timestep_seconds}
         self.max_steps = steps_of(self.config)
         self._random: np.random.Generator | None = None
         heroes = self.layout.heroes
@@ -87,7 +89,7 @@ class DotaParallelEnv(ParallelEnv[str, Any, Any]):  # type: ignore[misc]
 
     def step(self, actions: Mapping[str, Any]
              ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
-        """One timestep, 4 / 30 s of game time. Heroes without an action go on with what they do.
+        """One step, ``game.frameskip`` frames of game time. Heroes without an action go on with what they do.
 
         Raises KeyError naming an agent that there is not, ValueError for an action of another kind, shape or range.
         """

@@ -10,7 +10,7 @@ from dota.config import GameConfig
 from dota.registry import Registry
 from dota.spaces import DATA, Layout, action_entries, actions_of, vocabulary
 
-INTERFACE = 4
+INTERFACE = 5
 if getattr(_core, "INTERFACE", 1) != INTERFACE:
     raise ImportError(f"the compiled core ({_core.__file__}) does not fit this code: run `make build`")
 
@@ -108,7 +108,8 @@ def core_settings(config: GameConfig) -> dict[str, Any]:
         "heroes_per_team": config.heroes_per_team, "mode_1v1_mid": config.mode == "1v1_mid",
         "kills_to_win": config.kills_to_win, "neutrals": config.neutrals, "roshan": config.roshan,
         "runes": config.runes, "courier_scripted": config.courier == "scripted", "buyback": config.buyback,
-        "commit_windups": config.commit_windups, "hide_unseen": config.hide_unseen,
+        "timesteps_per_action": config.frameskip // 4, "commit_windups": config.commit_windups,
+        "hide_unseen": config.hide_unseen,
         "max_game_seconds": config.max_game_seconds, "start_seconds": config.start_seconds,
         "offset_cell": config.offset_cell, "consumables": config.consumables.model_dump(),
         "randomisation": config.randomisation.model_dump(),

@@ -122,5 +122,5 @@ class TeamGames:
 
 
 def steps_of(config: GameConfig) -> int:
-    """Most timesteps of a game: its length over 4 / 30 s."""
-    return int(np.ceil((config.max_game_seconds - config.start_seconds) * 7.5))
+    """Most steps of a game: its length over that of a step."""
+    return int(np.ceil((config.max_game_seconds - config.start_seconds) / config.timestep_seconds))

@@ -1,8 +1,11 @@
 """Many games in one process, stepped together by the compiled core on a pool of threads.
 
 All arrays are numpy arrays that the core writes in place: a step replaces their contents. A timestep is 4 engine
-frames. The actions given to a step were chosen from the observations before it and take effect in the step after it
+frames. The actions given to a step were chosen from the observations before it and take effect in the timestep after it
 (Berner et al. 2019, appendix L): the game and the policy can work at the same time.
+
+A step is one timestep, as in the paper, or as many as make ``GameConfig.frameskip`` frames: a policy then chooses in
+the first of them and its heroes go on with what they do in the others; observations are written after the last.
 """
 
 import copy
@@ -75,7 +78,7 @@ class VecGame:
     ``others`` are further variants: a patch or a rule may differ from game to game, what is seen and done may not.
 
     Raises ValueError for a hero that the patch does not have or whose abilities are not built, and for a variant of
-    another layout.
+    another layout or frameskip.
     """
 
     def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
@@ -110,6 +113,9 @@ class VecGame:
         self.reset()
 
     def _check_variant(self, config: GameConfig) -> None:
+        if config.frameskip != self.config.frameskip:
+            raise ValueError(f"a variant of the games has game.frameskip {config.frameskip}, they have "
+                             f"{self.config.frameskip}: games that are stepped together are stepped as far")
         if (layout := Layout(config)).hash != self.layout.hash:
             raise ValueError(f"a variant of the games has the layout {layout.hash}, they have {self.layout.hash}: "
                              "games that are stepped together share game.observation and heroes_per_team")
@@ -119,7 +125,8 @@ class VecGame:
         """One more configuration that places may be played in; its index in ``variants``. One that is there already is
         not added again.
 
-        Raises ValueError for another layout, for heroes that cannot be played, and for more than MAX_VARIANTS.
+        Raises ValueError for another layout or frameskip, for heroes that cannot be played, and for more than
+        MAX_VARIANTS.
         """
         if config in self.variants:
             return self.variants.index(config)
@@ -182,7 +189,7 @@ class VecGame:
 
     def step(self, actions: npt.NDArray[np.int16] | None = None,
              which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> None:
-        """One timestep of the games ``which`` (all by default).
+        """One step, ``frameskip`` frames, of the games ``which`` (all by default).
 
         ``actions`` int16 [G, 2, H, 6], columns ``dota.spaces.ActionPart``, of all games; rows of teams that a bot
         controls, and of games that are not stepped, are ignored. Whatever numbers they hold, an action that cannot be
@@ -202,7 +209,8 @@ class VecGame:
         self._core.step(games, np.ascontiguousarray(actions), self.controllers)
         for i in running:
             tape = self._recordings[i]
-            tape.append(np.frombuffer(self._core.commands(i), np.int16).reshape(COMMANDS))
+            for commands in self._core.commands(i):
+                tape.append(np.frombuffer(commands, np.int16).reshape(COMMANDS))
             if len(tape) % CHECK_EVERY == 0:
                 tape.check(self.hash(i))
 
@@ -271,8 +279,8 @@ class VecGame:
         self._recordings = state["recordings"]
 
     def events(self, index: int) -> list[Event]:
-        """What happened in the game's last timestep, in order; after a reset, what belongs to its start. Empty after a
-        timestep in which nothing did."""
+        """What happened in the game's last step, in order; after a reset, what belongs to its start. Empty after a
+        step in which nothing did."""
         return events_of(self._core.events(index))
 
     def spectate(self, index: int) -> dict[str, Any]:

@@ -69,6 +69,8 @@ class Match:
         self.opened_at = time.time()
         self._clock = FrameClock(time.monotonic())
         self._timestep = 0
+        self._every = begin.config.frameskip // FRAMES  # timesteps from one choice of the agents to the next
+        self._chosen = True  # whether the agents' last choice has come
         self._empty_since = time.monotonic()
         self._told_at = 0.0
         self._shown = -1
@@ -97,16 +99,20 @@ class Match:
             await self._end()
 
     async def _step(self) -> None:
-        """One timestep: the agents are shown its observation, and think while its frames are played."""
+        """One timestep. Every ``frameskip`` frames the agents are shown an observation, and think while frames are
+        played."""
         game = self.game
         if not self._active():
             await self._stand_still()
-        self.agents.ask(self._timestep, game.obs)
+        if self._timestep % self._every == 0:
+            self.agents.ask(self._timestep, game.obs)
+            self._chosen = False
         game.begin(None)
         for frame in range(FRAMES):
             await self._until_due()
-            if frame == FRAMES - 1:
+            if frame == FRAMES - 1 and not self._chosen:
                 answer = self.agents.take(self._timestep)
+                self._chosen = answer is not None
                 age = self._timestep - answer.timestep if answer is not None else OFFERED
                 if answer is not None and age < OFFERED:
                     game.choose(answer.actions, age)

@@ -16,6 +16,7 @@ from dota.spectator.schema import Frame, game_schema
 
 HEADER, KEYFRAME, CHANGES = 1, 2, 3  # a message's first byte
 _HEAD = struct.Struct("<BI")
+STEPS_PER_SECOND = 7.5
 UNIT_PER_FRAME = 150.0  # world units: what moves further in an engine frame was not walking, nor charging
 
 Array = npt.NDArray[Any]
@@ -25,7 +26,8 @@ Write = Callable[[dict[str, Array]], None]
 def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, Any]) -> bytes:
     """The header of a game as it is sent: zlib of JSON, as in a recording, with what is said ``about`` the game, and
     ``whose`` view it is beside that."""
-    header = {**make_header(config, game_schema(thoughts=True), about), **whose}
+    # People see every engine frame; a step of the recording's clock is a timestep of theirs, whatever the agents' is.
+    header = {**make_header(config, game_schema(thoughts=True), about), "steps_per_second": STEPS_PER_SECOND, **whose}
     return zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
 
 

@@ -216,7 +216,7 @@ class Rollout:
         ring = StepRing(layout.array_specs(), ring_capacity(unroll, samples), games, layout.heroes, len(SIGNALS))
         # Session ids are random from the system, never from a seed: no two processes may ever share one.
         streams = Streams(games, unroll, samples, specs, np.random.default_rng())
-        segments = Segments(layout, learning, config.rewards, ring)
+        segments = Segments(layout, learning, config.rewards, ring, config.game.timestep_seconds)
         wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
                         self.control, self.control.rates, self._ended, self.control.annealing.draw,
                         Broadcast(self.live, config.name, config.game, config.rewards, STATS),

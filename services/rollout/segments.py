@@ -30,8 +30,10 @@ class Segments:
     Holds what crosses segments: by game whether the next one begins it, and each hero's discounted return.
     """
 
-    def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, ring: StepRing) -> None:
+    def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, ring: StepRing,
+                 timestep_seconds: float) -> None:
         self._learning = learning
+        self._timestep_seconds = timestep_seconds
         self._rewards = reward_config
         self._ring = ring
         self._weights = signal_weights(reward_config)
@@ -72,7 +74,8 @@ class Segments:
             cut_segment(
                 TeamSteps(ring.team(game, side), rows, {n: state[:, game, side] for n, state in states.items()},
                           raw[:, side], self._fallen(game, side, start, steps), bool(self._begins[game])),
-                ends[side], self._learning, rates.gae_horizon_seconds, rates.reward_std, self._returns[game, side])
+                ends[side], self._learning, rates.gae_horizon_seconds, rates.reward_std, self._returns[game, side],
+                self._timestep_seconds)
             for side in train]
         self._begins[game] = False
         weights = self._weights * time_weights(time, self._rewards)

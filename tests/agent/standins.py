@@ -159,7 +159,7 @@ class Recorder:
             {k: np.stack([s[k] for s in states[:: self.config.lstm_unroll_length]]) for k in states[0]},
             np.stack(rewards), np.stack(fallen), self.begins)
         self.begins, self.steps = False, []
-        return cut_segment(steps, end, self.config, self.horizon, self.reward_std, self.running)
+        return cut_segment(steps, end, self.config, self.horizon, self.reward_std, self.running, 4 / 30)
 
 
 class Rollout:

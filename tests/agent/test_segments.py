@@ -198,7 +198,7 @@ END = Outcome(1.0, np.array([0, 1]))
 
 def test_the_steps_of_a_ring_are_taken_in_order_and_copied():
     steps = ring_steps(rows=(6, 7, 0))
-    segment = cut_segment(steps, END, CONFIG, 60.0, 1.0, np.zeros(H))
+    segment = cut_segment(steps, END, CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
     steps.arrays["x"][:], steps.states["h"][:] = -1, -1
     assert segment.arrays["x"].tolist() == [6, 7, 0, 0] and not segment.arrays["state/h"].any()
     assert (segment.oldest_version, segment.newest_version) == (0, 7)
@@ -211,14 +211,14 @@ def test_the_steps_of_a_ring_are_taken_in_order_and_copied():
 ])
 def test_steps_that_do_not_fit_together_are_refused(changes, words):
     with pytest.raises(ValueError, match=words):
-        cut_segment(ring_steps(**changes), END, CONFIG, 60.0, 1.0, np.zeros(H))
+        cut_segment(ring_steps(**changes), END, CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
 
 
 def test_a_terminated_segment_differs_from_the_same_steps_cut():
     predictions = {"win_probability": np.zeros(H), "net_worth_rank": np.full((H, 5), 0.2),
                    "building_events": np.zeros((H, N))}
-    ended = cut_segment(ring_steps(), END, CONFIG, 60.0, 1.0, np.zeros(H))
-    cut = cut_segment(ring_steps(), Following(np.full(H, 5.0), predictions), CONFIG, 60.0, 1.0, np.zeros(H))
+    ended = cut_segment(ring_steps(), END, CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
+    cut = cut_segment(ring_steps(), Following(np.full(H, 5.0), predictions), CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
     gamma = discount(60.0)
     difference = cut.arrays["advantages"][:3] - ended.arrays["advantages"][:3]
     np.testing.assert_allclose(difference[:, 0], [5 * gamma * (gamma * 0.95) ** (2 - t) for t in range(3)], rtol=1e-5)

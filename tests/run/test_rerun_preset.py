@@ -28,7 +28,7 @@ class Printed(NamedTuple):
 
 
 TABLE_2 = [
-    Printed("frameskip", 4, round(LEARNING.timestep_seconds * 30, 6)),
+    Printed("frameskip", 4, RERUN.game.frameskip),
     Printed("LSTM unroll length", 16, LEARNING.lstm_unroll_length),
     Printed("samples per segment", 16, LEARNING.samples_per_segment),
     Printed("optimizer GPUs", 512, SERVICES.optimizer.optimizers),

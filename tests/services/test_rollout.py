@@ -114,7 +114,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     n = len(games.lengths)
     ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
     streams = Streams(n, UNROLL, SAMPLES, STATE_SPECS, rng)
-    segments = Segments(LAYOUT, learning, RewardConfig(), ring)
+    segments = Segments(LAYOUT, learning, RewardConfig(), ring, 4 / 30)
     matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
     matchmaker.start()
     config = RPC if len(servers) == 1 else QUICK
@@ -291,7 +291,7 @@ async def test_rewards_buildings_and_predictions_reach_the_segments(scale: str) 
                 ends = i == len(parts) - 1
                 end = Outcome(float(episode == side), np.array([0])) if ends else Following(
                     parts[i + 1].arrays["behaviour_values"][0], predicted)
-                want = cut_segment(steps, end, learning, RATES.gae_horizon_seconds, RATES.reward_std, running)
+                want = cut_segment(steps, end, learning, RATES.gae_horizon_seconds, RATES.reward_std, running, 4 / 30)
                 for name, array in want.arrays.items():
                     np.testing.assert_allclose(got.arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
                 assert got.reward_sum == pytest.approx(want.reward_sum, rel=1e-4)

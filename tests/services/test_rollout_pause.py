@@ -100,7 +100,7 @@ async def test_an_ended_segment_bootstraps_from_the_step_at_its_border() -> None
                 np.arange(got.steps), {}, (earned if side == 0 else -earned)[:, None],
                 ((ages == 4) & (side == 0)).astype(np.float32)[:, None], age == 0)
             following = Following(parts[i + 1].arrays["behaviour_values"][0], predicted)
-            want = cut_segment(steps, following, LEARNING, RATES.gae_horizon_seconds, RATES.reward_std, running)
+            want = cut_segment(steps, following, LEARNING, RATES.gae_horizon_seconds, RATES.reward_std, running, 4 / 30)
             for name in ("advantages", "returns", "win_label", "rank_label", "building_label", "mask", "resets"):
                 np.testing.assert_allclose(got.arrays[name], want.arrays[name], rtol=1e-4, atol=1e-5, err_msg=name)
             age += got.steps

@@ -127,7 +127,7 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     group = Group(
         Wiring(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
                lambda version, std: Rates(0.5, 20.0)),
-        ring, Streams(3, UNROLL, SAMPLES, SPECS, rng), Segments(LAYOUT, LEARNING, RewardConfig(), ring), UNROLL,
+        ring, Streams(3, UNROLL, SAMPLES, SPECS, rng), Segments(LAYOUT, LEARNING, RewardConfig(), ring, 4 / 30), UNROLL,
         SAMPLES)
     try:
         await asyncio.wait_for(group.play(), 60)

@@ -18,7 +18,6 @@ from dota.tables import load_tables
 MAGIC = b"FIVEVIEW"
 FORMAT = 1
 MAX_SIZE = 8 << 20
-STEPS_PER_SECOND = 7.5
 _SIZES = struct.Struct("<II")  # unpacked, packed
 
 Header = dict[str, Any]
@@ -43,11 +42,13 @@ def data_digest(patch: str) -> str:
 
 
 def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) -> Header:
-    """The header of a game. ``about``: who plays, its seed, which run it is of; JSON values, shown as they are."""
+    """The header of a game that is looked at after each step. ``about``: who plays, its seed, which run it is of; JSON
+    values, shown as they are."""
     tables = load_tables(config.patch)
     return {
-        "format": FORMAT, "schema": schema.described(), "steps_per_second": STEPS_PER_SECOND, "patch": config.patch,
-        "mode": config.mode, "core": {"interface": _core.INTERFACE, "data": data_digest(config.patch)},
+        "format": FORMAT, "schema": schema.described(), "steps_per_second": 1.0 / config.timestep_seconds,
+        "patch": config.patch, "mode": config.mode,
+        "core": {"interface": _core.INTERFACE, "data": data_digest(config.patch)},
         "names": {"unit": tables.units, "ability": tables.abilities, "item": tables.items,
                   "kind": _core.UNIT_KINDS, "rune": _core.PICKUPS,
                   "action": [a.name for a in Layout(config).actions]},

@@ -139,7 +139,6 @@ class SchedulesConfig(_Section):
 class LearnerConfig(_Section):
     """PPO, its optimizer and the gradient clip. Defaults: Berner et al. 2019, table 2 and section 3.2."""
 
-    timestep_seconds: float = Field(4 / 30, gt=0, description="Game time of a timestep: frameskip over frame rate.")
     lstm_unroll_length: int = Field(16, ge=1, description="Timesteps of a sample.")
     samples_per_segment: int = Field(16, ge=1, description="Samples that are labelled and sent together.")
     batch_samples: int = Field(120, ge=1, description="Samples of a gradient step, on each optimizer.")

@@ -24,7 +24,8 @@ PAPER = "Berner et al. 2019"
 SOURCES: Mapping[str, str] = {
     **{f"learning.{name}": f"{PAPER}, table 2, Rerun" for name in (
         "lstm_unroll_length", "samples_per_segment", "batch_samples", "gradient_steps_per_iteration", "gae_lambda",
-        "ppo_clip", "value_loss_weight", "adam_beta1", "adam_beta2", "timestep_seconds")},
+        "ppo_clip", "value_loss_weight", "adam_beta1", "adam_beta2")},
+    "game.frameskip": f"{PAPER}, table 2, Rerun",
     "learning.gradient_clip": f"{PAPER}, section 3.2",
     "model.lstm": f"{PAPER}, table 2, Rerun", "buffer.sample_reuse": f"{PAPER}, table 2, Rerun",
     "buffer.capacity_samples": PAPER, "league.past_opponent_share": f"{PAPER}, table 2, Rerun",

@@ -30,6 +30,7 @@ GameSettings game_settings(nb::handle described) {
   s.runes = flag("runes");
   s.courier_scripted = flag("courier_scripted");
   s.buyback = flag("buyback");
+  s.timesteps_per_action = integer(n, "timesteps_per_action");
   s.commit_windups = flag("commit_windups");
   s.hide_unseen = flag("hide_unseen");
   s.max_game_s = n.num("max_game_seconds");

@@ -213,8 +213,14 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("which"), nb::arg("actions").noconvert(), nb::arg("controllers").noconvert())
       .def(
-          "commands", [](PyVecGame& self, int i) { return command_rows(self.vec.chosen(self.check(i))); },
-          nb::arg("game"), "Commands of the last step, int16 [10, 8] as bytes.")
+          "commands",
+          [](PyVecGame& self, int i) {
+            nb::list timesteps;
+            for (const auto& commands : self.vec.chosen(self.check(i)))
+              timesteps.append(command_rows(commands));
+            return timesteps;
+          },
+          nb::arg("game"), "Commands of the last step's timesteps, each int16 [10, 8] as bytes.")
       .def(
           "step_commands",
           [](PyVecGame& self, int i, Array<const std::int16_t> rows) {
@@ -264,9 +270,9 @@ void bind_vec(nb::module_& m) {
           "events",
           [](PyVecGame& self, int i) {
             const Game& g = self.vec.game(self.check(i));
-            return events_of(last_events(g.state().world), *g.setup().tables, g.setup().settings.start_s);
+            return events_of(self.vec.events(i), *g.setup().tables, g.setup().settings.start_s);
           },
-          nb::arg("game"), "What happened in the last timestep, in order: tuples of dota.events.Event.")
+          nb::arg("game"), "What happened in the last step, in order: tuples of dota.events.Event.")
       .def(
           "spectate",
           [](PyVecGame& self, int i) {

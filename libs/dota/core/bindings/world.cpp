@@ -125,7 +125,7 @@ void bind_world(nb::module_& m) {
           "What did not happen because its pool was full, by pool.")
       .def(
           "events",
-          [](PyWorld& p) { return events_of(last_events(p.world()), p.tables(), p.context().settings.start_s); },
+          [](PyWorld& p) { return events_of(p.world().last_events(), p.tables(), p.context().settings.start_s); },
           "What happened in the last timestep, in order: tuples, dota.events.Event says of what.")
       .def("projectiles", [](PyWorld& p) {
         int n = 0;

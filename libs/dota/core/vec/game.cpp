@@ -131,6 +131,7 @@ void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>
   const int n = setup_->settings.heroes_per_team;
   for (std::size_t t = 0; t < kTeams; ++t) {
     if (controllers[t] == BotKind::Policy) {
+      if (!policies_choose(s.world, setup_->settings)) continue;
       decode(actions, t, s.choices[t].available, s.slots[t], commands);
       continue;
     }
@@ -172,6 +173,7 @@ void Game::advance(const std::array<Command, kMaxHeroes>& commands) {
 
 void Game::remember(const std::array<Command, kMaxHeroes>& commands) {
   GameState& s = *state_;
+  if (!policies_choose(s.world, setup_->settings)) return;
   for (std::size_t i = 0; i < kMaxHeroes; ++i) {
     HeroState& h = s.world.heroes[i];
     if (!h.in_game) continue;

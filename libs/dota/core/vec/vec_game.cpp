@@ -9,6 +9,7 @@ VecGame::VecGame(std::vector<std::shared_ptr<const GameSetup>> setups, int games
       seed_(seed),
       episode_(static_cast<std::size_t>(games), 0),
       chosen_(static_cast<std::size_t>(games)),
+      earlier_(static_cast<std::size_t>(games)),
       pool_(std::max(threads, 1)) {
   for (int i = 0; i < games; ++i)
     games_.push_back(std::make_unique<Game>(*setups_.front()));
@@ -34,6 +35,7 @@ void VecGame::reset(const std::vector<int>& which, const Lineup* lineups, const 
     const auto i = static_cast<std::size_t>(which[static_cast<std::size_t>(k)]);
     const GameSetup& setup = variants ? this->setup(variants[k]) : games_[i]->setup();
     const std::uint64_t seed = splitmix(splitmix(seed_ + static_cast<std::uint64_t>(i)) + episode_[i]++);
+    earlier_[i].clear();
     games_[i]->reset(setup, seed, lineups ? lineups[k] : draw_lineup(setup, seed));
     write(static_cast<int>(i), thread, false);
   });
@@ -41,12 +43,14 @@ void VecGame::reset(const std::vector<int>& which, const Lineup* lineups, const 
 
 void VecGame::reset_as(int i, int variant, std::uint64_t seed, const Lineup& lineup) {
   const std::lock_guard lock(busy_);
+  earlier_[static_cast<std::size_t>(i)].clear();
   games_[static_cast<std::size_t>(i)]->reset(setup(variant), seed, lineup);
   write(i, 0, false);
 }
 
 void VecGame::restore(int i, const std::uint8_t* bytes, std::size_t size) {
   const std::lock_guard lock(busy_);
+  earlier_[static_cast<std::size_t>(i)].clear();
   std::vector<const GameSetup*> known;
   for (const auto& setup : setups_)
     known.push_back(setup.get());
@@ -61,13 +65,33 @@ void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, c
     const int i = which[static_cast<std::size_t>(k)];
     const std::array<BotKind, kTeams> who = {static_cast<BotKind>(controllers[i * kTeams]),
                                              static_cast<BotKind>(controllers[i * kTeams + 1])};
-    games_[static_cast<std::size_t>(i)]->step(actions + i * row, who, &chosen_[static_cast<std::size_t>(i)]);
+    Game& game = *games_[static_cast<std::size_t>(i)];
+    auto& chosen = chosen_[static_cast<std::size_t>(i)];
+    auto& earlier = earlier_[static_cast<std::size_t>(i)];
+    chosen.clear();
+    earlier.clear();
+    do {
+      if (!chosen.empty()) {
+        const std::span<const Event> happened = game.state().world.last_events();
+        earlier.insert(earlier.end(), happened.begin(), happened.end());
+      }
+      game.step(actions + i * row, who, &chosen.emplace_back());
+    } while (game.state().world.winner == Winner::None &&
+             !policies_choose(game.state().world, game.setup().settings));
     write(i, thread, false);
   });
 }
 
+std::vector<Event> VecGame::events(int i) const {
+  std::vector<Event> all = earlier_[static_cast<std::size_t>(i)];
+  const std::span<const Event> last = games_[static_cast<std::size_t>(i)]->state().world.last_events();
+  all.insert(all.end(), last.begin(), last.end());
+  return all;
+}
+
 void VecGame::step_commands(int i, const std::array<Command, kMaxHeroes>& commands) {
   const std::lock_guard lock(busy_);
+  earlier_[static_cast<std::size_t>(i)].clear();
   games_[static_cast<std::size_t>(i)]->step_commands(commands);
   write(i, 0, false);
 }

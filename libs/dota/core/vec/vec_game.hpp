@@ -57,7 +57,11 @@ class VecGame {
   void step_commands(int i, const std::array<Command, kMaxHeroes>& commands);
   void finish(int i);  // the same after a timestep that was made elsewhere: signals are those since the last one
   void write(int i);   // observation and outputs as they are now, signals kept
-  const std::array<Command, kMaxHeroes>& chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
+  // Commands of the timesteps of the last step, one after another.
+  const std::vector<std::array<Command, kMaxHeroes>>& chosen(int i) const {
+    return chosen_[static_cast<std::size_t>(i)];
+  }
+  std::vector<Event> events(int i) const;  // what happened in the last step
   // Plays `steps` timesteps of all games, bots on both sides, on the calling thread, then the same again by the
   // commands recorded. encode: 0 when no observations are bound. Throws std::logic_error when the two differ.
   PartSeconds time_parts(int steps, BotKind bots);
@@ -71,8 +75,9 @@ class VecGame {
   std::uint64_t seed_;
   std::vector<std::unique_ptr<Game>> games_;
   std::vector<std::uint32_t> episode_;
-  std::vector<std::array<Command, kMaxHeroes>> chosen_;
-  std::vector<Encoder> encoders_;  // one a thread
+  std::vector<std::vector<std::array<Command, kMaxHeroes>>> chosen_;
+  std::vector<std::vector<Event>> earlier_;  // events of the last step's timesteps but the last
+  std::vector<Encoder> encoders_;            // one a thread
   VecBuffers buffers_;
   Pool pool_;
   std::mutex busy_;  // one call at a time, from whichever thread

@@ -17,7 +17,8 @@ struct GameSettings {
   float start_s = -90;      // game time at which play begins
   float offset_cell = 100;  // world units an offset step is worth
   bool buyback = true;
-  bool hide_unseen = false;     // cooldowns and charges of enemies, which a player cannot see, are not observed
+  bool hide_unseen = false;      // cooldowns and charges of enemies, which a player cannot see, are not observed
+  int timesteps_per_action = 1;  // a policy chooses in every so many timesteps; between, its heroes go on
   bool commit_windups = false;  // a policy that begins an attack or a cast is offered nothing else until it is out
   // Consumables the scripted buyer keeps in stock (charges held) until the game time given.
   int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;

@@ -150,7 +150,7 @@ void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands) {
   World& w = c.world;
   for (std::size_t i = 0; i < kMaxHeroes; ++i) {
     w.heroes[i].pending = commands[i];
-    w.heroes[i].previous = commands[i];
+    if (policies_choose(w, c.settings)) w.heroes[i].previous = commands[i];
   }
   ++w.step_index;
   update_vision(c);

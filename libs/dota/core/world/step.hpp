@@ -8,6 +8,10 @@
 namespace dota {
 
 void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes>& lineup);  // -1: no hero
+// Whether the commands of the timestep to come are chosen by policies: the others' only go on with what they do.
+inline bool policies_choose(const World& w, const GameSettings& s) {
+  return w.step_index % s.timesteps_per_action == 0;
+}
 void step_game(Context& c,
                const std::array<Command, kMaxHeroes>& commands);  // one timestep: 4 frames, one step late
 // What step_game() is made of, for games that are played frame by frame; none of it once the game is over.

@@ -115,6 +115,7 @@ struct World {
   const Unit* get(Handle h) const { return const_cast<World*>(this)->get(h); }
   // Whether that time has come.
   bool due(double at) const { return static_cast<double>(time) + kTimeSlack >= at; }
+  std::span<const Event> last_events() const { return {events.data(), static_cast<std::size_t>(event_count)}; }
   std::span<Area> areas_in_use() { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
   std::span<const Area> areas_in_use() const { return {areas.data(), static_cast<std::size_t>(areas_end)}; }
   Handle handle(const Unit& u) const { return {static_cast<std::int16_t>(&u - units.data()), u.generation}; }

@@ -66,7 +66,7 @@ class Segment:
 
 
 def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfig, gae_horizon_seconds: float,
-                reward_std: float, running_return: Array) -> Segment:
+                reward_std: float, running_return: Array, timestep_seconds: float) -> Segment:
     """The segment of these steps. Arrays are copied.
 
     Args:
@@ -77,6 +77,7 @@ def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfi
         reward_std: the newest version's running deviation; rewards are divided by it.
         running_return: float64 [H], the game's discounted sum of rewards so far, zero where it begins; brought up to
             the segment's end in place.
+        timestep_seconds: game time of a step (`dota.config.GameConfig.timestep_seconds`).
 
     Raises ValueError when the steps' arrays do not fit together, naming the shapes.
     """
@@ -91,7 +92,7 @@ def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfi
     for name, state in steps.states.items():
         arrays[STATE_PREFIX + name] = state[:samples].copy()
 
-    gamma = discount(gae_horizon_seconds, config.timestep_seconds)
+    gamma = discount(gae_horizon_seconds, timestep_seconds)
     values = np.zeros((length + 1, heroes), np.float32)
     values[:length] = arrays["behaviour_values"][:length]
     terminated = np.zeros(length, np.bool_)
@@ -103,7 +104,7 @@ def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfi
     labels = segment_labels(
         steps.fallen, None if isinstance(end, Following) else end,
         end.predictions if isinstance(end, Following) else None, heroes,
-        discount(config.building_horizon_seconds, config.timestep_seconds))
+        discount(config.building_horizon_seconds, timestep_seconds))
     for name, array in (("advantages", advantages), ("returns", returns), ("win_label", labels.win),
                         ("rank_label", labels.rank), ("building_label", labels.building)):
         arrays[name] = _padded(array, len(padded))
