@@ -145,6 +145,19 @@ def test_any_number_of_threads_plays_the_same_games() -> None:
     assert len(set(end)) == len(end)
 
 
+def test_what_is_kept_beside_the_state_never_shows() -> None:
+    """Lists and results that the core keeps from frame to frame follow from the rest: one game carries them on, the
+    other is taken up again and again from a snapshot, where they are found anew."""
+    played, taken_up = (VecGame(GameConfig(start_seconds=0), 2, seed=3, observations=False) for _ in range(2))
+    for games in (played, taken_up):
+        games.controllers[:] = [[Controller.HARD, Controller.RANDOM], [Controller.HARD, Controller.HARD]]
+    for _ in range(60):
+        assert hashes(played, 10) == hashes(taken_up, 10)
+        for i in range(2):
+            taken_up.restore(i, taken_up.snapshot(i))
+    assert played.game_time.min() > 75
+
+
 def test_a_state_that_is_not_sound_is_refused(new_world: Any) -> None:
     """With the right checksum: what it holds is looked at too."""
     world = new_world(LINEUP, LINEUP, seed=3, **FULL)

@@ -85,6 +85,7 @@ struct HeroDef {
   std::vector<int> skill_build;  // 25 entries: >= 0 ability index, <= -2 talent -(i+2), -1 no point
   std::vector<int> item_start, item_order;
   int role_position = 3;
+  bool has_charges = false;  // an ability of his is used up and comes back by charges
 };
 
 // A number of a cast that stands in the ability's own fields, not in its program.

@@ -1,4 +1,5 @@
 // The last step of loading: what programs name in other tables, talents, and runes as programs of their own.
+#include <algorithm>
 #include <stdexcept>
 
 #include "data/loading.hpp"
@@ -260,12 +261,18 @@ void link_programs(Tables& t) {
     const HeroDef* hero = owner_of(t, a.program);
     reading((a.is_item >= 0 ? "items.json, " : "abilities.json, ") + a.name, [&] {
       link_changes(t, hero, a);
-      for (EffectNode& n : a.program.nodes)
+      for (EffectNode& n : a.program.nodes) {
         link_node(t, a, a.program, hero, n);
+        n.rests = rests_while_it_lasts(n);
+      }
     });
   }
-  for (const HeroDef& h : t.heroes)
+  for (HeroDef& h : t.heroes) {
     reading("heroes.json, " + h.name, [&] { check_talents(t, h); });
+    h.has_charges = std::any_of(h.abilities.begin(), h.abilities.end(), [&](int id) {
+      return t.abilities[static_cast<std::size_t>(id)].program.charges >= 0;
+    });
+  }
 }
 
 }  // namespace dota

@@ -24,6 +24,11 @@ int allocate(World& w) {
   return w.modifiers_end++;
 }
 
+std::uint64_t bit_of(int modifier) { return 1ull << (modifier & 63); }
+void watch(World& w, int modifier) {
+  w.modifiers_watched[static_cast<std::size_t>(modifier) >> 6] |= bit_of(modifier);
+}
+
 // Stats that combine as independent chances or resistances.
 bool multiplicative(Stat s) {
   return s == Stat::MrPct || s == Stat::EvasionPct || s == Stat::MissPct || s == Stat::StatusResPct;
@@ -241,6 +246,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   const std::uint32_t status = n.given(Role::Fade) && !w.due(m->ready) ? 0 : n.status;
   changed = changed || m->status != status;
   m->status = status;
+  if (m->until < kForever || !n.rests) watch(w, static_cast<int>(m - w.modifiers.data()));
   m->damage_type = static_cast<std::uint8_t>(n.type);
   if (fill_stats(c, inv, n, target, *m) || changed) mark_dirty(c, target);
   return m;
@@ -260,7 +266,17 @@ void remove_modifier(Context& c, int index) {
   m.generation = generation;
   m.next = w.modifier_free;
   w.modifier_free = static_cast<std::int16_t>(index);
+  w.modifiers_watched[static_cast<std::size_t>(index) >> 6] &= ~bit_of(index);
   mark_dirty(c, u);
+}
+
+void watch_modifiers(Context& c) {
+  World& w = c.world;
+  w.modifiers_watched = {};
+  for (int i = 0; i < w.modifiers_end; ++i) {
+    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    if (m.owner >= 0 && m.node >= 0 && (m.until < kForever || !node_of(c, m.ability, m.node).rests)) watch(w, i);
+  }
 }
 
 void clear_modifiers(Context& c, Unit& u) {

@@ -1,5 +1,6 @@
 // What modifiers do as time passes: ticks, fading, decay, forced motion, expiry.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "effects/abilities.hpp"
@@ -124,13 +125,21 @@ void reveal_aimed_at(Context& c, const Unit& u) {
   }
 }
 
+// The first watched modifier from slot `from` on; -1: none.
+int next_watched(const World& w, int from) {
+  for (auto word = static_cast<std::size_t>(from) >> 6; word < w.modifiers_watched.size(); ++word, from = 0)
+    if (const std::uint64_t left = w.modifiers_watched[word] & ~0ull << (from & 63))
+      return static_cast<int>(word * 64) + std::countr_zero(left);
+  return -1;
+}
+
 }  // namespace
 
 void modifiers_frame(Context& c) {
   World& w = c.world;
   const bool slow = w.frame % kFramesPerStep == 0;
   // By slot of the pool, not by unit: a tick may kill, and with that free modifiers anywhere.
-  for (int i = 0; i < w.modifiers_end; ++i) {
+  for (int i = next_watched(w, 0); i >= 0; i = next_watched(w, i + 1)) {
     Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
     if (m.owner < 0 || m.node < 0) continue;
     const bool lasting = m.until >= kForever;

@@ -1,4 +1,6 @@
 // What sort of thing a node is: whether it leaves a modifier, is a passive, sets bits of status.
+#include <algorithm>
+
 #include "effects/compile.hpp"
 #include "world/world.hpp"
 
@@ -9,6 +11,42 @@ bool leaves_modifier(const EffectNode& n) {
   if (n.prim == Prim::GroundArea) return !n.stats.empty() || n.status != 0;
   const PrimitiveSpec* spec = primitive_spec(n.prim);
   return spec && spec->stay == kLasts;
+}
+
+bool rests_while_it_lasts(const EffectNode& n) {
+  switch (n.prim) {
+    case Prim::Mod:
+    case Prim::PassiveStats:
+    case Prim::StackGain:
+    case Prim::OnHitStatSteal:
+    case Prim::DamageReturn:
+    case Prim::ReductionShield:
+    case Prim::DamageBlock:
+    case Prim::RespawnAdd:
+    case Prim::Proc:
+    case Prim::AttackModifier:
+    case Prim::Crit:
+    case Prim::Cleave:
+    case Prim::Splash:
+    case Prim::Bash:
+    case Prim::Lifesteal:
+    case Prim::SpellLifesteal:
+    case Prim::Backstab:
+    case Prim::DoubleAttack:
+    case Prim::TrueStrikeProc:
+    case Prim::Quelling:
+    case Prim::SpellBlock:
+    case Prim::ToggleStat:
+    case Prim::DropOnDeath:
+      break;
+    default:
+      return false;  // ticks, flows, moves, looks around or fades: or is too rare to matter
+  }
+  const bool by_charges =
+      std::any_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
+  return n.status == 0 && n.on != Trigger::Interval && !n.given(Role::Interval) && !n.given(Role::Fade) &&
+         n.decay == Decay::None && n.cond == Cond::Always && !by_charges && !n.given(Role::LowHpPct) &&
+         !n.unlimited_range;
 }
 
 bool passive_at_root(const EffectNode& n, bool passive_behavior) {

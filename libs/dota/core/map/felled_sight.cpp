@@ -116,13 +116,12 @@ void Lookout::find_near(Cell viewer, int reach, int level, Near& near) const {
 
 bool Lookout::comes_to(const SightMask& touched, Cell viewer, std::size_t i) const {
   const int left = viewer.x / 2 - kSightReach, low = viewer.y / 2 - kSightReach;
-  const auto bit = [&](int x, int y) {
-    return x >= 0 && y >= 0 && x < kSightRows && y < kSightRows &&
-           ((touched.rows[static_cast<std::size_t>(y)] >> x) & 1u);
+  const auto column = [&](int x) { return x >= 0 && x < kSightRows ? 1u << x : 0u; };
+  const auto row = [&](int y) {
+    return y >= 0 && y < kSightRows ? touched.rows[static_cast<std::size_t>(y)] : 0u;
   };
-  const int x0 = std::max(felled_.x[i] - 1, 0) / 2 - left, x1 = felled_.x[i] / 2 - left;
-  const int y0 = std::max(felled_.y[i] - 1, 0) / 2 - low, y1 = felled_.y[i] / 2 - low;
-  return bit(x0, y0) || bit(x1, y0) || bit(x0, y1) || bit(x1, y1);
+  const std::uint32_t columns = column(std::max(felled_.x[i] - 1, 0) / 2 - left) | column(felled_.x[i] / 2 - left);
+  return ((row(std::max(felled_.y[i] - 1, 0) / 2 - low) | row(felled_.y[i] / 2 - low)) & columns) != 0;
 }
 
 // Those of the trees that sight comes to, as one number; 0: none.
@@ -171,35 +170,34 @@ CachedMask& place_of(FelledCache& cache, Cell viewer, int reach, std::uint64_t o
 
 }  // namespace
 
-std::uint64_t Lookout::opened_near(Cell viewer, float radius) {
-  if (!cache_) return 0;
+std::uint64_t Lookout::opened_near(Cell viewer, float radius, Look& look) {
+  if (!cache_) return look.near = 0;
   const int reach = reach_of(radius);
-  Near around;
-  find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
-  if (around.n == 0) return 0;
-  const std::uint64_t opened = key_of(around, map_.sight->standing(map_, viewer, spare_).touched, viewer);
-  if (opened != 0) {
-    const auto* at = reinterpret_cast<const char*>(&place_of(*cache_, viewer, reach, opened));
-    for (std::size_t i = 0; i < sizeof(CachedMask); i += 64)
-      __builtin_prefetch(at + i);
+  if (look.viewer != viewer.index() || look.reach != reach || look.trees != w_.nav.tree_changes) {
+    look = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
+    Near around;
+    find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
+    if (around.n > 0) look.near = key_of(around, map_.sight->standing(map_, viewer, spare_).touched, viewer);
   }
-  return opened;
+  if (look.near != 0) fetch_lines(&place_of(*cache_, viewer, reach, look.near), sizeof(CachedMask));
+  return look.near;
 }
 
-const SightMask& Lookout::from(Cell viewer, float radius, std::uint64_t opened) {
+const SightMask& Lookout::from(Cell viewer, float radius, Look& look) {
   const StandingMask& standing = map_.sight->standing(map_, viewer, spare_);
-  if (opened == 0) return standing.seen;
+  if (look.near == 0) return standing.seen;
   const int reach = reach_of(radius);
+  CachedMask& slot = place_of(*cache_, viewer, reach, look.near);
+  const bool of_this =
+      slot.map == map_.sight->id && slot.viewer == viewer.index() && slot.reach == reach && slot.near == look.near;
+  if (of_this && look.seen != 0 && slot.felled == look.seen) return slot.seen;
   Near around;
   find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
-  CachedMask& slot = place_of(*cache_, viewer, reach, opened);
-  const bool same = slot.map == map_.sight->id && slot.viewer == viewer.index() && slot.reach == reach &&
-                    slot.near == opened && slot.felled == key_of(around, slot.touched, viewer);
-  if (!same) {
+  if (!of_this || slot.felled != key_of(around, slot.touched, viewer)) {
     slot.map = map_.sight->id;
     slot.viewer = viewer.index();
     slot.reach = reach;
-    slot.near = opened;
+    slot.near = look.near;
     for (int k = 0; k < around.n; ++k)
       open(static_cast<std::size_t>(around.at[static_cast<std::size_t>(k)]));
     OctantCells lit;
@@ -208,6 +206,7 @@ const SightMask& Lookout::from(Cell viewer, float radius, std::uint64_t opened) 
     find_fog_cells(viewer, lit, slot.seen, slot.touched);
     slot.felled = key_of(around, slot.touched, viewer);
   }
+  look.seen = slot.felled;
   return slot.seen;
 }
 

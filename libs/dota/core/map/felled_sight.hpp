@@ -18,11 +18,11 @@ class Lookout {
   Lookout& operator=(const Lookout&) = delete;
 
   // Which trees that are down lie within the viewer's sight, as one number; 0: none. What from() will look at is
-  // asked for ahead.
-  std::uint64_t opened_near(Cell viewer, float radius);
-  // The fog cells seen from a navigation cell, up to at least `radius` away. Valid until the next call. `opened`:
-  // what opened_near() says of it.
-  const SightMask& from(Cell viewer, float radius, std::uint64_t opened);
+  // asked for ahead. `look`: what this came to for the same viewer before, brought up to date.
+  std::uint64_t opened_near(Cell viewer, float radius, Look& look);
+  // The fog cells seen from a navigation cell, up to at least `radius` away. Valid until the next call. `look`: as
+  // opened_near() left it.
+  const SightMask& from(Cell viewer, float radius, Look& look);
   // Which trees are down, as one number.
   std::uint64_t felled_key() const { return key_; }
 

@@ -18,6 +18,7 @@ void set_felled(World& w, std::size_t tree, bool down) {
   const std::uint64_t bit = 1ull << (tree & 63);
   std::uint64_t& word = w.nav.felled[tree >> 6];
   word = down ? word | bit : word & ~bit;
+  ++w.nav.tree_changes;
 }
 
 bool tree_on(const World& w, const MapData& map, int cell) {

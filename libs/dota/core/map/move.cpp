@@ -137,7 +137,9 @@ bool step_around(const World& w, Unit& u, const Near& near, Vec2 direction, floa
 void go(Context& c, Unit& u, Vec2 to) {
   u.velocity = (to - u.pos) * (1.0f / kDt);
   u.pos = to;
-  relist_unit(c.world, c.world.handle(u).index);
+  const int unit = c.world.handle(u).index;
+  touch_unit(c.world, unit);
+  relist_unit(c.world, unit);
 }
 
 // Brings the path up to date with the goal and returns the point to walk to now.

@@ -4,8 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "world/pages.hpp"
-
 namespace dota {
 
 namespace {

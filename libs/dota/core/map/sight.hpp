@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "map/map_data.hpp"
+#include "world/pages.hpp"
 
 namespace dota {
 
@@ -85,9 +86,7 @@ struct Sight {
   // Asks for the cell's mask ahead: each of them lies in memory of its own, far from the others.
   void fetch(Cell viewer) const {
     if (!viewer.inside()) return;
-    const auto* at = reinterpret_cast<const char*>(&masks[static_cast<std::size_t>(viewer.index())]);
-    for (std::size_t i = 0; i < sizeof(StandingMask); i += 64)
-      __builtin_prefetch(at + i);
+    fetch_lines(&masks[static_cast<std::size_t>(viewer.index())], sizeof(StandingMask));
   }
   const SightMask& circle(Cell viewer, float radius) const;
   std::size_t slot(int level) const;

@@ -1,6 +1,7 @@
 // Spatial hash of the living units: lists per 256-unit cell, kept in the world so that a restored game is whole.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "map/map_data.hpp"
 #include "map/nav.hpp"
@@ -60,14 +61,30 @@ void relist_unit(World& w, int unit) {
 void build_spatial(Context& c) {
   refresh_nav(c);
   World& w = c.world;
-  w.nav.held = {};
-  for (int i = 0; i < w.units_end; ++i) {
+  Nav& nav = w.nav;
+  const auto bring_up = [&](int i) {
     Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.building == 0 || w.nav.cell[static_cast<std::size_t>(i)] < 0) relist_unit(w, i);  // those stay in place
+    if (u.building == 0 || nav.cell[static_cast<std::size_t>(i)] < 0) relist_unit(w, i);  // those stay in place
     u.velocity = {};
-    if (const int cell = w.nav.cell[static_cast<std::size_t>(i)]; cell >= 0) hold(w.nav, u.team, cell);
+  };
+  if (nav.listed && w.frame % kFramesPerStep != 0) {
+    // Whoever walks or jumps is listed anew then and there: only who moved and who died needs a look.
+    for (std::size_t word = 0; word < nav.stale.size(); ++word)
+      for (std::uint64_t bits = std::exchange(nav.stale[word], 0); bits; bits &= bits - 1)
+        if (const int i = static_cast<int>(word * 64) + std::countr_zero(bits); i < w.units_end) bring_up(i);
+    return;
+  }
+  nav.listed = true;
+  nav.stale = {};
+  nav.held = {};
+  for (int i = 0; i < w.units_end; ++i) {
+    bring_up(i);
+    if (const int cell = nav.cell[static_cast<std::size_t>(i)]; cell >= 0)
+      hold(nav, w.units[static_cast<std::size_t>(i)].team, cell);
   }
 }
+
+void touch_unit(World& w, int unit) { w.nav.stale[static_cast<std::size_t>(unit) >> 6] |= 1ull << (unit & 63); }
 
 void place_unit(World& w, Unit& u, Vec2 p) {
   u.pos = p;

@@ -1,6 +1,8 @@
 // Fog of war: what each team sees this timestep, and what of it is true sight.
 #include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstring>
 
 #include "effects/running.hpp"
 #include "map/felled_sight.hpp"
@@ -13,25 +15,29 @@ namespace {
 
 using FogBits = std::array<std::uint64_t, (kFogCells * kFogCells + 63) / 64>;
 
+// A row's bits are put in by one unaligned access: 31 of them, from any bit of a byte on, fit eight bytes.
+static_assert(std::endian::native == std::endian::little && kSightRows <= 57);
+
 void add_rows(FogBits& fog, Cell viewer, float radius, const SightMask& a, const SightMask& b) {
   const int col = viewer.x / 2 - kSightReach, row = viewer.y / 2 - kSightReach;
   std::uint32_t keep = ~0u;
   if (col < 0) keep <<= -col;
   if (col + 32 > kFogCells) keep &= ~0u >> (col + 32 - kFogCells);
   const int half = std::min(static_cast<int>(radius / kFogCell) + 1, kSightReach);
-  const int from = std::max(kSightReach - half, -row), to = std::min(kSightReach + half + 1, kFogCells - row);
+  int from = std::max(kSightReach - half, -row);
+  const int to = std::min(kSightReach + half + 1, kFogCells - row);
+  const auto bits_of = [&](int y) -> std::uint64_t {
+    return a.rows[static_cast<std::size_t>(y)] & b.rows[static_cast<std::size_t>(y)] & keep;
+  };
+  if (from < to && row + from == 0 && col < 0) fog[0] |= bits_of(from++) >> -col;  // cut off before the first bit
+  auto* const bytes = reinterpret_cast<std::byte*>(fog.data());
   for (int y = from; y < to; ++y) {
-    const std::uint64_t bits = a.rows[static_cast<std::size_t>(y)] & b.rows[static_cast<std::size_t>(y)] & keep;
-    if (!bits) continue;
-    const int at = (row + y) * kFogCells + col;  // may be below 0 by the columns that `keep` cut off
-    if (at < 0) {
-      fog[0] |= bits >> -at;
-      continue;
-    }
-    const auto word = static_cast<std::size_t>(at >> 6);
-    const int shift = at & 63;
-    fog[word] |= bits << shift;
-    if (shift > 32 && word + 1 < fog.size()) fog[word + 1] |= bits >> (64 - shift);
+    const int at = (row + y) * kFogCells + col;
+    std::byte* const place = bytes + (at >> 3);
+    std::uint64_t word;
+    std::memcpy(&word, place, sizeof word);
+    word |= bits_of(y) << (at & 7);
+    std::memcpy(place, &word, sizeof word);
   }
 }
 
@@ -58,18 +64,18 @@ void see_flying(FogBits& fog, const MapData& map, Vec2 p, float radius) {
   add_rows(fog, viewer, radius, circle, circle);
 }
 
-void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radius, std::uint64_t opened) {
+void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radius, Look& look) {
   const Cell viewer = cell_of(p);
   radius = covered(radius);
   if (looks(viewer, radius))
-    add_rows(fog, viewer, radius, lookout.from(viewer, radius, opened), map.sight->circle(viewer, radius));
+    add_rows(fog, viewer, radius, lookout.from(viewer, radius, look), map.sight->circle(viewer, radius));
 }
 
 // What `see` is to be told of felled trees.
-std::uint64_t opened_near(Lookout& lookout, Vec2 p, float radius) {
+void find_opened(Lookout& lookout, Vec2 p, float radius, Look& look) {
   const Cell viewer = cell_of(p);
   radius = covered(radius);
-  return looks(viewer, radius) ? lookout.opened_near(viewer, radius) : 0;
+  if (looks(viewer, radius)) lookout.opened_near(viewer, radius, look);
 }
 
 // What a unit lends to its team's fog.
@@ -82,15 +88,14 @@ Eyes eyes_of(const Context& c, const Unit& u) {
   const bool flying = (u.status & kFlyingVision) || c.tables.units[u.type].move_cap == MoveCap::Fly;
   return {c.world.is_day ? u.vision_day : u.vision_night, u.true_sight, flying};
 }
-std::uint64_t opened_near(Lookout& lookout, const Unit& u, const Eyes& eyes) {
-  return eyes.flying ? 0 : opened_near(lookout, u.pos, eyes.radius);
+void find_opened(Lookout& lookout, const Unit& u, const Eyes& eyes, Look& look) {
+  if (!eyes.flying) find_opened(lookout, u.pos, eyes.radius, look);
 }
-void see_by(Fog& fog, const MapData& map, Lookout& lookout, const Unit& u, const Eyes& eyes,
-            std::uint64_t opened) {
+void see_by(Fog& fog, const MapData& map, Lookout& lookout, const Unit& u, const Eyes& eyes, Look& look) {
   if (eyes.flying)
     see_flying(fog.visible, map, u.pos, eyes.radius);
   else
-    see(fog.visible, map, lookout, u.pos, eyes.radius, opened);
+    see(fog.visible, map, lookout, u.pos, eyes.radius, look);
   if (eyes.true_sight > 0) see_flying(fog.true_sight, map, u.pos, eyes.true_sight);
 }
 
@@ -125,7 +130,9 @@ void look_from_still(const Context& c, Lookout& lookout, StillFog& still) {
     fog = Fog{};
   each_still(w, [&](const Unit& u) {
     const Eyes eyes = eyes_of(c, u);
-    see_by(still.fog[u.team], *c.tables.map, lookout, u, eyes, opened_near(lookout, u, eyes));
+    Look look;
+    find_opened(lookout, u, eyes, look);
+    see_by(still.fog[u.team], *c.tables.map, lookout, u, eyes, look);
   });
 }
 
@@ -146,11 +153,11 @@ void update_vision(Context& c) {
     Lookout lookout(w, map);
     look_from_still(c, lookout, w.still);
     w.fog = w.still.fog;
-    std::array<std::uint64_t, kMaxUnits> opened;
-    std::size_t n = 0;
-    each_walker([&](const Unit& u) { opened[n++] = opened_near(lookout, u, eyes_of(c, u)); });
-    n = 0;
-    each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), opened[n++]); });
+    const auto look_of = [&w](const Unit& u) -> Look& {
+      return w.looks[static_cast<std::size_t>(w.handle(u).index)];
+    };
+    each_walker([&](const Unit& u) { find_opened(lookout, u, eyes_of(c, u), look_of(u)); });
+    each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), look_of(u)); });
   }
   reveal_effects(c);
 }
@@ -160,7 +167,9 @@ void reveal_area(World& w, const MapData& map, int team, Vec2 p, float radius, b
   FogBits& fog = w.fog[static_cast<std::size_t>(team)].visible;
   if (flying) return see_flying(fog, map, p, radius);
   Lookout lookout(w, map);
-  see(fog, map, lookout, p, radius, opened_near(lookout, p, radius));
+  Look look;
+  find_opened(lookout, p, radius, look);
+  see(fog, map, lookout, p, radius, look);
 }
 
 bool cell_visible(const World& w, int team, Vec2 p) {

@@ -7,6 +7,7 @@
 #include "map/map_data.hpp"
 #include "world/heroes.hpp"
 #include "world/lineup.hpp"
+#include "world/pages.hpp"
 #include "world/step.hpp"
 #include "world/validate.hpp"
 
@@ -110,6 +111,9 @@ void Game::reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineu
 void Game::observe() {
   GameState& s = *state_;
   Context c = context();
+  // The engine leaves the lines that views read besides, of attack, armor and health before, in far memory.
+  for (int i = 0; i < s.world.units_end; ++i)
+    fetch_lines(&s.world.units[static_cast<std::size_t>(i)].armor, 4 * 64);
   for (std::size_t t = 0; t < kTeams; ++t) {
     fill_view(c, s.views[t]);
     assign_slots(setup_->layout, s.views[t], s.slots[t]);
@@ -256,10 +260,10 @@ void Game::restore(const std::uint8_t* bytes, std::size_t size, const std::vecto
     throw std::invalid_argument("snapshot: it was taken of a game with other settings or another layout");
   auto state = std::make_unique<GameState>();
   std::memcpy(static_cast<void*>(state.get()), bytes + sizeof head, sizeof(GameState));
-  state->world.still = StillFog{};  // follows from the rest
   Context c{state->world, *(*setup)->tables, (*setup)->settings};
   if (const std::string fault = world_fault(c, state->world); !fault.empty())
     throw std::invalid_argument("snapshot: " + fault);
+  renew_derived(c);
   state_ = std::move(state);
   setup_ = *setup;
   for (TeamView& v : state_->views)

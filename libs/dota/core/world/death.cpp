@@ -4,6 +4,7 @@
 #include "effects/running.hpp"
 #include "effects/triggers.hpp"
 #include "map/map_data.hpp"
+#include "map/spatial.hpp"
 #include "world/creeps.hpp"
 #include "world/damage.hpp"
 #include "world/game_rules.hpp"
@@ -296,6 +297,7 @@ void kill(Context& c, Unit& victim, Unit* killer) {
     return;
   }
   victim.alive = false;
+  touch_unit(w, w.handle(victim).index);
   victim.hp = 0;
   victim.died_at = w.time;
   victim.order = victim.queued = Order{};

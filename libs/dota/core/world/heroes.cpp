@@ -79,6 +79,7 @@ void learn_what_is_lacking(Context& c, HeroState& h) {
 
 void restore_charges(Context& c, HeroState& h, const Unit& u) {
   World& w = c.world;
+  if (!c.tables.heroes[static_cast<std::size_t>(h.def)].has_charges) return;
   for (AbilityState& s : h.abilities) {
     if (s.id < 0 || s.level <= 0) continue;
     const AbilityDef& a = c.tables.abilities[static_cast<std::size_t>(s.id)];
@@ -228,6 +229,7 @@ bool reincarnate(Context& c, Unit& hero) {
     if (g.aegis_item < 0 || h.items[static_cast<std::size_t>(slot)].id != g.aegis_item) continue;
     take_item(c, h, slot);
     hero.alive = false;
+    touch_unit(w, w.handle(hero).index);
     hero.hp = 0;
     hero.died_at = w.time;
     hero.act = Act::Dead;

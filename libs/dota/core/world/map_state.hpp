@@ -45,6 +45,15 @@ struct StillFog {
   std::array<Fog, kTeams> fog{};
 };
 
+// What a unit's sight came to when it was last looked for: the same while it stays in its cell and no tree near
+// falls or grows back. Follows from the rest of the world as well.
+struct Look {
+  std::int32_t viewer = -1;          // navigation cell; -1: nothing
+  std::int32_t reach = 0;            // cells
+  std::uint32_t trees = 0;           // Nav::tree_changes
+  std::uint64_t near = 0, seen = 0;  // trees that are down within the standing map's sight, within this sight
+};
+
 // What map/ derives from trees, buildings and positions; written there only.
 struct Nav {
   std::array<std::uint64_t, (kNavCells * kNavCells + 63) / 64> blocked{};  // cells no ground unit may enter now
@@ -54,10 +63,14 @@ struct Nav {
   std::int16_t trees_down = 0;
   float next_regrow = 0;                                       // earliest tree_regrow, when trees_down > 0
   std::array<std::uint64_t, kMaxTrees / 64> felled{};          // the trees that are down, from tree_regrow
+  std::uint32_t tree_changes = 0;                              // of `felled`
   std::array<std::int16_t, kHashCells * kHashCells> head{};    // spatial hash: first unit of the cell, -1 none
   std::array<std::int16_t, kMaxUnits> next{}, prev{}, cell{};  // lists of a cell's units; cell -1: not listed
-  // Cells in which a team's units were listed in this frame, a bit each by rows: where none stands, no list is
-  // read. Follows from the lists, so that the checksum leaves it out.
+  // What follows from the rest, so that the checksum leaves it out: units that build_spatial() has to look at in
+  // the next frame, when it has listed all before; cells in which a team's units were listed in this timestep, a
+  // bit each by rows: where none stood, no list is read.
+  bool listed = false;
+  std::array<std::uint64_t, kMaxUnits / 64> stale{};
   std::array<std::array<std::array<std::uint64_t, 2>, kHashCells>, kTeams + 1> held{};
 };
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "effects/running.hpp"
@@ -12,6 +13,8 @@
 #include "world/heroes.hpp"
 #include "world/items.hpp"
 #include "world/orders.hpp"
+#include "world/pages.hpp"
+#include "world/phases.hpp"
 #include "world/runes.hpp"
 #include "world/signals.hpp"
 #include "world/step.hpp"
@@ -83,18 +86,18 @@ void run_frame(Context& c) {
   ++w.frame;
   w.time = static_cast<float>(static_cast<double>(c.settings.start_s) + w.frame / 30.0);
   day_and_night(c);
-  build_spatial(c);
-  creeps_frame(c);
-  neutrals_frame(c);
-  roshan_frame(c);
-  towers_frame(c);
-  heroes_frame(c);
-  courier_frame(c);
-  runes_frame(c);
-  units_frame(c);
-  projectiles_frame(c);
-  areas_frame(c);
-  modifiers_frame(c);
+  PHASED("spatial hash", build_spatial(c));
+  PHASED("waves", creeps_frame(c));
+  PHASED("camps", neutrals_frame(c));
+  PHASED("Roshan", roshan_frame(c));
+  PHASED("towers and buildings", towers_frame(c));
+  PHASED("heroes", heroes_frame(c));
+  PHASED("couriers", courier_frame(c));
+  PHASED("runes", runes_frame(c));
+  PHASED("units", units_frame(c));
+  PHASED("projectiles", projectiles_frame(c));
+  PHASED("areas", areas_frame(c));
+  PHASED("modifiers", modifiers_frame(c));
   check_end(c);
   w.freed = {};
 }
@@ -116,20 +119,42 @@ void notice_runes(World& w) {
 // When its turn comes again, the other games of the process have driven this one out of the near caches: all that
 // every frame looks at is asked for at once, which is faster than to wait for one line of memory after the other.
 void fetch_ahead(const World& w) {
-  const auto fetch = [](const void* p, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; i += 64)
-      __builtin_prefetch(static_cast<const char*>(p) + i, 0, 2);
-  };
+  fetch_lines(w.heroes.data(), sizeof w.heroes);
   for (int i = 0; i < w.units_end; ++i)
-    fetch(&w.units[static_cast<std::size_t>(i)], 3 * 64);
-  each_building(w, [&](const Unit& b) { fetch(&b.backdoor_until, sizeof b.backdoor_until); });
-  fetch(w.nav.cell.data(), sizeof w.nav.cell);
-  fetch(w.nav.next.data(), sizeof w.nav.next);
-  fetch(w.nav.head.data(), sizeof w.nav.head);
-  fetch(w.modifiers.data(), static_cast<std::size_t>(w.modifiers_end) * sizeof(Modifier));
+    fetch_lines(&w.units[static_cast<std::size_t>(i)], 3 * 64);
+  each_unit<UnitKind::Hero>(w, [&](const Unit& u) { fetch_lines(&u, sizeof u); });
+  each_building(w, [&](const Unit& b) { fetch_lines(&b.backdoor_until, sizeof b.backdoor_until); });
+  fetch_lines(w.nav.cell.data(), sizeof w.nav.cell);
+  fetch_lines(w.nav.next.data(), sizeof w.nav.next);
+  fetch_lines(w.nav.head.data(), sizeof w.nav.head);
+  fetch_lines(w.nav.held.data(), sizeof w.nav.held);
+  fetch_lines(w.nav.blocked.data(), sizeof w.nav.blocked);
+  for (std::size_t word = 0; word < w.modifiers_watched.size(); ++word)
+    for (std::uint64_t bits = w.modifiers_watched[word]; bits; bits &= bits - 1)
+      fetch_lines(&w.modifiers[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))], 64);
+  fetch_lines(w.projectiles.data(), static_cast<std::size_t>(w.projectiles_end) * sizeof(Projectile));
+}
+
+// The same for what a timestep ends with.
+void fetch_end(const World& w) {
+  fetch_lines(&w.still, sizeof w.still);
+  fetch_lines(&w.fog, sizeof w.fog);
+  for (int i = 0; i < w.units_end; ++i) {
+    fetch_lines(&w.looks[static_cast<std::size_t>(i)], sizeof(Look));
+    fetch_lines(&w.units[static_cast<std::size_t>(i)].hp_history, 4);
+  }
+  each_building(w, [&](const Unit& b) { fetch_lines(&b.credited, sizeof b.credited); });
 }
 
 }  // namespace
+
+void renew_derived(Context& c) {
+  World& w = c.world;
+  w.still = StillFog{};
+  w.looks = {};
+  w.nav.listed = false;
+  watch_modifiers(c);
+}
 
 void begin_step(Context& c) {
   fetch_ahead(c.world);
@@ -153,10 +178,11 @@ void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands) {
     if (policies_choose(w, c.settings)) w.heroes[i].previous = commands[i];
   }
   ++w.step_index;
-  update_vision(c);
+  fetch_end(w);
+  PHASED("vision", update_vision(c));
   notice_runes(w);
-  remember_health(w);
-  step_signals(c);
+  PHASED("health history", remember_health(w));
+  PHASED("signals", step_signals(c));
   if (w.winner != Winner::None)
     team_event(c, EventKind::Won,
                w.winner == Winner::Radiant ? kRadiant

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "data/tables.hpp"
@@ -147,6 +148,9 @@ struct alignas(64) Unit {
   std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
   // One entry a timestep, newest at World::step_index % kHistory; a line of memory of its own.
   alignas(64) std::array<float, kHistory> hp_history{};
+  // An odd number of lines: with an even one the first lines of all units would share a fraction of a cache's
+  // sets.
+  std::array<std::byte, 64> apart{};
 };
 
 }  // namespace dota

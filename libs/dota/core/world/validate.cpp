@@ -12,6 +12,7 @@
 #include "world/fields.hpp"
 #include "world/fingerprint.hpp"
 #include "world/game_rules.hpp"
+#include "world/step.hpp"
 
 namespace dota {
 namespace {
@@ -303,10 +304,10 @@ void restore_world(Context& c, const void* bytes, std::size_t size) {
     throw std::invalid_argument("snapshot: it was taken of a game with other settings");
   auto w = std::make_unique<World>();
   std::memcpy(static_cast<void*>(w.get()), static_cast<const std::uint8_t*>(bytes) + sizeof head, sizeof(World));
-  w->still = StillFog{};  // follows from the rest
   if (const std::string fault = world_fault(c, *w); !fault.empty())
     throw std::invalid_argument("snapshot: " + fault);
   std::memcpy(static_cast<void*>(&c.world), w.get(), sizeof(World));
+  renew_derived(c);
 }
 
 }  // namespace dota

@@ -61,7 +61,7 @@ constexpr float kTimeSlack = 1e-3f;
 
 // A set of unit slots.
 using UnitSet = std::array<std::uint64_t, kMaxUnits / 64>;
-static_assert(kMaxUnits % 64 == 0);
+static_assert(kMaxUnits % 64 == 0 && kMaxModifiers % 64 == 0);
 
 enum class Winner : std::uint8_t { None = 0, Radiant = 1, Dire = 2, Draw = 3 };
 
@@ -82,6 +82,9 @@ struct World {
   std::array<std::uint32_t, static_cast<std::size_t>(StatePool::Count)> dropped{};
   std::array<Modifier, kMaxModifiers> modifiers{};
   std::int16_t modifier_free = -1, modifiers_end = 0;
+  // Those that modifiers_frame() looks at: all but some that would have nothing to do. Follows from `modifiers`,
+  // so that the checksum leaves it out.
+  std::array<std::uint64_t, kMaxModifiers / 64> modifiers_watched{};
   std::array<Projectile, kMaxProjectiles> projectiles{};
   std::int16_t projectiles_end = 0;
   std::array<Area, kMaxAreas> areas{};
@@ -96,6 +99,7 @@ struct World {
   std::array<float, kMaxTrees> tree_regrow{};  // 0: standing; else game time it regrows
   std::array<Fog, kTeams> fog{};
   StillFog still{};
+  std::array<Look, kMaxUnits> looks{};
   Nav nav{};
   float next_wave = 0;
   std::int32_t waves = 0;
