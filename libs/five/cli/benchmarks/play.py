@@ -53,10 +53,11 @@ class _NoAgents:
 
 
 def measure(size: Size = Size()) -> list[Row]:
-    """Delay of orders, bytes of a player's stream, and processor time of a second of a game with one player and, as the
-    reference, with nobody but its bots."""
+    """Delay of orders, bytes of a player's stream, processor time of a second of a game with one player and, as the
+    reference, with nobody but its bots, and of a service without a game."""
     felt, spent = asyncio.run(_play(size, True))
     _, alone = asyncio.run(_play(size, False))
+    idle = asyncio.run(_idle(size.seconds / 3))
     conditions = machine(mode=size.game.mode, seconds=size.seconds, orders=len(felt.delays))
     delays = sorted(felt.delays)
     return [
@@ -65,13 +66,29 @@ def measure(size: Size = Size()) -> list[Row]:
         row("play.bytes", felt.bytes / size.seconds, "bytes/s", None, conditions),
         row("play.frames", felt.frames / size.seconds, "frames/s", 1 / FRAME_SECONDS, conditions),
         row("play.late", felt.late_frames, "late frames", None, conditions),
-        row("play.processor", 1e3 * spent, "ms of processor a second", 1e3 * alone, conditions)]
+        row("play.processor", 1e3 * spent, "ms of processor a second", 1e3 * alone, conditions),
+        row("play.idle", 1e3 * idle, "ms of processor a second", None, conditions)]
+
+
+def _service(size: Size) -> PlayService:
+    return PlayService("bench", 1, size.game, PlayConfig(orders_per_second=max(60.0, size.orders_per_second)),
+                       _NoAgents(), list, lambda name: Filler(name, int(BOTS[name])), lambda played: {})
+
+
+async def _idle(seconds: float) -> float:
+    """Processor seconds a second of a service in which nobody plays."""
+    service = _service(Size())
+    server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
+    began, spent = time.perf_counter(), time.process_time()
+    await asyncio.sleep(seconds)
+    spent = (time.process_time() - spent) / (time.perf_counter() - began)
+    await server.stop(0)
+    return spent
 
 
 async def _play(size: Size, joined: bool) -> tuple[_Felt, float]:
     """What a player felt, and processor seconds a second of the whole process: server, client and game."""
-    service = PlayService("bench", 1, size.game, PlayConfig(orders_per_second=max(60.0, size.orders_per_second)),
-                          _NoAgents(), list, lambda name: Filler(name, int(BOTS[name])), lambda played: {})
+    service = _service(size)
     server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
     client = PlayClient(f"127.0.0.1:{server.port}", RPC, "bench")
     opened = await client.open("bench", 0, [0], mates="scripted-hard", against="scripted-hard", seed=1)
