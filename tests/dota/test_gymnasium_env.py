@@ -91,8 +91,8 @@ def allowed_team(env, info, rng):
 
 
 def test_an_action_takes_effect_in_the_step_after_it():
-    """The hero has not turned nor moved when the step that was given the action is over."""
-    env = DotaEnv(game={"start_seconds": -2}, observation="flat")
+    """The hero has not turned nor moved when the timestep that was given the action is over."""
+    env = DotaEnv(game={"start_seconds": -2, "frameskip": 4}, observation="flat")
     walk = next(n for n, e in enumerate(env.team.view.choices.entries) if e.name == "move" and (e.x, e.y) == (8, 8))
     where = env.team.view.flat.columns["units.position"][:2]
     before, _ = env.reset(seed=1)

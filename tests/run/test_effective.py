@@ -19,8 +19,8 @@ def record(*overrides: str) -> RunRecord:
 
 
 def test_the_records_game_and_model_replace_the_files_and_nothing_else_does() -> None:
-    config = overlay(CONFIG, record("model.lstm=24", "game.observation.minimap=3", "seed=9"))
-    assert config.model.lstm == 24 and config.game.observation.minimap == 3
+    config = overlay(CONFIG, record("model.lstm=24", "game.observation.allied_creeps=9", "seed=9"))
+    assert config.model.lstm == 24 and config.game.observation.allied_creeps == 9
     assert config.seed == 7 and config.model.precision == "bfloat16"
     assert Layout(config.game).hash != Layout(CONFIG.game).hash
 
@@ -30,8 +30,8 @@ def test_the_same_record_changes_nothing_and_drifts_nowhere() -> None:
 
 
 def test_drift_names_each_key_with_both_values() -> None:
-    found = drift(CONFIG, record("model.lstm=24", "game.observation.minimap=3"))
-    assert found == [Difference("game.observation.minimap", CONFIG.game.observation.minimap, 3),
+    found = drift(CONFIG, record("model.lstm=24", "game.observation.allied_creeps=9"))
+    assert found == [Difference("game.observation.allied_creeps", CONFIG.game.observation.allied_creeps, 9),
                      Difference("model.lstm", CONFIG.model.lstm, 24)]
 
 
