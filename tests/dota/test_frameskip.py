@@ -94,7 +94,7 @@ def test_a_recording_holds_every_timestep_and_plays_the_same():
 
 
 def test_a_game_that_ends_within_a_step_stays_at_its_end():
-    """And the step after it begins the next one, where games begin anew by themselves."""
+    """And the step after it begins the next one, where games begin again by themselves."""
     short = MID.model_copy(update={"frameskip": 16, "max_game_seconds": 1.1, "start_seconds": 0.0})
     vec = VecGame(short, 1, auto_reset=True)
     for _ in range(3):

@@ -7,7 +7,7 @@ from tests.dota.watching import duel, field
 def cooldowns(hide: bool) -> tuple[float, float, float]:
     """The greatest cooldowns that Radiant observed of its own hero, of the enemy's abilities and of his items, in a
     minute and a half of two bots' duel at close quarters."""
-    game = VecGame(duel(hero="lion", hide_unseen=hide, kills_to_win=9), 1, seed=3)
+    game = VecGame(duel(hero="nevermore", hide_unseen=hide, kills_to_win=9), 1, seed=3)
     game.controllers[:] = Controller.SCRIPTED
     own = theirs = items = 0.0
     for _ in range(int(150 * 7.5)):

@@ -39,8 +39,8 @@ def test_page_excuses_only_what_there_is() -> None:
 
 
 def test_fields_that_need_no_long_game_vary_in_a_short_one() -> None:
-    """The first three minutes of one game of the strongest bots against random play."""
-    found = play(WHOLE, [(Controller.HARD, Controller.RANDOM)], 180.0)
+    """The first three minutes of two games of the strongest bots, against random play and against themselves."""
+    found = play(WHOLE, [(Controller.HARD, Controller.RANDOM), (Controller.HARD, Controller.HARD)], 180.0)
     dead = [name for name in found.dead_fields() if name not in EXCUSED and not LATE.match(name)]
     assert not dead
     for action in ("move", "attack", "follow", "noop"):

@@ -147,7 +147,7 @@ def test_any_number_of_threads_plays_the_same_games() -> None:
 
 def test_what_is_kept_beside_the_state_never_shows() -> None:
     """Lists and results that the core keeps from frame to frame follow from the rest: one game carries them on, the
-    other is taken up again and again from a snapshot, where they are found anew."""
+    other is taken up again and again from a snapshot, where they are found again."""
     played, taken_up = (VecGame(GameConfig(start_seconds=0), 2, seed=3, observations=False) for _ in range(2))
     for games in (played, taken_up):
         games.controllers[:] = [[Controller.HARD, Controller.RANDOM], [Controller.HARD, Controller.HARD]]

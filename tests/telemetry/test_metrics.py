@@ -37,5 +37,6 @@ def test_no_metric_is_there_for_nothing() -> None:
 # Read by people with a question, or beside another: not worth a panel of their own.
 ELSEWHERE = {
     "five_controller_play_unreadable_total",  # messages of a page that is older than the controller
+    "five_play_recorded_bytes",  # bounded by services.play.recordings_mebibytes
     "five_optimizer_sample_reuse_ratio",  # the dashboards measure it over all optimizers
 }

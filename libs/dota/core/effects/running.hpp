@@ -6,7 +6,7 @@
 namespace dota {
 
 void modifiers_frame(Context& c);  // expiry, ticks, auras, status bits
-void watch_modifiers(Context& c);  // finds World::modifiers_watched anew
+void watch_modifiers(Context& c);  // finds World::modifiers_watched again
 void projectiles_frame(Context& c);
 void areas_frame(Context& c);
 void apply_learned(Context& c,

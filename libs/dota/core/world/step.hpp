@@ -21,7 +21,7 @@ void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands);
 std::uint64_t hash_world(const World& w);
 int mid_lane_assigned(const Context& c, const HeroState& h);
 
-// Finds anew, in a state that came from elsewhere and is sound, what the checksum leaves out because it follows
+// Finds again, in a state that came from elsewhere and is sound, what the checksum leaves out because it follows
 // from the rest.
 void renew_derived(Context& c);
 
