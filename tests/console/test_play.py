@@ -34,9 +34,9 @@ def rest() -> Iterator[LiveController]:
 
 @pytest.fixture
 def played(rest: LiveController) -> Iterator[PlayedHere]:
-    """A 5v5, three minutes old; the person's hero is Radiant's first."""
+    """A 5v5, four minutes old, when the hero has learned what is cast; the person's hero is Radiant's first."""
     before = list(rest.app.router.routes)
-    found = PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=180)
+    found = PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=240)
     found.serve_at(rest)
     yield found
     found.break_off = True
