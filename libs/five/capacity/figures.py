@@ -49,7 +49,8 @@ STREAM_LARGE = Figure(830e6, "bytes/s", "here", "the same with 640 KB: 1,300 a s
 ASSIGN = Figure(0.0006, "s", "here", "CPU time of the opponents service for one assignment, pool of 5,600 versions: "
                 "0.1 ms for the pool, Redis included, and a round trip of gRPC as measured for small messages")
 REPORT = Figure(0.0008, "s", "here", "the same for one result: 0.32 ms for the pool")
-TEAM_STEP_1V1 = Figure(2_661, "bytes", "here", "one team-step of laptop-1v1, minute 5, bitmask and float16")
+TEAM_STEP_1V1 = Figure(2_661, "bytes", "here", "one team-step of laptop-1v1, which had maps then, minute 5, bitmask "
+                       "and float16")
 TEAM_STEP_5V5 = Figure(20_340, "bytes", "here", "one team-step of the paper's layout, minute 10, bitmask and float16")
 TEAM_STEP_5V5_ZSTD = Figure(4_607, "bytes", "here", "the same with zstd on top (services.rollout.encoding sparse_zstd)")
 FIXED_SHARE = Figure(
