@@ -82,6 +82,19 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize(("frameskip", "seconds", "taken"),
+                         [(4, 0.133333, True), (8, 0.2666667, True), (8, 0.133333, False)])
+def test_a_run_from_before_frameskip_is_read(tmp_path: Path, frameskip: int, seconds: float, taken: bool) -> None:
+    """Its file has the timestep's length, which follows from the frameskip now: no other length is taken."""
+    path = tmp_path / "run.yaml"
+    path.write_text(f"preset: laptop-1v1\ngame: {{frameskip: {frameskip}}}\nlearning: {{timestep_seconds: {seconds}}}\n")
+    if taken:
+        assert load(path).game.timestep_seconds == pytest.approx(seconds, abs=1e-5)
+        return
+    with pytest.raises(ValueError, match=r"learning\.timestep_seconds"):
+        load(path)
+
+
 def test_a_file_lists_what_differs_from_a_preset(tmp_path: Path) -> None:
     path = write(tmp_path, "preset: laptop-1v1\nname: mine\ngame: {max_game_seconds: 90}\n"
                            "services: {rollout: {games: 3}, optimizer: {max_optimizers: 8}}\n")

@@ -3,9 +3,13 @@
 The defaults are the paper's wherever it prints a value, so a preset lists only what it changes.
 """
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dota.config import GameConfig, RewardConfig
+from dota.config import FRAMES_PER_SECOND, GameConfig, RewardConfig
 from five.agent.config import (
     BufferConfig,
     ComputeConfig,
@@ -65,6 +69,20 @@ class RunConfig(_Section):
     allocator: AllocatorConfig = Field(default_factory=AllocatorConfig, description="Memory allocator.")
     lifecycle: LifecycleConfig = Field(default_factory=LifecycleConfig, description="Heartbeats, draining.")
     services: ServicesConfig = Field(default_factory=ServicesConfig, description="The services.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired_keys(cls, given: Any) -> Any:
+        """``learning.timestep_seconds``, which runs from before ``game.frameskip`` have in their files, is dropped where
+        it says what the frameskip does, and refused as any unknown key where it does not."""
+        learning = given.get("learning") if isinstance(given, Mapping) else None
+        if not isinstance(learning, Mapping) or "timestep_seconds" not in learning:
+            return given
+        game = given.get("game", {})
+        frameskip = game.get("frameskip", 4) if isinstance(game, Mapping) else game.frameskip
+        if not math.isclose(float(learning["timestep_seconds"]), frameskip / FRAMES_PER_SECOND, abs_tol=1e-4):
+            return given
+        return {**given, "learning": {k: v for k, v in learning.items() if k != "timestep_seconds"}}
 
     @model_validator(mode="after")
     def _consistent(self) -> "RunConfig":
