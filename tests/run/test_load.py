@@ -87,7 +87,8 @@ def write(folder: Path, text: str) -> Path:
 def test_a_run_from_before_frameskip_is_read(tmp_path: Path, frameskip: int, seconds: float, taken: bool) -> None:
     """Its file has the timestep's length, which follows from the frameskip now: no other length is taken."""
     path = tmp_path / "run.yaml"
-    path.write_text(f"preset: laptop-1v1\ngame: {{frameskip: {frameskip}}}\nlearning: {{timestep_seconds: {seconds}}}\n")
+    path.write_text(f"preset: laptop-1v1\ngame: {{frameskip: {frameskip}}}\n"
+                    f"learning: {{timestep_seconds: {seconds}}}\n")
     if taken:
         assert load(path).game.timestep_seconds == pytest.approx(seconds, abs=1e-5)
         return

@@ -73,8 +73,8 @@ class RunConfig(_Section):
     @model_validator(mode="before")
     @classmethod
     def _without_retired_keys(cls, given: Any) -> Any:
-        """``learning.timestep_seconds``, which runs from before ``game.frameskip`` have in their files, is dropped where
-        it says what the frameskip does, and refused as any unknown key where it does not."""
+        """``learning.timestep_seconds``, which runs from before ``game.frameskip`` have in their files: dropped
+        where it says what the frameskip does, and refused as any unknown key where it does not."""
         learning = given.get("learning") if isinstance(given, Mapping) else None
         if not isinstance(learning, Mapping) or "timestep_seconds" not in learning:
             return given
