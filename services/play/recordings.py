@@ -12,12 +12,12 @@ from typing import Any
 from dota.config import GameConfig
 from dota.spectator.camera import ChunkFacts, game_time
 from dota.spectator.chunks import CHUNK_STEPS, pack_chunk, pack_events
-from dota.spectator.header import make_header, pack_header
+from dota.spectator.header import pack_header
 from dota.spectator.recording import Index
 from dota.spectator.schema import game_schema
 from five.services.play import metrics as page
 from five.services.play.players import Begin
-from five.services.play.views import View
+from five.services.play.views import View, header_by_timestep
 
 
 class Recorder:
@@ -65,7 +65,7 @@ class Recorder:
 
     def _packed(self, config: GameConfig, about: Mapping[str, Any]) -> bytes:
         self._end_chunk()
-        pieces, index = [pack_header(make_header(config, self._schema, about))], Index()
+        pieces, index = [pack_header(header_by_timestep(config, about))], Index()
         at = len(pieces[0])
         for chunk, facts in self._chunks:
             index.add(at, facts)

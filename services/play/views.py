@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dota.config import GameConfig
 from dota.spectator.camera import jump_columns, mark_jumps
 from dota.spectator.chunks import changes, pack_events
-from dota.spectator.header import make_header
+from dota.spectator.header import Header, make_header
 from dota.spectator.schema import Frame, game_schema
 
 HEADER, KEYFRAME, CHANGES = 1, 2, 3  # a message's first byte
@@ -23,11 +23,15 @@ Array = npt.NDArray[Any]
 Write = Callable[[dict[str, Array]], None]
 
 
+def header_by_timestep(config: GameConfig, about: Mapping[str, Any]) -> Header:
+    """The header of a game that is looked at in every timestep, however many the agents' steps have."""
+    return {**make_header(config, game_schema(thoughts=True), about), "steps_per_second": STEPS_PER_SECOND}
+
+
 def header_of(config: GameConfig, about: Mapping[str, Any], whose: Mapping[str, Any]) -> bytes:
     """The header of a game as it is sent: zlib of JSON, as in a recording, with what is said ``about`` the game, and
     ``whose`` view it is beside that."""
-    # People see every engine frame; a step of the recording's clock is a timestep of theirs, whatever the agents' is.
-    header = {**make_header(config, game_schema(thoughts=True), about), "steps_per_second": STEPS_PER_SECOND, **whose}
+    header = {**header_by_timestep(config, about), **whose}
     return zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
 
 

@@ -1,5 +1,7 @@
 """Games that people have played, kept to be watched again: equal to what a camera takes of them, and bounded."""
 
+from dataclasses import replace
+
 import pytest
 
 from dota.spectator.camera import Camera
@@ -39,6 +41,18 @@ def test_a_recording_is_what_a_camera_takes_of_the_game() -> None:
     assert found.header["about"]["players"] == ["ada", "scripted"] == recorded.players
     assert recorded.seconds == pytest.approx(index["track"][0][0] + (STEPS - 1) * 4 / 30, abs=0.02)
     assert recorded.winner == 1 and recorded.kills == [0, 0] and recorded.people == ["ada"]
+
+
+def test_its_clock_goes_by_timesteps_whatever_a_step_of_the_agents_is() -> None:
+    """A camera looks after each step instead."""
+    recorder, film = Recorder(1 << 20), Filmed()
+    film.games.step()
+    film.whole.look(film.write, 4, [])
+    recorder.add(film.whole)
+    eight = GAME.model_copy(update={"frameskip": 8})
+    recorded = recorder.recorded(replace(BEGIN, config=eight), {"players": ["ada", "scripted"]}, ["ada"], 1)
+    assert Recording(recorded.data).header["steps_per_second"] == 7.5
+    assert Camera(eight, {}, lambda chunk, facts: None).header["steps_per_second"] == 3.75
 
 
 def test_a_recording_ends_where_its_room_does_and_is_whole_as_far_as_it_goes() -> None:
