@@ -2,6 +2,7 @@
 
 import logging
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -188,6 +189,13 @@ class Service(Generic[C]):
         """Where a gRPC server of this service listens, host:port: ``rpc.listen_host``, and the command line's port
         before the configuration's, which is ``port``."""
         return f"{self.config.rpc.listen_host}:{port if self.arguments.port is None else self.arguments.port}"
+
+    def folder_for(self, name: str, configured: str = "") -> Path:
+        """Where files of that name go: as configured, in the run's folder, or where that is read-only in the temporary
+        one."""
+        if configured:
+            return Path(configured)
+        return (self.folder if os.access(self.folder, os.W_OK) else Path(tempfile.gettempdir())) / name
 
     def announce(self, port: int, host: str | None = None) -> str:
         """Says, with the heartbeat, at which address the service is reached; returns it. ``host`` it listens on is

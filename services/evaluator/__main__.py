@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import os
 import secrets
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,13 +59,6 @@ def newest_kept(parameters: ParameterStore, every: int) -> int | None:
     if every == 0:
         return None  # none is kept
     return next((r.version for r in parameters.newest_records(every) if r.blob and not r.warming), None)
-
-
-def replay_folder(configured: str, run: Path) -> Path:
-    """Where recordings go: as configured, in the run's folder, or where that is read-only in the temporary one."""
-    if configured:
-        return Path(configured)
-    return (run if os.access(run, os.W_OK) else Path(tempfile.gettempdir())) / "replays"
 
 
 async def rate(service: Service[RunConfig], loop: RatingLoop, guard: GuardLoop, client: Inference, game: GameConfig,
@@ -180,7 +171,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
                       lambda version: service.parameters.pin(version, "rating reference"),
                       on_present_line(service.state.lineage(), service.parameters.head()),
                       config.seed + SEED_OFFSET)
-    folder = replay_folder(settings.replays, service.folder)
+    folder = service.folder_for("replays", settings.replays)
     drafter = DraftReader(game, client(), DraftTables(service.blobs, config.name), settings.draft_line_ups,
                           lambda: -1 if loop.ladder.last is None else number(loop.ladder.last.player))
     anneals = AnnealStore(service.state)

@@ -13,6 +13,7 @@ from dota.config import GameConfig, RewardConfig
 from dota.rewards import signal_weights, time_weights
 from dota.spectator.camera import Camera
 from dota.spectator.recording import RecordingWriter
+from dota.spectator.thoughts import building_slots, show_thoughts
 from dota.vec_game import VecGame
 from five.services.evaluator.matches import Pairing
 from rapid.clients.inference import ActResult
@@ -31,6 +32,7 @@ class Cameras:
         self._run = run
         self._rewards = rewards
         self._weights = signal_weights(rewards)
+        self._buildings = building_slots(games.layout)
         self._source = source
         self._pairings: dict[int, tuple[str, Pairing, float]] = {}  # by place: id, who, since when
         self._films: dict[int, RecordingWriter] = {}
@@ -165,15 +167,6 @@ class Cameras:
 
     def _think(self, camera: Camera, place: int, side: int, row: int, answer: ActResult, thoughts: Mapping[str, Array]
                ) -> None:
-        available = self._games.obs["available"][place, side]
-        actions = answer.actions[row]
-        win = thoughts.get("win_probability")
-        camera.think(side, answer.values[row], None if win is None else float(win.mean()), int(answer.versions[row]),
-                     np.take_along_axis(available, actions[:, :1].astype(np.int64), 1))
-        units = self._games.slot_units(place, side)
-        for hero in range(len(actions)):
-            if "choice" in thoughts:
-                offered = np.flatnonzero(available[hero])
-                camera.choose(side * 5 + hero, available[hero, offered], thoughts["choice"][hero, offered])
-            if "aim" in thoughts:
-                camera.aim(side * 5 + hero, units, thoughts["aim"][hero, :len(units)].astype(np.float32))
+        show_thoughts(camera, side, thoughts, values=answer.values[row], version=int(answer.versions[row]),
+                      actions=answer.actions[row], available=self._games.obs["available"][place, side],
+                      units=self._games.slot_units(place, side), buildings=self._buildings)

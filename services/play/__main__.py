@@ -52,7 +52,8 @@ async def play(service: Service[RunConfig]) -> None:
     people = People(service.state, config.rating)
     inference = inference_pools(connect, pools.addresses, pools.past_addresses)
     servicer = PlayService(config.name, service.epoch, game, settings, inference, versions, who, people.ended,
-                           lambda: service.lifecycle.active, lambda: service.lifecycle.draining)
+                           lambda: service.lifecycle.active, lambda: service.lifecycle.draining,
+                           service.folder_for("played", settings.recordings_folder))
     server = await serve(service.listen_address(port_of(settings.address)),
                          [(play_pb2_grpc.add_PlayServiceServicer_to_server, servicer)], config.rpc, service.token)
     service.announce(server.port)

@@ -21,8 +21,9 @@ class PlayConfig(BaseModel):
     spectator_delay_seconds: float = Field(120.0, ge=0, description="How late spectators see a game.")
     orders_per_second: float = Field(60.0, gt=0, description="Orders that one person may give; more are refused. As "
                                      "many pings and changes of hands as a twelfth of it.")
-    recordings: int = Field(8, ge=0, le=64, description="Games that are over and can be watched again, the newest; "
-                            "they are in the service's memory, and gone with it.")
+    recordings: int = Field(8, ge=0, le=64, description="Games that are over and can be watched again, the newest.")
+    recordings_folder: str = Field("", description="Folder in which they lie; empty: played/ in the run's folder, or "
+                                   "in the temporary one where that is read-only.")
     recordings_mebibytes: int = Field(32, ge=1, le=1024, description="What they may take; the oldest make room. 5v5 "
                                       "takes 9 MiB an hour.")
     behind_kibibytes: int = Field(256, ge=16, description="Bytes that wait for one slow client at most; beyond it he "

@@ -189,7 +189,7 @@ class Match:
                 rated = await asyncio.to_thread(self._rate, self._played(winner))
             except Exception as error:  # a store that is away costs the rating, not the end of the game
                 log.warning("game %s is not rated: %s", self.begin.game, error)
-        recorded = self._recorded(winner)
+        recorded = await self._recorded(winner)
         for player in [p for p in self._players if p.heroes]:
             end = play_pb2.End(winner=winner, reason=self._ending, recorded=recorded)
             person = rated.get(player.who)
@@ -212,14 +212,23 @@ class Match:
             self._last(player, play_pb2.End(winner=0 if self._ending else self.winner, reason=self._ending,
                                             recorded=self._was_recorded))
 
-    def _recorded(self, winner: int) -> bool:
+    async def _recorded(self, winner: int) -> bool:
         """Hands the recording over; whether there is one. A game in which nobody was is not worth its room."""
-        if self._keep is None or not self._came or self._ending == "drained":
+        if self._keep is None or not self._came:
             return False
         players = self.seats.sides([filler.name for filler in self.begin.fillers], self._came)
         about = {**self._about(), "players": players}
-        self._keep(self._recorder.recorded(self.begin, about, sorted(self._came), winner))
-        self._was_recorded = True
+        self._was_recorded = await asyncio.to_thread(
+            lambda: self._hand_over(self._recorder.recorded(self.begin, about, sorted(self._came), winner)))
+        return self._was_recorded
+
+    def _hand_over(self, recorded: Recorded) -> bool:
+        assert self._keep is not None
+        try:
+            self._keep(recorded)
+        except Exception:  # costs the recording, not the end of the game
+            log.exception("game %s is not recorded", self.begin.game)
+            return False
         return True
 
     @staticmethod

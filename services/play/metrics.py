@@ -17,7 +17,7 @@ ORDERS = counter("play", "orders", "Orders of people, by outcome: done, or the w
                  ("outcome",))
 SENT = counter("play", "sent_bytes", "Bytes of frames that were sent to people.")
 SKIPPED = counter("play", "skipped_frames", "Frames that a client who had fallen behind was not sent.")
-RECORDED = gauge("play", "recorded", "bytes", "Recordings of games that are over, kept in memory to be watched again.")
+RECORDED = gauge("play", "recorded", "bytes", "Recordings of games that are over, kept to be watched again.")
 RATED = counter("play", "rated_games", "Games by which people were rated, once for each person.")
 
 for _doing in ("playing", "watching"):

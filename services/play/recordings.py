@@ -1,23 +1,35 @@
 """Games that people have played, to be watched again: the whole game, as spectators have seen it.
 
-They are kept in this process' memory, bounded in number and bytes, and nowhere else: the service writes to no store.
-Whoever wants one for good takes the file.
+They lie in a folder, where the next process of the service finds them, bounded in number and bytes. Whoever wants one
+for good takes the file.
 """
 
+import json
+import logging
+import math
+import re
+import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dota.config import GameConfig
 from dota.spectator.camera import ChunkFacts, game_time
 from dota.spectator.chunks import CHUNK_STEPS, pack_chunk, pack_events
 from dota.spectator.header import pack_header
-from dota.spectator.recording import Index
+from dota.spectator.recording import SUFFIX, Index
 from dota.spectator.schema import game_schema
 from five.services.play import metrics as page
 from five.services.play.players import Begin
 from five.services.play.views import View, header_by_timestep
+
+log = logging.getLogger(__name__)
+FACTS = ".json"  # what a list says of a recording, beside it
+MAX_FACTS = 64 << 10
+PART = ".part"  # one that is still being written
+GAME = re.compile(r"[0-9a-f]{32}")
 
 
 class Recorder:
@@ -61,7 +73,8 @@ class Recorder:
         """The recording of the game, which is over. ``about``: what its header says of it, ``players`` among it."""
         time_of_last, kills = self._time, self._kills
         data = self._packed(begin.config, {**about, "seed": str(begin.seed)})
-        return Recorded(begin.game, list(about["players"]), people, time_of_last, time.time(), winner, kills, data)
+        return Recorded(begin.game, list(about["players"]), people, time_of_last, time.time(), winner, kills,
+                        len(data), data)
 
     def _packed(self, config: GameConfig, about: Mapping[str, Any]) -> bytes:
         self._end_chunk()
@@ -77,7 +90,8 @@ class Recorder:
 @dataclass(frozen=True)
 class Recorded:
     """A game that is over: who played each side, the people in it, seconds since the horn, when it ended, who won (0
-    nobody, 1 Radiant, 2 Dire, 3 a draw), kills of each side, and the recording."""
+    nobody, 1 Radiant, 2 Dire, 3 a draw), kills of each side, the recording's size, and the recording itself where it
+    is in memory."""
 
     game: str
     players: list[str]
@@ -86,31 +100,122 @@ class Recorded:
     at: float
     winner: int
     kills: list[int]
-    data: bytes
+    size: int
+    data: bytes = b""
+
+    def facts(self) -> dict[str, Any]:
+        """What a list says of it, as JSON values; ``recorded_of`` reads them."""
+        return {"game": self.game, "players": self.players, "people": self.people, "seconds": self.seconds,
+                "at": self.at, "winner": self.winner, "kills": self.kills}
+
+
+def recorded_of(facts: Any, size: int) -> Recorded:
+    """A recording of that many bytes from what was written of it. Raises ValueError for what is no such thing."""
+    try:
+        found = Recorded(str(facts["game"]), [str(name) for name in facts["players"]],
+                         [str(name) for name in facts["people"]], float(facts["seconds"]), float(facts["at"]),
+                         int(facts["winner"]), [int(kills) for kills in facts["kills"]], size)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"it does not say what was played: {error}") from None
+    if (not GAME.fullmatch(found.game) or not 0 <= found.winner <= 3 or min(found.kills, default=0) < 0
+            or not math.isfinite(found.seconds + found.at)):
+        raise ValueError("what it says was played cannot be")
+    return found
 
 
 class Recordings:
-    """The newest games, at most ``games`` of them and ``most`` bytes; the oldest make room."""
+    """The newest games, at most ``games`` of them and ``most`` bytes; the oldest make room. They lie in ``folder``,
+    beginning with those that are there; in memory without one, and where the folder cannot be written.
+    Blocking, and safe to share between threads."""
 
-    def __init__(self, games: int, most: int) -> None:
+    def __init__(self, games: int, most: int, folder: Path | None = None) -> None:
         self._games = games
         self._most = most
+        self._folder = folder
+        self._lock = threading.Lock()
         self._kept: dict[str, Recorded] = {}  # the oldest first
+        if folder is not None and games and folder.is_dir():
+            for recorded in sorted(self._found(folder), key=lambda r: r.at):
+                self._kept[recorded.game] = recorded
+            self._make_room()
 
     def keep(self, recorded: Recorded) -> None:
         """Takes one in."""
-        self._kept[recorded.game] = recorded
-        while len(self._kept) > self._games or (len(self._kept) > 1 and self._bytes() > self._most):
-            del self._kept[next(iter(self._kept))]
-        page.RECORDED.set(self._bytes())
+        with self._lock:
+            if self._folder is not None:
+                try:
+                    self._write(self._folder, recorded)
+                    recorded = replace(recorded, data=b"")
+                except OSError as error:
+                    log.warning("game %s is kept in memory alone: %s", recorded.game, error)
+            self._kept[recorded.game] = recorded
+            self._make_room()
 
     def all(self) -> list[Recorded]:
         """The newest first."""
-        return list(reversed(self._kept.values()))
+        with self._lock:
+            return list(reversed(self._kept.values()))
 
-    def find(self, game: str) -> Recorded | None:
-        """One of them; None where it is not kept."""
-        return self._kept.get(game)
+    def piece(self, game: str, offset: int, most: int) -> tuple[bytes, int] | None:
+        """Bytes of a recording from an offset on, and the size of all of it; None where it is not kept, or not any
+        more."""
+        with self._lock:
+            recorded = self._kept.get(game)
+            if recorded is None:
+                return None
+            if recorded.data or self._folder is None:
+                return recorded.data[offset:offset + most], recorded.size
+            try:
+                with (self._folder / f"{game}{SUFFIX}").open("rb") as file:
+                    file.seek(offset)
+                    return file.read(most), recorded.size
+            except OSError as error:
+                log.warning("the recording of game %s is lost: %s", game, error)
+                self._drop(game)
+                return None
+
+    def _write(self, folder: Path, recorded: Recorded) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        # What is said of it first: once the recording has its name, all is there.
+        for suffix, data in ((FACTS, json.dumps(recorded.facts()).encode()), (SUFFIX, recorded.data)):
+            path = folder / f"{recorded.game}{suffix}"
+            beside = path.with_name(path.name + PART)
+            beside.write_bytes(data)
+            beside.replace(path)
+
+    @staticmethod
+    def _found(folder: Path) -> list[Recorded]:
+        found = []
+        for path in [*folder.glob(f"*{PART}"), *folder.glob(f"*{FACTS}")]:
+            if path.suffix == PART or not path.with_suffix(SUFFIX).exists():
+                path.unlink(missing_ok=True)  # of a process that ended while it wrote
+        for path in folder.glob(f"*{SUFFIX}"):
+            facts = path.with_suffix(FACTS)
+            try:
+                if facts.stat().st_size > MAX_FACTS:
+                    raise ValueError("it says too much")
+                recorded = recorded_of(json.loads(facts.read_bytes()), path.stat().st_size)
+                if recorded.game != path.stem:
+                    raise ValueError(f"it is game {recorded.game}")
+                found.append(recorded)
+            except (OSError, ValueError) as error:
+                log.warning("%s is left alone, it is no recording of this service: %s", path, error)
+        return found
+
+    def _make_room(self) -> None:
+        while len(self._kept) > self._games or (len(self._kept) > 1 and self._bytes() > self._most):
+            self._drop(next(iter(self._kept)))
+        page.RECORDED.set(self._bytes())
+
+    def _drop(self, game: str) -> None:
+        del self._kept[game]
+        if self._folder is None:
+            return
+        try:
+            for suffix in (SUFFIX, FACTS):
+                (self._folder / f"{game}{suffix}").unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the recording of game %s cannot be removed: %s", game, error)
 
     def _bytes(self) -> int:
-        return sum(len(recorded.data) for recorded in self._kept.values())
+        return sum(recorded.size for recorded in self._kept.values())

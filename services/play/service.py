@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dota.config import GameConfig
@@ -31,7 +32,8 @@ PIECE_BYTES = 1 << 20  # of a recording, in one answer
 class PlayService(play_pb2_grpc.PlayServiceServicer):
     """Holds the games of one run in its ``epoch``. ``versions`` gives those that can be played, newest first, and
     ``filler`` who is meant by a name (both ask a store, and block); ``inference`` is shared by all games; ``rate``
-    takes a game in that has ended; ``active`` says whether the run goes on, ``draining`` whether this process ends."""
+    takes a game in that has ended; ``active`` says whether the run goes on, ``draining`` whether this process ends;
+    recordings lie in ``folder``, None: in memory."""
 
     run: str
     epoch: int
@@ -43,12 +45,13 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
     rate: Callable[[Played], Mapping[str, Person]]
     active: Callable[[], bool] = lambda: True
     draining: Callable[[], bool] = lambda: False
+    folder: Path | None = None
     matches: dict[str, Match] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _opening: int = 0
 
     def __post_init__(self) -> None:
-        self.recordings = Recordings(self.settings.recordings, self.settings.recordings_mebibytes << 20)
+        self.recordings = Recordings(self.settings.recordings, self.settings.recordings_mebibytes << 20, self.folder)
 
     def _check(self, run: str) -> None:
         if run != self.run:
@@ -135,17 +138,16 @@ class PlayService(play_pb2_grpc.PlayServiceServicer):
         """Games that are over and can be watched again."""
         self._check(request.run)
         return play_pb2.RecordingsResponse(recordings=[play_pb2.RecordedGame(
-            game=r.game, size=len(r.data), players=r.players, people=r.people, seconds=r.seconds, at=r.at,
+            game=r.game, size=r.size, players=r.players, people=r.people, seconds=r.seconds, at=r.at,
             winner=r.winner, kills=r.kills) for r in self.recordings.all()])
 
     async def Recording(self, request: play_pb2.RecordingRequest, context: Any) -> play_pb2.RecordingResponse:
         """A piece of one of them."""
         self._check(request.run)
-        recorded = self.recordings.find(request.game)
-        if recorded is None:
+        found = await asyncio.to_thread(self.recordings.piece, request.game, request.offset, PIECE_BYTES)
+        if found is None:
             raise NotFound(f"no recording of game {request.game!r} is kept, or not any more")
-        piece = recorded.data[request.offset:request.offset + PIECE_BYTES]
-        return play_pb2.RecordingResponse(data=piece, size=len(recorded.data))
+        return play_pb2.RecordingResponse(data=found[0], size=found[1])
 
     async def Close(self, request: play_pb2.CloseRequest, context: Any) -> play_pb2.CloseResponse:
         """Ends a game without a result."""

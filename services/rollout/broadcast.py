@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from dota.config import GameConfig, RewardConfig
 from dota.rewards import signal_weights, time_weights
+from dota.spaces import Layout
 from dota.spectator.camera import Camera, ChunkFacts
+from dota.spectator.thoughts import building_slots, show_thoughts
 from five.services.rollout.environment import Environment, Outcome
 from five.services.rollout.games import GameRecord
 from five.services.rollout.ring import SIDES, StepRing
@@ -38,6 +40,7 @@ class Broadcast:
         self._rules = rules
         self._rewards = rewards
         self._weights = signal_weights(rewards)
+        self._buildings = building_slots(Layout(rules))
         self._cameras: dict[int, tuple[str, Camera]] = {}  # by place
         self._refused: set[str] = set()  # games whose showing failed
         self._outcome: Outcome | None = None
@@ -147,16 +150,7 @@ class Broadcast:
 
     def _show(self, camera: Camera, side: int, thoughts: Mapping[str, Array], ring: StepRing, row: int, place: int,
               environment: Environment) -> None:
-        actions = ring.actions[row, place, side]
-        available = ring.observations["available"][row, place, side]
-        win = thoughts.get("win_probability")
-        chosen = np.take_along_axis(available, actions[:, :1].astype(np.int64), 1)
-        camera.think(side, ring.values[row, place, side], None if win is None else float(win.mean()),
-                     int(ring.versions[row, place, side]), chosen)
-        units = environment.slot_units(place, side)
-        for hero in range(len(actions)):
-            if "choice" in thoughts:
-                offered = np.flatnonzero(available[hero])
-                camera.choose(side * 5 + hero, available[hero, offered], thoughts["choice"][hero, offered])
-            if "aim" in thoughts and units is not None:
-                camera.aim(side * 5 + hero, units, thoughts["aim"][hero, :len(units)].astype(np.float32))
+        show_thoughts(camera, side, thoughts, values=ring.values[row, place, side],
+                      version=int(ring.versions[row, place, side]), actions=ring.actions[row, place, side],
+                      available=ring.observations["available"][row, place, side],
+                      units=environment.slot_units(place, side), buildings=self._buildings)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dota import _core
 from dota.config import GameConfig
 from dota.spectator.camera import BLINKED, BORN, Camera
 from dota.spectator.chunks import CHUNK_STEPS, HEAD, ChunkWriter, read_chunk
@@ -147,6 +148,8 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
         vec.step()
         writer.camera.think(0, np.array([0.25]), 0.75, 3, np.array([[2, 0, 0, 0, 0, 0]], np.int16))
         writer.camera.earn(0, np.full((1, 21), 0.5))
+        writer.camera.rank(0, np.array([[1.0, 0, 0, 0, 0]]))
+        writer.camera.foresee(0, np.array([7, -1, 9]), np.array([0.2, 0.9, 0.8]))
         writer.camera.look(vec, 0)
         steps += 1
     writer.close()
@@ -159,6 +162,8 @@ def test_a_recording_is_read_with_its_own_schema_and_index(tmp_path: Path) -> No
     assert (thought[0], thought[1], thought[3], thought[4]) == (3, 250, 4, 2)
     assert abs(thought[2] / 65535 - 0.75) < 1e-4
     assert read[10].frame["reward"][0, 0] == 550
+    assert read[10].frame["rank"][0].tolist() == [255, 0, 0, 0, 0]
+    assert read[10].frame["fall"].tolist() == [[10, 204], [8, 51], *[[0, 0]] * 10]  # none that does not stand
     index = recording.index()
     assert [c[3] for c in index["chunks"]][:2] == [CHUNK_STEPS, CHUNK_STEPS]
     assert sum(c[3] for c in index["chunks"]) == steps
@@ -240,6 +245,7 @@ def test_a_header_is_read_back_and_a_damaged_one_refused() -> None:
     read, schema, end = read_header(packed + b"more")
     assert (read, schema, end) == (header, game_schema(thoughts=True), len(packed))
     assert len(header["map"]["trees"]) == 2207
+    assert header["core"]["fingerprint"] == f"{_core.FINGERPRINT:016x}" and int(header["core"]["fingerprint"], 16)
     assert len(packed) < 120_000
     for broken in (b"", packed[:20], packed[:-1], b"X" + packed[1:], packed[:30] + b"\0" + packed[31:]):
         with pytest.raises(ValueError):

@@ -61,6 +61,7 @@ SERVICE = """
         s.announce(9)
         s.not_ready = lambda: os.environ.get("NOT_READY", "")
         print("folder", s.folder, flush=True)
+        print("files", s.folder_for("played"), s.folder_for("played", "/elsewhere"), flush=True)
         while not s.lifecycle.wait_drain(1.0):
             pass
         print("drained:", s.lifecycle.drain_reason, flush=True)
@@ -108,6 +109,7 @@ def test_a_service_lives_and_drains(start: Any, config: Path, database: redis.Re
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
+    assert f"files {config.parent}/played /elsewhere\n" in out
     assert f"folder {config.parent}" in out and "drained: SIGTERM" in out
     assert state.services("tested") == []
     assert "started, process" in err and "the-token-itself" not in err

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -69,14 +70,15 @@ def filler(name: str) -> Filler:
 
 
 @asynccontextmanager
-async def playing(redis_url: str, config: GameConfig = GAME, limits: LimitsConfig | None = None, **settings: Any
-                  ) -> AsyncIterator[Played]:
-    """A run whose heroes people can take."""
+async def playing(redis_url: str, config: GameConfig = GAME, limits: LimitsConfig | None = None,
+                  folder: Path | None = None, **settings: Any) -> AsyncIterator[Played]:
+    """A run whose heroes people can take; recordings lie in ``folder``, None: in memory."""
     state = RunState(redis.Redis.from_url(redis_url), RUN)
     people = People(state, RatingConfig())
     async with InferenceServer(Versions(0, VERSION)) as inference, \
             InferenceClient([inference.address], RPC, LAYOUT.hash, sparse=("shared", "private"), epoch=1) as client:
-        service = PlayService(RUN, 1, config, PlayConfig(**settings), client, lambda: [VERSION], filler, people.ended)
+        service = PlayService(RUN, 1, config, PlayConfig(**settings), client, lambda: [VERSION], filler, people.ended,
+                              folder=folder)
         server = await serve("127.0.0.1:0", [(play_pb2_grpc.add_PlayServiceServicer_to_server, service)], RPC)
         target = f"127.0.0.1:{server.port}"
         made: list[PlayClient] = []

@@ -1,6 +1,8 @@
 """Games that people have played, kept to be watched again: equal to what a camera takes of them, and bounded."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -65,7 +67,7 @@ def test_a_recording_ends_where_its_room_does_and_is_whole_as_far_as_it_goes() -
 
 
 def entry(number: int, size: int) -> Recorded:
-    return Recorded(f"{number:032x}", [], [], 0.0, float(number), 0, [0, 0], bytes(size))
+    return Recorded(f"{number:032x}", ["ada", "version-7"], ["ada"], 0.0, float(number), 1, [3, 4], size, bytes(size))
 
 
 def test_the_newest_are_kept_in_number_and_bytes() -> None:
@@ -73,8 +75,57 @@ def test_the_newest_are_kept_in_number_and_bytes() -> None:
     for number in range(5):
         kept.keep(entry(number, 100))
     assert [r.at for r in kept.all()] == [4, 3, 2]
-    assert kept.find(f"{1:032x}") is None and kept.find(f"{4:032x}") is not None
+    assert kept.piece(f"{1:032x}", 0, 10) is None and kept.piece(f"{4:032x}", 95, 10) == (bytes(5), 100)
     kept.keep(entry(5, 850))
     assert [r.at for r in kept.all()] == [5, 4]
     kept.keep(entry(6, 5000))  # larger than all the room: the newest is there in any case
     assert [r.at for r in kept.all()] == [6]
+
+
+def test_they_outlive_the_process_in_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "played"
+    recorded, _ = taken(Recorder(1 << 20))
+    first = Recordings(3, 1 << 20, folder)
+    assert first.all() == [] and not folder.exists()  # nothing is made for who never plays
+    first.keep(entry(1, 100))
+    first.keep(recorded)
+    assert all(not r.data for r in first.all())  # not in memory besides
+
+    again = Recordings(3, 1 << 20, folder)
+    assert again.all() == first.all() and again.all()[0] == replace(recorded, data=b"")
+    data = b""
+    while (piece := again.piece(recorded.game, len(data), 1000)) is not None and piece[0]:
+        data += piece[0]
+    assert data == recorded.data and piece == (b"", recorded.size)
+    # Bounds hold for those that were there, and what makes room is gone from the disk.
+    assert [r.game for r in Recordings(1, 1 << 20, folder).all()] == [recorded.game]
+    assert sorted(path.name for path in folder.iterdir()) == [f"{recorded.game}.json", f"{recorded.game}.view"]
+
+
+def test_what_a_folder_holds_besides_is_no_recording(tmp_path: Path) -> None:
+    kept = Recordings(8, 1 << 20, tmp_path)
+    for number in range(4):
+        kept.keep(entry(number, 10))
+    names = [f"{number:032x}" for number in range(4)]
+    (tmp_path / f"{names[1]}.view").unlink()  # the process ended between the two files
+    (tmp_path / f"{names[2]}.json").write_text('{"game": "../../etc/passwd"}')
+    (tmp_path / f"{names[3]}.view.part").write_bytes(b"half")
+    (tmp_path / "mine.view").write_bytes(b"somebody's own")
+    (tmp_path / "mine.json").write_text(json.dumps({**entry(9, 1).facts(), "at": float("nan")}))
+    again = Recordings(8, 1 << 20, tmp_path)
+    assert [r.game for r in again.all()] == [names[3], names[0]]
+    left = {path.name for path in tmp_path.iterdir()}
+    assert f"{names[1]}.json" not in left and f"{names[3]}.view.part" not in left and "mine.view" in left
+    (tmp_path / f"{names[0]}.view").unlink()  # and one that somebody has taken away is not listed any more
+    assert again.piece(names[0], 0, 10) is None and [r.game for r in again.all()] == [names[3]]
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_the_next_process(tmp_path: Path) -> None:
+    folder = tmp_path / "played"
+    folder.write_text("a file is in the way")
+    kept = Recordings(2, 1000, folder)
+    kept.keep(entry(1, 100))
+    assert kept.piece(f"{1:032x}", 0, 200) == (bytes(100), 100)
+    for number in (2, 3):
+        kept.keep(entry(number, 100))
+    assert [r.at for r in kept.all()] == [3, 2]

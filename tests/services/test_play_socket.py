@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -208,6 +209,24 @@ async def test_a_played_game_can_be_watched_again_by_whoever_sees_the_run(redis_
         assert events[-1]["kind"] == "end"
         problem(await there.ask("GET", f"/v1/play/recordings/{'0' * 32}"), 404, "not-found")
         assert (await there.ask("GET", f"/v1/play/recordings/{game}", "")).status_code == 401
+
+
+async def test_a_game_that_a_restart_of_the_service_ends_can_be_watched_after_it(
+        redis_client: redis.Redis, redis_url: str, tmp_path: Path) -> None:
+    async with playing(redis_url, folder=tmp_path / "played") as there:
+        game = await there.open(team=0, heroes=[0])
+        async with there.socket(game) as socket:
+            browser = Browser(socket)
+            await browser.play(30)
+            draining = asyncio.create_task(there.service.drain())
+            end = await browser.word("end")
+            assert (end["reason"], end["recorded"]) == ("drained", True)
+            await draining
+    async with playing(redis_url, folder=tmp_path / "played") as there:
+        (entry,) = (await there.ask("GET", "/v1/play/recordings", VIEWER)).json()["recordings"]
+        assert (entry["game"], entry["people"], entry["winner"]) == (game, ["ada"], 0)
+        answer = await there.ask("GET", f"/v1/play/recordings/{game}", VIEWER)
+        assert len(answer.content) == entry["bytes"] and len(list(Recording(answer.content).steps())) > 7
 
 
 async def test_a_game_in_which_nobody_was_is_not_kept_and_none_is_where_none_is_wanted(

@@ -19,6 +19,7 @@ from rapid.store.watching import NOTHING, Watched
 from tests.services.test_dota_env import GAME, LAYOUT
 
 UNITS = LAYOUT.units
+BUILDINGS = LAYOUT.groups["enemy_buildings"].count
 
 
 class Source:
@@ -69,7 +70,10 @@ class Played:
             aim = np.zeros((n, 1, UNITS), np.float16)
             aim[..., 0] = 0.75  # itself: the first slot is the hero's own
             thoughts = {"choice": np.full((n, 1, 30), 0.25, np.float16), "aim": aim,
-                        "win_probability": np.full((n, 1), 0.625, np.float16)} if n else {}
+                        "win_probability": np.full((n, 1), 0.625, np.float16),
+                        "net_worth_rank": np.broadcast_to(np.float16([0.5, 0.25, 0.125, 0.125, 0]), (n, 1, 5)),
+                        "building_events": np.linspace(0.9, 0.5, BUILDINGS, dtype=np.float16)[None, None].repeat(n, 0)
+                        } if n else {}
             answer = ActResult(np.zeros(0, np.int64), thoughts=thoughts)
             self.broadcast.think(self.steps, self.ring, self.streams, answer, self.environment)
             outcome = await self.environment.step(self.ring.actions[row], self.ring.observation(self.steps + 1))
@@ -95,6 +99,16 @@ async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
     await played.begin()
     await played.step(2)
     played.source.watched = Watched(games=frozenset({"bb" * 8}))
+    slots, own, theirs = played.environment.slot_units, *(LAYOUT.groups[f"{whose}_buildings"].start
+                                                          for whose in ("allied", "enemy"))
+
+    def beside_their_tower(place: int, side: int) -> Any:
+        """One of Dire's buildings is in sight, in the second slot of its kind."""
+        units = slots(place, side).copy()
+        units[theirs + 1] = slots(place, 1 - side)[own]
+        return units
+
+    played.environment.slot_units = beside_their_tower  # type: ignore[method-assign]
     await played.step(FIRST_STEPS + 4)
     assert [(kind, game) for kind, game, _ in played.source.sent] == [("header", "bb" * 8), ("chunk", "bb" * 8)]
     header, schema, _ = read_header(played.source.sent[0][2])
@@ -109,7 +123,12 @@ async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
     assert frame["choice"][0].tolist() == [available[0], 64]
     hero = int(frame["hero"][0, schema.table("hero").column("unit")])
     assert frame["aim"][0].tolist() == [hero, 191] and not frame["aim"][1].any()
-    assert not frame["thought"][5].any()  # a script's
+    assert frame["rank"][0].tolist() == [128, 64, 32, 32, 0]
+    (fall, *none) = frame["fall"][:6].tolist()
+    assert fall[0] == slots(1, 1)[own] + 1 and fall[1] == round(255 * float(np.float16(0.9 - 0.4 / (BUILDINGS - 1))))
+    assert none == [[0, 0]] * 5  # nothing is said of what is out of sight
+    assert frame["unit"][fall[0] - 1, schema.table("unit").column("look")] >> 4 & 3 == 1
+    assert not frame["thought"][5].any() and not frame["rank"][5].any() and not frame["fall"][6:].any()  # a script's
     played.source.watched = NOTHING
     await played.step(3)
     assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # what was left, and no more

@@ -65,7 +65,7 @@ class Camera:
         self._commit()
         self._happened = happened
         self._frame, self._before = self._before, self._frame
-        for name in ("thought", "choice", "aim"):
+        for name in ("thought", "choice", "aim", "rank", "fall"):
             self._frame[name][...] = 0
         write(self._frame)
         self._frame["reward"][...] = self._before["reward"]
@@ -94,11 +94,27 @@ class Camera:
     def aim(self, hero: int, units: Array, probabilities: Array) -> None:
         """The units (slots of the world) that a hero would most probably aim at: int and float [n]."""
         most = len(self._frame["aim"]) // 10
-        order = np.argsort(-probabilities)[:most]
-        order = order[(probabilities[order] > 0.004) & (units[order] >= 0)]
-        first = hero * most
-        self._frame["aim"][first:first + len(order), 0] = units[order] + 1
-        self._frame["aim"][first:first + len(order), 1] = in_255ths(probabilities[order])
+        self._most_probable(self._frame["aim"][hero * most:(hero + 1) * most], units, probabilities)
+
+    def rank(self, team: int, probabilities: Array) -> None:
+        """What a team's policy predicts of its heroes' ranks by net worth at the end, the richest first: float
+        [H, 5]."""
+        rows = slice(team * TEAM_HEROES, team * TEAM_HEROES + len(probabilities))
+        self._frame["rank"][rows] = in_255ths(probabilities)
+
+    def foresee(self, team: int, units: Array, probabilities: Array) -> None:
+        """The enemy buildings (slots of the world; -1 where none is in sight) that a team's policy expects to be gone
+        soon: int and float [n]."""
+        most = len(self._frame["fall"]) // 2
+        self._most_probable(self._frame["fall"][team * most:(team + 1) * most], units, probabilities)
+
+    @staticmethod
+    def _most_probable(rows: Array, units: Array, probabilities: Array) -> None:
+        """Writes the most probable units that there are into rows of a unit and its probability."""
+        there = np.flatnonzero((probabilities > 0.004) & (units >= 0))
+        order = there[np.argsort(-probabilities[there], kind="stable")][:len(rows)]
+        rows[:len(order), 0] = units[order] + 1
+        rows[:len(order), 1] = in_255ths(probabilities[order])
 
     def earn(self, team: int, rewards: Array) -> None:
         """Rewards by term that the last step brought a team's heroes: float [H, signals], weighted."""

@@ -48,7 +48,8 @@ def make_header(config: GameConfig, schema: Schema, about: Mapping[str, Any]) ->
     return {
         "format": FORMAT, "schema": schema.described(), "steps_per_second": 1.0 / config.timestep_seconds,
         "patch": config.patch, "mode": config.mode,
-        "core": {"interface": _core.INTERFACE, "data": data_digest(config.patch)},
+        "core": {"interface": _core.INTERFACE, "fingerprint": f"{_core.FINGERPRINT:016x}",
+                 "data": data_digest(config.patch)},
         "names": {"unit": tables.units, "ability": tables.abilities, "item": tables.items,
                   "kind": _core.UNIT_KINDS, "rune": _core.PICKUPS,
                   "action": [a.name for a in Layout(config).actions]},

@@ -20,6 +20,7 @@ from dota.rewards import SIGNALS
 HEROES = 10
 CHOICES = 30  # actions that a hero is offered at most
 AIMS = 8  # targets that are kept of a hero's choice, the most probable ones
+TEAMS, FALLS = 2, 6  # enemy buildings that are kept of what a team foresees, the most probable ones
 MAX_ROWS, MAX_FIELDS, MAX_BITS, MAX_PARTS = 4096, 64, 1 << 16, 32
 
 Frame = dict[str, npt.NDArray[Any]]
@@ -108,11 +109,15 @@ def described_schema(described: Any) -> Schema:
 
 def _thought() -> Iterable[Table]:
     """What the policy thought at a frame: per hero its value and the win probability of its team, the probabilities of
-    the actions that it was offered, and of the units that it aims at if it aims; and what it has earned so far."""
+    the actions that it was offered, and of the units that it aims at if it aims; what it has earned so far; the
+    probabilities of its ranks in its team by net worth at the end; and per team those of enemy buildings in sight to be
+    gone from it soon."""
     yield Table("thought", HEROES, ("known", "value", "win", "version", "action", "aim"))
     yield Table("choice", HEROES * CHOICES, ("action", "probability"))
     yield Table("aim", HEROES * AIMS, ("unit", "probability"))
     yield Table("reward", HEROES, tuple(SIGNALS))
+    yield Table("rank", HEROES, ("first", "second", "third", "fourth", "fifth"))
+    yield Table("fall", TEAMS * FALLS, ("unit", "probability"))
 
 
 def game_schema(thoughts: bool) -> Schema:
