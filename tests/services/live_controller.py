@@ -35,24 +35,24 @@ def gate() -> Gate:
     return Gate(FixedTokens.of(ada=("operator", OPERATOR), vera=("viewer", VIEWER)), SERVICE)
 
 
-def context_at(url: str, limits: LimitsConfig) -> Context:
+def context_at(url: str, limits: LimitsConfig, run: str = RUN) -> Context:
     """As services.controller.server makes it."""
     store = StoreConfig(archive_every=0, timeout_seconds=limits.store_seconds, reconnect_seconds=limits.store_seconds)
     client = connect(url, store, "state", retries=STORE_RETRIES)
-    return Context(RUN, RunState(client, RUN), ParameterStore(client, client, RUN, store), SchedulesConfig(), gate(),
+    return Context(run, RunState(client, run), ParameterStore(client, client, run, store), SchedulesConfig(), gate(),
                    limits)
 
 
 class LiveController:
     """A served application. ``state`` is a connection of the test's own."""
 
-    def __init__(self, redis_url: str, limits: LimitsConfig, **given: Any) -> None:
-        self.context = context_at(redis_url, limits)
+    def __init__(self, redis_url: str, limits: LimitsConfig, run: str = RUN, **given: Any) -> None:
+        self.context = context_at(redis_url, limits, run)
         self._folder = tempfile.TemporaryDirectory()
         self.context.blobs = BlobStore(self._folder.name)
         for name, value in given.items():
             setattr(self.context, name, value)
-        self.state = RunState(redis.Redis.from_url(redis_url), RUN)
+        self.state = RunState(redis.Redis.from_url(redis_url), run)
         self.app = create_app(self.context)
         self._server = server(self.app, limits, "127.0.0.1", 0)
         self._thread = threading.Thread(target=self._server.run, daemon=True)

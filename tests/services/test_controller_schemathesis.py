@@ -169,6 +169,7 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
     small = AgentSpec(GAME, MODEL).trees()
     rest.state.set_record(before, before.changed(new_epoch=False, **small), "test", "record.set", {})
     plan = send("POST", "/v1/surgery/plan", "Wish")
+    send("POST", "/v1/surgery/read", given={"plan": plan["plan"]})
     checked = send("POST", "/v1/surgery/check", given={"plan": plan["plan"]})["id"]
     send("GET", "/v1/operations/{identity}", identity=checked)
     send("POST", "/v1/operations/{identity}/cancel", "Reason", identity=checked)

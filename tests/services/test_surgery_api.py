@@ -61,6 +61,23 @@ def test_a_plan_says_what_changes_and_changes_nothing(rest: LiveController, redi
     assert {note["code"] for note in plan["lint"]} >= {"memory", "no-prior"}
 
 
+def test_a_written_plan_is_told_as_a_derived_one_and_changes_nothing(rest: LiveController,
+                                                                     redis_client: redis.Redis) -> None:
+    derived = planned(rest)
+    before = {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]
+    written = "# by hand\n" + derived["plan"]
+    answer = rest.ask("POST", "/v1/surgery/read", json={"plan": written})
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == {**derived, "plan": written}
+    edited = rest.ask("POST", "/v1/surgery/read", json={"plan": derived["plan"].replace("to: 16", "to: 24")}).json()
+    assert edited["digest"] != derived["digest"] and edited["parameters_after"] > derived["parameters_after"]
+    for plan, why in (("name: wider", "parent"), ("- 1", "plan"),
+                      (derived["plan"].replace(OLD.schema, "f" * 16), "f" * 16)):
+        assert why in problem(rest.ask("POST", "/v1/surgery/read", json={"plan": plan}), 422, "invalid")["detail"]
+    assert {key: redis_client.dump(key) for key in redis_client.keys("*")} == before  # type: ignore[union-attr]
+    assert rest.ask("POST", "/v1/surgery/read", VIEWER, json={"plan": written}).status_code == 403
+
+
 @pytest.mark.parametrize(("overrides", "why"), [
     (["model.lstm=8"], "nothing differs"),
     (["model.lstm=4"], "it only grows"),

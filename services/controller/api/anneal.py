@@ -30,7 +30,7 @@ SPREADS = {"even": 0.5, "decided": 1.0}
 _STATED: dict[str, Any] = {"false_alarm": 0.05, "loss": 0.2, "miss": 0.05, "caught": {"even": 0.98, "decided": 0.98},
                            "pairs_to_catch": {"even": 100, "decided": 190}}
 _FINDING: dict[str, Any] = {"rule": "new", "pairs": 120, "mean": 0.04, "harm": 1.2, "fails_at": 40.0, "harmless": 14.1,
-                            "passes_at": 20.0}
+                            "passes_at": 20.0, "course": [[60, 1.1, 3.2], [120, 1.2, 14.1]]}
 _ANNEAL: dict[str, Any] = {
     "id": "patch-7.21d-d4e5f6", "overrides": {"patch": "7.21d"}, "base": 800, "began": 800,
     "ramp": {"start": 800, "share": 0.0, "length": 400}, "guard": GuardConfig().model_dump(),
@@ -92,6 +92,8 @@ class RuleFinding(BaseModel):
     fails_at: float = Field(description="Evidence at which the change fails.")
     harmless: float = Field(description="Evidence that it does not lose as much as `loss`.")
     passes_at: float = Field(description="Evidence at which it passes by this rule.")
+    course: list[tuple[int, float, float]] = Field(description="How both have grown: pairs, evidence of harm, and that "
+                                                   "it does not lose as much, at some of the pairs and at the last.")
 
 
 class AnnealNow(BaseModel):
@@ -130,7 +132,8 @@ def _shown(here: Context, anneal: Anneal) -> AnnealNow:
     return AnnealNow(
         anneal=anneal, version=version, share=anneal.share(version), verdict=judgement.verdict, said=judgement.said,
         findings=[RuleFinding(rule=f.rule, pairs=f.pairs, mean=f.mean, harm=f.harm, fails_at=f.fails,
-                              harmless=f.harmless, passes_at=f.passes) for f in judgement.findings],
+                              harmless=f.harmless, passes_at=f.passes, course=list(f.course))
+                  for f in judgement.findings],
         stated=stated(anneal.guard))
 
 

@@ -257,7 +257,7 @@ async def end_game(caller: Operator, here: Here, game: GameId) -> Ended:
 
 @router.get("/play/recordings", responses=responses(_409=AWAY))
 async def recorded_games(caller: Viewer, here: Here) -> RecordedGames:
-    """Played games that are over and can be watched again: the newest, while the play service lives."""
+    """Played games that are over and can be watched again: the newest."""
     found = await _asked(_client(here).recordings(ASK_SECONDS))
     return RecordedGames(recordings=[RecordedGame(
         game=r.game, bytes=r.size, players=list(r.players), people=list(r.people), seconds=round(r.seconds, 1), at=r.at,

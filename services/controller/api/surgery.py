@@ -1,4 +1,4 @@
-"""Surgery: plan, check, apply, log."""
+"""Surgery: plan, read, check, apply, log."""
 
 from typing import Annotated, Any
 
@@ -67,6 +67,14 @@ class Wish(BaseModel):
         "stays as the run's record has it.")
     hold: bool = Field(False, description="Whether to wait for a person before publishing.")
     warm_up_versions: int | None = Field(None, ge=0, le=100_000, description="Versions at learning rate 0 after it.")
+
+
+class Written(BaseModel):
+    """A plan that somebody has written."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"plan": PLAN}]})
+
+    plan: str = Field(min_length=1, max_length=PLAN_CHARACTERS, description="The plan (YAML).")
 
 
 class ToCheck(BaseModel):
@@ -158,6 +166,17 @@ def plan_surgery(caller: Operator, here: Here, body: Wish) -> Planned:
         "warm_up_versions": body.warm_up_versions})}
     try:
         return told(derive_plan(record, body.overrides, body.name, options), record)
+    except BadPlan as error:
+        raise Problem(422, str(error)) from None
+
+
+@router.post("/read", responses=responses(_404=NO_RUN))
+def read_surgery(caller: Operator, here: Here, body: Written) -> Planned:
+    """Reads a plan that somebody has written, or has changed after it was derived: the table of changes, and what to
+    think about. ``plan`` is as it was sent. Nothing is changed and nothing is kept."""
+    record = _record(here)
+    try:
+        return told(read_plan(body.plan), record).model_copy(update={"plan": body.plan})
     except BadPlan as error:
         raise Problem(422, str(error)) from None
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from five.agent.anneal.arms import Arm
-from five.agent.anneal.guard import GuardConfig, Pair, Verdict, in_order, judge, simulate
+from five.agent.anneal.guard import COURSE_POINTS, GuardConfig, Pair, Verdict, in_order, judge, simulate
 
 CONFIG = GuardConfig()
 NO_HARM = {Arm.OLD: 0.0, Arm.NEW: 0.0}
@@ -78,6 +78,13 @@ def test_verdicts_and_what_they_say() -> None:
     old, new = half.findings
     assert (old.pairs, new.pairs, new.harm, new.mean) == (400, 0, 1.0, 0.0)
     assert old.harmless >= old.passes == 20 and old.fails == 40
+    # How it came there: each point is what was known after so many pairs.
+    assert new.course == () and len(old.course) == COURSE_POINTS and old.course[0][0] == 1
+    assert old.course[-1] == (400, old.harm, old.harmless)
+    for count, harm, harmless in old.course[::20]:
+        before = judge(CONFIG, pairs(Arm.OLD, good[:count])).findings[0]
+        assert (before.pairs, before.harm, before.harmless) == (count, harm, harmless)
+    assert [count for count, *_ in judge(CONFIG, pairs(Arm.OLD, good[:3])).findings[0].course] == [1, 2, 3]
 
 
 def test_once_failed_is_failed() -> None:

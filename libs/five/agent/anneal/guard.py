@@ -23,6 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.agent.anneal.arms import ARMS, Arm
 from five.agent.anneal.sequential import Bettor, wealth_paths
 
+COURSE_POINTS = 60  # of a course that is drawn
+
 
 class Verdict(StrEnum):
     """What the guard makes of the pairs so far."""
@@ -67,7 +69,8 @@ class Pair(NamedTuple):
 @dataclass(frozen=True)
 class Finding:
     """What is known under one rule: pairs, their mean score, and the evidence for harm and for harmlessness, as factors
-    on a bet; ``fails`` and ``passes`` are the factors at which either is decided."""
+    on a bet; ``fails`` and ``passes`` are the factors at which either is decided. ``course``: how both evidences have
+    grown, (pairs, harm, harmless) after at most COURSE_POINTS of the pairs, the last among them."""
 
     rule: Arm
     pairs: int
@@ -76,6 +79,7 @@ class Finding:
     harmless: float
     fails: float
     passes: float
+    course: tuple[tuple[int, float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,14 +125,19 @@ def in_order(pairs: Iterable[Pair], rule: Arm) -> list[Pair]:
 
 def _find(config: GuardConfig, rule: Arm, pairs: Sequence[Pair], since_share: float) -> Finding:
     harm, harmless = Bettor(), Bettor(late_starts=False)
-    for pair in pairs:
+    shown = set(np.linspace(1, len(pairs), min(COURSE_POINTS, len(pairs))).round().astype(int).tolist())
+    course = []
+    for count, pair in enumerate(pairs, 1):
         harm.add(pair.score)
         if pair.share >= since_share - 1e-9:
             # The bet is that the mean is above -loss; scaled to [-1, 1] it is one on a mean below zero.
             harmless.add(-(pair.score + config.loss) / (1 + config.loss))
+        if count in shown:
+            course.append((count, harm.most, harmless.most))
     mean = float(np.mean([pair.score for pair in pairs])) if pairs else 0.0
     # Two rules share the false alarms; a pass needs both, so that each may miss on its own.
-    return Finding(rule, len(pairs), mean, harm.most, harmless.most, len(ARMS) / config.false_alarm, 1 / config.miss)
+    return Finding(rule, len(pairs), mean, harm.most, harmless.most, len(ARMS) / config.false_alarm, 1 / config.miss,
+                   tuple(course))
 
 
 class Power(NamedTuple):
