@@ -180,14 +180,15 @@ test-rotation: build $(REDIS_TLS)
 	@$(PY) -m pytest -n0 -s tests/charts/test_redis_certificates.py tests/e2e/test_rotation.py tests/k8s/test_rotation.py \
 	  tests/containers/test_rotation.py -m "slow or not slow"
 
-# The console in a real browser. Types are checked first. Pictures are of a run that trains, by default the last one, or
-# with SEEDED=1 of made-up numbers.
+# The console in a real browser. Types are checked first. Pictures are of a run that trains, by default the last one,
+# with ENDED=FOLDER of one that has ended, or with SEEDED=1 of made-up numbers; ONLY names some of them.
 test-console: build chromium
 	@PY=$(abspath $(PY)) console/build.sh check
 	@$(PY) -m pytest tests/console -m "browser and not slow" -v
 
 console-pictures: build console chromium
-	@$(PY) -m tests.console.screenshots $(and $(RUN),--run $(RUN)) $(and $(SEEDED),--seeded)
+	@$(PY) -m tests.console.screenshots $(and $(RUN),--run $(RUN)) $(and $(ENDED),--ended $(ENDED)) $(and $(SEEDED),--seeded) \
+	  $(and $(ONLY),--only $(ONLY))
 
 .PHONY: chromium
 chromium:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from five.cli.console import link
 from five.cli.remote import Controller
@@ -16,6 +16,9 @@ from tests.services.live_controller import LiveController
 
 AXE = Path(__file__).parents[2] / "console/node_modules/axe-core/axe.min.js"
 SERIOUS = {"serious", "critical"}
+# How many times longer than usual a page is waited for: on a machine that others keep busy.
+PATIENCE = float(os.environ.get("FIVE_BROWSER_PATIENCE", "1"))
+expect.set_options(timeout=5_000 * PATIENCE)
 
 
 def executable() -> str:
@@ -45,7 +48,7 @@ class Watched:
         self.url = url.rstrip("/")
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(15_000)
+        self.page.set_default_timeout(15_000 * PATIENCE)
         self.wrong: list[str] = []
         self.page.on("pageerror", lambda error: self.wrong.append(f"thrown: {error}"))
         self.page.on("console", self._said)

@@ -2,14 +2,15 @@
 that trains, light and dark, 1280 and 1920 wide, and a short film of a game that is played. `make console-pictures
 [RUN=NAME]` runs it.
 
-``--seeded`` takes them of a run of made-up numbers (tests/console/seeded.py) in its place. The page Draft is of that
-one in any case: a run of one hero has nothing to draft.
+``--ended RUNFOLDER`` takes those that need no training of a run that has ended; ``--seeded`` takes them of a run of
+made-up numbers (tests/console/seeded.py). ``--only`` names some. The page Draft of a run of one hero is of the made-up
+one: there is nothing to draft. What shows no numbers of a run, the login and where games are opened, is as well.
 """
 
 import argparse
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -21,7 +22,9 @@ from playwright.sync_api import Browser, Page
 from dota.config import GameConfig
 from five.cli.console import link
 from five.cli.remote import Controller, add_address, controller_of
+from five.cli.rundir import find
 from tests.console.browser import Watched, chromium
+from tests.console.ended import ended
 from tests.console.played import GAME, POOL, PlayedHere
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR
@@ -29,7 +32,8 @@ from tests.services.live_controller import OPERATOR
 FOLDER = Path(__file__).parents[2] / "docs/images/console"
 SCHEMES, WIDTHS = ("light", "dark"), (1280, 1920)
 PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events", "api": "/docs"}
-DRAFT = {"draft": "/draft?dire=sniper&radiant=lion,sven&side=R"}
+KINDS = ("pages", "games", "game", "report", "play", "draft", "doors")
+OF_ENDED = ("pages", "game", "report", "draft")  # what a run that has ended still shows
 COLOURS, MAP_COLOURS = 48, 128  # of a picture's palette: small files, and text stays sharp
 PLAY_SECONDS = 40  # of a game before its pictures: the first creeps have met
 FILM_FRAMES, FILM_WIDTH = 40, 800
@@ -75,12 +79,17 @@ def pages(browser: Browser, controller: Controller, addresses: dict[str, str], f
 
 
 def games(browser: Browser, controller: Controller, folder: Path) -> None:
-    """The wall of games in progress, and the longest of the newest recordings, three minutes after the horn."""
+    """The wall of games in progress."""
+    with logged_in(browser, controller, "light", 1280) as watched:
+        watched.visit("/games")
+        watched.page.locator(".wall li").first.wait_for(timeout=30_000)
+        each(watched.page, "games", folder, COLOURS)
+
+
+def game(browser: Browser, controller: Controller, folder: Path) -> None:
+    """The longest of the newest recordings, three minutes after the horn."""
     with logged_in(browser, controller, "light", 1280) as watched:
         page = watched.page
-        watched.visit("/games")
-        page.locator(".wall li").first.wait_for(timeout=30_000)
-        each(page, "games", folder, COLOURS)
         newest = controller.get("replays")["replays"][:8]
         name = max(newest, key=lambda replay: replay["facts"].get("seconds", 0))["name"]
         watched.visit(f"/games/replay/{name}")
@@ -122,6 +131,43 @@ def play(browser: Browser, controller: Controller, folder: Path) -> None:
         controller.delete(f"play/games/{game}")
 
 
+def draft(browser: Browser, controller: Controller, folder: Path) -> bool:
+    """A draft of the run's own table after three picks, for Radiant against the model; False where there is none, or
+    it is of one hero."""
+    tables = controller.get("draft/tables")["tables"]
+    if not tables or len(tables[0]["heroes"]) < 2:
+        return False
+    picks: dict[str, list[str]] = {"R": [], "D": []}
+    for _ in range(3):
+        now = controller.get("draft", radiant=",".join(picks["R"]), dire=",".join(picks["D"]))
+        picks[now["to_move"]].append(now["choices"][0]["hero"])
+    address = f"/draft?radiant={','.join(picks['R'])}&dire={','.join(picks['D'])}&side=R"
+    pages(browser, controller, {"draft": address}, folder)
+    return True
+
+
+def report(browser: Browser, file: Path, folder: Path) -> None:
+    """A run's report, opened from its file."""
+    watched = Watched(browser, file.as_uri())
+    watched.page.goto(file.as_uri())
+    watched.page.locator(".chart canvas").nth(10).wait_for()
+    each(watched.page, "report", folder, COLOURS)
+    watched.close()
+
+
+def doors(browser: Browser, controller: Controller, folder: Path) -> None:
+    """What one sees before anything else: the login, and where a game is opened. The controller plays a game."""
+    watched = Watched(browser, controller.url)
+    watched.page.goto(controller.url)
+    watched.page.get_by_label("Token").wait_for()
+    each(watched.page, "login", folder, COLOURS)
+    watched.close()
+    with logged_in(browser, controller, "light", 1280) as watched:
+        watched.visit("/play")
+        watched.page.get_by_role("form", name="A new game").wait_for()
+        each(watched.page, "lobby", folder, COLOURS)
+
+
 def film(page: Page, path: Path) -> None:
     """Some seconds of play, as fast as they were: orders by mouse, a picture after each moment."""
     pictures: list[Image.Image] = []
@@ -147,43 +193,70 @@ def _near_the_hero(page: Page, x: float, y: float) -> tuple[float, float]:
     return box["x"] + hero[0] + x, box["y"] + hero[1] + y
 
 
-def made_up(browser: Browser, folder: Path, everything: bool) -> None:
+def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
     """Pages of the seeded run."""
     with seeded() as rest:
         controller = Controller(rest.url, OPERATOR)
-        pages(browser, controller, {**PAGES, **DRAFT} if everything else DRAFT, folder)
-        if not everything:
-            return
+        if "pages" in wanted:
+            pages(browser, controller, PAGES, folder)
+        if "draft" in wanted:
+            draft(browser, controller, folder)
         routes: list[Any] = list(rest.app.router.routes)
         PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=300).serve_at(rest)
-        with logged_in(browser, controller, "light", 1280) as watched:
-            watched.page.goto(f"{rest.url}/play/{GAME}")
-            watched.page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.frames) > 40")
-            watched.page.keyboard.press("a")
-            watched.page.mouse.move(*_near_the_hero(watched.page, 120, -60))
-            each(watched.page, "play", folder, MAP_COLOURS)
+        if "doors" in wanted:
+            doors(browser, controller, folder)
+        if "play" in wanted:
+            with logged_in(browser, controller, "light", 1280) as watched:
+                page = watched.page
+                page.goto(f"{rest.url}/play/{GAME}")
+                page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.frames) > 40")
+                page.keyboard.press("a")
+                page.mouse.move(*_near_the_hero(page, 120, -60))
+                each(page, "play", folder, MAP_COLOURS)
         rest.app.router.routes[:] = routes
+
+
+def trained(browser: Browser, controller: Controller, run: Path | None, folder: Path, wanted: Collection[str]
+            ) -> set[str]:
+    """Pictures of a run, whose folder is ``run`` where that is on this machine; returns those of ``wanted`` that it has
+    nothing to show of."""
+    if "pages" in wanted:
+        pages(browser, controller, PAGES, folder)
+    if "games" in wanted:
+        games(browser, controller, folder)
+    if "game" in wanted:
+        game(browser, controller, folder)
+    if "report" in wanted and run is not None:
+        report(browser, run / "report.html", folder)
+    if "play" in wanted:
+        play(browser, controller, folder)
+    left = set(wanted) & {"doors"}
+    if "draft" in wanted and not draft(browser, controller, folder):
+        left.add("draft")
+    return left
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.console.screenshots", description=__doc__)
     add_address(parser)
     parser.add_argument("--folder", type=Path, default=FOLDER)
-    parser.add_argument("--only", choices=("pages", "games", "play", "draft"), help="some of them")
+    parser.add_argument("--only", choices=KINDS, nargs="+", help="some of them")
+    parser.add_argument("--ended", type=Path, metavar="RUNFOLDER", help="of a run that has ended, by its folder")
     parser.add_argument("--seeded", action="store_true", help="of a run of made-up numbers")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
+    wanted: Collection[str] = set(arguments.only or KINDS)
     with chromium() as browser:
+        if arguments.ended is not None:
+            with ended(arguments.ended) as rest:
+                trained(browser, Controller(rest.url, OPERATOR), arguments.ended, arguments.folder,
+                        set(arguments.only or OF_ENDED))
+            return
         if not arguments.seeded:
             controller = controller_of(arguments)
-            if arguments.only in (None, "pages"):
-                pages(browser, controller, PAGES, arguments.folder)
-            if arguments.only in (None, "games"):
-                games(browser, controller, arguments.folder)
-            if arguments.only in (None, "play"):
-                play(browser, controller, arguments.folder)
-        if arguments.only in (None, "draft"):
-            made_up(browser, arguments.folder, everything=arguments.seeded)
+            run = None if arguments.url else find(arguments.run).path
+            wanted = trained(browser, controller, run, arguments.folder, wanted)
+        made_up(browser, arguments.folder, wanted)
 
 
 if __name__ == "__main__":

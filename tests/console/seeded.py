@@ -18,8 +18,10 @@ import numpy as np
 import redis
 
 from dota import registry
+from five.agent.anneal.arms import Arm
 from five.agent.anneal.document import Anneal, AnnealRamp
-from five.agent.anneal.guard import GuardConfig
+from five.agent.anneal.guard import GuardConfig, Pair
+from five.agent.anneal.pairs import name_of, to_json
 from five.agent.draft.leaves import Leaves, Pool
 from five.cli.console import link
 from five.cli.remote import Controller
@@ -41,6 +43,7 @@ from tests.services.live_controller import OPERATOR, RUN, LiveController, live
 
 DAYS = 4.0
 VERSIONS = 900
+PAIRS = 40  # of the guard's, under each rule
 DRAFTED = ("sniper", "lion", "sven", "viper", "axe", "riki", "slark", "lich", "razor", "earthshaker")
 REVERTED = (610, 660)  # a branch that was left
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\"><script>document.title='hacked'</script>"
@@ -207,7 +210,13 @@ def _anneal(state: RunState) -> None:
         ramp=AnnealRamp(start=840, length=120),
         guard=GuardConfig(loss=0.2),
     )
-    AnnealStore(state).change(lambda _: (document.to_json(), "anneal.began", {"anneal": document.id}), "grace")
+    store = AnnealStore(state)
+    store.change(lambda _: (document.to_json(), "anneal.began", {"anneal": document.id}), "grace")
+    rng = np.random.default_rng(11)
+    for rule in Arm:
+        for number in range(PAIRS):
+            pair = Pair(rule, number, 841 + number // 2, 0.3, (float(rng.integers(-1, 2)), 1.0))
+            store.pairs().set(name_of(document.trial, rule, number), to_json(pair))
 
 
 def _draft(rest: LiveController) -> None:

@@ -48,6 +48,8 @@ def test_one_drafts_against_the_model_to_the_end(watched: Watched, rest: LiveCon
         page.wait_for_timeout(300)
     expect(page.get_by_role("heading", name="The draft is over")).to_be_visible()
     assert unquote(page.url).count(",") == 8  # five picks of each team: the address can be sent
+    href = str(page.get_by_role("link", name="Play these line-ups").get_attribute("href"))
+    assert href.startswith("/play?radiant=") and href.count(",") == 8 and href.endswith("&side=R")
     final = page.get_by_role("status").filter(has_text="Radiant wins").inner_text()
     page.reload()
     expect(page.get_by_role("status").filter(has_text="Radiant wins")).to_have_text(final)

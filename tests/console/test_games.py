@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import redis
+from playwright.sync_api import expect
 
 from dota.config import GameConfig
 from dota.spectator.recording import RecordingWriter
@@ -31,10 +32,12 @@ def recorded(folder: Path) -> BlobStore:
     path = folder / "a.view"
     writer = RecordingWriter(path, config, {"players": ["version-3", NAME]})
     writer.camera.look(vec, 0)
+    tower = np.array([u["slot"] for u in vec.spectate(0)["units"] if u["name"] == "npc_dota_goodguys_tower1_mid"])
     while not vec.winner[0]:
         vec.step()
         writer.camera.think(1, np.array([0.25]), 0.75, 3, np.array([[2, 0, 0, 0, 0, 0]], np.int16))
         writer.camera.choose(5, np.array([1, 2]), np.array([0.3, 0.7]))
+        writer.camera.foresee(1, tower, np.array([0.4]))
         writer.camera.look(vec, 0)
     writer.close()
     blobs = BlobStore(str(folder / "blobs"))
@@ -75,4 +78,27 @@ def test_the_viewer_has_no_serious_fault_at_its_own_address(
         page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2")
         page.get_by_role("button", name="Pause").click()
         assert watched.faults() == []
+        watched.close()
+
+
+@pytest.mark.skipif(not Site().build, reason="the console is not built: make console")
+def test_a_moment_of_a_recording_is_sent_by_its_address(redis_client: redis.Redis, redis_url: str, tmp_path: Path
+                                                        ) -> None:
+    with live(redis_url, blobs=recorded(tmp_path)) as rest, chromium() as browser:
+        watched = Watched(browser, rest.url)
+        page = watched.log_in(rest, OPERATOR)
+        watched.visit("/games/replay/version-3?t=-20.5")
+        expect(page.locator(".clock")).to_contain_text("-0:20")
+        expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()  # it waits there
+        page.locator(".scores .dire .pick").first.click()
+        expect(page.locator(".beside")).to_contain_text("tower1 mid")  # in sight, and soon gone from it
+        page.get_by_role("button", name="+15 s").click()
+        page.get_by_role("button", name="Play", exact=True).click()
+        page.get_by_role("button", name="Pause").click()
+        page.wait_for_url(lambda url: "t=" in url and "t=-20.5" not in url)
+        again, there = page.url, page.locator(".clock").inner_text()
+        page.reload()
+        page.wait_for_function("() => Number(document.querySelector('canvas.moving')?.dataset.step) > 2")
+        assert page.url == again
+        expect(page.locator(".clock")).to_have_text(there)
         watched.close()

@@ -5,11 +5,13 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from five.agent.surgery import AgentSpec
 from five.services.controller.console.pages import PAGES
 from rapid.store.state import Status
 from tests.console.browser import Watched
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
+from tests.services.optimizer_cases import GAME, MODEL
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 ADDRESSES = ("/", *(f"/{page}" for page in PAGES))
@@ -99,6 +101,65 @@ def test_a_stretch_and_a_moment_stand_in_the_address_and_are_shown_on_all_charts
     assert page.url == again
 
 
+def reverted(rest: LiveController) -> tuple[float, float]:
+    """When the branch that was left went on, and when the run did after it: from marks of versions 250 and 661."""
+    marks = {mark["kind"]: mark["at"] for mark in rest.ask("GET", "/v1/console/marks").json() if mark["version"]}
+    a_version = (marks["revert"] - marks["surgery"]) / 411
+    return marks["revert"] - 48 * a_version, marks["revert"] - 4 * a_version
+
+
+def strokes(page: Page, title: str) -> tuple[int, int]:
+    """Pixels of a chart's first line: those that cover what is below, and those that let it through."""
+    found = page.evaluate("""(title) => {
+        const heading = [...document.querySelectorAll('.chart h3')].find((h) => h.textContent === title);
+        const canvas = heading.closest('.chart').querySelector('canvas');
+        const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+        const line = getComputedStyle(document.documentElement).getPropertyValue('--line-0').trim();
+        const wanted = [1, 3, 5].map((i) => parseInt(line.slice(i, i + 2), 16));
+        let whole = 0, faint = 0;
+        for (let i = 0; i < data.length; i += 4) {
+            if (wanted.some((c, k) => Math.abs(c - data[i + k]) > 4)) continue;
+            if (data[i + 3] > 220) whole++;
+            else if (data[i + 3] > 90 && data[i + 3] < 140) faint++;
+        }
+        return [whole, faint];
+    }""", title)
+    return int(found[0]), int(found[1])
+
+
+def test_a_branch_that_was_left_is_drawn_as_a_ghost(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    since, until = reverted(rest)
+    drawn = []
+    for start, end in ((since, until), (since - 40_000, until - 40_000)):
+        watched.visit(f"/?from={start:.0f}&to={end:.0f}")
+        page.locator(".chart canvas").nth(12).wait_for()
+        page.wait_for_timeout(800)
+        drawn.append(strokes(page, "Policy"))
+    (ghost_whole, ghost_faint), (whole, faint) = drawn
+    assert ghost_faint > 50 and ghost_whole < ghost_faint / 10, drawn
+    assert whole > 300 and faint < whole / 2, drawn  # edges of a line that is whole are faint as well
+
+
+def test_hovering_one_chart_reads_all_of_them_at_that_moment(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    page.locator(".chart canvas").nth(12).wait_for()
+    page.wait_for_timeout(800)
+    values = page.locator(".chart .legend").all_inner_texts
+    newest = values()
+    box = page.locator(".chart", has=page.get_by_role("heading", name="Staleness")).locator(".u-over").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 40)
+    page.wait_for_timeout(300)
+    then = values()
+    titles = page.locator(".chart h3").all_inner_texts()
+    moved = {title for title, a, b in zip(titles, newest, then, strict=True) if a != b}
+    assert {"TrueSkill", "Staleness", "Hero-steps", "Schedules", "Last hits, denies"} <= moved, moved
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(300)
+    assert values() == newest
+
+
 def test_what_is_hostile_is_text(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/events")
@@ -163,6 +224,53 @@ def test_a_schedule_is_edited_as_a_curve(watched: Watched, rest: LiveController)
     expect(page.get_by_role("region", name="Changes of schedules")).to_contain_text("0.004 by version 951")
     schedules = rest.state.schedules()
     assert isinstance(schedules, dict) and schedules["entropy_coefficient"]["ramps"][-1]["to"] == 0.004
+
+
+def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest: LiveController) -> None:
+    before = rest.state.record()
+    assert before is not None
+    spec = AgentSpec(GAME, MODEL)
+    rest.state.set_record(before, before.changed(new_epoch=False, **spec.trees()), "test", "record.set", {})
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    plan = page.get_by_label("Plan", exact=True)
+    changes = page.get_by_role("region", name="Changes", exact=True)
+    wider = "name: wider\nparent: {}\nsteps:\n- kind: grow_lstm\n  to: {}\n"
+    plan.fill(wider.format(spec.schema, 16))
+    expect(changes).to_contain_text("grow_lstm")
+    expect(page.locator(".lint")).to_contain_text("memory")
+    to_16 = changes.inner_text()
+    plan.fill(wider.format(spec.schema, 24))
+    expect(changes).not_to_have_text(to_16)  # it is read again when it changes
+    expect(changes).to_contain_text("24")
+    plan.fill(wider.format("f" * 16, 24))
+    expect(page.get_by_role("alert")).to_contain_text("f" * 16)
+    expect(changes).to_be_hidden()
+    plan.fill("name: [")
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def test_an_operations_steps_show_attempts_and_the_last_error(watched: Watched, rest: LiveController) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    step = page.get_by_role("region", name="Steps").first.locator("tr", has_text="transform")
+    cells = step.locator("td").all_inner_texts()
+    assert cells[1:3] == ["done", "2"]
+    expect(step).to_contain_text("optimizer 0 ended and took the order again")
+
+
+def test_the_guards_evidence_is_drawn_from_the_first_pair_on_with_both_bounds(watched: Watched, rest: LiveController
+                                                                             ) -> None:
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    course = page.get_by_role("img", name=re.compile("evidence under the new rule after 40 pairs"))
+    paths = [str(path.get_attribute("d")) for path in course.locator("path").all()]
+    assert [path.count("L") for path in paths] == [40, 40]  # whoever opens the page sees all of it
+    expect(course.get_by_text("fails")).to_be_visible()
+    expect(course.get_by_text("passes")).to_be_visible()
+    now = rest.ask("GET", "/v1/anneal").json()["findings"][1]
+    gauge = page.get_by_role("meter", name="that it loses less than the bound").nth(1)
+    assert float(str(gauge.get_attribute("aria-valuenow"))) == pytest.approx(now["harmless"], abs=0.01)
 
 
 def test_as_viewer_every_act_is_refused(browser: Browser, rest: LiveController) -> None:

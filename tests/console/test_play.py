@@ -90,6 +90,20 @@ def test_a_game_is_opened_as_it_was_wished(watched: Watched, rest: LiveControlle
     page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.frames) > 5")
 
 
+def test_a_draft_can_be_played(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    radiant, dire = POOL[:5], POOL[5:] + POOL[:4]
+    page = watched.log_in(rest, OPERATOR)
+    page.goto(f"{rest.url}/play?radiant={','.join(radiant)}&dire={','.join(dire)}&side=D")
+    expect(page.get_by_label("drawn from the pool")).not_to_be_checked()
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_url(f"{rest.url}/play/{GAME}")
+    (asked,) = played.opened
+    assert asked["team"] == 1 and asked["lineup"] == [radiant, dire]
+    # What the run does not play is not taken over.
+    watched.visit("/play?radiant=nobody&dire=<b>x</b>")
+    expect(page.get_by_label("drawn from the pool")).to_be_checked()
+
+
 def test_mouse_and_keys_become_orders_that_are_shown_and_answered(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)

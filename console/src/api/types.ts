@@ -43,6 +43,8 @@ export interface Word { who: string; at: number; reason: string }
 
 export interface Finding {
   rule: "old" | "new"; pairs: number; mean: number; harm: number; fails_at: number; harmless: number; passes_at: number;
+  /** Evidence after so many pairs: [pairs, harm, harmless], of the whole try. */
+  course: [number, number, number][];
 }
 
 export interface AnnealNow {

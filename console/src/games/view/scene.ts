@@ -121,6 +121,9 @@ export class Scene {
         pen.arc(px, py, size, 0, 2 * Math.PI);
         pen.fill();
       }
+      // Creeps that were hit: a bar on every one would hide the rest.
+      if (!BUILDINGS.has(name) && name !== "roshan" && a[at + hp]! < a[at + maxHp]!)
+        this.bar(pen, px, py - size - 4, Math.max(size * 2, 8), 2, a[at + hp]! / Math.max(a[at + maxHp]!, 1), colours.good);
       if (name === "roshan") this.bar(pen, px, py - size - 6, 30, 3, a[at + hp]! / Math.max(a[at + maxHp]!, 1), colours.good);
     }
     pen.textAlign = "center";

@@ -3,7 +3,7 @@ import type { Frame } from "../decode/schema.ts";
 import { plain, signed, tableOf, value } from "../reading.ts";
 import { heroName } from "./scoreboard.tsx";
 
-const CHOICES = 8, TERMS = 8;
+const CHOICES = 8, TERMS = 8, RANKS = ["first", "second", "third", "fourth", "fifth"];
 
 function Bars({ rows, empty }: { rows: readonly { name: string; share: number; text: string; mark?: boolean }[]; empty: string }) {
   if (!rows.length) return <p class="quiet">{empty}</p>;
@@ -31,6 +31,12 @@ export function Thoughts({ header, frame, earlier, hero }: { header: Header; fra
     const what = unit ? plain(names.unit?.[value(schema, frame, "unit", unit - 1, "type") - 1] ?? "") : "";
     return { what: what && `${what} (${["Radiant", "Dire", "neutral"][team] ?? ""})`, p };
   }).filter((a) => a.what && a.p > 0);
+  const unitName = (unit: number): string => plain(names.unit?.[value(schema, frame, "unit", unit - 1, "type") - 1] ?? "").replace(/^(good|bad)guys /, "");
+  // Among its team's heroes there are: one alone is the richest in any case.
+  const team = Math.floor(hero / 5), mates = Array.from({ length: 5 }, (_, k) => team * 5 + k).filter((h) => heroName(header, frame, h)).length;
+  const ranks = mates < 2 ? [] : RANKS.slice(0, mates).map((rank) => ({ rank, p: value(schema, frame, "rank", hero, rank) / 255 }));
+  const falls = Array.from({ length: (tableOf(schema, "fall")?.rows ?? 0) / 2 }, (_, k) => team * (tableOf(schema, "fall")?.rows ?? 0) / 2 + k)
+    .map((row) => ({ unit: value(schema, frame, "fall", row, "unit"), p: value(schema, frame, "fall", row, "probability") / 255 })).filter((f) => f.unit && f.p > 0);
   const rewards = tableOf(schema, "reward");
   const terms = (rewards?.fields ?? []).map((term) => ({ term,
     gained: signed(value(schema, frame, "reward", hero, term) - (earlier ? value(schema, earlier, "reward", hero, term) : 0)) / 100 }))
@@ -45,6 +51,10 @@ export function Thoughts({ header, frame, earlier, hero }: { header: Header; fra
     <Bars empty="It had no choice." rows={choices.map((c) => ({ name: plain(names.action?.[c.id] ?? `action ${c.id}`), share: c.p, text: percent(c.p), mark: c.id === action }))} />
     <h3>Its target, if the action takes one</h3>
     <Bars empty="The action takes no unit." rows={aims.map((a) => ({ name: a.what, share: a.p, text: percent(a.p) }))} />
+    {ranks.some((r) => r.p > 0) && <><h3>Its net worth in its team at the end</h3>
+      <Bars empty="" rows={ranks.map((r) => ({ name: r.rank, share: r.p, text: percent(r.p) }))} /></>}
+    {(of("known") & 2) > 0 && tableOf(schema, "fall") && <><h3>Enemy buildings in sight, soon gone from it</h3>
+      <Bars empty="None with a chance of half a percent." rows={falls.map((f) => ({ name: unitName(f.unit), share: f.p, text: percent(f.p) }))} /></>}
     <h3>Rewards of the last ten seconds</h3>
     {terms.length ? <table class="terms"><tbody>{terms.map((t) => <tr key={t.term}><th scope="row">{t.term.replaceAll("_", " ")}</th>
       <td class={t.gained < 0 ? "loss" : "gain"}>{t.gained > 0 ? "+" : ""}{t.gained.toFixed(2)}</td></tr>)}</tbody></table>

@@ -1,5 +1,6 @@
-import { useEffect, useMemo } from "preact/hooks";
-import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useSignal, useSignalEffect } from "@preact/signals";
+import { note, query } from "../../shell/route";
 import { Film } from "../film.ts";
 import { Playback, SPEEDS } from "../playback.ts";
 import { clock, gameTime, netWorth, radiantWins, value } from "../reading.ts";
@@ -21,18 +22,32 @@ export function Viewer({ address, live, title, data, still = false }: { address:
     void (data ? film.readBytes(data) : film.read(address, live));
     return () => film.close();
   }, [film]);
+  // A recording's moment stands in the address, ?t= in seconds since the horn: where one pauses or goes to, to be sent.
+  const linked = !live && !data, sought = useRef(false);
+  useSignalEffect(() => {
+    const asked = query.peek().get("t");
+    if (!linked || sought.current || !film.track.value.length || asked === null || !Number.isFinite(Number(asked))) return;
+    sought.current = true;
+    playback.playing.value = false;
+    playback.seek(film.stepAt(Number(asked)));
+  });
+  const tell = (): void => {
+    const there = linked && film.at(Math.floor(playback.position.peek()))?.frame, known = film.header.peek();
+    if (there && known) note({ t: gameTime(known.schema, there).toFixed(1) });
+  };
   const header = film.header.value, problem = film.problem.value;
   if (problem && !film.steps.value) return <p role="alert" class="problem">{problem}</p>;
   if (!header || !film.steps.value) return <p class="quiet">{live ? "Waiting for the game…" : "Loading the recording…"}</p>;
   const frame = film.at(now.value)?.frame, earlier = film.at(Math.max(now.value - EARLIER_STEPS, 0))?.frame;
   const time = frame ? gameTime(header.schema, frame) : 0;
   const choose = (hero: number): void => { showing.value = { ...showing.value, hero }; };
-  const go = (at: number): void => playback.seek(film.stepAt(at));
+  const go = (at: number): void => { playback.seek(film.stepAt(at)); if (linked) note({ t: at.toFixed(1) }); };
   const jump = (by: number): void => playback.seek(playback.position.peek() + by * header.steps_per_second);
+  const turn = (): void => { playback.playing.value = !playback.playing.value; if (!playback.playing.value) tell(); };
   const key = (event: KeyboardEvent): void => {
     if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement || event.target instanceof HTMLButtonElement) return;
     const does: Record<string, () => void> = {
-      " ": () => { playback.playing.value = !playback.playing.value; }, ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => playback.seek(0),
+      " ": turn, ArrowLeft: () => jump(-5), ArrowRight: () => jump(5), Home: () => playback.seek(0),
       End: () => playback.toEdge(),
     };
     if (!does[event.key]) return;
@@ -56,7 +71,7 @@ export function Viewer({ address, live, title, data, still = false }: { address:
       <Board film={film} playback={playback} showing={showing} choose={choose} now={now} />
       <div class="controls">
         <button type="button" onClick={() => jump(-15)} aria-label="−15 s: back">−15 s</button>
-        <button type="button" class="play" aria-pressed={playback.playing.value} onClick={() => { playback.playing.value = !playback.playing.value; }}>
+        <button type="button" class="play" aria-pressed={playback.playing.value} onClick={turn}>
           {playback.playing.value ? "Pause" : "Play"}</button>
         <button type="button" onClick={() => jump(15)} aria-label="+15 s: on">+15 s</button>
         <input type="range" class="scrub" aria-label="Where in the game" min={0} max={Math.max(film.steps.value - 1, 1)} step={1} value={now.value}

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Problem, get } from "../../api/client";
 import { moved } from "../../api/live";
+import { Link } from "../../shell/link";
 import { note } from "../../shell/route";
 import { number } from "../../text";
 import { Reliability, Support, pairText } from "./known";
@@ -46,7 +47,8 @@ function TeamCard({ team, draft }: { team: Team; draft: Draft }) {
 function Choices({ draft, solving }: { draft: Draft; solving: boolean }) {
   const team = draft.to_move;
   if (!team) return <section class="card"><h2>The draft is over</h2>
-    <p>By the win head Radiant wins <b>{percent(draft.win)}</b> of such games, Dire {percent(1 - draft.win)}.</p></section>;
+    <p>By the win head Radiant wins <b>{percent(draft.win)}</b> of such games, Dire {percent(1 - draft.win)}.</p>
+    <p><Link to={`/play?radiant=${draft.radiant.join(",")}&dire=${draft.dire.join(",")}${side.value ? `&side=${side.value}` : ""}`}>Play these line-ups</Link></p></section>;
   return <section class="card"><h2>{NAMES[team]} picks{side.value && side.value !== team ? ": the model" : ""}</h2>
     <div class="scroll" tabIndex={0} role="region" aria-label="Open picks"><table aria-busy={solving}>
       <thead><tr><th>hero</th><th>{NAMES[team]} wins</th><th><span class="sr">share</span></th><th>in teams</th><th>rarest pair, games</th>

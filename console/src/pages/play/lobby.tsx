@@ -5,7 +5,7 @@ import { isOperator, who } from "../../api/session";
 import { said } from "../../components/act";
 import { Link } from "../../shell/link";
 import { Again } from "../../play/view/again.tsx";
-import { go } from "../../shell/route";
+import { go, query } from "../../shell/route";
 import { clock, plain } from "../../games/reading.ts";
 import { number } from "../../text";
 
@@ -44,13 +44,16 @@ function Over({ recorded }: { recorded: readonly Recorded[] }) {
       <table><thead><tr><th>ended</th><th>Radiant</th><th>Dire</th><th>kills</th><th>length</th><th>won</th><th /></tr></thead>
         <tbody>{recorded.map((r) => <tr key={r.game}><td>{new Date(r.at * 1000).toLocaleString()}</td><td>{r.players[0]}</td><td>{r.players[1]}</td><td>{r.kills.join(" : ")}</td>
           <td>{clock(r.seconds)}</td><td>{WINNERS[r.winner] ?? ""}</td><td><Again game={r.game} /></td></tr>)}</tbody></table>
-      <p class="quiet small">The server keeps the newest in its memory. A saved file is opened on the page Games.</p></>}</section>;
+      <p class="quiet small">The server keeps the newest. A saved file is opened on the page Games.</p></>}</section>;
 }
 
 /** What a game is to be: the side, one's heroes, with whom and against whom. */
 function Open({ offer }: { offer: Offer }) {
-  const team = useSignal(0), places = useSignal<readonly number[]>([0]), drawn = useSignal(true), wrong = useSignal(""), opening = useSignal(false);
-  const lineup = useSignal<readonly (readonly string[])[]>([0, 1].map(() => offer.heroes.slice(0, offer.heroes_per_team)));
+  // The address may say who is to play: that is how a draft ends.
+  const wished = ["radiant", "dire"].map((name) => (query.peek().get(name) ?? "").split(",").filter((hero) => offer.heroes.includes(hero)));
+  const given = wished.every((heroes) => heroes.length === offer.heroes_per_team);
+  const team = useSignal(query.peek().get("side") === "D" ? 1 : 0), places = useSignal<readonly number[]>([0]), drawn = useSignal(!given), wrong = useSignal(""), opening = useSignal(false);
+  const lineup = useSignal<readonly (readonly string[])[]>(given ? wished : [0, 1].map(() => offer.heroes.slice(0, offer.heroes_per_team)));
   const partner = useSignal("agent"), rival = useSignal(offer.versions.length ? "newest" : offer.bots[0] ?? "newest"), seed = useSignal("");
   const open = async (event: Event): Promise<void> => {
     event.preventDefault();

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { post, ask as request } from "../../api/client";
 import { anneal } from "../../api/live";
 import type { AnnealNow, Finding, Operation } from "../../api/types";
@@ -16,21 +16,17 @@ function Evidence({ name, value, bound, bad }: { name: string; value: number; bo
     <b>{number(value, 1)}</b><span class="quiet">of {number(bound, 0)}</span></div>;
 }
 
-/** How evidence has grown since the page was opened, with both bounds. */
+/** How evidence has grown over the pairs of this try, with both bounds. */
 function Course({ finding }: { finding: Finding }) {
-  const seen = useRef<{ pairs: number; harm: number; harmless: number }[]>([]);
-  const last = seen.current[seen.current.length - 1];
-  if (!last || last.pairs > finding.pairs) seen.current = [];
-  if (!last || last.pairs !== finding.pairs || last.harm !== finding.harm) seen.current.push({ ...finding });
-  const rows = seen.current;
+  const rows = [[0, 1, 1] as const, ...finding.course];
   const top = Math.log1p(Math.max(finding.fails_at, finding.passes_at)) * 1.1;
-  const end = Math.max(1, ...rows.map((r) => r.pairs)) * 1.05;
+  const end = Math.max(1, finding.pairs) * 1.05;
   const x = (p: number) => 4 + (p / end) * 292, y = (v: number) => 86 - (Math.log1p(Math.max(0, v)) / top) * 80;
-  const line = (key: "harm" | "harmless") => rows.map((r, i) => `${i ? "L" : "M"}${x(r.pairs)},${y(r[key])}`).join("") + `L${x(finding.pairs)},${y(finding[key])}`;
+  const line = (column: 1 | 2) => rows.map((r, i) => `${i ? "L" : "M"}${x(r[0]).toFixed(1)},${y(r[column]).toFixed(1)}`).join("");
   return <svg class="course" viewBox="0 0 300 90" role="img" aria-label={`evidence under the ${finding.rule} rule after ${finding.pairs} pairs`}>
     <line x1={4} x2={296} y1={y(finding.fails_at)} y2={y(finding.fails_at)} class="fails" /><text x={6} y={y(finding.fails_at) + 10}>fails</text>
     <line x1={4} x2={296} y1={y(finding.passes_at)} y2={y(finding.passes_at)} class="passes" /><text x={270} y={y(finding.passes_at) + 10}>passes</text>
-    <path d={line("harm")} class="harm" /><path d={line("harmless")} class="fine" /></svg>;
+    <path d={line(1)} class="harm" /><path d={line(2)} class="fine" /></svg>;
 }
 
 function Rule({ finding }: { finding: Finding }) {

@@ -15,6 +15,8 @@ steps:
   to: 384
 `;
 
+const TYPED_MS = 600;
+
 // Chosen in the dialog, after its act was made: the act reads it when it is carried out.
 const hold = signal(true);
 
@@ -71,7 +73,18 @@ export function Surgery() {
       setPlanned(found); setPlan(found.plan); setDigest(found.digest); setCheck(null);
     }).catch((error: unknown) => setTrouble(said(error)));
   };
-  const written = (text: string) => { setPlan(text); setPlanned(null); setDigest(""); setCheck(null); };
+  const written = (text: string) => { setPlan(text); setPlanned(null); setDigest(""); setCheck(null); setTrouble(""); };
+  // A plan that was pasted or changed is read once nobody types any more: its table, its lint, and what a check of it has found.
+  useEffect(() => {
+    if (planned || !plan.trim() || !isOperator.value) return;
+    let here = true;
+    const t = setTimeout(() => {
+      post<Planned>("surgery/read", { plan }).then((found) => {
+        if (here) { setPlanned(found); setDigest(found.digest); setTrouble(""); }
+      }).catch((error: unknown) => { if (here) setTrouble(said(error)); });
+    }, TYPED_MS);
+    return () => { here = false; clearTimeout(t); };
+  }, [plan, planned, isOperator.value]);
 
   return <section class="card"><h2>Surgery</h2>
     <p class="quiet">A plan changes the model, what it sees and does, or the game. It is measured on copies first; until it is published it can be cancelled.</p>

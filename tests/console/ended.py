@@ -1,0 +1,30 @@
+"""A run that has ended, as its folder holds it, served by a real controller: for pictures of real numbers.
+
+A copy is served: nothing of the folder is changed, and a run that goes on there is not touched.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from five.services.controller.console.pages import BUILT, Site
+from rapid.blobs import BlobStore
+from rapid.embedded_redis import EmbeddedRedis
+from tests.services.live_controller import LiveController, live
+
+
+@contextmanager
+def ended(folder: Path) -> Iterator[LiveController]:
+    """The run in ``folder``, which bears its name, as it was last written. Raises ValueError where there is none."""
+    source = folder / "redis" / "state"
+    if not source.is_dir():
+        raise ValueError(f"{folder} is no folder of a run: it has no redis/state")
+    with TemporaryDirectory() as copy:
+        shutil.copytree(source, f"{copy}/redis", ignore=shutil.ignore_patterns("*.sock", "*.acl"))
+        shutil.copytree(folder / "blobs", f"{copy}/blobs")
+        blobs = BlobStore(f"{copy}/blobs")
+        with (EmbeddedRedis(Path(copy) / "redis", append_only=True).start() as store,
+              live(store.url, create=False, run=folder.name, blobs=blobs, site=Site(BUILT)) as rest):
+            yield rest
