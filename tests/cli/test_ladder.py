@@ -113,3 +113,12 @@ def test_the_runs_own_ratings_stand_beside_what_is_played_here(tmp_path: Path) -
     again = OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
     assert {s.player: s.games for s in again.standings()}["version-4"] == 2
     assert list(folder.path.glob("ladder.jsonl.*"))
+
+
+def test_a_runs_folder_can_be_moved(tmp_path: Path) -> None:
+    folder = ended_run(tmp_path, versions=(4,))
+    config = load(folder.config)
+    there = config.blobs.model_copy(update={"url": str(folder.path / "blobs")})
+    save(config.model_copy(update={"blobs": there}), folder.path / "cluster.yaml")  # as starting it resolves it
+    moved = folder.path.rename(tmp_path / "elsewhere")
+    assert ArchivedVersions(RunFolder(moved)).load()[0] == 4

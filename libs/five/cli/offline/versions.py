@@ -40,8 +40,10 @@ class ArchivedVersions:
 
     @cached_property
     def blobs(self) -> BlobStore:
-        """The run's blob store."""
-        return BlobStore(self.config.blobs.url or str(self.folder.path / "blobs"))
+        """The run's blob store: the one that its configuration names, else the folder's own, which may have been moved
+        or copied since the run was started."""
+        named = load(self.folder.config).blobs.url if self.folder.config.exists() else self.config.blobs.url
+        return BlobStore(named or str(self.folder.path / "blobs"))
 
     @property
     def _prefix(self) -> str:
