@@ -16,6 +16,7 @@ from five.cli.ablation.execute import RESULT, Ablation
 from five.cli.ablation.judge import Anchors, evenly
 from five.run.load import ConfigError
 from tests.e2e.running import TINY
+from tests.repository import ROOT
 
 SMALL: dict[str, Any] = {
     "name": "rates", "minutes": 0.4, "seeds": [1], "judge": {"points": 2, "pairs": 1, "final_pairs": 1,
@@ -40,6 +41,18 @@ def result(arm: str, seed: int, mu: list[float], minutes: list[float] | None = N
 def test_trials_go_seed_by_seed_over_all_arms(tmp_path: Path) -> None:
     config = read(write(tmp_path / "a.yaml", seeds=[4, 7]))
     assert list(config.trials()) == [Trial("base", 4), Trial("high", 4), Trial("base", 7), Trial("high", 7)]
+
+
+def test_those_that_come_with_the_project() -> None:
+    """Their arms are valid, and a queue of n versions holds n versions' samples and little more."""
+    found = {path.stem: read(path) for path in (ROOT / "benchmarks/ablations").glob("*.yaml")}
+    assert {"staleness", "reuse"} <= set(found) and all(config.name == name for name, config in found.items())
+    for arm in list(found["staleness"].arms)[1:]:
+        run = found["staleness"].run_config(arm)
+        version = run.learning.batch_samples * run.learning.gradient_steps_per_iteration
+        queue = (run.buffer.minimum_samples - run.buffer.reuse_window_batches * run.learning.batch_samples) / version
+        assert queue == float(arm.removeprefix("queue-")) and run.buffer.draw == "oldest"
+        assert run.buffer.max_age_versions > 2 * queue
 
 
 @pytest.mark.parametrize(("changes", "told"), [

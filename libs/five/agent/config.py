@@ -178,9 +178,10 @@ class BufferConfig(_Section):
     minimum_samples: int = Field(120, ge=1, description="Samples that must be there before a batch is drawn.")
     max_age_versions: int = Field(16, ge=1, description="A sample whose newest step is older is dropped; a safety "
                                   "net, not the pace.")
-    draw: Literal["uniform", "least_used"] = Field(
+    draw: Literal["uniform", "least_used", "oldest"] = Field(
         "uniform", description="uniform: all that are held have equal chances, so that at a reuse of 1 some 37 % leave "
-        "unused and as many draws are repetitions. least_used: those that were used least come first.")
+        "unused and as many draws are repetitions. least_used: those that were used least come first. oldest: of those "
+        "the oldest first, a queue as long as minimum_samples; so staleness is set in Berner et al. 2019, figure 5b.")
     sample_reuse: float = Field(1.0, gt=0, description="Times a sample is used, at most, on average.")
     reuse_window_batches: float = Field(8.0, ge=1, description="Batches by which an optimizer that fell behind may "
                                         "catch up; what comes in beyond that is never made up for.")

@@ -214,7 +214,8 @@ class SampleBuffer:
         if self.config.draw == "uniform":
             return self._rng.choice(self._count, samples, replace=False)
         uses = np.fromiter((self._at(i).uses for i in range(self._count)), np.int64, self._count)
-        return np.lexsort((self._rng.random(self._count), uses))[:samples]
+        ties = np.arange(self._count) if self.config.draw == "oldest" else self._rng.random(self._count)
+        return np.lexsort((ties, uses))[:samples]
 
     def _at(self, index: int) -> _Held:
         held = self._ring[(self._first + index) % len(self._ring)]
