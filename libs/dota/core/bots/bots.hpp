@@ -28,6 +28,7 @@ struct BotMemory {
     std::int8_t camp = -1;       // the camp that it farms
     std::int8_t ward_spot = -1;  // where it is taking a ward
     float next_ward = kLongAgo;
+    float shrine_until = kLongAgo;                      // a shrine heals it until then
     float next_pull = kLongAgo, lead_until = kLongAgo;  // camps that it leads to its lane's creeps
     float pull_ordered = kLongAgo;                      // when it began to strike one
     Command last;

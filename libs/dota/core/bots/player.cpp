@@ -34,6 +34,8 @@ Command keep_alive(const Situation& s, const Balance& b) {
   const bool hunted = b.enemies > 0 && s.away(b.nearest->pos) < 900.0f;
   if (hunted && s.skill.disciplined)
     if (const Command c = escape(s); said(c)) return c;
+  if (!hunted && b.enemies == 0 && s.skill.disciplined)
+    if (const Command c = to_shrine(s); said(c)) return c;
   if (!hunted && s.away(s.scene.home) > 6000.0f && b.enemies == 0)
     if (const Command c = teleport_towards(s, s.scene.home); said(c)) return c;
   return go_home(s);
@@ -99,7 +101,10 @@ Command decide(const Situation& s) {
   s.memory.quiet = b.enemies == 0;
   const bool at_home = s.away(s.scene.home) < 1000.0f;
   if (s.health() < s.skill.retreat_below) s.memory.retreating = true;
-  if (s.health() > (at_home ? 0.92f : s.skill.return_above) && (!at_home || s.mana() > 0.8f))
+  // The fountain heals on while the hero walks out of its reach, and some seconds longer: who knows it leaves
+  // earlier.
+  const float full = s.skill.disciplined ? 0.65f : 0.92f, enough = s.skill.disciplined ? 0.5f : 0.8f;
+  if (s.health() > (at_home ? full : s.skill.return_above) && (!at_home || s.mana() > enough))
     s.memory.retreating = false;
   if (s.skill.disciplined && b.enemies > 0 && b.allies == 1 && s.health() < 0.42f &&
       b.nearest->hp > (s.health() + 0.25f) * b.nearest->max_hp)

@@ -123,6 +123,7 @@ bool outnumbered(const Situation& s, const Balance& b);
 // ---- supplies.cpp
 Command tread(const Situation& s);                      // Power Treads to the hero's own attribute
 Command recover(const Situation& s, const Balance& b);  // potions, shrines, glyph
+Command to_shrine(const Situation& s);                  // to a shrine that is ready and nearer than home
 Command reveal(const Situation& s);                     // dust where an enemy has just vanished
 Command take_runes(const Situation& s);
 Command place_wards(const Situation& s);

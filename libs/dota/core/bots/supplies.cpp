@@ -2,9 +2,15 @@
 #include <cmath>
 
 #include "bots/scene.hpp"
+#include "view/actions.hpp"
+#include "world/game_rules.hpp"
 
 namespace dota {
 namespace {
+
+constexpr float kTreeWalk = 900;  // world units that the hero steps back at most to eat a tango
+// A shrine is gone to when the way is at most this share of the way home, and no enemy is seen this near to it.
+constexpr float kShrineWay = 0.65f, kShrineDanger = 1500.0f;
 
 bool under(const Situation& s, const char* modifier) {
   const auto& names = s.view.constants.tables->modifiers;
@@ -54,7 +60,56 @@ bool own_ward_near(const Scene& s, Vec2 p, float radius) {
   return false;
 }
 
+// Within which a tree must stand to be offered for a tango that the hero holds; 0: it holds none.
+float tango_reach(const Situation& s) {
+  const ViewConstants& k = s.view.constants;
+  for (const SeenItem& item : s.hero.items) {
+    if (item.id < 0 || !item.castable) continue;
+    const int ability = k.tables->items[static_cast<std::size_t>(item.id)].ability;
+    const int action = ability < 0 ? kNoAction : k.actions->of_ability[static_cast<std::size_t>(ability)];
+    if (action != kNoAction && (action == s.scene.book.tango || action == s.scene.book.tango_single))
+      return item.reach + kWalkMargin;
+  }
+  return 0;
+}
+
+// Back to where a tango can be eaten: the trees of the two sides do not stand equally near to a lane's middle. A
+// tree within reach that is not offered has been felled.
+Command to_tree(const Situation& s) {
+  const float reach = tango_reach(s);
+  if (reach <= 0) return {};
+  const MapTree* best = nullptr;
+  float nearest = reach + kTreeWalk;
+  for (const MapTree& tree : s.scene.map.trees) {
+    const Vec2 d = tree.pos - s.body.pos;
+    if (std::fabs(d.x) >= nearest || std::fabs(d.y) >= nearest) continue;
+    const float away = d.length();
+    if (away <= reach || away >= nearest ||
+        distance(tree.pos, s.scene.enemy_home) <= distance(s.body.pos, s.scene.enemy_home))
+      continue;
+    nearest = away;
+    best = &tree;
+  }
+  return best ? travel(s, best->pos) : Command{};
+}
+
 }  // namespace
+
+Command to_shrine(const Situation& s) {
+  if (s.view.time < s.memory.shrine_until) return with(kNoop);  // it heals on
+  const float home = s.away(s.scene.home);
+  const SeenUnit* best = nullptr;
+  for (const int i : s.scene.own_buildings) {
+    const SeenUnit& u = s.scene.unit(i);
+    if (u.kind != UnitKind::Shrine || u.shrine_cooldown * s.body.move_speed > s.away(u.pos)) continue;
+    if (s.away(u.pos) > kShrineWay * home || (best && s.away(u.pos) >= s.away(best->pos))) continue;
+    bool watched = false;
+    for (int k = 0; k < s.view.heroes_per_team; ++k)
+      if (const SeenUnit* e = s.scene.enemy(k)) watched |= distance(e->pos, u.pos) < kShrineDanger;
+    if (!watched) best = &u;
+  }
+  return best ? travel(s, best->pos) : Command{};
+}
 
 Command tread(const Situation& s) {
   const BotBook& k = s.scene.book;
@@ -82,11 +137,16 @@ Command recover(const Situation& s, const Balance& b) {
     for (const int action : {k.tango, k.tango_single})
       if ((quiet || s.health() > 0.45f || !s.skill.disciplined) && s.offered(action))
         return with(action, s.body.handle);
+    if (s.skill.disciplined && (quiet || s.health() > 0.45f) && !s.hero.tree_near)
+      if (const Command c = to_tree(s); said(c)) return c;
     if (s.health() < 0.45f && s.offered(k.flask)) return with(k.flask, s.body.handle);
   }
   if (s.mana() < 0.4f && quiet && !under(s, "item_clarity") && s.offered(k.clarity))
     return with(k.clarity, s.body.handle);
-  if (s.health() < 0.55f && quiet && s.offered(kShrine)) return with(kShrine);
+  if (s.health() < 0.55f && quiet && s.offered(kShrine)) {
+    s.memory.shrine_until = s.view.time + s.view.constants.tables->game->shrine_duration;
+    return with(kShrine);
+  }
   if (s.skill.defends && s.offered(kGlyph))
     for (const int i : s.scene.own_buildings) {
       const SeenUnit& u = s.scene.unit(i);
