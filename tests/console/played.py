@@ -35,10 +35,11 @@ NAME = "<b>ada</b>"
 class PlayedHere:
     """One game, a connection at a time; ``seconds`` of it were played by bots before. ``heard`` has every message of
     the page; ``refuse`` maps an order's kind to a reason for which it is refused without being asked
-    of the game."""
+    of the game. Lists of games that are over and of ratings call the person ``name``."""
 
-    def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada") -> None:
-        self.config, self.hero, self.who = config, hero, who
+    def __init__(self, config: GameConfig, hero: int = 0, seconds: float = 0, who: str = "ada", name: str = NAME
+                 ) -> None:
+        self.config, self.hero, self.who, self.name = config, hero, who, name
         teams = config.heroes_per_team
         self.lineup = [config.hero_pool[:teams], config.hero_pool[-teams:]]
         self.game = PlayedGame(config, 3, self.lineup)
@@ -74,13 +75,13 @@ class PlayedHere:
 
     async def ratings(self, _: Request) -> JSONResponse:
         """GET /v1/play/ratings."""
-        return JSONResponse({"ratings": [{"name": NAME, "mu": 27.5, "sigma": 4.1, "won": 2, "lost": 1, "drawn": 0,
+        return JSONResponse({"ratings": [{"name": self.name, "mu": 27.5, "sigma": 4.1, "won": 2, "lost": 1, "drawn": 0,
                                            "abandoned": 1, "last_at": 1.0}]})
 
     async def recordings(self, _: Request) -> JSONResponse:
         """GET /v1/play/recordings."""
-        return JSONResponse({"recordings": [{"game": GAME, "bytes": 1000, "players": [NAME, "version-120"],
-                                             "people": [NAME], "seconds": 61.0, "at": 1.0, "winner": 1,
+        return JSONResponse({"recordings": [{"game": GAME, "bytes": 1000, "players": [self.name, "version-120"],
+                                             "people": [self.name], "seconds": 61.0, "at": time.time(), "winner": 1,
                                              "kills": [2, 1]}]})
 
     def _seats(self) -> list[dict[str, Any]]:
@@ -98,7 +99,7 @@ class PlayedHere:
         self.connections += 1
         self.break_off = False
         self._hold(True)
-        header = {**make_header(self.config, self.schema, {"players": [NAME, "version-120"]}),
+        header = {**make_header(self.config, self.schema, {"players": [self.name, "version-120"]}),
                   "team": self.hero // 5, "hero": self.hero}
         await socket.send_bytes(b"\x01" + zlib.compress(json.dumps(header).encode()))
         await self._state(socket)

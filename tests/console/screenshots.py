@@ -23,7 +23,7 @@ from dota.config import GameConfig
 from five.cli.console import link
 from five.cli.remote import Controller, add_address, controller_of
 from five.cli.rundir import find
-from tests.console.browser import Watched, chromium
+from tests.console.browser import PATIENCE, Watched, chromium
 from tests.console.ended import ended
 from tests.console.played import GAME, POOL, PlayedHere
 from tests.console.seeded import seeded
@@ -63,7 +63,7 @@ def each(page: Page, name: str, folder: Path, colours: int) -> None:
         for scheme in SCHEMES:
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
             page.evaluate("scrollTo(0, 0)")
-            page.wait_for_timeout(1500)
+            page.wait_for_timeout(1500 * PATIENCE)
             save(page.screenshot(), folder / f"{name}-{scheme}-{width}.png", colours)
 
 
@@ -74,7 +74,7 @@ def pages(browser: Browser, controller: Controller, addresses: dict[str, str], f
             with logged_in(browser, controller, scheme, width) as watched:
                 for name, address in addresses.items():
                     watched.visit(address)
-                    watched.page.wait_for_timeout(2500)
+                    watched.page.wait_for_timeout(2500 * PATIENCE)
                     save(watched.page.screenshot(), folder / f"{name}-{scheme}-{width}.png")
 
 
@@ -202,7 +202,7 @@ def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
         if "draft" in wanted:
             draft(browser, controller, folder)
         routes: list[Any] = list(rest.app.router.routes)
-        PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=300).serve_at(rest)
+        PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=300, name="ada").serve_at(rest)
         if "doors" in wanted:
             doors(browser, controller, folder)
         if "play" in wanted:
