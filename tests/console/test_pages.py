@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from five.agent.surgery import AgentSpec
 from five.services.controller.console.pages import PAGES
 from rapid.store.state import Status
-from tests.console.browser import Watched
+from tests.console.browser import PATIENCE, Watched
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, VIEWER, LiveController
 from tests.services.optimizer_cases import GAME, MODEL
@@ -61,7 +61,7 @@ def test_the_run_is_drawn_with_its_marks(watched: Watched, rest: LiveController)
     page = watched.log_in(rest, OPERATOR)
     expect(page.locator(".facts")).to_contain_text("110,469,120")
     page.locator(".chart canvas").nth(12).wait_for()
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(500 * PATIENCE)
     assert lines_drawn(page) >= 13
     lane = page.get_by_role("region", name="Time line")
     for words in ("wider", "optimizer went on", "learning rate", "patch-7.21d", "revert"):
@@ -79,7 +79,7 @@ def test_a_stretch_and_a_moment_stand_in_the_address_and_are_shown_on_all_charts
     page.wait_for_selector(".chart canvas")
     page.get_by_role("button", name="1 d", exact=True).click()
     page.wait_for_url(re.compile(r"from=\d+&to=\d+"))
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(500 * PATIENCE)
     kinds = {
         kind for kind in ("versions", "games", "ratings") for url in asked if f"curves/{kind}" in url and "from=" in url
     }
@@ -134,7 +134,7 @@ def test_a_branch_that_was_left_is_drawn_as_a_ghost(watched: Watched, rest: Live
     for start, end in ((since, until), (since - 40_000, until - 40_000)):
         watched.visit(f"/?from={start:.0f}&to={end:.0f}")
         page.locator(".chart canvas").nth(12).wait_for()
-        page.wait_for_timeout(800)
+        page.wait_for_timeout(800 * PATIENCE)
         drawn.append(strokes(page, "Policy"))
     (ghost_whole, ghost_faint), (whole, faint) = drawn
     assert ghost_faint > 50 and ghost_whole < ghost_faint / 10, drawn
@@ -144,19 +144,19 @@ def test_a_branch_that_was_left_is_drawn_as_a_ghost(watched: Watched, rest: Live
 def test_hovering_one_chart_reads_all_of_them_at_that_moment(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     page.locator(".chart canvas").nth(12).wait_for()
-    page.wait_for_timeout(800)
+    page.wait_for_timeout(800 * PATIENCE)
     values = page.locator(".chart .legend").all_inner_texts
     newest = values()
     box = page.locator(".chart", has=page.get_by_role("heading", name="Staleness")).locator(".u-over").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 40)
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(300 * PATIENCE)
     then = values()
     titles = page.locator(".chart h3").all_inner_texts()
     moved = {title for title, a, b in zip(titles, newest, then, strict=True) if a != b}
     assert {"TrueSkill", "Staleness", "Hero-steps", "Schedules", "Last hits, denies"} <= moved, moved
     page.mouse.move(5, 5)
-    page.wait_for_timeout(300)
+    page.wait_for_timeout(300 * PATIENCE)
     assert values() == newest
 
 
@@ -296,7 +296,7 @@ def test_axe_finds_nothing_serious(browser: Browser, rest: LiveController, schem
     found = {}
     for address in ADDRESSES:
         watched.visit(address)
-        page.wait_for_timeout(1200)
+        page.wait_for_timeout(1200 * PATIENCE)
         found[address] = watched.faults()
     page.goto(rest.url + "/steering")
     page.get_by_role("button", name="Pause", exact=True).click()
@@ -310,7 +310,7 @@ def test_the_keyboard_reaches_everything(watched: Watched, rest: LiveController)
     page = watched.log_in(rest, OPERATOR)
     for address in ADDRESSES:
         watched.visit(address)
-        page.wait_for_timeout(1000)
+        page.wait_for_timeout(1000 * PATIENCE)
         reachable = page.evaluate("""() => { window.reached = new Set();
             document.addEventListener('focusin', (e) => reached.add(e.target));
             const wanted = [...document.querySelectorAll(
@@ -360,7 +360,7 @@ def test_a_new_build_is_taken_by_a_page_that_is_open(browser: Browser) -> None:
     with seeded() as rest:
         watched = Watched(browser, rest.url)
         page = watched.log_in(rest, OPERATOR)
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(500 * PATIENCE)
         with page.expect_navigation():
             rest.context.site.build = "another"
         expect(page.get_by_text("A new console is there: reload")).to_be_visible()  # and not again by itself
