@@ -227,7 +227,7 @@ def trained(browser: Browser, controller: Controller, run: Path | None, folder: 
     if "game" in wanted:
         game(browser, controller, folder)
     if "report" in wanted and run is not None:
-        report(browser, run / "report.html", folder)
+        report(browser, run.resolve() / "report.html", folder)
     if "play" in wanted:
         play(browser, controller, folder)
     left = set(wanted) & {"doors"}
