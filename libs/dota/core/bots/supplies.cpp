@@ -66,7 +66,7 @@ float tango_reach(const Situation& s) {
   for (const SeenItem& item : s.hero.items) {
     if (item.id < 0 || !item.castable) continue;
     const int ability = k.tables->items[static_cast<std::size_t>(item.id)].ability;
-    const int action = ability < 0 ? kNoAction : k.actions->of_ability[static_cast<std::size_t>(ability)];
+    const int action = ability < 0 ? int{kNoAction} : k.actions->of_ability[static_cast<std::size_t>(ability)];
     if (action != kNoAction && (action == s.scene.book.tango || action == s.scene.book.tango_single))
       return item.reach + kWalkMargin;
   }
