@@ -1,0 +1,52 @@
+"""What the evaluator's policies thought of a rated game is in its recording, in the rows of who thought it."""
+
+from pathlib import Path
+
+import numpy as np
+
+from dota.config import RewardConfig
+from dota.spectator.recording import Recording
+from dota.vec_game import VecGame
+from five.services.evaluator.cameras import Cameras
+from five.services.evaluator.matches import Pairing, Player
+from rapid.clients.inference import ActResult
+from tests.services.test_dota_env import GAME, LAYOUT
+
+BUILDINGS = LAYOUT.groups["enemy_buildings"].count
+
+
+def test_a_recording_holds_what_each_side_thought(tmp_path: Path) -> None:
+    games = VecGame(GAME, 2, 3)
+    games.controllers[1, 0] = 3
+    cameras = Cameras(games, "trial", RewardConfig())
+    cameras.began(1, Pairing(Player("version-7", version=7), Player("scripted", 2), 1, game="ab" * 8), "ab" * 8)
+    cameras.film(1, tmp_path / "a.view")
+    assert cameras.wants(1) and not cameras.wants(0)
+    # Rows of an answer: the second of them is the one of which thoughts were asked, place 1, side 1.
+    places, sides, asked = np.array([0, 1]), np.array([0, 1]), np.array([False, True])
+    aim = np.zeros((1, 1, LAYOUT.units), np.float16)
+    aim[..., 0] = 0.5
+    answer = ActResult(
+        np.zeros(0, np.int64), actions=np.ones((2, 1, 6), np.int16), values=np.array([[9.0], [0.25]], np.float32),
+        versions=np.array([6, 7]), thoughts={
+            "choice": np.full((1, 1, 30), 0.25, np.float16), "aim": aim, "win_probability": np.full((1, 1), 0.75),
+            "net_worth_rank": np.array([[[1.0, 0, 0, 0, 0]]], np.float16),
+            "building_events": np.full((1, 1, BUILDINGS), 0.5, np.float16)})
+    for _ in range(3):
+        games.step()
+        cameras.look([1])
+        cameras.think(places, sides, asked, answer)
+    assert cameras.ended(1)
+    recording = Recording.load(tmp_path / "a.view")
+    frame = list(recording.steps())[2].frame
+    thought = dict(zip(recording.schema.table("thought").fields, frame["thought"][5].tolist(), strict=True))
+    assert (thought["known"], thought["value"], thought["version"]) == (3, 250, 8)
+    assert thought["action"] == games.obs["available"][1, 1, 0, 1]
+    assert frame["rank"][5].tolist() == [255, 0, 0, 0, 0]
+    hero = int(frame["hero"][5, recording.schema.table("hero").column("unit")])
+    assert frame["aim"][5 * 8].tolist() == [hero, 128]
+    units = games.slot_units(1, 1)
+    start = LAYOUT.groups["enemy_buildings"].start
+    seen = [unit + 1 for unit in units[start:start + BUILDINGS].tolist() if unit >= 0]
+    assert [unit for unit, _ in frame["fall"][6:].tolist() if unit] == seen
+    assert not frame["thought"][0].any() and not frame["fall"][:6].any()  # a bot's
