@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
@@ -22,6 +23,8 @@ from playwright.sync_api import Browser, Page
 from dota.config import GameConfig
 from five.cli.console import link
 from five.cli.remote import Controller, add_address, controller_of
+from five.cli.report import collect, newest_film
+from five.cli.report import write as write_report
 from five.cli.rundir import find
 from tests.console.browser import PATIENCE, Watched, chromium
 from tests.console.ended import ended
@@ -216,18 +219,18 @@ def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
         rest.app.router.routes[:] = routes
 
 
-def trained(browser: Browser, controller: Controller, run: Path | None, folder: Path, wanted: Collection[str]
+def trained(browser: Browser, controller: Controller, written: Path | None, folder: Path, wanted: Collection[str]
             ) -> set[str]:
-    """Pictures of a run, whose folder is ``run`` where that is on this machine; returns those of ``wanted`` that it has
-    nothing to show of."""
+    """Pictures of a run, and of the report that was ``written`` of it; returns those of ``wanted`` that it has nothing
+    to show of."""
     if "pages" in wanted:
         pages(browser, controller, PAGES, folder)
     if "games" in wanted:
         games(browser, controller, folder)
     if "game" in wanted:
         game(browser, controller, folder)
-    if "report" in wanted and run is not None:
-        report(browser, run.resolve() / "report.html", folder)
+    if "report" in wanted and written is not None:
+        report(browser, written.resolve(), folder)
     if "play" in wanted:
         play(browser, controller, folder)
     left = set(wanted) & {"doors"}
@@ -248,14 +251,16 @@ def main() -> None:
     wanted: Collection[str] = set(arguments.only or KINDS)
     with chromium() as browser:
         if arguments.ended is not None:
-            with ended(arguments.ended) as rest:
-                trained(browser, Controller(rest.url, OPERATOR), arguments.ended, arguments.folder,
+            with ended(arguments.ended) as rest, TemporaryDirectory() as place:
+                written = Path(place) / "report.html"
+                write_report(collect(rest.state, rest.context.series), written, newest_film(rest.context.recordings))
+                trained(browser, Controller(rest.url, OPERATOR), written, arguments.folder,
                         set(arguments.only or OF_ENDED))
             return
         if not arguments.seeded:
             controller = controller_of(arguments)
-            run = None if arguments.url else find(arguments.run).path
-            wanted = trained(browser, controller, run, arguments.folder, wanted)
+            written = None if arguments.url else find(arguments.run).report
+            wanted = trained(browser, controller, written, arguments.folder, wanted)
         made_up(browser, arguments.folder, wanted)
 
 

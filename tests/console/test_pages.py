@@ -10,7 +10,7 @@ from five.services.controller.console.pages import PAGES
 from rapid.store.state import Status
 from tests.console.browser import PATIENCE, Watched
 from tests.console.seeded import seeded
-from tests.services.live_controller import OPERATOR, VIEWER, LiveController
+from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController
 from tests.services.optimizer_cases import GAME, MODEL
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
@@ -68,6 +68,20 @@ def test_the_run_is_drawn_with_its_marks(watched: Watched, rest: LiveController)
         assert lane.get_by_role("button", name=re.compile(words)).count() or words == "learning rate", words
     expect(lane).to_contain_text("versions 610 to 660, back to 609 by ada")
     expect(page.get_by_role("region", name="Services")).to_contain_text("rollout/1")
+
+
+def test_a_chart_that_has_nothing_yet_is_drawn_in_other_colours_too(browser: Browser) -> None:
+    with seeded() as rest:
+        rest.state.redis.delete(f"five:{RUN}:series:ratings")
+        watched = Watched(browser, rest.url, color_scheme="light")
+        page = watched.log_in(rest, OPERATOR)
+        expect(page.get_by_text("nothing yet").first).to_be_visible()
+        page.get_by_role("button", name="Dark colours").click()
+        page.wait_for_timeout(500 * PATIENCE)
+        page.get_by_role("button", name="Light colours").click()
+        page.wait_for_timeout(500 * PATIENCE)
+        assert lines_drawn(page) >= 12
+        watched.close()  # nothing was thrown
 
 
 def test_a_stretch_and_a_moment_stand_in_the_address_and_are_shown_on_all_charts(

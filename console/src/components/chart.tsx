@@ -174,8 +174,9 @@ export function Chart({ picture, data }: { picture: Picture; data: Curves | null
     gaps.current = data.gaps;
     const range = stretch.peek() ?? known.peek();
     plot.current.setData(rows(data, picture), false);
+    // Either draws all of it. A redraw would take back a stretch that was set a moment ago, and draws axes as they were.
     if (range) plot.current.setScale("x", { min: range.from, max: range.to });
-    plot.current.redraw(true);
+    else plot.current.redraw(true, true);
     told(null);
   }, [data, picture, shade]);
 
