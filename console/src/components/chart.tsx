@@ -30,6 +30,7 @@ export interface Picture {
 }
 
 const HEIGHT = 190;
+const LARGE = new Intl.NumberFormat("en-GB", { notation: "compact" }); // an axis has room for four digits
 const sync = uPlot.sync("time-line");
 
 type Row = (number | null)[];
@@ -137,7 +138,7 @@ function options(picture: Picture, width: number, gaps: () => readonly [number, 
     scales: { x: { time: true }, y: picture.log ? { distr: 3 } : picture.band ? {
       range: (_, min, max) => uPlot.rangeNum(Math.min(min ?? 0, picture.band?.from ?? 0),
                                              Math.max(max ?? 1, picture.band?.to ?? 1), 0.1, true) } : {} },
-    axes: [axis, { ...axis, size: 52, values: (_, splits) => splits.map((v) => (v === null ? "" : number(v, 3))) }],
+    axes: [axis, { ...axis, size: 52, values: (_, splits) => splits.map((v) => (v === null ? "" : Math.abs(v) >= 1e5 ? LARGE.format(v) : number(v, 3))) }],
     plugins: [underlay(picture, gaps)],
     hooks: { setSelect: [(plot) => {
       if (plot.select.width < 6) return;

@@ -13,7 +13,7 @@ export function Support({ draft }: { draft: Draft }) {
     {!draft.games ? <p>Nothing is known: no recorded training game names its line-up.</p> : <>
       <p>{number(draft.games, 0)} training games are counted.{" "}
         {rare && <>Of the pairs picked so far {said(rare.hero)} {rare.allied ? "with" : "against"} {said(rare.other)} was played
-          least: in <b>{number(rare.games, 0)}</b> of them.</>}</p>
+          least: <b>{number(rare.games, 0)}</b> times.</>}</p>
       <p class="quiet small">A pair that was hardly played is a number that the model has hardly been taught.</p></>}
   </section>;
 }
