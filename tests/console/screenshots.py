@@ -35,7 +35,7 @@ from tests.services.live_controller import OPERATOR
 FOLDER = Path(__file__).parents[2] / "docs/images/console"
 SCHEMES, WIDTHS = ("light", "dark"), (1280, 1920)
 PAGES = {"run": "/", "steering": "/steering", "league": "/league", "events": "/events", "api": "/docs"}
-KINDS = ("pages", "games", "game", "report", "play", "draft", "doors")
+KINDS = ("pages", "games", "game", "report", "play", "draft", "entrances")
 OF_ENDED = ("pages", "game", "report", "draft")  # what a run that has ended still shows
 COLOURS, MAP_COLOURS = 48, 128  # of a picture's palette: small files, and text stays sharp
 PLAY_SECONDS = 40  # of a game before its pictures: the first creeps have met
@@ -158,7 +158,7 @@ def report(browser: Browser, file: Path, folder: Path) -> None:
     watched.close()
 
 
-def doors(browser: Browser, controller: Controller, folder: Path) -> None:
+def entrances(browser: Browser, controller: Controller, folder: Path) -> None:
     """What one sees before anything else: the login, and where a game is opened. The controller plays a game."""
     watched = Watched(browser, controller.url)
     watched.page.goto(controller.url)
@@ -206,8 +206,8 @@ def made_up(browser: Browser, folder: Path, wanted: Collection[str]) -> None:
             draft(browser, controller, folder)
         routes: list[Any] = list(rest.app.router.routes)
         PlayedHere(GameConfig(hero_pool=POOL, start_seconds=0.0), seconds=300, name="ada").serve_at(rest)
-        if "doors" in wanted:
-            doors(browser, controller, folder)
+        if "entrances" in wanted:
+            entrances(browser, controller, folder)
         if "play" in wanted:
             with logged_in(browser, controller, "light", 1280) as watched:
                 page = watched.page
@@ -233,7 +233,7 @@ def trained(browser: Browser, controller: Controller, written: Path | None, fold
         report(browser, written.resolve(), folder)
     if "play" in wanted:
         play(browser, controller, folder)
-    left = set(wanted) & {"doors"}
+    left = set(wanted) & {"entrances"}
     if "draft" in wanted and not draft(browser, controller, folder):
         left.add("draft")
     return left

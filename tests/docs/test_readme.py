@@ -38,7 +38,8 @@ def test_its_presets_are_there() -> None:
     ("version 639: 96 won, 4 drawn, none lost of 100", "| 639 | 15.6 M | `scripted-easy` | 96, 4, 0 |"),
     ("21 won, 30 drawn, 49 lost of 100 against `scripted`", "`scripted` | 21, 30, 49 |"),
     ("2,500 to 6,900 hero-steps", "from 2,500 to 6,900 hero-steps a second, 4,380 in the mean"),
-    ("24 of 24 won against random play, 61.1 last hits a hero to 7.3", "| `random` | 24, 0, 0 | 23.2 min | 61.1 to 7.3 |"),
+    ("24 of 24 won against random play, 61.1 last hits a hero to 7.3",
+     "| `random` | 24, 0, 0 | 23.2 min | 61.1 to 7.3 |"),
     ("19 of 20 lost against `scripted-easy`", "| `scripted-easy` | 0, 1, 19 | 21.9 min |"),
     ("69,000 to 75,000", "75,030 and 68,708")])
 def test_its_figures_are_measured_ones(told: str, figure: str) -> None:
