@@ -27,7 +27,7 @@ def policy_of(heroes: list[str], team: int, **model: object) -> tuple[Policy, Ga
         weight.mul_(5.0)
     head = policy.auxiliary.win_probability[2]
     assert isinstance(head, torch.nn.Linear)
-    head.weight.mul_(10.0)
+    head.weight.mul_(20.0)
     return policy, game, Pool.of_game(heroes, team)
 
 

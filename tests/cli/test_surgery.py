@@ -64,6 +64,17 @@ def test_a_plan_is_written_and_its_changes_shown(rest: LiveController, capsys: p
     assert "it only grows" in capsys.readouterr().err
 
 
+def test_a_plan_that_was_edited_is_read_again(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
+    five(rest, "plan", *WISH)
+    derived = capsys.readouterr().out
+    assert five(rest, "read", "wider.yaml") == 0
+    again = capsys.readouterr().out
+    assert [line for line in derived.splitlines() if not line.startswith("written: ")] == again.splitlines()
+    Path("wider.yaml").write_text(Path("wider.yaml").read_text().replace("grow_lstm", "grow_nothing"))
+    assert five(rest, "read", "wider.yaml") == 2
+    assert "grow_nothing" in capsys.readouterr().err
+
+
 def test_apply_by_file_cancel_and_status(rest: LiveController, capsys: pytest.CaptureFixture[str]) -> None:
     five(rest, "plan", *WISH)
     assert five(rest, "apply", "wider.yaml", "--no-wait") == 2

@@ -43,7 +43,8 @@ AWAY_EXAMPLES = 2
 # What takes more than a request that fits its schema: a plan, a change or a version of just this run, an anneal that no
 # request before has ended, or heroes that can be drafted.
 FITTING = {"GET /v1/draft",
-           *(f"POST /v1/surgery/{verb}" for verb in ("plan", "check", "apply")), "POST /v1/anneal", "POST /v1/revert",
+           *(f"POST /v1/surgery/{verb}" for verb in ("plan", "read", "check", "apply")),
+           "POST /v1/anneal", "POST /v1/revert",
            *(f"POST /v1/anneal/{verb}" for verb in ("hold", "resume", "promote", "abort", "revert")),
            "PUT /v1/anneal/share",
            # This run has no play service: tests/services/test_play_socket.py asks one.

@@ -55,6 +55,7 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     "recorded_games": ("play", "--recordings"),
     "recorded_game": ("play", "--save", "0" * 32),
     "plan_surgery": ("surgery", "plan", "--name", "wider", "--set", "model.lstm=256"),
+    "read_surgery": ("surgery", "read", "plan.yaml"),
     "check_surgery": ("surgery", "check", "plan.yaml", "--no-wait"),
     "surgery_check": ("surgery", "check", "plan.yaml"),
     "apply_surgery": ("surgery", "apply", "0" * 64, "--no-wait"),

@@ -39,6 +39,8 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
     plan.add_argument("--warm-up", type=int, metavar="VERSIONS", help="versions at learning rate 0 after it")
     plan.add_argument("--out", metavar="FILE", help="where the plan is written; by default NAME.yaml")
 
+    verb("read", "show what a plan changes that was written or edited by hand").add_argument(
+        "plan", metavar="FILE", help="the plan")
     check = verb("check", "measure a plan on the newest version, touching nothing")
     check.add_argument("plan", metavar="FILE", help="the plan")
     apply = verb("apply", "apply a checked plan")
@@ -89,9 +91,19 @@ class Surgery:
         beside = target.with_name(f".{target.name}.new")
         beside.write_text(planned["plan"])
         beside.replace(target)
-        if given.json:
+        self._show_plan(planned, f"written: {target}\nnext: five surgery check {target}")
+        return 0
+
+    def read(self) -> int:
+        """Prints what a plan changes that lies in a file."""
+        self._show_plan(self._rest.post("surgery/read", {"plan": _text(self._given.plan)}),
+                        f"next: five surgery check {self._given.plan}")
+        return 0
+
+    def _show_plan(self, planned: dict[str, Any], after: str) -> None:
+        if self._given.json:
             print(json.dumps(planned, indent=2))
-            return 0
+            return
         print(table(planned["changes"]))
         print(f"parameters: {planned['parameters_before']:,} -> {planned['parameters_after']:,}")
         for finding in planned["lint"]:
@@ -99,8 +111,7 @@ class Surgery:
             print(f"{finding['level']}: {where}{finding['message']}")
         for anneal in planned["anneals"]:
             print(f"left to an anneal over {anneal['versions']} versions, once it is applied: {anneal['values']}")
-        print(f"digest: {planned['digest']}\nwritten: {target}\nnext: five surgery check {target}")
-        return 0
+        print(f"digest: {planned['digest']}\n{after}")
 
     def check(self) -> int:
         """Has a plan measured, and prints the report."""
