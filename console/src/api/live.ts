@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { overview } from "./run";
 import { begin, who } from "./session";
-import type { AnnealNow, Branch, Instance, Operation, Opponent, Page, Rating, RunEvent, Slice } from "./types";
+import type { AnnealNow, Branch, Instance, Operation, Opponent, Page, Rating, Slice } from "./types";
 
 export type Link = "connecting" | "live" | "lost";
 
@@ -14,19 +14,20 @@ export const services = signal<readonly Instance[]>([]);
 export const league = signal<readonly Opponent[]>([]);
 export const ratings = signal<readonly Rating[]>([]);
 export const branches = signal<readonly Branch[]>([]);
-/** Events that have come since the page was opened, newest first. */
-export const fresh = signal<readonly RunEvent[]>([]);
+/** Grows with every event, and once with each connection: what came before its first look it does not tell. */
+export const told = signal(0);
 /** Grows with every version and every event: what is drawn from them is asked for again. */
 export const moved = signal(0);
 /** The console that the controller serves; where it is another one than this page, the page is old. */
 export const served = signal(__BUILD__);
 
-const MAX_FRESH = 500;
 let source: EventSource | null = null;
+let looked = false;  // whether this connection has said anything: from then on it tells all that happens
 
 function on<T>(kind: string, take: (data: T) => void): void {
   source?.addEventListener(kind, (event) => {
     link.value = "live";
+    if (!looked) { looked = true; told.value += 1; }
     take(JSON.parse((event as MessageEvent<string>).data) as T);
   });
 }
@@ -35,9 +36,11 @@ function on<T>(kind: string, take: (data: T) => void): void {
 export function connect(): void {
   source?.close();
   source = new EventSource("/v1/console/stream");
+  looked = false;
   source.onopen = () => { link.value = "live"; };
   source.onerror = () => {
     link.value = "lost";
+    looked = false;
     // A session that has ended is answered with 401, and a browser does not ask again by itself.
     if (source?.readyState === EventSource.CLOSED)
       setTimeout(() => void begin("").then(() => { if (who.value) connect(); }), 3000);
@@ -52,10 +55,7 @@ export function connect(): void {
   on<Slice<Branch>>("branches", (v) => { branches.value = v.items; });
   on<string>("build", (v) => { served.value = v; });
   on<unknown>("version", () => { moved.value += 1; });
-  on<RunEvent>("event", (v) => {
-    fresh.value = [v, ...fresh.peek()].slice(0, MAX_FRESH);
-    moved.value += 1;
-  });
+  on<unknown>("event", () => { told.value += 1; moved.value += 1; });
 }
 
 export function disconnect(): void {

@@ -1,0 +1,74 @@
+// The events that the page holds: always one stretch without a gap, from some event on to the newest that was heard of.
+import { signal } from "@preact/signals";
+import { get } from "../../api/client";
+import { told } from "../../api/live";
+import type { Page, RunEvent } from "../../api/types";
+
+const PAGE = 200;
+const MOST = 1000;  // of one answer; where more has come the page begins again at the newest
+const KEPT = 2000;  // rows that a page left open holds of what comes by itself; those asked for by hand come on top
+
+export const rows = signal<readonly RunEvent[]>([]);
+/** The cursor of what is older than the rows; null: there is nothing. */
+export const older = signal<string | null>(null);
+export const trouble = signal("");
+
+let newest: string | null = null;
+let asked = 0;  // rows that somebody asked for by hand
+let busy = false;
+let again = false;
+
+async function begin(): Promise<void> {
+  const page = await get<Page<RunEvent>>("events", { limit: PAGE });
+  rows.value = page.items;
+  older.value = page.older;
+  newest = page.newer;
+  asked = 0;
+}
+
+/** What has come since. The stream says only that something has: however much it is, it is read here and in order. */
+async function catchUp(): Promise<void> {
+  if (newest === null) return begin();
+  const page = await get<Page<RunEvent>>("events", { limit: MOST, after: newest });
+  if (page.items.length === MOST) return begin();
+  const all = [...page.items.reverse(), ...rows.peek()], most = KEPT + asked;
+  if (all.length > most) older.value = all[most - 1]!.id;
+  rows.value = all.slice(0, most);
+  newest = page.newer;
+}
+
+async function look(): Promise<void> {
+  if (busy) { again = true; return; }
+  busy = true;
+  try {
+    do {
+      again = false;
+      await catchUp();
+    } while (again);
+    trouble.value = "";
+  } catch (error) {
+    trouble.value = (error as Error).message;  // the next event, or the next connection, asks again
+  } finally {
+    busy = false;
+  }
+}
+
+/** Follows the run until the returned function is called. */
+export function follow(): () => void {
+  newest = null;
+  return told.subscribe(() => void look());
+}
+
+export async function more(): Promise<void> {
+  const before = older.peek();
+  if (!before) return;
+  try {
+    const page = await get<Page<RunEvent>>("events", { limit: PAGE, before });
+    if (older.peek() !== before) return;  // what is older has become something else meanwhile
+    rows.value = [...rows.peek(), ...page.items];
+    older.value = page.older;
+    asked += page.items.length;
+  } catch (error) {
+    trouble.value = (error as Error).message;
+  }
+}
