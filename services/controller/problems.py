@@ -35,6 +35,8 @@ TITLES = {
     "key-busy": "The first request with this key is still under way",
     "epoch-moved": "The run has moved on since this was decided",
     "operation-under-way": "Another operation is under way",
+    "rehearsal-under-way": "Another rehearsal is under way",
+    "no-rehearser": "Nobody of this run can rehearse",
     "stale-plan": "The plan no longer fits the run",
     "not-approved": "The plan's check was not passed",
     "stale": "The document has changed since it was read",

@@ -26,6 +26,10 @@ def test_the_last_run_is_found_without_a_name(tmp_path: Path) -> None:
     os.utime(first.config, (1, 1))
     assert find(None, tmp_path) == second
     assert find("a", tmp_path) == first
+    fork = made(tmp_path, "b-wider")  # of a rehearsal: nobody means it who names none
+    fork.fork_of.write_text("b\n")
+    os.utime(second.config, (2, 2))
+    assert find(None, tmp_path) == second and find("b-wider", tmp_path) == fork
 
 
 def test_a_missing_run_is_told_with_the_known_ones(tmp_path: Path) -> None:

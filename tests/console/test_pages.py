@@ -2,12 +2,14 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from five.agent.surgery import AgentSpec
 from five.services.controller.console.pages import PAGES
+from five.services.controller.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
 from rapid.store.state import Status
 from tests.console.browser import PATIENCE, Watched
 from tests.console.seeded import seeded
@@ -313,6 +315,59 @@ def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest
     expect(changes).to_be_hidden()
     plan.fill("name: [")
     expect(page.get_by_role("alert")).to_be_visible()
+
+
+def test_a_plan_is_rehearsed_beside_it_by_whoever_holds_the_run(watched: Watched, rest: LiveController) -> None:
+    spec, kept = AgentSpec(GAME, MODEL), Rehearsals(rest.state)
+    before = rest.state.record()
+    assert before is not None
+    rest.state.set_record(before, before.changed(new_epoch=False, **spec.trees()), "test", "record.set", {})
+    page = watched.log_in(rest, OPERATOR)
+    watched.visit("/steering")
+    plan = f"name: wider\nparent: {spec.schema}\nsteps:\n- kind: grow_lstm\n  to: 16\n"
+    page.get_by_label("Plan", exact=True).fill(plan)
+    expect(page.get_by_role("region", name="Changes", exact=True)).to_contain_text("grow_lstm")
+    button = page.get_by_role("button", name="Rehearse plan")
+    expect(button).to_have_attribute("aria-disabled", "true")  # nobody holds this run on a machine
+    expect(page.get_by_text("five surgery rehearse wider.yaml --versions 10 --games 100")).to_be_visible()
+    kept.announce(Rehearser(host="workstation", pid=4711))
+    expect(button).to_have_attribute("aria-disabled", "false")
+    button.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("workstation")
+    dialog.get_by_label("Versions to learn").fill("3")
+    dialog.get_by_label("Games of the match").fill("8")
+    dialog.get_by_role("button", name="Rehearse plan").click()
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_text("waits to be taken")).to_be_visible()
+    (asked,) = kept.all()
+    assert (asked.who, asked.scope.versions, asked.scope.games) == ("ada", 3, 8)
+
+    def goes(**values: Any) -> None:
+        kept.hold(asked.id)
+        kept.change(asked.id, lambda r: r.model_copy(update=values))
+
+    goes(state=RehearsalState.WARMING, fork="trial-wider", first=900, warm=905, until=908, version=902)
+    expect(page.get_by_text("warms up: version 2 of 5")).to_be_visible()
+    goes(state=RehearsalState.LEARNING, version=906)
+    expect(page.get_by_text("learns: version 1 of 3")).to_be_visible()
+    goes(state=RehearsalState.PLAYING, played=4)
+    expect(page.get_by_text("plays: 4 of 8 games")).to_be_visible()
+    assert watched.faults() == []
+    act(page, "Cancel rehearsal", Reason="enough")
+    expect(page.get_by_text("is being ended, by ada")).to_be_visible()
+    goes(state=RehearsalState.DONE, cancel=None, result=RehearsalResult(
+        won=1, drawn=1, lost=6, score=0.19, low=0.05, high=0.4, worse=True))
+    result = page.get_by_text("Won 1, drawn 1, lost 6")
+    expect(result).to_contain_text("19 % (5 to 40 %, 95 % confidence): worse than before")
+    kept.release(asked.id)
+    kept.begin(asked.model_copy(update={"id": "rehearsal-2", "digest": "ab" * 32, "name": "deeper", "who": "grace",
+                                        "asked_at": asked.asked_at + 1}))
+    expect(page.get_by_text("Rehearsal of deeper")).to_be_visible()  # of another plan: shown while it goes on
+    expect(button).to_have_attribute("title", "a rehearsal of deeper goes on")
+    kept.withdraw()
+    expect(page.get_by_text("Rehearsal of deeper")).to_be_hidden()
+    expect(result).to_be_visible()
 
 
 def test_an_operations_steps_show_attempts_and_the_last_error(watched: Watched, rest: LiveController) -> None:

@@ -340,6 +340,46 @@ def test_a_rehearsal_learns_beside_the_run_and_plays_the_version_before(run: Run
     untouched(run)
     assert run.head() > head
     assert run.rest("GET", "operations").json()["items"] == []
+    (told,) = run.rest("GET", "surgery/rehearsals").json()["items"]
+    assert (told["state"], told["by"], told["fork"], told["played"]) == ("done", "command", fork.name, 4)
+    assert sum(told["result"][key] for key in ("won", "drawn", "lost")) == 4
+    assert told["result"]["worse"] == bool(rehearsed.returncode)
+    # The same, asked for over REST: `five train` carries it out.
+    asked = run.command("surgery", "rehearse", "wider.yaml", "--run", run.folder.name, "--ask", "--versions", "2",
+                        "--games", "2", seconds=900)
+    assert asked.returncode in (0, 1), asked.stderr
+    assert "warming, version" in asked.stderr and "of 2 games" in asked.stderr and "done: won" in asked.stdout
+    # Another one is cancelled while it learns: its fork ends, and the run goes on.
+    body = {"plan": (run.place / "wider.yaml").read_text(), "versions": 1000}
+    made = run.rest("POST", "surgery/rehearse", json=body).json()
+    eventually(lambda: now(run, made)["state"] in ("warming", "learning"), 300, "the fork learns")
+    forked = str(run.folder.path.parent / now(run, made)["fork"])
+    assert of_fork(forked)
+    assert run.rest("POST", f"surgery/rehearsals/{made['id']}/cancel").status_code == 200
+    eventually(lambda: now(run, made)["state"] == "cancelled", 120, "the rehearsal is cancelled")
+    eventually(lambda: not of_fork(forked), 30, "the fork's processes are gone")
+    # And one whose process is killed: nothing of the fork outlives it, and that it failed is seen.
+    made = run.rest("POST", "surgery/rehearse", json=body).json()
+    eventually(lambda: now(run, made)["state"] in ("warming", "learning"), 300, "the fork learns")
+    forked = str(run.folder.path.parent / now(run, made)["fork"])
+    (process,) = [p for p in psutil.process_iter(["cmdline"]) if (p.info["cmdline"] or [])[-1:] == [made["id"]]]
+    process.kill()
+    eventually(lambda: now(run, made)["state"] == "failed", 60, "that it failed is seen")
+    assert "SIGKILL" in now(run, made)["error"]
+    eventually(lambda: not of_fork(forked), 30, "the fork's processes are gone")
+    head = run.head()
+    run.wait_version(head + 1)
+    untouched(run)
+
+
+def now(run: Run, made: dict[str, Any]) -> dict[str, Any]:
+    """A rehearsal as it is."""
+    return dict(run.rest("GET", f"surgery/rehearsals/{made['id']}").json())
+
+
+def of_fork(path: str) -> list[int]:
+    """Processes of a fork's folder."""
+    return [p.pid for p in psutil.process_iter(["cmdline"]) if any(path in word for word in p.info["cmdline"] or ())]
 
 
 @pytest.mark.slow

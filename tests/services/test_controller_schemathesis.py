@@ -25,6 +25,7 @@ from five.run.drafting import DraftTables
 from five.services.controller.config import LimitsConfig
 from five.services.controller.operations.document import OperationState, StepState
 from five.services.controller.operations.store import OperationStore
+from five.services.controller.rehearsals import Rehearsals, Rehearser
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
 from rapid.store.applied import Checks
@@ -43,7 +44,7 @@ AWAY_EXAMPLES = 2
 # What takes more than a request that fits its schema: a plan, a change or a version of just this run, an anneal that no
 # request before has ended, or heroes that can be drafted.
 FITTING = {"GET /v1/draft",
-           *(f"POST /v1/surgery/{verb}" for verb in ("plan", "read", "check", "apply")),
+           *(f"POST /v1/surgery/{verb}" for verb in ("plan", "read", "check", "apply", "rehearse")),
            "POST /v1/anneal", "POST /v1/revert",
            *(f"POST /v1/anneal/{verb}" for verb in ("hold", "resume", "promote", "abort", "revert")),
            "PUT /v1/anneal/share",
@@ -180,6 +181,12 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
         "plan": plan["plan"], "name": plan["name"], "parent": plan["parent"], "epoch": 1, "bounds": {},
         "operation": checked, "who": "ada", "result": {"ok": True}})
     send("GET", "/v1/surgery/checks/{digest}", digest=plan["digest"])
+    kept = Rehearsals(rest.state)
+    kept.announce(Rehearser(host="workstation", pid=4711))
+    rehearsed = send("POST", "/v1/surgery/rehearse", given={"plan": plan["plan"], "versions": 20, "games": 200})["id"]
+    send("GET", "/v1/surgery/rehearsals/{identity}", identity=rehearsed)
+    assert send("GET", "/v1/surgery/rehearsals")["rehearser"]["pid"] == 4711
+    send("POST", "/v1/surgery/rehearsals/{identity}/cancel", "Reason", identity=rehearsed)
     applied = send("POST", "/v1/surgery/apply", given={"digest": plan["digest"], "hold": True})["id"]
     for name in ("pause", "check", "checkpoint", "transform"):
         store.change(applied, lambda o, name=name: o.with_step(name, state=StepState.DONE))  # type: ignore[misc]

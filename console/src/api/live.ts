@@ -2,13 +2,14 @@
 import { signal } from "@preact/signals";
 import { overview } from "./run";
 import { begin, who } from "./session";
-import type { AnnealNow, Branch, Instance, Operation, Opponent, Page, Rating, Slice } from "./types";
+import type { AnnealNow, Branch, Instance, Operation, Opponent, Page, Rating, Rehearsed, Slice } from "./types";
 
 export type Link = "connecting" | "live" | "lost";
 
 export const link = signal<Link>("connecting");
 export const bottleneck = signal("");
 export const operations = signal<readonly Operation[]>([]);
+export const rehearsed = signal<Rehearsed>({ rehearser: null, items: [] });
 export const anneal = signal<AnnealNow | null>(null);
 export const services = signal<readonly Instance[]>([]);
 export const league = signal<readonly Opponent[]>([]);
@@ -48,6 +49,7 @@ export function connect(): void {
   on<typeof overview.value>("overview", (v) => { overview.value = v; });
   on<string>("bottleneck", (v) => { bottleneck.value = v; });
   on<Operation[]>("operations", (v) => { operations.value = v; });
+  on<Rehearsed>("rehearsals", (v) => { rehearsed.value = v; });
   on<AnnealNow | null>("anneal", (v) => { anneal.value = v; });
   on<Instance[]>("services", (v) => { services.value = v; });
   on<Slice<Opponent>>("league", (v) => { league.value = v.items; });

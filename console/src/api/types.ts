@@ -80,6 +80,18 @@ export interface Planned {
 export interface Check { digest: string; name: string; epoch: number; at: number; who: string;
   result: { ok?: boolean; why?: string; version?: number; samples?: number; report?: Record<string, unknown> } }
 
+export interface Rehearsal {
+  id: string; digest: string; name: string; who: string; by: "run" | "command"; asked_at: number;
+  scope: { versions: number; games: number; minutes: number };
+  state: "waiting" | "preparing" | "warming" | "learning" | "playing" | "done" | "failed" | "cancelled" | "abandoned";
+  ended_at: number | null; fork: string; first: number | null; warm: number | null; until: number | null;
+  version: number | null; played: number; cancel: Word | null; error: string;
+  result: { won: number; drawn: number; lost: number; score: number; low: number; high: number; worse: boolean } | null;
+}
+
+/** Rehearsals that are kept, newest first, and who would take another. */
+export interface Rehearsed { rehearser: { host: string; pid: number } | null; items: Rehearsal[] }
+
 export interface Target { version: number; complete: boolean; epoch: number; line: boolean }
 
 export interface Preview {

@@ -141,11 +141,10 @@ def run(arguments: argparse.Namespace) -> int:
             return console.run(arguments)
         case "play":
             return play.run(arguments)
-        case "surgery" if arguments.verb == "rehearse":
+        case "surgery" if arguments.verb == "rehearse" and not (arguments.ask or arguments.url):
             from five.cli.rehearsal import rehearse
 
-            return rehearse(find(arguments.run), arguments.plan, arguments.versions, arguments.games,
-                            arguments.minutes)
+            return rehearse(find(arguments.run), arguments.plan, surgery.scope_of(arguments))
         case "anneal" | "revert":
             return anneal.run(arguments, controller_of(arguments))
         case "surgery":

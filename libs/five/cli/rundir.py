@@ -4,7 +4,7 @@
 `five` command calls the REST API with, ``tokens.json`` the hashes of that API's tokens, ``passwords.json`` the
 passwords of Redis (all readable by their owner only), ``cluster.json`` the running processes' addresses, ``logs/``,
 ``redis/``, ``blobs/``, ``tensorboard/``, ``replays/``, ``report.html``, ``records.json``,
-``record.json``, ``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``draft/``.
+``record.json``, ``ladder.json``, ``ladder.jsonl``, ``evidence.json``, ``draft/``, ``fork_of``.
 """
 
 import getpass
@@ -82,6 +82,11 @@ class RunFolder:
         return self.path / "evidence.json"
 
     @property
+    def fork_of(self) -> Path:
+        """The name of the run that it was forked from, for a rehearsal; there is no such file in any other run."""
+        return self.path / "fork_of"
+
+    @property
     def draft(self) -> Path:
         """Where tables of a draft lie that are not yet whole."""
         return self.path / "draft"
@@ -98,7 +103,7 @@ class RunFolder:
         kept_token(self.path / "token")
         own = kept_token(self.path / "operator_token")
         if not self.tokens.exists():
-            tokens.write(self.tokens, [tokens.TokenEntry(name=_user(), role="operator", sha256=tokens.hash_of(own))])
+            tokens.write(self.tokens, [tokens.TokenEntry(name=user(), role="operator", sha256=tokens.hash_of(own))])
 
     @property
     def tokens(self) -> Path:
@@ -158,14 +163,15 @@ class RunFolder:
 
 
 def find(name: str | None, root: Path = ROOT) -> RunFolder:
-    """The run of that name; without one the run that was started last. Raises NoRun."""
+    """The run of that name; without one the run that was started last, and no rehearsal's fork. Raises NoRun."""
     if name:
         folder = RunFolder(root / name)
         if not folder.config.exists():
             known = ", ".join(sorted(p.parent.name for p in root.glob("*/config.yaml"))) or "none"
             raise NoRun(f"there is no run {name!r} in {root}/; there is: {known}")
         return folder
-    newest = max(root.glob("*/config.yaml"), key=lambda p: p.stat().st_mtime, default=None)
+    runs = (path for path in root.glob("*/config.yaml") if not RunFolder(path.parent).fork_of.exists())
+    newest = max(runs, key=lambda p: p.stat().st_mtime, default=None)
     if newest is None:
         raise NoRun(f"there is no run in {root}/ yet; `five train` starts one")
     return RunFolder(newest.parent)
@@ -179,7 +185,7 @@ def free_name(base: str, root: Path = ROOT) -> str:
     return name
 
 
-def _user() -> str:
+def user() -> str:
     """The name that events carry for the command's own token: the user's, where it can be one."""
     try:
         return tokens.TokenEntry(name=getpass.getuser(), role="operator", sha256="0" * 64).name

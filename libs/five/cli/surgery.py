@@ -7,12 +7,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from five.cli.remote import Controller, Refused, add_address
 
+if TYPE_CHECKING:
+    from five.services.controller.rehearsals import Scope
+
 LOOK_SECONDS = 1.0
 OVER = ("done", "failed", "cancelled")
+GOES_ON = ("waiting", "preparing", "warming", "learning", "playing")  # states of a rehearsal
 MEASURED = {"max_logit_change": "max |dlogit|", "max_value_change": "max |dvalue|", "mean_kl": "mean KL",
             "mean_value_change": "mean dvalue"}
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -24,11 +28,8 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
 
     def verb(name: str, words: str) -> argparse.ArgumentParser:
         command = verbs.add_parser(name, help=words)
-        if name == "rehearse":
-            command.add_argument("--run", help="the run's name; by default the last one")
-        else:
-            add_address(command)
-            command.add_argument("--json", action="store_true", help="print the answer as JSON")
+        add_address(command)
+        command.add_argument("--json", action="store_true", help="print the answer as JSON")
         return command
 
     plan = verb("plan", "derive a plan from what the agent is to become, and show what it changes")
@@ -60,15 +61,33 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
         verbs.choices[name].add_argument("--dry-run", action="store_true", help="only say what would happen")
 
     rehearse = verb("rehearse", "run a plan on a fork of a local run, and play the versions after it against the one "
-                    "before")
+                    "before; in this process, or with --ask or --url in that of `five train`")
     rehearse.add_argument("plan", metavar="FILE", help="the plan")
     rehearse.add_argument("--versions", type=int, default=10, help="versions to learn after the warm-up")
     rehearse.add_argument("--games", type=int, default=100, help="games of the match, half of them on each side")
     rehearse.add_argument("--minutes", type=float, default=60.0, help="give up after this time")
+    rehearse.add_argument("--ask", action="store_true", help="have the process that holds the run do it")
+    rehearse.add_argument("--no-wait", action="store_true", help="do not follow it; `five surgery rehearsals` shows it")
+    listed = verb("rehearsals", "rehearsals of plans, how far they are and how they went")
+    listed.add_argument("rehearsal", nargs="?", help="one of them, by its id")
+    listed.add_argument("--cancel", action="store_true", help="have it end; by default the one under way")
+    for command in (rehearse, listed):
+        command.add_argument("--reason", default="", help="why; kept with the event")
+        command.add_argument("--dry-run", action="store_true", help="only say what would happen")
+
+
+def scope_of(arguments: argparse.Namespace) -> "Scope":
+    """How much is rehearsed. Raises Refused."""
+    from five.services.controller.rehearsals import Scope
+
+    try:
+        return Scope(versions=arguments.versions, games=arguments.games, minutes=arguments.minutes)
+    except ValueError as error:
+        raise Refused(str(error)) from None
 
 
 def run(arguments: argparse.Namespace, controller: Controller) -> int:
-    """A verb other than rehearse. Returns the exit status: 1 for a check or an operation that did not go well."""
+    """A verb over REST. Returns the exit status: 1 for a check, a rehearsal or an operation that did not go well."""
     ask = Surgery(controller, arguments)
     return int(getattr(ask, "go_on" if arguments.verb == "continue" else arguments.verb)())
 
@@ -152,6 +171,51 @@ class Surgery:
             return str(Plan.from_yaml(_text(file)).digest)
         except ValueError as error:
             raise Refused(f"{file}: {error}") from None
+
+    def rehearse(self) -> int:
+        """Has a plan rehearsed, and follows it."""
+        rehearsal = self._order("surgery/rehearse", {
+            "plan": _text(self._given.plan), "reason": self._given.reason, **scope_of(self._given).model_dump()})
+        if not self._given.dry_run and not self._given.no_wait:
+            rehearsal = self._follow_rehearsal(rehearsal)
+        print(json.dumps(rehearsal, indent=2) if self._given.json else describe_rehearsal(rehearsal))
+        result = rehearsal["result"]
+        return 0 if rehearsal["state"] in GOES_ON or (result and not result["worse"]) else 1
+
+    def _follow_rehearsal(self, rehearsal: Any) -> Any:
+        last, away = "", 0
+        while rehearsal["state"] in GOES_ON:
+            line = describe_rehearsal(rehearsal)
+            if line != last:
+                print(line, file=sys.stderr)
+                last = line
+            time.sleep(LOOK_SECONDS)
+            try:
+                rehearsal, away = self._rest.get(f"surgery/rehearsals/{rehearsal['id']}"), 0
+            except Refused:
+                away += 1
+                if away * LOOK_SECONDS > 120:
+                    raise
+        return rehearsal
+
+    def rehearsals(self) -> int:
+        """Prints rehearsals, or has one end."""
+        given = self._given
+        if given.cancel:
+            identity = given.rehearsal or next((r["id"] for r in self._rest.get("surgery/rehearsals")["items"]
+                                                if r["state"] in GOES_ON), None)
+            if identity is None:
+                raise Refused("no rehearsal is under way")
+            found = [self._order(f"surgery/rehearsals/{identity}/cancel", {"reason": given.reason})]
+        elif given.rehearsal:
+            found = [self._rest.get(f"surgery/rehearsals/{given.rehearsal}")]
+        else:
+            found = self._rest.get("surgery/rehearsals")["items"]
+        if given.json:
+            print(json.dumps(found, indent=2))
+        else:
+            print("\n".join(map(describe_rehearsal, found)) or "no plan was rehearsed yet")
+        return 0
 
     def status(self) -> int:
         """Prints one operation."""
@@ -253,6 +317,24 @@ def describe(operation: Any) -> str:
     if operation["outcome"]:
         lines.append(operation["outcome"])
     return "\n".join(lines)
+
+
+def describe_rehearsal(rehearsal: Any) -> str:
+    """A rehearsal in a line."""
+    r, scope = rehearsal, rehearsal["scope"]
+    where = {"warming": lambda: f", version {r['version']} of {r['warm']}",
+             "learning": lambda: f", version {r['version'] - r['warm']} of {scope['versions']}",
+             "playing": lambda: f", {r['played']} of {scope['games'] + scope['games'] % 2} games"}
+    text = f"{r['id']}: plan {r['name']!r} ({r['digest'][:12]}), asked for by {r['who']}, {r['state']}"
+    text += where.get(r["state"], lambda: "")()
+    if r["result"]:
+        found = r["result"]
+        score, low, high = (100 * found[key] for key in ("score", "low", "high"))
+        text += (f": won {found['won']}, drawn {found['drawn']}, lost {found['lost']}; score {score:.0f} % "
+                 f"({low:.0f} to {high:.0f} %, 95 % confidence){', WORSE than before' if found['worse'] else ''}")
+    if r["cancel"] and r["state"] in GOES_ON:
+        text += f", to be ended by {r['cancel']['who']}"
+    return f"{text}{': ' + r['error'] if r['error'] else ''}"
 
 
 def report_of(report: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from five.cli.cluster import LocalCluster
 from five.cli.console import link
 from five.cli.live import View, plain
 from five.cli.offline.record import keep_evidence, keep_ladder, keep_record
+from five.cli.rehearser import RehearsalRunner
 from five.cli.remote import Controller, Refused
 from five.cli.rundir import ROOT, NoRun, RunFolder, find, free_name
 from five.cli.tensorboard import Events
@@ -85,7 +86,8 @@ def train(preset: str, minutes: float | None, overrides: Sequence[str], name: st
         cluster.wait_running()
         _show_link(folder, console)
         until = time.time() + 60 * minutes if minutes else None
-        reason = _watch(cluster, reporter, console, ending, until)
+        with RehearsalRunner(folder, cluster.state):
+            reason = _watch(cluster, reporter, console, ending, until)
         console.print(f"ending: {reason}", style="dim")
         cluster.stop(reason)
         reporter.write()

@@ -100,6 +100,7 @@ TABLES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # name: (writer
     "orders": (_who(CONTROLLER, OPTIMIZER), _who()),
     "matches": (_who(CONTROLLER), _who()),
     "checks": (_who(CONTROLLER), _who()),
+    "rehearsals": (_who(CONTROLLER), _who()),
     "plans": (_who(OPTIMIZER), _who(CONTROLLER, INFERENCE)),
 }
 SERIES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -144,6 +145,9 @@ ENTRIES: Sequence[Entry] = (
     Entry("anneal", "anneal", Kind.VALUE, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
     Entry("watched", "watched", Kind.PASSING, _who(CONTROLLER), _who(ROLLOUT, EVALUATOR)),
     Entry("live_channel", "live", Kind.CHANNEL, _who(ROLLOUT, EVALUATOR), _who(CONTROLLER), write_only=True),
+    # Who carries rehearsals out holds the run on its machine, and makes and reads it as the controller does.
+    Entry("rehearser", "rehearser", Kind.PASSING, _who(CONTROLLER)),
+    Entry("rehearsing", "rehearsing", Kind.PASSING, _who(CONTROLLER)),
     Entry("counters", "counters", Kind.COUNTERS, _who(ROLLOUT, CONTROLLER)),
     Entry("events", "events", Kind.STREAM, _who(OPTIMIZER, OPPONENTS, EVALUATOR), _who(CONTROLLER), write_only=True),
     Entry("events", "events", Kind.STREAM, _who(CONTROLLER)),

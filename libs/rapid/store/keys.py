@@ -34,6 +34,8 @@ class Keys:
         self.checkpoints = self.prefix + "checkpoints"
         self.watched = self.prefix + "watched"
         self.live_channel = self.prefix + "live"
+        self.rehearser = self.prefix + "rehearser"
+        self.rehearsing = self.prefix + "rehearsing"
         # Parameters.
         self.stored_versions = self.prefix + "params:versions"
 

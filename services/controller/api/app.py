@@ -18,6 +18,7 @@ from five.services.controller.api import (
     opponents,
     play,
     ratings,
+    rehearsal,
     revert,
     run,
     schedules,
@@ -38,9 +39,8 @@ from five.services.controller.limits import Limits
 # One a resource. Each has its tag and its paths below /v1.
 ROUTERS: tuple[APIRouter, ...] = (
     run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
-    ratings.router, matches.router, config.router, stream.router, surgery.router, operations.router, anneal.router,
-    revert.router, session.router, console.router, games.router, draft.router,
-    play.router,
+    ratings.router, matches.router, config.router, stream.router, surgery.router, rehearsal.router, operations.router,
+    anneal.router, revert.router, session.router, console.router, games.router, draft.router, play.router,
 )
 
 

@@ -26,6 +26,7 @@ from five.services.controller.console.curves import KINDS
 from five.services.controller.console.marks import Mark
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.problems import Problem
+from five.services.controller.rehearsals import Rehearsals
 
 router = APIRouter(prefix="/console", tags=["console"], include_in_schema=False)
 SLOW_SECONDS = 5.0  # between two looks at what moves all the time, or is large
@@ -48,6 +49,12 @@ def _none_without(make: Callable[[], Any]) -> Any:
         return None
 
 
+def _rehearsals(kept: Rehearsals) -> dict[str, Any]:
+    """Rehearsals without the plans' texts, and who would take another."""
+    return {"rehearser": _plain(kept.rehearser()),
+            "items": [r.model_dump(mode="json", exclude={"plan"}) for r in kept.all()]}
+
+
 def quick_parts(here: Context, caller: Caller) -> dict[str, str]:
     """What is looked at every second, by name, as JSON. Raises redis.RedisError."""
     live = here.leases.live()
@@ -56,6 +63,7 @@ def quick_parts(here: Context, caller: Caller) -> dict[str, str]:
         "overview": _none_without(lambda: overview(here)),
         "bottleneck": bottleneck(live, newest.values if newest else {}),
         "operations": OperationStore(here.state).all()[:20],
+        "rehearsals": _rehearsals(Rehearsals(here.state)),
         "anneal": _none_without(lambda: anneal(caller, here)),
         "build": here.site.build}.items()}
 

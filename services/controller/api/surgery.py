@@ -117,14 +117,16 @@ class CheckResult(BaseModel):
     result: dict[str, Any] = Field(description="ok, why not, the version and the samples, and the report.")
 
 
-def _record(here: Context) -> RunRecord:
+def record_of(here: Context) -> RunRecord:
+    """The run's record. Raises Problem 404."""
     record = here.state.record()
     if record is None:
         raise Problem(404, f"there is no run {here.run!r} in this store yet")
     return record
 
 
-def _refuse_if_stale(record: RunRecord, request: SurgeryRequest) -> None:
+def refuse_if_stale(record: RunRecord, request: SurgeryRequest) -> None:
+    """Raises Problem 409 where the run has moved on, or has the plan already."""
     why = stale(record, request.parent, request.epoch, schema_of)
     if why:
         raise Problem(409, why, "stale-plan")
@@ -161,7 +163,7 @@ def begin_operation(here: Context, kind: OperationKind, who: str, request: Surge
 def plan_surgery(caller: Operator, here: Here, body: Wish) -> Planned:
     """Derives a plan from what the agent is to become: the table of changes, and what to think about. Nothing is
     changed and nothing is kept."""
-    record = _record(here)
+    record = record_of(here)
     options = {"hold": body.hold, **({} if body.warm_up_versions is None else {
         "warm_up_versions": body.warm_up_versions})}
     try:
@@ -174,7 +176,7 @@ def plan_surgery(caller: Operator, here: Here, body: Wish) -> Planned:
 def read_surgery(caller: Operator, here: Here, body: Written) -> Planned:
     """Reads a plan that somebody has written, or has changed after it was derived: the table of changes, and what to
     think about. ``plan`` is as it was sent. Nothing is changed and nothing is kept."""
-    record = _record(here)
+    record = record_of(here)
     try:
         return told(read_plan(body.plan), record).model_copy(update={"plan": body.plan})
     except BadPlan as error:
@@ -186,11 +188,11 @@ def check_surgery(caller: Operator, here: Here, body: ToCheck, response: Respons
                   dry_run: DryRun = False) -> Operation:
     """Measures a plan on the newest version and on samples of the run's own games, beside training, touching nothing.
     202 and the operation; its result stays under /v1/surgery/checks/{digest}."""
-    record = _record(here)
+    record = record_of(here)
     try:
         read = read_plan(body.plan)
         request = request_of(read, body.plan, record)
-        _refuse_if_stale(record, request)
+        refuse_if_stale(record, request)
         told(read, record)
     except BadPlan as error:
         raise Problem(422, str(error)) from None
@@ -202,7 +204,7 @@ def apply_surgery(caller: Operator, here: Here, body: ToApply, response: Respons
                   dry_run: DryRun = False) -> Operation:
     """Applies a plan that was checked in this epoch: 202 and the operation. With ``dry_run`` its steps, if it would be
     taken."""
-    record = _record(here)
+    record = record_of(here)
     row = Checks(here.state).get(body.digest)
     if row is None:
         raise Problem(404, f"no plan with digest {body.digest} was checked: POST /v1/surgery/check first")
@@ -215,14 +217,14 @@ def apply_surgery(caller: Operator, here: Here, body: ToApply, response: Respons
         raise Problem(422, str(error)) from None
     request = request_of(read, row["plan"], record, row["bounds"], body.hold).model_copy(
         update={"epoch": row["epoch"]})
-    _refuse_if_stale(record, request)
+    refuse_if_stale(record, request)
     return begin_operation(here, OperationKind.SURGERY, caller.name, request, body.reason, dry_run, response)
 
 
 @router.get("/log", responses=responses(_404=NO_RUN))
 def surgery_log(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[Applied]:
     """The run's chain of plans, oldest first, each with its checksum and whether it still holds."""
-    return cut(applied(_record(here), Plans(here.state).all()), offset, limit)
+    return cut(applied(record_of(here), Plans(here.state).all()), offset, limit)
 
 
 @router.get("/checks/{digest}", responses=responses(_404="No such plan was checked."))

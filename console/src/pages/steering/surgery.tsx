@@ -6,6 +6,7 @@ import { isOperator } from "../../api/session";
 import type { Check, Operation, Planned } from "../../api/types";
 import { ActButton, said } from "../../components/act";
 import { number } from "../../text";
+import { RehearseButton, Rehearsals } from "./rehearsal";
 
 const PLAN = `name: wider
 parent: SCHEMA   # the model schema that the plan starts from; \`derive\` fills it in
@@ -107,6 +108,7 @@ export function Surgery() {
         },
         carryOut: (reason) => post<Operation>("surgery/check", { plan, reason }),
         done: (o) => setDigest((o as Operation).request.digest) }} />
+      <RehearseButton plan={plan} name={planned?.name ?? ""} />
       <ActButton disabled={check?.result.ok ? "" : "only a plan whose check was passed is applied"} act={{ verb: "Apply plan", danger: true, reasoned: true,
         says: <><p>The run is paused, the new checkpoint made and measured, and the run cut over to it in the next epoch; then it goes on by itself.</p>
           <Hold /></>,
@@ -116,8 +118,8 @@ export function Surgery() {
         },
         carryOut: (reason) => post<Operation>("surgery/apply", { digest, hold: hold.value, reason }) }} />
       {busy && <span role="status" class="quiet">is being measured…</span>}
-      <span class="spring" /><span class="quiet">A rehearsal is a fork of the run: <code>five surgery rehearse plan.yaml</code></span>
     </div>
     {check && <Report check={check} />}
+    <Rehearsals digest={digest} name={planned?.name ?? ""} />
   </section>;
 }

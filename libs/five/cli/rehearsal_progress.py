@@ -1,0 +1,107 @@
+"""How a rehearsal goes, written into the run's state while it is carried out; and words to it, heard from there."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import redis
+
+from five.services.controller.rehearsals import Rehearsal, Rehearsals, RehearsalState
+
+BEAT_SECONDS = 1.0
+END_SECONDS = 20.0  # for which a store that is away is waited for at the end
+
+
+class Stopped(RuntimeError):
+    """The rehearsal was cancelled, or its process told to end."""
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Within it SIGTERM and SIGINT raise Stopped in the main thread, once: what is cleaned up then is not disturbed."""
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        for one in numbers:
+            signal.signal(one, signal.SIG_IGN)
+        raise Stopped(f"it was told to end ({signal.Signals(number).name})")
+
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Progress:
+    """Use as a context, within `stoppable`: a thread of it holds the rehearsal, writes down what is told, and stops the
+    main thread when somebody cancels. A store that is away is no reason to stop: what was told is written later."""
+
+    def __init__(self, kept: Rehearsals, identity: str) -> None:
+        self._kept = kept
+        self._identity = identity
+        self._lock = threading.Lock()
+        self._values: dict[str, Any] = {"began_at": time.time()}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="rehearsal", daemon=True)
+        self.cancelled = False
+
+    def tell(self, **values: Any) -> None:
+        """How it goes: fields of `Rehearsal`. Written down within a second or so."""
+        with self._lock:
+            self._values.update(values)
+
+    def end(self, state: RehearsalState, **values: Any) -> None:
+        """Writes down how it ended, with its event, and holds it no more. A store that stays away is left alone: then
+        it is seen as abandoned."""
+        self.tell(state=state, ended_at=time.time(), **values)
+        result = values.get("result")
+        told = {} if result is None else result.model_dump()
+        event = ("five surgery rehearse", "rehearsal.ended", {
+            "rehearsal": self._identity, "state": state.value, **told, "error": values.get("error", "")})
+        until = time.monotonic() + END_SECONDS
+        while True:
+            try:
+                self._kept.change(self._identity, self._changed, event)
+                self._kept.release(self._identity)
+                return
+            except redis.RedisError:
+                if time.monotonic() > until:
+                    return
+                time.sleep(BEAT_SECONDS)
+
+    def _changed(self, rehearsal: Rehearsal) -> Rehearsal:
+        with self._lock:
+            return rehearsal.model_copy(update={"error": "", **self._values})
+
+    def _beat(self) -> None:
+        while not self._over.is_set():
+            try:
+                if not self._kept.hold(self._identity):
+                    self._stop()  # its keys were gone for long, and another one has begun
+                    return
+                now = self._kept.change(self._identity, self._changed)
+                if now is not None and now.cancel:
+                    self.cancelled = True
+                    self._stop()
+                    return
+            except redis.RedisError:
+                pass
+            self._over.wait(BEAT_SECONDS)
+
+    def _stop(self) -> None:
+        if not self._over.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    def __enter__(self) -> "Progress":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
