@@ -16,6 +16,9 @@ EVENT_KINDS: int = 24
 def pinned_sin_cos(angles: Sequence[float]) -> list[tuple[float, float]]:
     """Sine and cosine of each angle, as the game computes them."""
 
+def pinned_sin_cos_of(angles: Sequence[float]) -> list[tuple[float, float]]:
+    """The same, several at a time."""
+
 def pinned_angle(y: float, x: float) -> float: ...
 
 def pinned_ln(x: float) -> float: ...
@@ -188,7 +191,8 @@ class Layout:
         Per cell of an array: index of the field written there plus one, and its row.
         """
 
-def pack16(values: NDArray[numpy.uint16], portable: bool = False) -> bytes: ...
+def pack16(values: NDArray[numpy.uint16], way: int = 0) -> bytes:
+    """Packs; `way` as PackWay counts them."""
 
 def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
 

@@ -31,6 +31,16 @@ def test_sine_and_cosine() -> None:
         assert abs(cosine - math.cos(angle)) < 6e-8, angle
 
 
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 40_003])
+def test_many_angles_at_a_time_are_the_same_to_the_bit(n: int) -> None:
+    dice = random.Random(n)
+    angles = [single(dice.choice((dice.uniform(-4, 4), dice.uniform(-1e5, 1e5), dice.uniform(-2e9, 2e9),
+                                  dice.randrange(-64, 65) * math.pi / 8, -0.0, math.inf, math.nan))) for _ in range(n)]
+    one_by_one, together = (np.array(f(angles), np.float32).view(np.uint32)
+                            for f in (_core.pinned_sin_cos, _core.pinned_sin_cos_of))
+    np.testing.assert_array_equal(together, one_by_one)
+
+
 def test_what_is_no_angle_counts_as_none() -> None:
     assert _core.pinned_sin_cos([math.inf, -math.inf, math.nan, 1e30]) == [(0.0, 1.0)] * 4
 

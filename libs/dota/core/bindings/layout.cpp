@@ -63,18 +63,20 @@ namespace {
 void bind_packing(nb::module_& m) {
   m.def(
       "pack16",
-      [](Array<const std::uint16_t> values, bool portable) {
+      [](Array<const std::uint16_t> values, int way) {
+        if (way < 0 || way >= static_cast<int>(PackWay::Count))
+          throw nb::value_error("there is no such way to pack");
         // Kept from call to call: to ask the system for so much memory and clear it costs more than to pack.
         static thread_local std::vector<std::uint8_t> out;
         if (out.size() < pack_bound(values.size())) out.resize(pack_bound(values.size()));
         std::size_t size = 0;
         {
           nb::gil_scoped_release release;
-          size = (portable ? pack16_portable : pack16)(values.data(), values.size(), out.data());
+          size = pack16(values.data(), values.size(), out.data(), static_cast<PackWay>(way));
         }
         return nb::bytes(out.data(), size);
       },
-      nb::arg("values").noconvert(), nb::arg("portable") = false);
+      nb::arg("values").noconvert(), nb::arg("way") = 0, "Packs; `way` as PackWay counts them.");
   m.def(
       "unpack16",
       [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {

@@ -18,9 +18,9 @@ float until_blow(const Situation& s, const SeenUnit& u) {
 }
 
 // Health it will have then, going by what it lost in the last second.
-float health_then(const SeenUnit& u, float seconds) {
+float health_then(const Situation& s, const SeenUnit& u, float seconds) {
   constexpr int kBack = 8;  // timesteps: 1.07 s
-  const float lost = std::max(u.hp_history[kBack] - u.hp, 0.0f);
+  const float lost = std::max(s.view.hp_history(u)[kBack] - u.hp, 0.0f);
   return u.hp - lost * seconds / (kBack * kFramesPerStep * kDt);
 }
 
@@ -47,7 +47,7 @@ const SeenUnit* last_hit(const Situation& s, bool deny) {
     if (s.away(u.pos) > s.reach(u) + (deny ? 60.0f : 220.0f)) continue;
     if (deny && u.hp >= 0.5f * u.max_hp) continue;
     const float damage = s.body.damage * (1.0f - u.physical_resistance);
-    const float health = s.skill.foresees ? health_then(u, until_blow(s, u)) : u.hp;
+    const float health = s.skill.foresees ? health_then(s, u, until_blow(s, u)) : u.hp;
     if (health > s.skill.last_hit_slack * damage * (s.skill.foresees ? 0.94f : 1.0f)) continue;
     if (!deny && left_to_mate(s, u)) continue;
     if (best == nullptr || u.hp < best->hp) best = &u;

@@ -37,7 +37,7 @@ const SeenUnit* attacked_building(const Scene& s) {
     if (u.invulnerable || u.max_hp <= 0) continue;
     if (u.kind != UnitKind::Tower && u.kind != UnitKind::Barracks && u.kind != UnitKind::Fort) continue;
     const int enemies = heroes_near(s, u.pos, 1500.0f, true);
-    if (enemies == 0 && u.hp_history[8] <= u.hp) continue;
+    if (enemies == 0 && s.view.hp_history(u)[8] <= u.hp) continue;
     const float value = u.kind == UnitKind::Fort ? 10.0f : u.kind == UnitKind::Barracks ? 5.0f : 1.0f + u.tier;
     const float urgency = value * (enemies > 0 ? 1.0f + 0.5f * static_cast<float>(enemies) : 0.4f);
     if (urgency <= most) continue;

@@ -150,7 +150,7 @@ Command recover(const Situation& s, const Balance& b) {
   if (s.skill.defends && s.offered(kGlyph))
     for (const int i : s.scene.own_buildings) {
       const SeenUnit& u = s.scene.unit(i);
-      if (u.kind != UnitKind::Tower || u.hp > 0.4f * u.max_hp || u.hp_history[8] <= u.hp) continue;
+      if (u.kind != UnitKind::Tower || u.hp > 0.4f * u.max_hp || s.view.hp_history(u)[8] <= u.hp) continue;
       return with(kGlyph);
     }
   return {};

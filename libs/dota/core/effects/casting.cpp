@@ -119,10 +119,15 @@ const AbilityDef* slot_ability(const Context& c, const Unit& u, int slot, int* l
 }
 
 bool castable(const Context& c, const Unit& u, int slot) {
+  // First what the unit itself says: most of what it cannot cast is not learned or not ready yet.
+  if (const AbilityState* s = ability_state(c.world, u, slot)) {
+    if (s->level <= 0 || !c.world.due(s->ready)) return false;
+  } else if (const ItemState* held = item_state(c.world, u, slot)) {
+    if (!c.world.due(held->ready) || !c.world.due(held->enabled_at) || held->on_courier) return false;
+  }
   int level = 0;
   const AbilityDef* a = slot_ability(c, u, slot, &level);
   if (!a || !u.alive || level <= 0 || a->passive || a->hidden || !a->program.missing.empty()) return false;
-  const World& w = c.world;
   if (u.status & (kStunned | kHexed | kTaunted)) return false;
   if ((u.status & (kRooted | kLeashed)) && a->root_disables) return false;
   if (u.mana + kManaSlack < cast_number(c, u, *a, CastNumber::Mana, level) * (1 - u.mana_cost_red)) return false;
@@ -130,7 +135,6 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (slot < 16) {
     const AbilityState& s = *ability_state(c.world, u, slot);
     if (u.status & kSilenced) return false;
-    if (!w.due(s.ready)) return false;
     if (p.charges >= 0 && s.charges <= 0 && charge_limit(c, u, *a, level) > 0) return false;
     // An attack ability that is armed already waits for its attack.
     if (a->attack_behavior && (s.toggled || (u.status & kDisarmed))) return false;
@@ -139,7 +143,6 @@ bool castable(const Context& c, const Unit& u, int slot) {
   if (!usable_item_slot(slot - 16) || (u.status & kMuted)) return false;
   const ItemState& s = *item_state(c.world, u, slot);
   const ItemDef& item = c.tables.items[static_cast<std::size_t>(s.id)];
-  if (!w.due(s.ready) || !w.due(s.enabled_at) || s.on_courier) return false;
   const bool counted = item.requires_charges || (item.consumable && item.initial_charges > 0) ||
                        spends_charge(p) || spends_all_charges(p);
   const bool stored = s.toggle > 0 && std::any_of(p.roots.begin(), p.roots.end(), [&](std::uint16_t r) {

@@ -243,21 +243,30 @@ Vec2 free_place(const World& w, const MapData& map, Vec2 p, float radius) {
 
 namespace {
 
-// Runs f(tree, distance) on the standing trees within the radius of p, until it returns true. A tree that
-// covers several cells comes several times.
-template <class F>
-void trees_within(const World& w, const MapData& map, Vec2 p, float radius, F&& f) {
+// Columns and rows of cells that hold a place of every tree within the radius of p; empty outside of the map.
+struct TreeCells {
+  int left, right, bottom, top;
+};
+TreeCells tree_cells(Vec2 p, float radius) {
   const Cell lo = cell_of({p.x - radius - kCell, p.y - radius - kCell});
   const Cell hi = cell_of({p.x + radius + kCell, p.y + radius + kCell});
-  for (int y = std::max(lo.y, 0); y <= std::min(hi.y, kGrid - 1); ++y)
-    for (int x = std::max(lo.x, 0); x <= std::min(hi.x, kGrid - 1); ++x) {
-      const auto i = static_cast<std::size_t>(y * kGrid + x);
-      for (int k = map.tree_first[i]; k < map.tree_first[i + 1]; ++k) {
-        const int t = map.tree_ids[static_cast<std::size_t>(k)];
-        const float d = distance(map.trees[static_cast<std::size_t>(t)].pos, p);
-        if (d <= radius && tree_stands(w, t) && f(t, d)) return;
-      }
-    }
+  return {std::max(lo.x, 0), std::min(hi.x, kGrid - 1), std::max(lo.y, 0), std::min(hi.y, kGrid - 1)};
+}
+
+// Runs f(tree, distance) on the standing trees within the radius of p that cover these cells of row y, until it
+// returns true: then it returns so. A tree that covers several cells comes several times. The lists of a row's
+// cells lie one after another.
+template <class F>
+bool trees_of_row(const World& w, const MapData& map, Vec2 p, float radius, const TreeCells& cells, int y, F&& f) {
+  if (cells.left > cells.right) return false;
+  const auto row = static_cast<std::size_t>(y) * kGrid;
+  const int end = map.tree_first[row + static_cast<std::size_t>(cells.right) + 1];
+  for (int k = map.tree_first[row + static_cast<std::size_t>(cells.left)]; k < end; ++k) {
+    const int t = map.tree_ids[static_cast<std::size_t>(k)];
+    const float d = distance(map.trees[static_cast<std::size_t>(t)].pos, p);
+    if (d <= radius && tree_stands(w, t) && f(t, d)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -265,20 +274,29 @@ void trees_within(const World& w, const MapData& map, Vec2 p, float radius, F&& 
 int tree_at(const World& w, const MapData& map, Vec2 p, float radius) {
   int best = -1;
   float best_d = radius;
-  trees_within(w, map, p, radius, [&](int t, float d) {
-    if (d < best_d || (d == best_d && (best < 0 || t < best))) {
-      best_d = d;
-      best = t;
-    }
-    return false;
-  });
+  const TreeCells cells = tree_cells(p, radius);
+  for (int y = cells.bottom; y <= cells.top; ++y)
+    trees_of_row(w, map, p, radius, cells, y, [&](int t, float d) {
+      if (d < best_d || (d == best_d && (best < 0 || t < best))) {
+        best_d = d;
+        best = t;
+      }
+      return false;
+    });
   return best;
 }
 
 bool tree_near(const World& w, const MapData& map, Vec2 p, float radius) {
-  bool found = false;
-  trees_within(w, map, p, radius, [&](int, float) { return found = true; });
-  return found;
+  const TreeCells cells = tree_cells(p, radius);
+  const auto any = [&](int y) {
+    return y >= cells.bottom && y <= cells.top &&
+           trees_of_row(w, map, p, radius, cells, y, [](int, float) { return true; });
+  };
+  // From the middle outwards: where one stands near, few rows are looked through.
+  const int middle = (cells.bottom + cells.top) / 2;
+  for (int k = 0; middle - k >= cells.bottom || middle + k <= cells.top; ++k)
+    if (any(middle + k) || (k > 0 && any(middle - k))) return true;
+  return false;
 }
 
 void cut_tree(World& w, const Tables& t, int tree) {

@@ -112,10 +112,17 @@ void Game::observe() {
   GameState& s = *state_;
   Context c = context();
   // The engine leaves the lines that views read besides, of attack, armor and health before, in far memory.
-  for (int i = 0; i < s.world.units_end; ++i)
-    fetch_lines(&s.world.units[static_cast<std::size_t>(i)].armor, 4 * 64);
+  const MapData& map = *c.tables.map;
+  for (int i = 0; i < s.world.units_end; ++i) {
+    const Unit& u = s.world.units[static_cast<std::size_t>(i)];
+    if (u.kind == UnitKind::None) continue;
+    fetch_lines(&u.armor, 4 * 64);
+    fetch_lines(&c.tables.units[u.type].projectile_speed, sizeof(float));
+    if (const Cell at = cell_of(u.pos); at.inside())
+      fetch_lines(&map.elevation[static_cast<std::size_t>(at.index())], 1);
+  }
+  fill_views(c, s.views);
   for (std::size_t t = 0; t < kTeams; ++t) {
-    fill_view(c, s.views[t]);
     assign_slots(setup_->layout, s.views[t], s.slots[t]);
     find_choices(s.views[t], s.slots[t], setup_->settings.commit_windups, s.choices[t]);
   }

@@ -132,6 +132,13 @@ struct Reach {
   std::array<std::int16_t, kMaxSlots> slot, unit;
   std::array<float, kMaxSlots> x, y, radius;
   std::array<float, kMaxSlots> gap;  // edge to edge
+  // Among them, wherever they are: own heroes and lane creeps that live, own buildings to teleport to.
+  int follow_n = 0, haven_n = 0;
+  std::array<std::int16_t, kMaxSlots> follow, haven;
+  // Of all units: what an enemy's body may be, and own shrines that are ready.
+  int enemy_n = 0, shrine_n = 0;
+  std::array<float, kMaxUnits + 5> enemy_x, enemy_y, enemy_radius;
+  std::array<std::int16_t, kMaxUnits + 5> shrine;
   // Those within kNear, which is most of what is asked for and few of all.
   static constexpr float kNear = 2500;
   int near_n = 0;
@@ -185,15 +192,25 @@ struct Chooser {
     }
     return any;
   }
+  // Marks all that can be followed but the hero itself, true when there is one.
+  bool mark_others(MaskClass c) {
+    bool any = false;
+    for (int k = 0; k < reach.follow_n; ++k) {
+      const auto i = static_cast<std::size_t>(reach.follow[static_cast<std::size_t>(k)]);
+      if (reach.unit[i] == caster) continue;
+      bit(c, reach.slot[i]) = 1;
+      any = true;
+    }
+    return any;
+  }
   bool enemy_within(float most) {
     if (enemy_gap < 0) {
       enemy_gap = kAnywhere;
-      for (int i = 0; i < view.unit_count; ++i) {
-        const SeenUnit& u = view.units[static_cast<std::size_t>(i)];
-        const bool body = u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep ||
-                          u.kind == UnitKind::Neutral || u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
-        if (body && u.side != Side::Own && u.visible && u.hp > 0)
-          enemy_gap = std::min(enemy_gap, std::max(gap(u), 0.0f));
+      const Vec2 at = me().pos;
+      const float own = me().radius;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(reach.enemy_n); ++i) {
+        const float away = distance(at, Vec2{reach.enemy_x[i], reach.enemy_y[i]}) - own - reach.enemy_radius[i];
+        enemy_gap = std::min(enemy_gap, std::max(away, 0.0f));
       }
     }
     return enemy_gap <= most;
@@ -217,9 +234,9 @@ struct Chooser {
         });
       }
       case TargetType::Teleport:
-        return mark(def.mask, kAnywhere, [&](int, const SeenUnit& u) {
-          return u.side == Side::Own && u.building > 0 && u.kind != UnitKind::Filler && u.hp > 0;
-        });
+        for (int k = 0; k < reach.haven_n; ++k)
+          bit(def.mask, reach.haven[static_cast<std::size_t>(k)]) = 1;
+        return reach.haven_n > 0;
     }
     return false;
   }
@@ -253,18 +270,13 @@ void choose_living(const TeamView& v, const SeenHero& h, Chooser& c) {
   if (h.rune_near >= 0) c.offer(kPickup);
   if (v.glyph_cooldown[0] <= 0 && !actions.scripted_glyph && v.time >= 0) c.offer(kGlyph);
   if (!actions.scripted_shrine)
-    for (int i = 0; i < v.unit_count; ++i) {
-      const SeenUnit& u = v.units[static_cast<std::size_t>(i)];
-      if (u.kind != UnitKind::Shrine || u.side != Side::Own || u.shrine_cooldown > 0) continue;
+    for (int i = 0; i < c.reach.shrine_n; ++i) {
+      const SeenUnit& u = v.units[static_cast<std::size_t>(c.reach.shrine[static_cast<std::size_t>(i)])];
       if (c.gap(u) > kWalkMargin) continue;
       c.offer(kShrine);
       break;
     }
-  if (c.mark(MaskClass::Ally, kAnywhere, [&](int unit, const SeenUnit& u) {
-        return unit != c.caster && u.side == Side::Own && u.hp > 0 &&
-               (u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep);
-      }))
-    c.offer(kFollow);
+  if (c.mark_others(MaskClass::Ally)) c.offer(kFollow);
 }
 
 }  // namespace
@@ -291,7 +303,27 @@ Reach held_slots(const TeamView& v, const SlotTable& slots) {
       reach.x[at] = u.pos.x;
       reach.y[at] = u.pos.y;
       reach.radius[at] = u.radius;
+      if (u.side != Side::Own || u.hp <= 0) continue;
+      if (u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep)
+        reach.follow[static_cast<std::size_t>(reach.follow_n++)] = static_cast<std::int16_t>(at);
+      if (u.building > 0 && u.kind != UnitKind::Filler)
+        reach.haven[static_cast<std::size_t>(reach.haven_n++)] = static_cast<std::int16_t>(s);
     }
+  for (int i = 0; i < v.unit_count; ++i) {
+    const SeenUnit& u = v.units[static_cast<std::size_t>(i)];
+    if (u.side == Side::Own) {
+      if (u.kind == UnitKind::Shrine && u.shrine_cooldown <= 0)
+        reach.shrine[static_cast<std::size_t>(reach.shrine_n++)] = static_cast<std::int16_t>(i);
+      continue;
+    }
+    const bool body = u.kind == UnitKind::Hero || u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Neutral ||
+                      u.kind == UnitKind::Roshan || u.kind == UnitKind::Summon;
+    if (!body || !u.visible || u.hp <= 0) continue;
+    const auto at = static_cast<std::size_t>(reach.enemy_n++);
+    reach.enemy_x[at] = u.pos.x;
+    reach.enemy_y[at] = u.pos.y;
+    reach.enemy_radius[at] = u.radius;
+  }
   return reach;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "view/encoder.hpp"
+#include "view/half.hpp"
 
 namespace dota {
 
@@ -37,7 +38,6 @@ void Encoder::encode_heroes(const TeamView& v) {
 void Encoder::encode_allies(const TeamView& v) {
   const auto& k = layout_.ally;
   const RegistryIds& ids = *v.constants.ids;
-  const int cells = layout_.table.passability * layout_.table.passability;
   for (int h = 0; h < layout_.heroes; ++h) {
     const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
     if (!s.present) continue;
@@ -56,10 +56,25 @@ void Encoder::encode_allies(const TeamView& v) {
       f(k.lanes, h, v.mirrored ? 2 - lane : lane) = (s.lanes_allowed >> lane) & 1 ? 1.0f : 0.0f;
     id(k.build, h) = ids.of(ids.build, s.build_id);
     id(k.next_item, h) = ids.of(ids.item, s.next_item);
-    if (s.unit < 0) continue;
-    const auto& grid = v.passable[static_cast<std::size_t>(h)];
-    for (int i = 0; i < cells; ++i)
-      f(k.passability, h, i) = static_cast<float>(grid[static_cast<std::size_t>(v.mirrored ? cells - 1 - i : i)]);
+  }
+}
+
+// Over the zeros that are there.
+void Encoder::encode_passability(const TeamView& v, std::uint16_t* shared) {
+  const Slot& k = layout_.ally.passability;
+  if (k.at >= layout_.width(ObsArray::Shared)) return;  // left out
+  const int cells = layout_.table.passability * layout_.table.passability;
+  for (int h = 0; h < layout_.heroes; ++h) {
+    const SeenHero& s = v.heroes[static_cast<std::size_t>(h)];
+    if (!s.present || s.unit < 0) continue;
+    const std::uint8_t* const grid = v.passable[static_cast<std::size_t>(h)].data();
+    std::uint16_t* const out = shared + k.row(h);
+    if (v.mirrored)
+      for (int i = 0; i < cells; ++i)
+        out[i] = static_cast<std::uint16_t>(grid[cells - 1 - i] * kHalfOne);
+    else
+      for (int i = 0; i < cells; ++i)
+        out[i] = static_cast<std::uint16_t>(grid[i] * kHalfOne);
   }
 }
 

@@ -1,8 +1,10 @@
 // The spatial blocks: the minimap's cells and the terrain around each own hero.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "view/encoder.hpp"
+#include "view/half.hpp"
 
 namespace dota {
 
@@ -38,8 +40,9 @@ void Encoder::encode_minimap(const TeamView& v) {
   }
 }
 
-void Encoder::encode_nearby(const TeamView& v) {
+void Encoder::encode_nearby(const TeamView& v, std::uint16_t* all_private) {
   const auto& k = layout_.nearby;
+  const Rows& rows = layout_.ground_rows;
   const int n = layout_.table.nearby_map, cells = n * n;
   const float half = 0.5f * static_cast<float>(n) * kNearbyCell;
   struct Creep {
@@ -52,41 +55,62 @@ void Encoder::encode_nearby(const TeamView& v) {
     const SeenUnit& s = v.units[static_cast<std::size_t>(u)];
     if (is_creep(s)) creep[static_cast<std::size_t>(creeps++)] = {s.pos, s.side == Side::Own ? 0 : 1};
   }
+  std::array<GroundRow, kMaxGridSide * kMaxGridSide> ground;
+  std::array<float, kMaxGridSide * kMaxGridSide> away;                           // of cells from an effect
+  std::array<std::array<std::uint16_t, 2>, kMaxGridSide * kMaxGridSide> around;  // creeps, own and other
   for (int h = 0; h < layout_.heroes; ++h) {
+    std::uint16_t* const out = all_private + static_cast<std::size_t>(h) * width_private_ + rows.row(0);
     const SeenUnit* me = v.body(h);
-    if (!me) continue;
-    const auto at = static_cast<std::size_t>(h);
-    for (int i = 0; i < cells; ++i) {
-      const auto from = static_cast<std::size_t>(v.mirrored ? cells - 1 - i : i);
-      p(h, k.elevation, i) = static_cast<float>(v.nearby_level[at][from]) * scale::kLevelZ;
-      p(h, k.passable, i) = static_cast<float>(v.nearby_passable[at][from]);
+    if (!me) {
+      std::fill_n(out, rows.stride * cells, std::uint16_t{0});
+      continue;
     }
+    const auto at = static_cast<std::size_t>(h);
+    std::fill_n(around.begin(), cells, std::array<std::uint16_t, 2>{});
     for (int u = 0; u < creeps; ++u) {
       const Creep& s = creep[static_cast<std::size_t>(u)];
       const Vec2 d = (s.pos - me->pos) * turn_;
       if (std::fabs(d.x) >= half || std::fabs(d.y) >= half) continue;
       const int x = static_cast<int>((d.x + half) / kNearbyCell), y = static_cast<int>((d.y + half) / kNearbyCell);
-      p(h, k.creeps, std::min(y, n - 1) * n + std::min(x, n - 1), s.enemy) += scale::kCount;
+      const auto i = static_cast<std::size_t>(std::min(y, n - 1) * n + std::min(x, n - 1));
+      ++around[i][static_cast<std::size_t>(s.enemy)];
+    }
+    for (int i = 0; i < cells; ++i) {
+      const auto to = static_cast<std::size_t>(i), from = static_cast<std::size_t>(v.mirrored ? cells - 1 - i : i);
+      ground[to] = {levels_[static_cast<std::uint8_t>(v.nearby_level[at][from])],
+                    static_cast<std::uint16_t>(v.nearby_passable[at][from] * kHalfOne),
+                    {counts_[around[to][0]], counts_[around[to][1]]},
+                    {0, 0}};
     }
     for (int a = 0; a < v.area_count; ++a) {
       const SeenArea& s = v.areas[static_cast<std::size_t>(a)];
       const Vec2 d = (s.pos - me->pos) * turn_;
       const float reach = half + s.radius;
       if (s.ability < 0 || std::fabs(d.x) >= reach || std::fabs(d.y) >= reach) continue;
+      const float most = s.radius + 0.5f * kNearbyCell;
+      for (int i = 0; i < cells; ++i)
+        away[static_cast<std::size_t>(i)] =
+            distance({cell_x_[static_cast<std::size_t>(i)], cell_y_[static_cast<std::size_t>(i)]}, d);
       for (int i = 0; i < cells; ++i) {
-        const Vec2 cell{(static_cast<float>(i % n) + 0.5f) * kNearbyCell - half,
-                        (static_cast<float>(i / n) + 0.5f) * kNearbyCell - half};
-        if (distance(cell, d) > s.radius + 0.5f * kNearbyCell) continue;
+        if (away[static_cast<std::size_t>(i)] > most) continue;
         // The first two effects that cover the cell; its float is whose they are: own 1, others -1.
-        for (int e = 0; e < 2; ++e) {
-          std::uint16_t& effect = pid(h, k.area_effect, i, e);
+        for (std::size_t e = 0; e < 2; ++e) {
+          std::uint16_t& effect = pid(h, k.area_effect, i, static_cast<int>(e));
           if (effect != 0) continue;
           effect = v.constants.ids->of(v.constants.ids->ability, s.ability);
-          p(h, k.area, i, e) = s.side == Side::Own ? 1.0f : -1.0f;
+          ground[static_cast<std::size_t>(i)].area[e] = s.side == Side::Own ? kHalfOne : kHalfMinusOne;
           break;
         }
       }
     }
+    if (rows.whole()) {
+      std::memcpy(out, ground.data(), static_cast<std::size_t>(cells) * sizeof(GroundRow));
+      continue;
+    }
+    for (int i = 0; i < cells; ++i)
+      for (const Rows::Piece& p : rows.pieces)
+        std::copy_n(reinterpret_cast<const std::uint16_t*>(&ground[static_cast<std::size_t>(i)]) + p.from, p.n,
+                    out + i * rows.stride + p.at);
   }
 }
 

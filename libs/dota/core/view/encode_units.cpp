@@ -1,112 +1,150 @@
 // The rows of units: what every unit in sight shows, and how it stands to each own hero.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "view/encoder.hpp"
+#include "view/half.hpp"
 #include "world/math.hpp"
 
 namespace dota {
 
-void Encoder::encode_units(const TeamView& v, const SlotTable& slots) {
-  const auto& k = layout_.unit;
+void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint16_t* shared) {
   const RegistryIds& ids = *v.constants.ids;
+  const Rows& rows = layout_.unit_rows;
+  std::array<float, kMaxSlots> facing, sine, cosine;
+  std::size_t n = 0;
+  for (int i = 0; i < layout_.units; ++i)
+    if (const int index = slots.unit[static_cast<std::size_t>(i)]; index >= 0)
+      facing[n++] = v.units[static_cast<std::size_t>(index)].facing;
+  sin_cos_of(facing.data(), n, sine.data(), cosine.data());
+  n = 0;
   for (int i = 0; i < layout_.units; ++i) {
+    std::uint16_t* const out = shared + rows.row(i);
     const int index = slots.unit[static_cast<std::size_t>(i)];
-    if (index < 0) continue;
+    if (index < 0) {
+      std::fill_n(out, rows.stride, std::uint16_t{0});
+      continue;
+    }
     const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
-    f(k.position, i, 0) = s.pos.x * turn_ * scale::kPosition;
-    f(k.position, i, 1) = s.pos.y * turn_ * scale::kPosition;
-    f(k.position, i, 2) = static_cast<float>(s.level) * scale::kLevelZ;
-    const SinCos facing = sin_cos(s.facing);
-    f(k.facing, i, 0) = facing.cos * turn_;
-    f(k.facing, i, 1) = facing.sin * turn_;
-    f(k.attacking, i) = s.attacking ? 1.0f : 0.0f;
-    f(k.since_attack, i) = std::min(s.since_attack * scale::kShort, 1.0f);
-    f(k.max_hp, i) = s.max_hp * scale::kHp;
-    for (int t = 0; t < kHistory; ++t)
-      f(k.hp_history, i, t) = s.hp_history[static_cast<std::size_t>(t)] * scale::kHp;
-    f(k.damage, i) = s.damage * scale::kDamage;
-    f(k.attack_speed, i) = s.attack_speed * scale::kAttackSpeed;
-    f(k.physical_resistance, i) = s.physical_resistance;
-    f(k.glyphed, i) = s.status & kGlyphed ? 1.0f : 0.0f;
-    f(k.glyph_timer, i) = s.glyph_left * scale::kShort;
-    f(k.move_speed, i) = s.move_speed * scale::kMoveSpeed;
-    f(k.mine, i) = s.side == Side::Own ? 1.0f : 0.0f;
-    f(k.neutral, i) = s.side == Side::Neutral ? 1.0f : 0.0f;
-    f(k.animation_time, i) = s.act_left * scale::kSeconds;
-    f(k.ranged_creep_eta, i) = s.ranged_creep_eta * scale::kSeconds;
-    f(k.tower_eta, i) = s.tower_eta * scale::kSeconds;
-    f(k.melee_creeps_attacking, i) = static_cast<float>(s.melee_creeps_attacking) * scale::kCount;
-    f(k.shrine_cooldown, i) = s.shrine_cooldown * scale::kMinutes;
-    id(k.unit, i) = ids.of(ids.unit, s.type);
-    id(k.animation, i) = ids.of(ids.animation, static_cast<int>(s.act));
+    const HpHistory& hp = v.hp_histories[static_cast<std::size_t>(index)];
+    UnitRow r;
+    r.position[0] = s.pos.x * turn_ * scale::kPosition;
+    r.position[1] = s.pos.y * turn_ * scale::kPosition;
+    r.position[2] = static_cast<float>(s.level) * scale::kLevelZ;
+    r.facing[0] = cosine[n] * turn_;
+    r.facing[1] = sine[n++] * turn_;
+    r.attacking = s.attacking ? 1.0f : 0.0f;
+    r.since_attack = std::min(s.since_attack * scale::kShort, 1.0f);
+    r.max_hp = s.max_hp * scale::kHp;
+    for (std::size_t t = 0; t < kHistory; ++t)
+      r.hp_history[t] = hp[t] * scale::kHp;
+    r.damage = s.damage * scale::kDamage;
+    r.attack_speed = s.attack_speed * scale::kAttackSpeed;
+    r.physical_resistance = s.physical_resistance;
+    r.glyphed = s.status & kGlyphed ? 1.0f : 0.0f;
+    r.glyph_timer = s.glyph_left * scale::kShort;
+    r.move_speed = s.move_speed * scale::kMoveSpeed;
+    r.mine = s.side == Side::Own ? 1.0f : 0.0f;
+    r.neutral = s.side == Side::Neutral ? 1.0f : 0.0f;
+    r.animation_time = s.act_left * scale::kSeconds;
+    r.ranged_creep_eta = s.ranged_creep_eta * scale::kSeconds;
+    r.tower_eta = s.tower_eta * scale::kSeconds;
+    r.melee_creeps_attacking = static_cast<float>(s.melee_creeps_attacking) * scale::kCount;
+    r.shrine_cooldown = s.shrine_cooldown * scale::kMinutes;
+    for (const Rows::Piece& p : rows.pieces)
+      to_half(reinterpret_cast<const float*>(&r) + p.from, out + p.at, static_cast<std::size_t>(p.n));
+    id(layout_.unit.unit, i) = ids.of(ids.unit, s.type);
+    id(layout_.unit.animation, i) = ids.of(ids.animation, static_cast<int>(s.act));
   }
 }
 
-void Encoder::encode_vectors(const TeamView& v, const SlotTable& slots) {
-  const auto& k = layout_.unit;
+void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint16_t* all_private) {
+  const Rows& rows = layout_.look_rows;
+  const auto put = [&rows](std::uint16_t* to, const UnitLook& look) {
+    if (rows.whole()) {
+      std::memcpy(to, &look, sizeof look);
+      return;
+    }
+    for (const Rows::Piece& p : rows.pieces)
+      std::copy_n(reinterpret_cast<const std::uint16_t*>(&look) + p.from, p.n, to + p.at);
+  };
   // What is read of the units, side by side: once for all heroes, and in a form that is counted several at a time.
   std::array<std::int16_t, kMaxSlots> slot;
   std::array<Handle, kMaxSlots> handle;
   std::array<float, kMaxSlots> x, y, dx, dy, away;
-  std::array<std::pair<std::int16_t, Handle>, kMaxSlots> attackers;  // slot, whom it attacks
+  std::array<std::uint16_t, kMaxSlots> half_x, half_y, half_away;
+  std::array<std::pair<std::int16_t, Handle>, kMaxSlots> attackers;  // which of them, whom it attacks
+  std::array<std::int16_t, kMaxUnits + 5> place;                     // of a unit of the view among them
   std::size_t n = 0, attacking = 0;
+  std::fill_n(place.begin(), v.unit_count, std::int16_t{-1});
   for (int i = 0; i < layout_.units; ++i) {
     const int index = slots.unit[static_cast<std::size_t>(i)];
     if (index < 0) continue;
     const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
+    if (s.attacking) attackers[attacking++] = {static_cast<std::int16_t>(n), s.attack_target};
+    place[static_cast<std::size_t>(index)] = static_cast<std::int16_t>(n);
     slot[n] = static_cast<std::int16_t>(i);
     handle[n] = s.handle;
     x[n] = s.pos.x;
     y[n++] = s.pos.y;
-    if (s.attacking) attackers[attacking++] = {static_cast<std::int16_t>(i), s.attack_target};
   }
-  for (int h = 0; h < layout_.heroes; ++h) {
-    const SeenUnit* me = v.body(h);
-    if (!me) continue;
-    const Vec2 at = me->pos;
-    const float turn = turn_;
-    for (std::size_t i = 0; i < n; ++i) {
-      const Vec2 d = Vec2{x[i], y[i]} - at;
-      dx[i] = d.x * turn * scale::kDistance;
-      dy[i] = d.y * turn * scale::kDistance;
-      away[i] = d.length() * scale::kDistance;
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      float* const vector = &p(h, k.vector, slot[i]);
-      vector[0] = dx[i];
-      vector[1] = dy[i];
-      vector[2] = away[i];
-    }
-    if (me->attacking)
-      for (std::size_t i = 0; i < n; ++i)
-        if (me->attack_target == handle[i]) p(h, k.i_attack_it, slot[i]) = 1.0f;
-    for (std::size_t i = 0; i < attacking; ++i)
-      if (attackers[i].second == me->handle) p(h, k.it_attacks_me, attackers[i].first) = 1.0f;
-  }
-  // Shots on their way to an own hero, by who fired them. Few fly at a time, so units are looked up from them.
-  std::array<std::int16_t, kMaxUnits> slot_of;
-  bool ready = false;
+  // Seconds until the first shot on its way to an own hero hits, by who fired it. Few fly at a time.
+  struct Shot {
+    int hero = 0, from = 0;
+    float eta = 0;
+  };
+  std::array<Shot, kViewProjectiles> shots;
+  std::size_t flying = 0;
   for (int j = 0; j < v.projectile_count; ++j) {
     const SeenProjectile& s = v.projectiles[static_cast<std::size_t>(j)];
     if (s.eta <= 0) continue;
     const int target = v.find(s.target), source = v.find(s.source);
     if (target < 0 || source < 0) continue;
-    const int h = v.units[static_cast<std::size_t>(target)].hero;
-    if (h < 0 || h >= layout_.heroes) continue;
-    if (!ready) {
-      slot_of.fill(-1);
-      for (int i = 0; i < layout_.units; ++i) {
-        const int unit = slots.unit[static_cast<std::size_t>(i)];
-        if (unit >= 0 && unit < kMaxUnits) slot_of[static_cast<std::size_t>(unit)] = static_cast<std::int16_t>(i);
+    const int h = v.units[static_cast<std::size_t>(target)].hero, from = place[static_cast<std::size_t>(source)];
+    if (h >= 0 && h < layout_.heroes && from >= 0) shots[flying++] = {h, from, s.eta};
+  }
+  const std::uint16_t one = kHalfOne;
+  std::array<UnitLook, kMaxSlots> looks;
+  for (int h = 0; h < layout_.heroes; ++h) {
+    std::uint16_t* const out = all_private + static_cast<std::size_t>(h) * width_private_;
+    std::fill_n(out + rows.row(0), rows.stride * layout_.units, std::uint16_t{0});
+    if (const SeenUnit* const me = v.body(h)) {
+      const Vec2 at = me->pos;
+      const float turn = turn_;
+      for (std::size_t i = 0; i < n; ++i) {
+        const Vec2 d = Vec2{x[i], y[i]} - at;
+        dx[i] = d.x * turn * scale::kDistance;
+        dy[i] = d.y * turn * scale::kDistance;
+        away[i] = d.length() * scale::kDistance;
       }
-      ready = true;
+      to_half(dx.data(), half_x.data(), n);
+      to_half(dy.data(), half_y.data(), n);
+      to_half(away.data(), half_away.data(), n);
+      for (std::size_t i = 0; i < n; ++i)
+        looks[i] = {{half_x[i], half_y[i], half_away[i]}, 0, 0, 0};
+      if (me->attacking)
+        for (std::size_t i = 0; i < n; ++i)
+          if (me->attack_target == handle[i]) looks[i].i_attack_it = one;
+      for (std::size_t i = 0; i < attacking; ++i)
+        if (attackers[i].second == me->handle)
+          looks[static_cast<std::size_t>(attackers[i].first)].it_attacks_me = one;
+    } else if (flying > 0) {
+      std::fill_n(looks.begin(), n, UnitLook{});
+    } else {
+      continue;
     }
-    const int i = slot_of[static_cast<std::size_t>(source)];
-    if (i < 0) continue;
-    float& eta = p(h, k.projectile_eta, i);
-    if (eta <= 0 || s.eta < eta) eta = s.eta * scale::kSeconds;
+    for (std::size_t j = 0; j < flying; ++j) {
+      const Shot& s = shots[j];
+      if (s.hero != h) continue;
+      const bool first =
+          std::none_of(shots.begin(), shots.begin() + static_cast<std::ptrdiff_t>(flying),
+                       [&](const Shot& o) { return o.hero == h && o.from == s.from && o.eta < s.eta; });
+      if (first) looks[static_cast<std::size_t>(s.from)].projectile_eta = to_half(s.eta * scale::kSeconds);
+    }
+    for (std::size_t i = 0; i < n; ++i)
+      put(out + rows.row(slot[i]), looks[i]);
   }
 }
 
@@ -131,7 +169,7 @@ void Encoder::encode_modifiers(const TeamView& v, const SlotTable& slots) {
     if (index < 0) continue;
     const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
     for (int i = 0; i < std::min<int>(s.modifier_count, per_unit); ++i) {
-      const SeenModifier& m = s.modifiers[static_cast<std::size_t>(i)];
+      const SeenModifier& m = v.unit_modifiers[static_cast<std::size_t>(index)][static_cast<std::size_t>(i)];
       const int row = (u - first) * per_unit + i;
       f(layout_.unit_modifier.remaining, row) = m.remaining * scale::kMinutes;
       f(layout_.unit_modifier.stacks, row) = static_cast<float>(m.stacks) * scale::kCharges;

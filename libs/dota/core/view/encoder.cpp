@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "view/half.hpp"
 
@@ -10,7 +11,8 @@ namespace dota {
 Encoder::Encoder(const Layout& layout)
     : layout_(layout),
       pitch_private_(layout.pitch(ObsArray::Private)),
-      pitch_private_ids_(layout.pitch(ObsArray::PrivateIds)) {
+      pitch_private_ids_(layout.pitch(ObsArray::PrivateIds)),
+      width_private_(static_cast<std::size_t>(layout.width(ObsArray::Private))) {
   shared_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::Shared)), 0.0f);
   private_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_), 0.0f);
   const int n = layout.table.minimap;
@@ -19,8 +21,45 @@ Encoder::Encoder(const Layout& layout)
       minimap_cells_.push_back({(2.0f * (static_cast<float>(x) + 0.5f) / static_cast<float>(n)) - 1.0f,
                                 (2.0f * (static_cast<float>(y) + 0.5f) / static_cast<float>(n)) - 1.0f,
                                 static_cast<float>(y * n + x) / static_cast<float>(n * n)});
+  const int near = layout.table.nearby_map;
+  const float half = 0.5f * static_cast<float>(near) * kNearbyCell;
+  for (int i = 0; i < near * near; ++i) {
+    cell_x_[static_cast<std::size_t>(i)] = (static_cast<float>(i % near) + 0.5f) * kNearbyCell - half;
+    cell_y_[static_cast<std::size_t>(i)] = (static_cast<float>(i / near) + 0.5f) * kNearbyCell - half;
+  }
+  for (int i = 0; i < 256; ++i)
+    levels_[static_cast<std::size_t>(i)] =
+        to_half(static_cast<float>(static_cast<std::int8_t>(i)) * scale::kLevelZ);
+  if (layout.unit_rows.made * sizeof(float) != sizeof(UnitRow) ||
+      layout.look_rows.made * sizeof(std::uint16_t) != sizeof(UnitLook) ||
+      layout.ground_rows.made * sizeof(std::uint16_t) != sizeof(GroundRow))
+    throw std::logic_error("the encoder's rows are not those of the layout");
+  float sum = 0;
+  for (int i = 0; i < kMaxUnits + 6; ++i, sum += scale::kCount)
+    counts_.push_back(to_half(sum));
+  const auto stretch = [](const Rows& rows, int n) {
+    return Stretch{rows.row(0), static_cast<std::size_t>(rows.stride * n)};
+  };
+  shared_rest_ =
+      between({stretch(layout.unit_rows, layout.units)}, static_cast<std::size_t>(layout.width(ObsArray::Shared)));
+  private_rest_ = between({stretch(layout.look_rows, layout.units),
+                           stretch(layout.ground_rows, layout.table.nearby_map * layout.table.nearby_map)},
+                          static_cast<std::size_t>(layout.width(ObsArray::Private)));
   ids_.assign(static_cast<std::size_t>(layout.pitch(ObsArray::SharedIds)), 0);
   private_ids_.assign(static_cast<std::size_t>(layout.heroes * pitch_private_ids_), 0);
+}
+
+std::vector<Encoder::Stretch> Encoder::between(std::vector<Stretch> rows, std::size_t width) {
+  std::sort(rows.begin(), rows.end(), [](const Stretch& a, const Stretch& b) { return a.from < b.from; });
+  std::vector<Stretch> out;
+  std::size_t at = 0;
+  for (const Stretch& r : rows) {
+    if (r.n == 0) continue;
+    if (r.from > at) out.push_back({at, r.from - at});
+    at = r.from + r.n;
+  }
+  if (at < width) out.push_back({at, width - at});
+  return out;
 }
 
 void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& choices,
@@ -29,8 +68,8 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   std::fill(private_ids_.begin(), private_ids_.end(), std::uint16_t{0});
   turn_ = v.mirrored ? -1.0f : 1.0f;
   encode_global(v);
-  encode_units(v, slots);
-  encode_vectors(v, slots);
+  encode_units(v, slots, out.shared);
+  encode_looks(v, slots, out.private_);
   encode_heroes(v);
   encode_allies(v);
   encode_modifiers(v, slots);
@@ -39,17 +78,20 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   encode_in_line(v);
   encode_pickups(v);
   encode_minimap(v);
-  encode_nearby(v);
+  encode_nearby(v, out.private_);
   encode_previous(v);
   const auto width = [&](ObsArray a) { return static_cast<std::size_t>(layout_.width(a)); };
-  const std::size_t own = width(ObsArray::Private), own_ids = width(ObsArray::PrivateIds);
-  take_half(shared_.data(), out.shared, width(ObsArray::Shared));
+  const std::size_t own = width_private_, own_ids = width(ObsArray::PrivateIds);
+  for (const Stretch& s : shared_rest_)
+    take_half(shared_.data() + s.from, out.shared + s.from, s.n);
+  encode_passability(v, out.shared);
   std::fill(shared_.begin() + layout_.width(ObsArray::Shared), shared_.end(), 0.0f);
   std::memcpy(out.shared_ids, ids_.data(), width(ObsArray::SharedIds) * sizeof(std::uint16_t));
   const auto units = static_cast<std::size_t>(layout_.units);
   for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
     float* const mine = private_.data() + h * static_cast<std::size_t>(pitch_private_);
-    take_half(mine, out.private_ + h * own, own);
+    for (const Stretch& s : private_rest_)
+      take_half(mine + s.from, out.private_ + h * own + s.from, s.n);
     std::fill(mine + own, mine + pitch_private_, 0.0f);
     std::memcpy(out.private_ids + h * own_ids,
                 private_ids_.data() + h * static_cast<std::size_t>(pitch_private_ids_),

@@ -33,6 +33,23 @@ constexpr float kCharges = 1.0f / 10.0f;
 constexpr float kCourierUnseen = 1.0f / 40.0f;  // seconds, capped at 40
 }  // namespace scale
 
+// The numbers that are made of a unit, in the order of Layout::unit_rows: what all heroes of a team see of it.
+struct UnitRow {
+  float position[3], facing[2];
+  float attacking, since_attack, max_hp;
+  float hp_history[kHistory];
+  float damage, attack_speed, physical_resistance, glyphed, glyph_timer, move_speed, mine, neutral, animation_time,
+      ranged_creep_eta, tower_eta, melee_creeps_attacking, shrine_cooldown;
+};
+// The same in 16 bits, of Layout::look_rows: how a unit stands to a hero.
+struct UnitLook {
+  std::uint16_t vector[3], i_attack_it, it_attacks_me, projectile_eta;
+};
+// And of Layout::ground_rows: a cell of the ground around a hero.
+struct GroundRow {
+  std::uint16_t elevation, passable, creeps[2], area[2];
+};
+
 // Where one team-step goes: arrays of the layout's shapes, row-major.
 struct TeamStepBuffers {
   std::uint16_t* shared = nullptr;       // float16 bits [S]
@@ -51,8 +68,8 @@ class Encoder {
 
  private:
   void encode_global(const TeamView& v);
-  void encode_units(const TeamView& v, const SlotTable& slots);
-  void encode_vectors(const TeamView& v, const SlotTable& slots);
+  void encode_units(const TeamView& v, const SlotTable& slots, std::uint16_t* shared);
+  void encode_looks(const TeamView& v, const SlotTable& slots, std::uint16_t* all_private);
   void encode_heroes(const TeamView& v);
   void encode_allies(const TeamView& v);
   void encode_modifiers(const TeamView& v, const SlotTable& slots);
@@ -61,7 +78,8 @@ class Encoder {
   void encode_in_line(const TeamView& v);
   void encode_pickups(const TeamView& v);
   void encode_minimap(const TeamView& v);
-  void encode_nearby(const TeamView& v);
+  void encode_nearby(const TeamView& v, std::uint16_t* all_private);
+  void encode_passability(const TeamView& v, std::uint16_t* shared);
   void encode_previous(const TeamView& v);
 
   float& f(const Slot& s, int row = 0, int k = 0) { return shared_[static_cast<std::size_t>(s.row(row) + k)]; }
@@ -73,11 +91,23 @@ class Encoder {
     return private_ids_[static_cast<std::size_t>(hero * pitch_private_ids_ + s.row(row) + k)];
   }
 
+  // Numbers of an array that are collected as floats and turned to 16 bits together; the others are written row by
+  // row.
+  struct Stretch {
+    std::size_t from = 0, n = 0;
+  };
+  static std::vector<Stretch> between(std::vector<Stretch> rows, std::size_t width);
+
   const Layout& layout_;
+  std::vector<Stretch> shared_rest_, private_rest_;
   int pitch_private_, pitch_private_ids_;
-  float turn_ = 1;                                   // -1 where the map is shown turned
-  std::vector<std::array<float, 3>> minimap_cells_;  // the cells' own coordinates and numbers
-  std::vector<float> shared_, private_;              // zero between observations
+  std::size_t width_private_;
+  float turn_ = 1;                                                  // -1 where the map is shown turned
+  std::vector<std::array<float, 3>> minimap_cells_;                 // the cells' own coordinates and numbers
+  std::array<float, kMaxGridSide * kMaxGridSide> cell_x_, cell_y_;  // middles of the cells around a hero, from it
+  std::array<std::uint16_t, 256> levels_;                           // per ground level, as a byte without sign
+  std::vector<std::uint16_t> counts_;                               // scale::kCount added up so many times
+  std::vector<float> shared_, private_;                             // zero between observations
   std::vector<std::uint16_t> ids_, private_ids_;
   std::array<std::array<float, kMaxUnits>, 4> line_x_,
       line_y_;  // by class: own creeps, enemy creeps, own heroes, enemy heroes

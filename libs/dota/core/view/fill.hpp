@@ -1,4 +1,4 @@
-// The parts of fill_view(), in the order it runs them. Each reads what the ones before it filled.
+// The parts of fill_views(), in the order it runs them. Each reads what the ones before it filled.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,12 @@
 
 namespace dota {
 
-void fill_units(Context& c, TeamView& v);
+void fill_units(const Context& c, std::array<TeamView, kTeams>& views);
 void fill_projectiles(const Context& c, TeamView& v);
 void fill_areas(const Context& c, TeamView& v);
 void fill_pickups(const Context& c, TeamView& v);
-void fill_heroes(const Context& c, TeamView& v);
+// `other`: the other team's view, if it is filled already; else nullptr.
+void fill_heroes(const Context& c, TeamView& v, const TeamView* other);
 void fill_clock(const Context& c, TeamView& v);
 void fill_roshan(const Context& c, TeamView& v);
 

@@ -44,9 +44,14 @@ void to_half_portable(const float* in, std::uint16_t* out, std::size_t n) {
 #ifdef FIVE_F16C
 namespace {
 
+__attribute__((target("avx,f16c"), always_inline)) inline __m128i eight_halves(__m256 x) {
+  x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));  // not a number becomes 0
+  x = _mm256_max_ps(_mm256_min_ps(x, _mm256_set1_ps(kHalfMax)), _mm256_set1_ps(-kHalfMax));
+  return _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
+}
+
 template <bool kTake, class Float>
 __attribute__((target("avx,f16c"))) void to_half_f16c(Float* in, std::uint16_t* out, std::size_t n) {
-  const __m256 top = _mm256_set1_ps(kHalfMax), bottom = _mm256_set1_ps(-kHalfMax);
   std::size_t i = 0;
   for (; i + 8 <= n; i += 8) {
     // Where whole stretches are zero there is nothing to convert, nor to clear.
@@ -59,12 +64,15 @@ __attribute__((target("avx,f16c"))) void to_half_f16c(Float* in, std::uint16_t* 
         std::memset(out + i, 0, 32 * sizeof(std::uint16_t));
       }
     if (i + 8 > n) break;
-    __m256 x = _mm256_loadu_ps(in + i);
+    const __m256 x = _mm256_loadu_ps(in + i);
     if constexpr (kTake) _mm256_storeu_ps(in + i, _mm256_setzero_ps());
-    x = _mm256_and_ps(x, _mm256_cmp_ps(x, x, _CMP_ORD_Q));  // not a number becomes 0
-    x = _mm256_max_ps(_mm256_min_ps(x, top), bottom);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), eight_halves(x));
   }
+  if constexpr (!kTake)
+    if (i < n && n >= 8) {  // the last eight, of which some are done
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + n - 8), eight_halves(_mm256_loadu_ps(in + n - 8)));
+      return;
+    }
   for (; i < n; ++i) {
     out[i] = to_half(in[i]);
     if constexpr (kTake) in[i] = 0;

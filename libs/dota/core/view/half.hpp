@@ -7,6 +7,7 @@
 namespace dota {
 
 constexpr float kHalfMax = 65504.0f;
+constexpr std::uint16_t kHalfOne = 0x3C00, kHalfMinusOne = 0xBC00;
 
 std::uint16_t to_half(float x);
 float from_half(std::uint16_t h);

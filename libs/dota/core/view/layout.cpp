@@ -62,6 +62,26 @@ int Layout::instances(const char* block, int expected) {
   throw std::runtime_error(std::string("observation layout: block ") + block + " is missing");
 }
 
+Rows Layout::rows(const char* block, ObsArray array, const std::vector<std::pair<Slot, int>>& fields) const {
+  const auto a = static_cast<std::size_t>(array);
+  const auto found = std::find_if(table.blocks.begin(), table.blocks.end(),
+                                  [&](const LayoutTable::Block& b) { return b.name == block; });
+  Rows out{found->offset[a], found->stride[a], 0, {}};
+  for (const auto& [slot, count] : fields) {
+    const bool left_out = slot.at >= width(array);
+    if (!left_out) {
+      const Rows::Piece piece{out.made, slot.at - out.at, count};
+      Rows::Piece* const last = out.pieces.empty() ? nullptr : &out.pieces.back();
+      if (last && last->from + last->n == piece.from && last->at + last->n == piece.at)
+        last->n += count;
+      else
+        out.pieces.push_back(piece);
+    }
+    out.made += count;
+  }
+  return out;
+}
+
 Layout::Layout(const LayoutTable& t) : table(t), heroes(t.heroes), units(t.units) {
   if (heroes < 1 || heroes > kMaxHeroes / kTeams)
     throw std::runtime_error("observation layout: " + std::to_string(heroes) +
@@ -212,6 +232,31 @@ Layout::Layout(const LayoutTable& t) : table(t), heroes(t.heroes), units(t.units
   previous.offsets = resolve("previous_action", "offsets", 6 * kOffsets, P);
   previous.action = resolve("previous_action", "action", 1, J);
   previous.target_slot = resolve("previous_action", "target_slot", 1, J);
+
+  unit_rows = rows("units", F,
+                   {{unit.position, 3},
+                    {unit.facing, 2},
+                    {unit.attacking, 1},
+                    {unit.since_attack, 1},
+                    {unit.max_hp, 1},
+                    {unit.hp_history, kHistory},
+                    {unit.damage, 1},
+                    {unit.attack_speed, 1},
+                    {unit.physical_resistance, 1},
+                    {unit.glyphed, 1},
+                    {unit.glyph_timer, 1},
+                    {unit.move_speed, 1},
+                    {unit.mine, 1},
+                    {unit.neutral, 1},
+                    {unit.animation_time, 1},
+                    {unit.ranged_creep_eta, 1},
+                    {unit.tower_eta, 1},
+                    {unit.melee_creeps_attacking, 1},
+                    {unit.shrine_cooldown, 1}});
+  look_rows = rows("units", P,
+                   {{unit.vector, 3}, {unit.i_attack_it, 1}, {unit.it_attacks_me, 1}, {unit.projectile_eta, 1}});
+  ground_rows =
+      rows("nearby_map", P, {{nearby.elevation, 1}, {nearby.passable, 1}, {nearby.creeps, 2}, {nearby.area, 2}});
 }
 
 std::vector<std::string> Layout::unwritten_fields() const {

@@ -51,6 +51,19 @@ struct Slot {
   int row(int i) const { return at + i * stride; }
 };
 
+// A block's rows in an array as they travel: one after another, each of the numbers that the encoder makes for it
+// less those of fields that the layout leaves out.
+struct Rows {
+  struct Piece {
+    int from = 0, at = 0, n = 0;  // numbers `from`, from + 1, ... of what the encoder makes lie from `at` on
+  };
+  int at = 0, stride = 0;
+  int made = 0;               // numbers that the encoder makes for a row
+  std::vector<Piece> pieces;  // one, if nothing is left out
+  bool whole() const { return pieces.size() == 1 && pieces[0].n == made && stride == made; }
+  std::size_t row(int i) const { return static_cast<std::size_t>(at + i * stride); }
+};
+
 enum class Group : std::uint8_t {
   AlliedHeroes,
   EnemyHeroes,
@@ -133,10 +146,15 @@ class Layout {
     Slot offsets, action, target_slot;
   } previous;
   int pickups = 0;
+  // Blocks that the encoder makes row by row: what all heroes see of a unit, and what differs from hero to hero;
+  // the ground around a hero. Their numbers, in order, are those of UnitRow, UnitLook and GroundRow (encoder.hpp).
+  Rows unit_rows, look_rows, ground_rows;
 
  private:
   Slot resolve(const char* block, const char* field, int count, ObsArray array);
   int instances(const char* block, int expected);
+  // Where the rows of a block's fields in an array lie, whose sizes are given in the order in which they are made.
+  Rows rows(const char* block, ObsArray array, const std::vector<std::pair<Slot, int>>& fields) const;
   std::vector<std::pair<int, int>> written_;  // (block, field)
   std::array<int, kObsArrays> aside_{};
   int rows_ = 0;  // of the block that is being resolved

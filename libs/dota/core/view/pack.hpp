@@ -9,10 +9,11 @@ namespace dota {
 // Packed form of n 16-bit values: ceil(n / 8) bytes of bits, least significant first, then the nonzero values in
 // order, little-endian. It holds no length: the reader knows the shape.
 inline std::size_t pack_bound(std::size_t n) { return (n + 7) / 8 + 2 * n; }
+// What packs: the best of what the processor has, or one of the others, for the test that compares them. One that
+// the processor lacks is the portable one.
+enum class PackWay : std::uint8_t { Best, Portable, Shuffle, Compress, Count };
 // Packs and returns the bytes written, at most pack_bound(n).
-std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out);
-// The same without the processor's shuffles, for the test that compares them.
-std::size_t pack16_portable(const std::uint16_t* in, std::size_t n, std::uint8_t* out);
+std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out, PackWay way = PackWay::Best);
 // Unpacks exactly n values from exactly `size` bytes. False when they do not fit: too short, too long, a bit set
 // behind the end, or a value that is zero though its bit is set. `out` then holds unspecified values.
 bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n);

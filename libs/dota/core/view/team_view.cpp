@@ -14,13 +14,15 @@ void reset_view(TeamView& v, const ViewConstants& constants, int team, bool mirr
   v.enemy_seen_at.fill(constants.settings->start_s);
 }
 
-void fill_view(Context& c, TeamView& v) {
-  fill_units(c, v);
-  fill_projectiles(c, v);
-  fill_areas(c, v);
-  fill_pickups(c, v);
-  fill_heroes(c, v);
-  fill_clock(c, v);
-  fill_roshan(c, v);
+void fill_views(const Context& c, std::array<TeamView, kTeams>& views) {
+  fill_units(c, views);
+  for (TeamView& v : views) {
+    fill_projectiles(c, v);
+    fill_areas(c, v);
+    fill_pickups(c, v);
+    fill_heroes(c, v, v.team == 0 ? nullptr : views.data());
+    fill_clock(c, v);
+    fill_roshan(c, v);
+  }
 }
 }  // namespace dota

@@ -65,10 +65,9 @@ struct SeenUnit {
   Handle attack_target;                       // whom it can be seen attacking
   float tower_eta = 0, ranged_creep_eta = 0;  // seconds until a shot on its way hits it; 0: none
   std::uint8_t melee_creeps_attacking = 0;
-  std::uint8_t modifier_count = 0;
-  std::array<SeenModifier, kUnitModifiers> modifiers{};
-  std::array<float, kHistory> hp_history{};  // newest first; where it was not seen, what was seen next
+  std::uint8_t modifier_count = 0;  // in TeamView::unit_modifiers
 };
+using HpHistory = std::array<float, kHistory>;  // newest first; where it was not seen, what was seen next
 
 struct SeenAbility {
   std::int16_t id = -1;
@@ -157,9 +156,13 @@ struct TeamView {
   // Units: the own team's all, others as far as seen; enemy heroes in fog as last seen, at the end.
   std::int16_t unit_count = 0;
   std::array<SeenUnit, kMaxUnits + 5> units{};
+  // What few readers want of them, apart: all of them go through the units again and again.
+  std::array<HpHistory, kMaxUnits + 5> hp_histories{};
+  std::array<std::array<SeenModifier, kUnitModifiers>, kMaxUnits + 5> unit_modifiers{};
   std::array<std::int16_t, kMaxUnits> index_of{};  // world slot -> index into units, -1: not seen
   std::array<SeenHero, kMaxHeroes> heroes{};       // own 0..H-1, enemies H..2H-1
   std::array<SeenUnit, 5> remembered{};            // enemy heroes' bodies as last seen
+  std::array<HpHistory, 5> remembered_hp{};
   std::int16_t projectile_count = 0;
   std::array<SeenProjectile, kViewProjectiles> projectiles{};
   std::int16_t area_count = 0;
@@ -185,6 +188,9 @@ struct TeamView {
     const int i = index_of[static_cast<std::size_t>(h.index)];
     return i >= 0 && units[static_cast<std::size_t>(i)].handle == h ? i : -1;
   }
+  const HpHistory& hp_history(const SeenUnit& unit) const {
+    return hp_histories[static_cast<std::size_t>(&unit - units.data())];
+  }
   const SeenUnit* body(int hero) const {
     const int i = heroes[static_cast<std::size_t>(hero)].unit;
     return i < 0 ? nullptr : &units[static_cast<std::size_t>(i)];
@@ -199,9 +205,9 @@ struct SlotTable {
 };
 
 void reset_view(TeamView& view, const ViewConstants& constants, int team, bool mirrored);
-// Fills the view with what the team sees now. Call once a timestep, after step_game.
-void fill_view(Context& c, TeamView& view);
-// Fills the terrain grids and the minimap, which only the encoder reads: call before it, after fill_view.
+// Fills both teams' views with what they see now. Call once a timestep, after step_game.
+void fill_views(const Context& c, std::array<TeamView, kTeams>& views);
+// Fills the terrain grids and the minimap, which only the encoder reads: call before it, after fill_views.
 void fill_ground(const Context& c, const Layout& layout, TeamView& view);
 // Gives every seen unit its slot: heroes and buildings have fixed slots, the rest go by distance to the nearest
 // own hero, then by index, so that the nearest remain when there are too many (Berner et al. 2019, appendix E).

@@ -55,13 +55,13 @@ void fill_roshan(const Context& c, TeamView& v) {
   v.roshan_alive = w.time >= latest;
   const UnitDef& def = c.tables.units[static_cast<std::size_t>(g.roshan_unit)];
   v.roshan_max_hp = def.hp + g.roshan_hp_min * std::max(w.time, 0.0f) / 60.0f;
-  for (int i = 0; i < v.unit_count; ++i) {
-    const SeenUnit& s = v.units[static_cast<std::size_t>(i)];
-    if (s.kind != UnitKind::Roshan) continue;
+  each_unit<UnitKind::Roshan>(w, [&](const Unit& u) {
+    const int index = v.find(w.handle(u));
+    if (index < 0) return;
     v.roshan_alive = true;
     v.roshan_dead = false;
-    v.roshan_max_hp = s.max_hp;
-  }
+    v.roshan_max_hp = v.units[static_cast<std::size_t>(index)].max_hp;
+  });
   v.roshan_randomisation = w.roshan_health_scale;
   const auto& drops = g.roshan_drops[static_cast<std::size_t>(std::min<int>(w.roshan_kills, 2))];
   for (const int item : drops) {

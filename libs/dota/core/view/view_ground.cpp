@@ -4,6 +4,7 @@
 
 #include "map/map_data.hpp"
 #include "view/fill.hpp"
+#include "world/pages.hpp"
 
 namespace dota {
 
@@ -154,8 +155,29 @@ void fill_minimap(const Context& c, const Layout& layout, TeamView& v) {
 }  // namespace
 
 void fill_ground(const Context& c, const Layout& layout, TeamView& v) {
-  fill_terrain(c, layout, v);
+  // The ground around each hero lies far from that around the others: it comes while the minimap is counted.
+  constexpr int kRowsAround = 13;
+  const auto& blocked = c.world.nav.blocked;
+  const auto& elevation = c.tables.map->elevation;
+  const int near = layout.table.nearby_map;
+  const float half = 0.5f * static_cast<float>(near) * kNearbyCell;
+  for (int h = 0; h < v.heroes_per_team; ++h) {
+    const SeenUnit* body = v.body(h);
+    if (!body) continue;
+    const int y = std::clamp(cell_of(body->pos).y, 0, kGrid - 1);
+    const auto from = static_cast<std::size_t>(std::max(y - kRowsAround, 0) * kGrid / 64);
+    const auto to = static_cast<std::size_t>(std::min(y + kRowsAround + 1, kGrid) * kGrid / 64);
+    fetch_lines(&blocked[from], (std::min(to, blocked.size()) - from) * sizeof blocked[0]);
+    const int left = std::clamp(cell_of({body->pos.x - half, body->pos.y}).x, 0, kGrid - 1);
+    const int right = std::clamp(cell_of({body->pos.x + half, body->pos.y}).x, 0, kGrid - 1);
+    for (int row = 0; row < near; ++row) {
+      const float away = (static_cast<float>(row) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell;
+      const int at = std::clamp(cell_of({body->pos.x, body->pos.y + away}).y, 0, kGrid - 1) * kGrid;
+      fetch_lines(&elevation[static_cast<std::size_t>(at + left)], static_cast<std::size_t>(right - left + 1));
+    }
+  }
   fill_minimap(c, layout, v);
+  fill_terrain(c, layout, v);
 }
 
 }  // namespace dota

@@ -12,8 +12,9 @@ namespace dota {
 
 namespace {
 
-// What only a seen hero shows.
-void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool own, SeenHero& s) {
+// What only a seen hero shows. `told`: what the other team is told of it in this timestep; nullptr: nothing.
+void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool own, const SeenHero* told,
+                    SeenHero& s) {
   const World& w = c.world;
   s.mana = u.mana;
   s.max_mana = u.max_mana;
@@ -37,13 +38,16 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
     }
   }
   const bool exact = own || !c.settings.hide_unseen;  // else whether it could cast is told without looking
+  if (c.settings.hide_unseen) told = nullptr;
   for (int i = 0; i < kAbilitySlots; ++i) {
     const AbilityState& a = h.abilities[static_cast<std::size_t>(i)];
     SeenAbility& o = s.abilities[static_cast<std::size_t>(i)];
     o = {a.id,
          a.level,
          a.charges,
-         exact ? a.id >= 0 && u.alive && castable(c, u, i) : a.level > 0,
+         told    ? told->abilities[static_cast<std::size_t>(i)].castable
+         : exact ? a.id >= 0 && u.alive && castable(c, u, i)
+                 : a.level > 0,
          false,
          a.toggled,
          left(a.ready, w.time)};
@@ -62,12 +66,9 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
     const ItemState& it = h.items[static_cast<std::size_t>(i)];
     if (it.id < 0) continue;
     const bool usable = i < kInventory || i == kTpSlot;
-    o = {it.id,
-         it.charges,
-         it.toggle,
-         usable && (!exact || (u.alive && castable(c, u, 16 + i))),
-         left(it.ready, w.time),
-         left(it.enabled_at, w.time)};
+    const bool ready = usable && (told ? told->items[static_cast<std::size_t>(i)].castable
+                                       : !exact || (u.alive && castable(c, u, 16 + i)));
+    o = {it.id, it.charges, it.toggle, ready, left(it.ready, w.time), left(it.enabled_at, w.time)};
     if (!exact) {
       o.cooldown = o.enable_time = 0;
       o.charges = 0;
@@ -122,9 +123,15 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
 }
 }  // namespace
 
-void fill_heroes(const Context& c, TeamView& v) {
+void fill_heroes(const Context& c, TeamView& v, const TeamView* other) {
   const World& w = c.world;
   const int n = v.heroes_per_team;
+  // What the other team is told of a hero, which is one of its own or in its sight.
+  const auto told = [&](int hero) -> const SeenHero* {
+    if (!other) return nullptr;
+    const SeenHero& s = other->heroes[static_cast<std::size_t>(hero < n ? hero + n : hero - n)];
+    return hero >= n || s.in_sight ? &s : nullptr;
+  };
   for (int i = 0; i < 2 * n; ++i) {
     const bool own = i < n;
     const int team = own ? v.team : 1 - v.team;
@@ -145,15 +152,16 @@ void fill_heroes(const Context& c, TeamView& v) {
       s.unit = static_cast<std::int16_t>(index);
       s.since_seen = 0;
       if (u) {
-        fill_hero_body(c, h, *u, true, s);
+        fill_hero_body(c, h, *u, true, told(i), s);
         fill_own_hero(c, v, h, *u, s);
       }
       continue;
     }
     const auto e = static_cast<std::size_t>(i - n);
     if (s.in_sight) {
-      fill_hero_body(c, h, *u, false, s);
+      fill_hero_body(c, h, *u, false, told(i), s);
       v.remembered[e] = v.units[static_cast<std::size_t>(index)];
+      v.remembered_hp[e] = v.hp_histories[static_cast<std::size_t>(index)];
       v.enemy_seen_at[e] = w.time;
       s.unit = static_cast<std::int16_t>(index);
       s.since_seen = 0;
@@ -170,7 +178,7 @@ void fill_heroes(const Context& c, TeamView& v) {
       body.type = static_cast<std::uint16_t>(c.tables.heroes[static_cast<std::size_t>(h.def)].unit);
       body.pos = c.tables.map->hero_spawn[static_cast<std::size_t>(team)];
       body.hp = body.max_hp = def.hp;
-      body.hp_history.fill(def.hp);
+      v.remembered_hp[e].fill(def.hp);
       body.move_speed = def.move_speed;
       body.radius = def.hull_radius;
     }
@@ -183,6 +191,7 @@ void fill_heroes(const Context& c, TeamView& v) {
     body.melee_creeps_attacking = 0;
     if (!s.alive) body.hp = 0;
     s.unit = v.unit_count;
+    v.hp_histories[static_cast<std::size_t>(v.unit_count)] = v.remembered_hp[e];
     v.units[static_cast<std::size_t>(v.unit_count++)] = body;
   }
 }

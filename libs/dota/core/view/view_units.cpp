@@ -17,13 +17,12 @@ int seen_hero_index(const TeamView& v, int world_hero) {
   const int team = world_hero / 5, place = world_hero % 5;
   return team == v.team ? place : v.heroes_per_team + place;
 }
-void fill_unit(const Context& c, const TeamView& v, const Unit& u, SeenUnit& s) {
+// What all teams that see the unit see alike: all but its side and its number as a hero.
+void fill_unit(const Context& c, const Unit& u, SeenUnit& s) {
   const World& w = c.world;
   const UnitDef& def = c.tables.units[u.type];
   s.handle = w.handle(u);
   s.kind = u.kind;
-  s.side = u.team == v.team ? Side::Own : (u.team == kNeutralTeam ? Side::Neutral : Side::Enemy);
-  s.hero = static_cast<std::int8_t>(u.hero < 0 ? -1 : seen_hero_index(v, u.hero));
   s.lane = u.lane;
   s.tier = u.tier;
   s.building = u.building;
@@ -58,44 +57,98 @@ void fill_unit(const Context& c, const TeamView& v, const Unit& u, SeenUnit& s) 
   s.invulnerable = (u.status & kInvulnerable) || (u.building > 0 && building_protected(c, u));
   s.tower_eta = s.ranged_creep_eta = 0;
   s.melee_creeps_attacking = 0;
-  s.modifier_count = u.hero >= 0 ? 0 : fill_modifiers(w, u, s.modifiers);
 }
 
-void fill_history(const World& w, const Unit& u, std::uint16_t seen, SeenUnit& s) {
-  float last = s.hp;
-  for (int k = 0; k < kHistory; ++k) {
-    if ((seen >> k) & 1u)
-      last = k == 0 ? s.hp : u.hp_history[static_cast<std::size_t>((w.step_index - k + kHistory * 2) % kHistory)];
-    s.hp_history[static_cast<std::size_t>(k)] = last;
+// Hit points, newest first, as they were; the newest are `hp`.
+HpHistory history_of(const World& w, const Unit& u, float hp) {
+  std::array<float, 2 * kHistory> twice;
+  std::copy(u.hp_history.begin(), u.hp_history.end(), twice.begin());
+  std::copy(u.hp_history.begin(), u.hp_history.end(), twice.begin() + kHistory);
+  const float* const newest = twice.data() + kHistory + w.step_index % kHistory;
+  HpHistory out;
+  for (int k = 0; k < kHistory; ++k)
+    out[static_cast<std::size_t>(k)] = newest[-k];
+  out[0] = hp;
+  return out;
+}
+
+// The same as far as a team saw it: bit k of `seen`, k timesteps ago. It sees the unit now.
+void fill_history(const HpHistory& was, std::uint16_t seen, HpHistory& out) {
+  static_assert(kHistory == 16);
+  if (seen == 0xFFFF) {
+    out = was;
+    return;
+  }
+  float last = was[0];
+  for (std::size_t k = 0; k < kHistory; ++k) {
+    const float then = was[k];
+    last = (seen >> k) & 1u ? then : last;
+    out[k] = last;
   }
 }
 }  // namespace
 
-void fill_units(Context& c, TeamView& v) {
+void fill_units(const Context& c, std::array<TeamView, kTeams>& views) {
   const World& w = c.world;
-  v.unit_count = 0;
-  v.index_of.fill(-1);
+  for (TeamView& v : views) {
+    v.unit_count = 0;
+    v.index_of.fill(-1);
+  }
+  const auto tell_side = [](const TeamView& v, const Unit& u, SeenUnit& s) {
+    s.side = u.team == v.team ? Side::Own : (u.team == kNeutralTeam ? Side::Neutral : Side::Enemy);
+    s.hero = static_cast<std::int8_t>(u.hero < 0 ? -1 : seen_hero_index(v, u.hero));
+  };
+  // What the first team that sees a unit is told of it, the other one is told after all: to read at once what was
+  // just written in small pieces would mean to wait for it.
+  struct Twice {
+    std::int16_t unit = 0, from = 0, to = 0;
+  };
+  std::array<Twice, kMaxUnits> twice;
+  std::size_t repeated = 0;
   for (int i = 0; i < w.units_end; ++i) {
     const auto at = static_cast<std::size_t>(i);
     const Unit& u = w.units[at];
     if (u.kind == UnitKind::None) {
-      v.seen_bits[at] = 0;
+      for (TeamView& v : views)
+        v.seen_bits[at] = 0;
       continue;
     }
-    if (v.seen_generation[at] != u.generation) {
-      v.seen_generation[at] = u.generation;
-      v.seen_bits[at] = 0;
+    std::int16_t first = -1;
+    HpHistory history;
+    for (TeamView& v : views) {
+      if (v.seen_generation[at] != u.generation) {
+        v.seen_generation[at] = u.generation;
+        v.seen_bits[at] = 0;
+      }
+      v.seen_bits[at] = static_cast<std::uint16_t>(v.seen_bits[at] << 1);
+      const bool own = u.team == v.team;
+      if (!own && (!u.alive || !unit_visible(w, v.team, u))) continue;
+      if (!u.alive && u.hero < 0) continue;
+      v.seen_bits[at] |= 1u;
+      const std::int16_t to = v.unit_count++;
+      const auto index = static_cast<std::size_t>(to);
+      if (first < 0) {
+        SeenUnit& s = v.units[index];
+        first = to;
+        fill_unit(c, u, s);
+        tell_side(v, u, s);
+        s.modifier_count = u.hero >= 0 ? 0 : fill_modifiers(w, u, v.unit_modifiers[index]);
+        history = history_of(w, u, s.hp);
+      } else {
+        twice[repeated++] = {static_cast<std::int16_t>(i), first, to};
+      }
+      fill_history(history, v.seen_bits[at], v.hp_histories[index]);
+      v.index_of[at] = to;
+      if (!own && u.kind == UnitKind::Courier) v.courier_seen_at = w.time;
     }
-    v.seen_bits[at] = static_cast<std::uint16_t>(v.seen_bits[at] << 1);
-    const bool own = u.team == v.team;
-    if (!own && (!u.alive || !unit_visible(w, v.team, u))) continue;
-    if (!u.alive && u.hero < 0) continue;
-    v.seen_bits[at] |= 1u;
-    SeenUnit& s = v.units[static_cast<std::size_t>(v.unit_count)];
-    fill_unit(c, v, u, s);
-    fill_history(w, u, v.seen_bits[at], s);
-    v.index_of[at] = v.unit_count++;
-    if (!own && u.kind == UnitKind::Courier) v.courier_seen_at = w.time;
+  }
+  const TeamView& told = views[0];
+  TeamView& v = views[1];
+  for (std::size_t k = 0; k < repeated; ++k) {
+    const auto from = static_cast<std::size_t>(twice[k].from), to = static_cast<std::size_t>(twice[k].to);
+    v.units[to] = told.units[from];
+    tell_side(v, w.units[static_cast<std::size_t>(twice[k].unit)], v.units[to]);
+    std::copy_n(told.unit_modifiers[from].begin(), told.units[from].modifier_count, v.unit_modifiers[to].begin());
   }
 }
 

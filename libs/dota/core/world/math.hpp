@@ -9,6 +9,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -36,6 +37,9 @@ inline SinCos sin_cos(float angle) {
   const double sines[] = {s, c, -s, -c}, cosines[] = {c, -s, -c, s};
   return {static_cast<float>(sines[quarter]), static_cast<float>(cosines[quarter])};
 }
+
+// The same of n angles.
+void sin_cos_of(const float* angles, std::size_t n, float* sines, float* cosines);
 
 // The unit vector of an angle.
 inline Vec2 heading(float angle) {
