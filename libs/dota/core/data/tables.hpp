@@ -86,6 +86,7 @@ struct HeroDef {
   std::vector<int> item_start, item_order;
   int role_position = 3;
   bool has_charges = false;  // an ability of his is used up and comes back by charges
+  bool hides = false;        // an ability makes him invisible
 };
 
 // A number of a cast that stands in the ability's own fields, not in its program.

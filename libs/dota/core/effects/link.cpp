@@ -264,6 +264,7 @@ void link_programs(Tables& t) {
       for (EffectNode& n : a.program.nodes) {
         link_node(t, a, a.program, hero, n);
         n.rests = rests_while_it_lasts(n);
+        n.rests_on_others = rests_on_others(n);
       }
     });
   }
@@ -271,6 +272,10 @@ void link_programs(Tables& t) {
     reading("heroes.json, " + h.name, [&] { check_talents(t, h); });
     h.has_charges = std::any_of(h.abilities.begin(), h.abilities.end(), [&](int id) {
       return t.abilities[static_cast<std::size_t>(id)].program.charges >= 0;
+    });
+    h.hides = std::any_of(h.abilities.begin(), h.abilities.end(), [&](int id) {
+      const auto& nodes = t.abilities[static_cast<std::size_t>(id)].program.nodes;
+      return std::any_of(nodes.begin(), nodes.end(), [](const EffectNode& n) { return n.prim == Prim::Invis; });
     });
   }
 }

@@ -203,6 +203,8 @@ void add_to_targets(Context& c, const Invocation& inv, const EffectNode& n, int 
   }
 }
 
+bool rests(const Modifier& m, const EffectNode& n) { return m.flags & kModAura ? n.rests_on_others : n.rests; }
+
 Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const EffectNode& n, int node,
                        float duration, bool aura) {
   World& w = c.world;
@@ -246,7 +248,8 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   const std::uint32_t status = n.given(Role::Fade) && !w.due(m->ready) ? 0 : n.status;
   changed = changed || m->status != status;
   m->status = status;
-  if (m->until < kForever || !n.rests) watch(w, static_cast<int>(m - w.modifiers.data()));
+  m->rests = rests(*m, n);
+  if (m->until < kForever || !m->rests) watch(w, static_cast<int>(m - w.modifiers.data()));
   m->damage_type = static_cast<std::uint8_t>(n.type);
   if (fill_stats(c, inv, n, target, *m) || changed) mark_dirty(c, target);
   return m;
@@ -274,8 +277,10 @@ void watch_modifiers(Context& c) {
   World& w = c.world;
   w.modifiers_watched = {};
   for (int i = 0; i < w.modifiers_end; ++i) {
-    const Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
-    if (m.owner >= 0 && m.node >= 0 && (m.until < kForever || !node_of(c, m.ability, m.node).rests)) watch(w, i);
+    Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
+    if (m.owner < 0 || m.node < 0) continue;
+    m.rests = rests(m, node_of(c, m.ability, m.node));
+    if (m.until < kForever || !m.rests) watch(w, i);
   }
 }
 

@@ -45,6 +45,8 @@ void each_modifier(Context& c, Unit& u, F&& f) {
 bool fires(Context& c, Modifier& m, const EffectNode& n, const Invocation& inv, const Unit& bearer);
 // Recomputes the stats a modifier gives from its node. Returns whether anything changed.
 bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, const Unit& target, Modifier& m);
+// What follows from its node and flags: Modifier::rests.
+bool rests(const Modifier& m, const EffectNode& n);
 void remove_modifier(Context& c, int index);
 Modifier* find_modifier(World& w, const Unit& u, int name);
 const Modifier* find_modifier(const World& w, const Unit& u, int name);

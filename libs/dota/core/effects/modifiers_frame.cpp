@@ -143,10 +143,10 @@ void modifiers_frame(Context& c) {
     Modifier& m = w.modifiers[static_cast<std::size_t>(i)];
     if (m.owner < 0 || m.node < 0) continue;
     const bool lasting = m.until >= kForever;
-    if (lasting && m.interval <= 0 && !slow) continue;
+    const bool over = !lasting && w.due(m.until);
+    if (!over && m.interval <= 0 && (lasting ? !slow : m.rests && m.motion.x == 0 && m.motion.y == 0)) continue;
     Unit& u = w.units[static_cast<std::size_t>(m.owner)];
     const EffectNode& n = node_of(c, m.ability, m.node);
-    const bool over = !lasting && w.due(m.until);
 
     if (n.status && !m.status && w.due(m.ready) && !over) {  // faded in
       m.status = n.status;

@@ -13,6 +13,22 @@ bool leaves_modifier(const EffectNode& n) {
   return spec && spec->stay == kLasts;
 }
 
+namespace {
+
+// What it gives stays as it was given.
+bool steady(const EffectNode& n) {
+  const bool by_charges =
+      std::any_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
+  return n.status == 0 && n.on != Trigger::Interval && !n.given(Role::Interval) && !n.given(Role::Fade) &&
+         n.decay == Decay::None && n.cond == Cond::Always && !by_charges && !n.given(Role::LowHpPct) &&
+         !n.unlimited_range;
+}
+
+}  // namespace
+
+// Its carrier looks around; whom it gives something to only keeps that until it is renewed no longer.
+bool rests_on_others(const EffectNode& n) { return n.rests || (n.prim == Prim::Aura && steady(n)); }
+
 bool rests_while_it_lasts(const EffectNode& n) {
   switch (n.prim) {
     case Prim::Mod:
@@ -42,11 +58,7 @@ bool rests_while_it_lasts(const EffectNode& n) {
     default:
       return false;  // ticks, flows, moves, looks around or fades: or is too rare to matter
   }
-  const bool by_charges =
-      std::any_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) { return s.set == StatSet::PerCharge; });
-  return n.status == 0 && n.on != Trigger::Interval && !n.given(Role::Interval) && !n.given(Role::Fade) &&
-         n.decay == Decay::None && n.cond == Cond::Always && !by_charges && !n.given(Role::LowHpPct) &&
-         !n.unlimited_range;
+  return steady(n);
 }
 
 bool passive_at_root(const EffectNode& n, bool passive_behavior) {

@@ -74,8 +74,10 @@ struct EffectNode {
   bool stacking = false, apart = false;  // mod: applied again it counts higher; or stands beside itself
   bool own_only = false, instant_attack = false;
   bool reappears = false;  // invis: an attack or a cast shows its bearer until it has faded again
-  bool rests = false;      // what it leaves without an end has nothing to do as time passes: modifiers_frame()
-  bool passive = false;    // there whenever the ability is learned or the item is held
+  // What it leaves has nothing to do before its end, and what it leaves as an aura on those near:
+  // modifiers_frame().
+  bool rests = false, rests_on_others = false;
+  bool passive = false;  // there whenever the ability is learned or the item is held
   // What its caster must have for the node to be there at all (upgraded()): a talent, or not that talent;
   // Aghanim's Scepter (1), or not (0).
   std::string talent;

@@ -51,6 +51,7 @@ std::int8_t level_without_felled(const World& w, const MapData& map, Cell c) {
 struct FelledCache {
   // All zero, and in memory as far as it was written to.
   std::unique_ptr<CachedMask[], Free> masks{static_cast<CachedMask*>(std::calloc(kCached, sizeof(CachedMask)))};
+  FelledCache() { want_huge_pages(masks.get(), masks ? kCached * sizeof(CachedMask) : 0); }
   Walls walls;            // of the standing map, but for those that a Lookout has opened
   std::uint64_t map = 0;  // Sight::id that `walls` is of
   std::vector<OpenedWall> opened;

@@ -173,6 +173,23 @@ bool line_open(const World& w, Vec2 a, Vec2 b) {
   };
   float tx = first(a.x, d.x, c.x), ty = first(a.y, d.y, c.y);
   const float dx = d.x == 0 ? kNever : kCell / std::abs(d.x), dy = d.y == 0 ? kNever : kCell / std::abs(d.y);
+  // Rounding may lead one cell past the end, never two.
+  const auto away_from_border = [](Cell q) { return q.x >= 2 && q.y >= 2 && q.x < kGrid - 2 && q.y < kGrid - 2; };
+  if (away_from_border(c) && away_from_border(end)) {
+    const int right = step_x, up = step_y * kGrid, last = end.index();
+    int at = c.index();
+    for (int guard = 0; at != last && guard < 2 * kGrid; ++guard) {
+      if (tx == ty && (nav_blocked(w, at + right) || nav_blocked(w, at + up))) return false;
+      // Without branches: which border comes next is as good as chance.
+      const bool x_next = tx <= ty, y_next = ty <= tx;
+      at += (x_next ? right : 0) + (y_next ? up : 0);
+      tx += x_next ? dx : 0.0f;
+      ty += y_next ? dy : 0.0f;
+      if (nav_blocked(w, at)) return false;
+      if (std::min(tx, ty) > 1.0f + 1e-4f) break;
+    }
+    return true;
+  }
   for (int guard = 0; !(c == end) && guard < 2 * kGrid; ++guard) {
     if (tx == ty) {  // through a corner: both neighbours must be open
       if (!cell_open(w, {c.x + step_x, c.y}) || !cell_open(w, {c.x, c.y + step_y})) return false;

@@ -63,11 +63,12 @@ void find_near(const Context& c, const Unit& u, float step, Near& near) {
   const int y0 = hash_coordinate(u.pos.y - reach), y1 = hash_coordinate(u.pos.y + reach);
   for (int y = y0; y <= y1; ++y)
     for (int x = x0; x <= x1; ++x)
-      for (int i = w.nav.head[static_cast<std::size_t>(y * kHashCells + x)]; i >= 0;
-           i = w.nav.next[static_cast<std::size_t>(i)]) {
+      for (int i = w.nav.head[static_cast<std::size_t>(y * kHashCells + x)]; i >= 0;) {
+        const Body& body = w.nav.bodies[static_cast<std::size_t>(i)];
         const Unit& v = w.units[static_cast<std::size_t>(i)];
-        const Vec2 d = v.pos - u.pos;
-        const float apart = u.radius + v.radius + step;
+        i = body.next;
+        const Vec2 d = body.pos - u.pos;
+        const float apart = u.radius + body.radius + step;
         if (d.dot(d) >= apart * apart || &v == &u || !v.alive || !solid_body(v) || flies(c, v)) continue;
         if (near.n < kMaxNear) near.units[static_cast<std::size_t>(near.n++)] = &v;
       }

@@ -86,6 +86,7 @@ struct Sight {
   // Asks for the cell's mask ahead: each of them lies in memory of its own, far from the others.
   void fetch(Cell viewer) const {
     if (!viewer.inside()) return;
+    fetch_lines(&made[static_cast<std::size_t>(viewer.index())], 1);
     fetch_lines(&masks[static_cast<std::size_t>(viewer.index())], sizeof(StandingMask));
   }
   const SightMask& circle(Cell viewer, float radius) const;

@@ -17,13 +17,17 @@ constexpr float kSlack = 64.0f;
 
 int hash_cell(Vec2 p) { return hash_coordinate(p.y) * kHashCells + hash_coordinate(p.x); }
 
+void link(Nav& nav, int unit, std::int16_t next) {
+  nav.next[static_cast<std::size_t>(unit)] = nav.bodies[static_cast<std::size_t>(unit)].next = next;
+}
+
 void unlist(Nav& nav, int unit) {
   const auto u = static_cast<std::size_t>(unit);
   const int cell = nav.cell[u];
   if (cell < 0) return;
   const std::int16_t before = nav.prev[u], after = nav.next[u];
   if (before >= 0)
-    nav.next[static_cast<std::size_t>(before)] = after;
+    link(nav, before, after);
   else
     nav.head[static_cast<std::size_t>(cell)] = after;
   if (after >= 0) nav.prev[static_cast<std::size_t>(after)] = before;
@@ -39,7 +43,7 @@ void hold(Nav& nav, int team, int cell) {
 void list_at(Nav& nav, int unit, int cell) {
   const auto u = static_cast<std::size_t>(unit);
   const auto c = static_cast<std::size_t>(cell);
-  nav.next[u] = nav.head[c];
+  link(nav, unit, nav.head[c]);
   nav.prev[u] = -1;
   if (nav.head[c] >= 0) nav.prev[static_cast<std::size_t>(nav.head[c])] = static_cast<std::int16_t>(unit);
   nav.head[c] = static_cast<std::int16_t>(unit);
@@ -50,6 +54,9 @@ void list_at(Nav& nav, int unit, int cell) {
 
 void relist_unit(World& w, int unit) {
   const Unit& u = w.units[static_cast<std::size_t>(unit)];
+  Body& body = w.nav.bodies[static_cast<std::size_t>(unit)];
+  body.pos = u.pos;
+  body.radius = u.radius;
   const int cell = u.kind != UnitKind::None && u.alive ? hash_cell(u.pos) : -1;
   if (cell == w.nav.cell[static_cast<std::size_t>(unit)]) return;
   unlist(w.nav, unit);
@@ -65,7 +72,7 @@ void build_spatial(Context& c) {
   const auto bring_up = [&](int i) {
     Unit& u = w.units[static_cast<std::size_t>(i)];
     if (u.building == 0 || nav.cell[static_cast<std::size_t>(i)] < 0) relist_unit(w, i);  // those stay in place
-    u.velocity = {};
+    stand_still(u);
   };
   if (nav.listed && w.frame % kFramesPerStep != 0) {
     // Whoever walks or jumps is listed again then and there: only who moved and who died needs a look.
@@ -84,6 +91,11 @@ void build_spatial(Context& c) {
   }
 }
 
+void renew_bodies(World& w) {
+  for (std::size_t i = 0; i < w.nav.bodies.size(); ++i)
+    w.nav.bodies[i] = {w.units[i].pos, w.units[i].radius, w.nav.next[i]};
+}
+
 void touch_unit(World& w, int unit) { w.nav.stale[static_cast<std::size_t>(unit) >> 6] |= 1ull << (unit & 63); }
 
 void place_unit(World& w, Unit& u, Vec2 p) {
@@ -100,17 +112,15 @@ bool team_near(const World& w, int team, Vec2 p, float radius) {
   const float reach = radius + kSlack;
   const int x0 = hash_coordinate(p.x - reach), x1 = hash_coordinate(p.x + reach);
   const int y0 = hash_coordinate(p.y - reach), y1 = hash_coordinate(p.y + reach);
-  const auto bits = [&](int word) {
-    const int from = std::max(x0 - word * 64, 0), to = std::min(x1 - word * 64, 63);
-    return from > to ? 0 : ~0ull << from & ~0ull >> (63 - to);
+  const auto any = [&](std::size_t word, int from, int to) {
+    std::uint64_t bits = 0;
+    for (int y = y0; y <= y1; ++y)
+      bits |= w.nav.held[static_cast<std::size_t>(team)][static_cast<std::size_t>(y)][word];
+    return (bits & ~0ull << from & ~0ull >> (63 - to)) != 0;
   };
-  const std::uint64_t low = bits(0), high = bits(1);
-  std::uint64_t any = 0;
-  for (int y = y0; y <= y1; ++y) {
-    const auto& row = w.nav.held[static_cast<std::size_t>(team)][static_cast<std::size_t>(y)];
-    any |= (row[0] & low) | (row[1] & high);
-  }
-  return any != 0;
+  if (x1 < 64) return any(0, x0, x1);
+  if (x0 >= 64) return any(1, x0 - 64, x1 - 64);
+  return any(0, x0, 63) || any(1, 0, x1 - 64);
 }
 
 void units_near(const Context& c, Vec2 p, float radius, UnitList& out) { bodies_near(c.world, p, radius, out); }
@@ -124,12 +134,12 @@ void bodies_near(const World& w, Vec2 p, float radius, UnitList& out) {
   const int y0 = hash_coordinate(p.y - reach), y1 = hash_coordinate(p.y + reach);
   for (int y = y0; y <= y1; ++y)
     for (int x = x0; x <= x1; ++x)
-      for (int i = w.nav.head[static_cast<std::size_t>(y * kHashCells + x)]; i >= 0;
-           i = w.nav.next[static_cast<std::size_t>(i)]) {
-        const Unit& u = w.units[static_cast<std::size_t>(i)];
-        if (!u.alive) continue;
-        const Vec2 d = u.pos - p;
-        if (d.dot(d) <= radius * radius) found[i >> 6] |= 1ull << (i & 63);
+      for (int i = w.nav.head[static_cast<std::size_t>(y * kHashCells + x)]; i >= 0;) {
+        const Body& body = w.nav.bodies[static_cast<std::size_t>(i)];
+        const Vec2 d = body.pos - p;
+        if (d.dot(d) <= radius * radius && w.units[static_cast<std::size_t>(i)].alive)
+          found[i >> 6] |= 1ull << (i & 63);
+        i = body.next;
       }
   for (int word = 0; word < kMaxUnits / 64; ++word)
     for (std::uint64_t bits = found[word]; bits; bits &= bits - 1)

@@ -52,13 +52,15 @@ void heal_share(Context& c, Unit& u, float hp_pct, float hp, float mana_pct, flo
 void fountains_and_shrines(Context& c) {
   World& w = c.world;
   const GameRules& g = *c.tables.game;
+  std::array<const Unit*, kMaxUnits> fountains;
+  std::size_t n = 0;
+  each_unit<UnitKind::Fountain>(w, [&](const Unit& fountain) { fountains[n++] = &fountain; });
   for (HeroState& h : w.heroes) {
     Unit* u = h.in_game ? w.get(h.unit) : nullptr;
     if (!u || !u->alive) continue;
-    each_unit<UnitKind::Fountain>(w, [&](const Unit& fountain) {
-      if (fountain.team == u->team && distance(fountain.pos, u->pos) <= g.fountain_radius)
+    for (std::size_t k = 0; k < n; ++k)
+      if (fountains[k]->team == u->team && distance(fountains[k]->pos, u->pos) <= g.fountain_radius)
         h.fountain_until = w.time + g.fountain_linger;
-    });
     if (!w.due(h.fountain_until)) heal_share(c, *u, g.fountain_hp_pct, 0, g.fountain_mana_pct, g.fountain_mana);
     if (!w.due(h.shrine_until)) heal_share(c, *u, g.shrine_hp_pct, g.shrine_hp, g.shrine_mana_pct, g.shrine_mana);
   }
@@ -111,7 +113,7 @@ void buildings_frame(Context& c) {
   each_building(w, [&](Unit& b) {
     if (b.building == 0 || !b.alive || !guarded(g, b)) return;
     if (!w.due(b.backdoor_until)) {
-      b.backdoor_hp = b.hp;
+      if (b.backdoor_hp != b.hp) b.backdoor_hp = b.hp;
     } else {
       b.backdoor_hp = std::max(b.backdoor_hp, b.hp);
       if (b.hp < b.backdoor_hp) b.hp = std::min(b.backdoor_hp, b.hp + g.backdoor_regen * kDt);

@@ -148,11 +148,14 @@ int wanted_item(const Context& c, HeroState& h) {
 
 // Upkeep (consumables, scrolls, wards) stays within its share of all the gold that the hero has had: without such
 // a bound a hero that uses what it holds buys nothing else.
-bool buy_upkeep(Context& c, HeroState& h, int item) {
+bool upkeep_allows(const Context& c, const HeroState& h, int item) {
   const float cost = static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost);
-  if (h.upkeep + cost > c.settings.upkeep_share * h.income) return false;
-  if (buy_basic(c, h, item) != Step::Done) return false;
-  h.upkeep += cost;
+  return !(h.upkeep + cost > c.settings.upkeep_share * h.income);
+}
+
+bool buy_upkeep(Context& c, HeroState& h, int item) {
+  if (!upkeep_allows(c, h, item) || buy_basic(c, h, item) != Step::Done) return false;
+  h.upkeep += static_cast<float>(c.tables.items[static_cast<std::size_t>(item)].cost);
   return true;
 }
 
@@ -188,8 +191,10 @@ bool buy_shared(Context& c, HeroState& h, int item, int stock) {
   World& w = c.world;
   const int index = static_cast<int>(&h - w.heroes.data()), team = index / 5;
   TeamState& t = w.teams[static_cast<std::size_t>(team)];
-  if (item < 0 || w.heroes_per_team < 2 || (stock >= 0 && t.stock[static_cast<std::size_t>(stock)] <= 0) ||
-      free_slots(h, false) == 0 || !item_supported(c.tables, item))
+  // What fails most often is asked first.
+  if (item < 0 || w.heroes_per_team < 2 || !upkeep_allows(c, h, item) ||
+      (stock >= 0 && t.stock[static_cast<std::size_t>(stock)] <= 0) || free_slots(h, false) == 0 ||
+      !item_supported(c.tables, item))
     return false;
   for (int i = team * 5; i < team * 5 + 5; ++i)
     if (w.heroes[static_cast<std::size_t>(i)].in_game &&
@@ -211,10 +216,7 @@ bool buy_shared(Context& c, HeroState& h, int item, int stock) {
 bool enemies_hide(const Context& c, int team) {
   for (int i = (1 - team) * 5; i < (1 - team) * 5 + 5; ++i) {
     const HeroState& h = c.world.heroes[static_cast<std::size_t>(i)];
-    if (!h.in_game) continue;
-    for (const int ability : c.tables.heroes[static_cast<std::size_t>(h.def)].abilities)
-      for (const EffectNode& n : c.tables.abilities[static_cast<std::size_t>(ability)].program.nodes)
-        if (n.prim == Prim::Invis) return true;
+    if (h.in_game && c.tables.heroes[static_cast<std::size_t>(h.def)].hides) return true;
   }
   return false;
 }
@@ -224,7 +226,8 @@ bool buy_gem(Context& c, HeroState& h) {
   World& w = c.world;
   const int item = c.tables.game->stock_items[0], team = static_cast<int>(&h - w.heroes.data()) / 5;
   TeamState& t = w.teams[static_cast<std::size_t>(team)];
-  if (item < 0 || w.time < kGemFrom || t.stock[0] <= 0 || free_slots(h, false) == 0) return false;
+  if (item < 0 || w.time < kGemFrom || t.stock[0] <= 0 || !upkeep_allows(c, h, item) || free_slots(h, false) == 0)
+    return false;
   for (int i = team * 5; i < team * 5 + 5; ++i)
     if (held_charges(w.heroes[static_cast<std::size_t>(i)], item) > 0) return false;
   if (!enemies_hide(c, team) || !buy_upkeep(c, h, item)) return false;

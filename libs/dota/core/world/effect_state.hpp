@@ -34,7 +34,9 @@ struct Modifier {
   std::uint8_t flags = 0;    // kModDispellable etc., effects/modifiers.hpp
   std::uint8_t counter = 0;  // tries in a row of a proc (pseudo_random)
   std::uint8_t attacks_left = 0, charges = 0;
-  std::uint8_t phase = 0;   // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
+  std::uint8_t phase = 0;  // which of its states it is in: Power Treads' attribute, Echo Sabre's second blow
+  bool rests =
+      false;  // has nothing to do before its end but to tick and to move its bearer; follows from its node
   float per_tick = 0;       // damage a tick; of what flows: health lost, or given (< 0), a second
   float mana_per_tick = 0;  // mana given a second
   float shield = 0;         // absorption left

@@ -54,6 +54,14 @@ struct Look {
   std::uint64_t near = 0, seen = 0;  // trees that are down within the standing map's sight, within this sight
 };
 
+// What a search around a place reads of a listed unit, four to a line of memory: the rest of the unit is looked at
+// where it is near enough.
+struct Body {
+  Vec2 pos;
+  float radius = 0;
+  std::int16_t next = -1;  // Nav::next
+};
+
 // What map/ derives from trees, buildings and positions; written there only.
 struct Nav {
   std::array<std::uint64_t, (kNavCells * kNavCells + 63) / 64> blocked{};  // cells no ground unit may enter now
@@ -72,6 +80,7 @@ struct Nav {
   bool listed = false;
   std::array<std::uint64_t, kMaxUnits / 64> stale{};
   std::array<std::array<std::array<std::uint64_t, 2>, kHashCells>, kTeams + 1> held{};
+  std::array<Body, kMaxUnits> bodies{};  // of the units that are listed: relist_unit()
 };
 
 }  // namespace dota

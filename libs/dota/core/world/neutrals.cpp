@@ -99,7 +99,7 @@ void think(Context& c, Unit& u) {
   Unit* target = w.get(u.aggro_target);
   if (target && (w.due(u.aggro_until) || !can_attack(c, u, *target))) target = nullptr;
   if (!target) {
-    u.aggro_target = u.attack_target = Handle{};
+    if (!(u.aggro_target == Handle{} && u.attack_target == Handle{})) u.aggro_target = u.attack_target = Handle{};
     if (distance(u.pos, u.spawn) > kCalmNear)
       return keep_moving(c, u, u.spawn);  // on its way home it notices nobody
     rest(c, u);

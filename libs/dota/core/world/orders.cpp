@@ -27,7 +27,7 @@ bool same(const Order& a, const Order& b) {
 
 void stop_motion(Unit& u) {
   if (u.act == Act::Walk || u.act == Act::AttackWindup) u.act = Act::Idle;
-  u.velocity = Vec2{};
+  stand_still(u);
 }
 
 // Attacks what is near when there is nothing else to do. `reach_only`: never leaves its place for it (Hold).

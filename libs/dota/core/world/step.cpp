@@ -106,7 +106,10 @@ void remember_health(World& w) {
   const auto slot = static_cast<std::size_t>(w.step_index % kHistory);
   for (int i = 0; i < w.units_end; ++i) {
     Unit& u = w.units[static_cast<std::size_t>(i)];
-    if (u.kind != UnitKind::None) u.hp_history[slot] = u.alive ? u.hp : 0;
+    const float hp = u.alive ? u.hp : 0;
+    if (u.kind != UnitKind::None &&
+        std::bit_cast<std::uint32_t>(u.hp_history[slot]) != std::bit_cast<std::uint32_t>(hp))
+      u.hp_history[slot] = hp;
   }
 }
 
@@ -125,7 +128,7 @@ void fetch_ahead(const World& w) {
   each_unit<UnitKind::Hero>(w, [&](const Unit& u) { fetch_lines(&u, sizeof u); });
   each_building(w, [&](const Unit& b) { fetch_lines(&b.backdoor_until, sizeof b.backdoor_until); });
   fetch_lines(w.nav.cell.data(), sizeof w.nav.cell);
-  fetch_lines(w.nav.next.data(), sizeof w.nav.next);
+  fetch_lines(w.nav.bodies.data(), static_cast<std::size_t>(w.units_end) * sizeof(Body));
   fetch_lines(w.nav.head.data(), sizeof w.nav.head);
   fetch_lines(w.nav.held.data(), sizeof w.nav.held);
   fetch_lines(w.nav.blocked.data(), sizeof w.nav.blocked);
@@ -153,6 +156,7 @@ void renew_derived(Context& c) {
   w.still = StillFog{};
   w.looks = {};
   w.nav.listed = false;
+  renew_bodies(w);
   watch_modifiers(c);
 }
 

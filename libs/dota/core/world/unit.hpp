@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -152,5 +153,11 @@ struct alignas(64) Unit {
   // sets.
   std::array<std::byte, 64> apart{};
 };
+
+// Here and where else a value is mostly what it was: written only where it changes, since a line of memory that
+// was written to goes all the way back when another game takes its turn.
+inline void stand_still(Unit& u) {
+  if (std::bit_cast<std::uint64_t>(u.velocity) != 0) u.velocity = Vec2{};
+}
 
 }  // namespace dota
