@@ -14,6 +14,7 @@ bool leaves_modifier(const EffectNode& n);
 // EffectNode::rests of a node that is complete.
 bool rests_while_it_lasts(const EffectNode& n);
 bool rests_on_others(const EffectNode& n);
+bool gives_fixed_stats(const EffectNode& n);
 // Primitives that, standing at a program's root without a trigger, act for as long as they are learned or held.
 bool passive_at_root(const EffectNode& n, bool passive_behavior);
 // The stat of a node's key, with the names that only effects use; Stat::Count when it is none.

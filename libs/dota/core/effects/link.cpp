@@ -265,6 +265,7 @@ void link_programs(Tables& t) {
         link_node(t, a, a.program, hero, n);
         n.rests = rests_while_it_lasts(n);
         n.rests_on_others = rests_on_others(n);
+        n.fixed = gives_fixed_stats(n);
       }
     });
   }

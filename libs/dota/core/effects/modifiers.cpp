@@ -240,6 +240,9 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
     if (aura) m->flags = static_cast<std::uint8_t>((m->flags & ~kModPassive) | kModAura);
     if (n.given(Role::Fade)) m->ready = w.time + number(c, inv, n, Role::Fade);
   }
+  // What was filled in before and is the same again; a courier may have become another type of unit.
+  const bool same = !changed && n.fixed && m->ability == inv.ability && m->node == node && m->level == inv.level &&
+                    target.kind != UnitKind::Courier;
   m->ability = inv.ability;
   m->node = static_cast<std::int16_t>(node);
   m->level = static_cast<std::uint8_t>(inv.level);
@@ -251,7 +254,7 @@ Modifier* add_modifier(Context& c, Unit& target, const Invocation& inv, const Ef
   m->rests = rests(*m, n);
   if (m->until < kForever || !m->rests) watch(w, static_cast<int>(m - w.modifiers.data()));
   m->damage_type = static_cast<std::uint8_t>(n.type);
-  if (fill_stats(c, inv, n, target, *m) || changed) mark_dirty(c, target);
+  if ((!same && fill_stats(c, inv, n, target, *m)) || changed) mark_dirty(c, target);
   return m;
 }
 

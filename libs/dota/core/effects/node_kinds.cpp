@@ -29,6 +29,15 @@ bool steady(const EffectNode& n) {
 // Its carrier looks around; whom it gives something to only keeps that until it is renewed no longer.
 bool rests_on_others(const EffectNode& n) { return n.rests || (n.prim == Prim::Aura && steady(n)); }
 
+bool gives_fixed_stats(const EffectNode& n) {
+  return n.prim == Prim::Aura && steady(n) && !n.stacking &&
+         std::all_of(n.stats.begin(), n.stats.end(), [](const NodeStat& s) {
+           const bool of_bearer = s.set == StatSet::Main || s.set == StatSet::Creep || s.set == StatSet::Ranged;
+           return of_bearer && s.value.factor == Factor::One && s.value.talents == 0 && !s.value.scepter.given() &&
+                  !s.far.base.given();
+         });
+}
+
 bool rests_while_it_lasts(const EffectNode& n) {
   switch (n.prim) {
     case Prim::Mod:

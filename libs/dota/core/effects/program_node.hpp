@@ -77,6 +77,7 @@ struct EffectNode {
   // What it leaves has nothing to do before its end, and what it leaves as an aura on those near:
   // modifiers_frame().
   bool rests = false, rests_on_others = false;
+  bool fixed = false;    // an aura: what it gives follows from its rank and from who bears it
   bool passive = false;  // there whenever the ability is learned or the item is held
   // What its caster must have for the node to be there at all (upgraded()): a talent, or not that talent;
   // Aghanim's Scepter (1), or not (0).

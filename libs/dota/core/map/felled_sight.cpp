@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -13,13 +14,24 @@ namespace {
 
 // A mask that was cast with trees down. Two games may share it when the same trees are down where its sight comes
 // to; the cache holds pure functions of that, so that what it holds never shows in a game.
-struct CachedMask {
+struct alignas(64) CachedMask {
+  SightMask seen;
+  std::int32_t viewer, reach;
   std::uint64_t near, felled;  // trees that the standing map's sight and this sight come to
   std::uint64_t map;           // 0: nothing is kept here
-  std::int32_t viewer, reach;
-  SightMask seen, touched;
+  SightMask touched;
 };
-constexpr std::size_t kCached = 32768;  // up to 9.2 MB a thread
+constexpr std::size_t kCached = 32768;
+constexpr std::size_t kCacheBytes =
+    (kCached * sizeof(CachedMask) + kHugePage - 1) / kHugePage * kHugePage;  // 10.5 MB
+
+// All zero.
+CachedMask* new_masks() {
+  void* const memory = std::aligned_alloc(kHugePage, kCacheBytes);
+  if (!memory) throw std::bad_alloc();
+  want_huge_pages(memory, kCacheBytes);
+  return static_cast<CachedMask*>(std::memset(memory, 0, kCacheBytes));
+}
 
 struct Free {
   void operator()(void* memory) const { std::free(memory); }
@@ -49,9 +61,7 @@ std::int8_t level_without_felled(const World& w, const MapData& map, Cell c) {
 }  // namespace
 
 struct FelledCache {
-  // All zero, and in memory as far as it was written to.
-  std::unique_ptr<CachedMask[], Free> masks{static_cast<CachedMask*>(std::calloc(kCached, sizeof(CachedMask)))};
-  FelledCache() { want_huge_pages(masks.get(), masks ? kCached * sizeof(CachedMask) : 0); }
+  std::unique_ptr<CachedMask[], Free> masks{new_masks()};
   Walls walls;            // of the standing map, but for those that a Lookout has opened
   std::uint64_t map = 0;  // Sight::id that `walls` is of
   std::vector<OpenedWall> opened;
@@ -60,7 +70,6 @@ struct FelledCache {
 Lookout::Lookout(const World& w, const MapData& map) : w_(w), map_(map) {
   if (w.nav.trees_down == 0) return;
   static thread_local FelledCache cache;
-  if (!cache.masks) throw std::bad_alloc();
   cache_ = &cache;
   if (cache.map != map.sight->id) {
     cache.walls = map.sight->walls;
@@ -163,7 +172,7 @@ void Lookout::open(std::size_t i) {
 
 namespace {
 
-int reach_of(float radius) { return std::min(static_cast<int>(std::ceil(radius / kCell)) + 1, 2 * kSightReach); }
+int reach_of(float radius) { return std::min(1 - floor_to_int(-radius / kCell), 2 * kSightReach); }
 
 CachedMask& place_of(FelledCache& cache, Cell viewer, int reach, std::uint64_t opened) {
   return cache.masks[mix(opened, static_cast<std::uint64_t>(viewer.index() * 64 + reach)) % kCached];
@@ -171,22 +180,53 @@ CachedMask& place_of(FelledCache& cache, Cell viewer, int reach, std::uint64_t o
 
 }  // namespace
 
-std::uint64_t Lookout::opened_near(Cell viewer, float radius, Look& look) {
-  if (!cache_) return look.near = 0;
+bool Lookout::fetch(Cell viewer, float radius, Look& look) {
+  if (!cache_) {
+    look.near = 0;
+    map_.sight->fetch_seen(viewer);
+    return false;
+  }
   const int reach = reach_of(radius);
-  if (look.viewer != viewer.index() || look.reach != reach || look.trees != w_.nav.tree_changes) {
-    look = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
+  if (!still_is(look, viewer, reach)) {
     Near around;
     find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
-    if (around.n > 0) look.near = key_of(around, map_.sight->standing(map_, viewer, spare_).touched, viewer);
+    if (around.n > 0) {
+      map_.sight->fetch_touched(viewer);
+      return true;
+    }
+    look = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
   }
-  if (look.near != 0) fetch_lines(&place_of(*cache_, viewer, reach, look.near), sizeof(CachedMask));
-  return look.near;
+  fetch_for(viewer, look);
+  return false;
+}
+
+void Lookout::fetch_for(Cell viewer, const Look& look) const {
+  if (look.near != 0)
+    fetch_lines(&place_of(*cache_, viewer, look.reach, look.near), offsetof(CachedMask, touched));
+  else
+    map_.sight->fetch_seen(viewer);
+}
+
+bool Lookout::still_is(const Look& look, Cell viewer, int reach) const {
+  return look.viewer == viewer.index() && look.reach == reach && look.trees == w_.nav.tree_changes;
+}
+
+void Lookout::find_opened(Cell viewer, float radius, Look& look) {
+  if (!cache_) {
+    look.near = 0;
+    return;
+  }
+  const int reach = reach_of(radius);
+  if (still_is(look, viewer, reach)) return;
+  look = {viewer.index(), reach, w_.nav.tree_changes, 0, 0};
+  Near around;
+  find_near(viewer, reach, map_.elevation[static_cast<std::size_t>(viewer.index())], around);
+  if (around.n > 0) look.near = key_of(around, map_.sight->standing(map_, viewer, spare_).touched, viewer);
+  fetch_for(viewer, look);
 }
 
 const SightMask& Lookout::from(Cell viewer, float radius, Look& look) {
-  const StandingMask& standing = map_.sight->standing(map_, viewer, spare_);
-  if (look.near == 0) return standing.seen;
+  if (look.near == 0) return map_.sight->standing(map_, viewer, spare_).seen;
   const int reach = reach_of(radius);
   CachedMask& slot = place_of(*cache_, viewer, reach, look.near);
   const bool of_this =
@@ -201,6 +241,7 @@ const SightMask& Lookout::from(Cell viewer, float radius, Look& look) {
     slot.near = look.near;
     for (int k = 0; k < around.n; ++k)
       open(static_cast<std::size_t>(around.at[static_cast<std::size_t>(k)]));
+    const StandingMask& standing = map_.sight->standing(map_, viewer, spare_);
     OctantCells lit;
     map_.sight->standing_octants(map_, viewer, lit);
     cast_sight(map_, cache_->walls, viewer, reach, octants_of(around, standing.touched, viewer), lit);

@@ -83,16 +83,20 @@ struct Sight {
   const StandingMask& standing(const MapData& map, Cell viewer, StandingMask& spare) const;
   // The octants that the cell's mask was made of.
   void standing_octants(const MapData& map, Cell viewer, OctantCells& out) const;
-  // Asks for the cell's mask ahead: each of them lies in memory of its own, far from the others.
-  void fetch(Cell viewer) const {
-    if (!viewer.inside()) return;
-    fetch_lines(&made[static_cast<std::size_t>(viewer.index())], 1);
-    fetch_lines(&masks[static_cast<std::size_t>(viewer.index())], sizeof(StandingMask));
-  }
+  // Ask for a part of the cell's mask ahead: each of them lies in memory of its own, far from the others.
+  void fetch_seen(Cell viewer) const { fetch_part(viewer, &StandingMask::seen); }
+  void fetch_touched(Cell viewer) const { fetch_part(viewer, &StandingMask::touched); }
   const SightMask& circle(Cell viewer, float radius) const;
   std::size_t slot(int level) const;
   // Brings the cell's walls to another block level.
   void set_walls(Walls& changed, Cell c, std::int8_t was, std::int8_t now) const;
+
+ private:
+  void fetch_part(Cell viewer, SightMask StandingMask::* part) const {
+    const auto i = static_cast<std::size_t>(viewer.index());
+    fetch_lines(&made[i], 1);
+    fetch_lines(&(masks[i].*part), sizeof(SightMask));
+  }
 };
 
 std::unique_ptr<Sight> make_sight(const MapData& map);

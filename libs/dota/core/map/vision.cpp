@@ -75,7 +75,13 @@ void see(FogBits& fog, const MapData& map, Lookout& lookout, Vec2 p, float radiu
 void find_opened(Lookout& lookout, Vec2 p, float radius, Look& look) {
   const Cell viewer = cell_of(p);
   radius = covered(radius);
-  if (looks(viewer, radius)) lookout.opened_near(viewer, radius, look);
+  if (looks(viewer, radius)) lookout.find_opened(viewer, radius, look);
+}
+// True: that is still to be found.
+bool fetch(Lookout& lookout, Vec2 p, float radius, Look& look) {
+  const Cell viewer = cell_of(p);
+  radius = covered(radius);
+  return looks(viewer, radius) && lookout.fetch(viewer, radius, look);
 }
 
 // What a unit lends to its team's fog.
@@ -148,15 +154,20 @@ void update_vision(Context& c) {
         if (u.alive && u.team < kTeams) f(u);
       });
     };
-    // In three passes, each asking for the memory that the next one reads: masks lie far apart.
-    each_walker([&](const Unit& u) { map.sight->fetch(cell_of(u.pos)); });
     Lookout lookout(w, map);
-    look_from_still(c, lookout, w.still);
-    w.fog = w.still.fog;
     const auto look_of = [&w](const Unit& u) -> Look& {
       return w.looks[static_cast<std::size_t>(w.handle(u).index)];
     };
-    each_walker([&](const Unit& u) { find_opened(lookout, u, eyes_of(c, u), look_of(u)); });
+    std::array<const Unit*, kMaxUnits> unclear;
+    std::size_t n = 0;
+    each_walker([&](const Unit& u) {
+      const Eyes eyes = eyes_of(c, u);
+      if (!eyes.flying && fetch(lookout, u.pos, eyes.radius, look_of(u))) unclear[n++] = &u;
+    });
+    look_from_still(c, lookout, w.still);
+    w.fog = w.still.fog;
+    for (std::size_t k = 0; k < n; ++k)
+      find_opened(lookout, *unclear[k], eyes_of(c, *unclear[k]), look_of(*unclear[k]));
     each_walker([&](const Unit& u) { see_by(w.fog[u.team], map, lookout, u, eyes_of(c, u), look_of(u)); });
   }
   reveal_effects(c);
