@@ -12,10 +12,12 @@ import psutil
 import pytest
 import redis
 
+from five.agent.surgery import Plan
 from five.cli import rehearser
+from five.cli.rehearsal import carry_out
 from five.cli.rehearsal_progress import Progress, Stopped, stoppable
 from five.cli.rehearser import RehearsalRunner
-from five.cli.rundir import RunFolder
+from five.cli.rundir import NoRun, RunFolder
 from five.cli.surgery import describe_rehearsal
 from five.services.controller.operations.document import Word
 from five.services.controller.rehearsals import Rehearsal, Rehearsals, RehearsalState, Rehearser, Scope, new
@@ -122,6 +124,16 @@ def test_what_was_taken_for_abandoned_goes_on_and_one_that_was_replaced_ends(sta
         eventually(lambda: now(kept, rehearsal).state is RehearsalState.PLAYING and not now(kept, rehearsal).error)
         state.redis.set(state.keys.rehearsing, "another")
         waits()
+
+
+def test_a_rehearsal_that_cannot_be_made_says_why_and_holds_nobody_up(kept: Rehearsals, tmp_path: Path) -> None:
+    rehearsal = begun(kept)
+    plan = Plan.from_yaml(f"name: wider\nparent: {'a' * 16}\nsteps:\n- kind: grow_lstm\n  to: 16\n")
+    with pytest.raises(NoRun):
+        carry_out(RunFolder(tmp_path / "gone"), plan, rehearsal, kept)
+    failed = now(kept, rehearsal)
+    assert failed.state is RehearsalState.FAILED and "run 'gone' is not running" in failed.error
+    assert kept.hold("another")
 
 
 def test_a_process_that_dies_is_noted_and_the_next_one_is_taken(state: RunState, kept: Rehearsals, tmp_path: Path,

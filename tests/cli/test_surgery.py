@@ -13,6 +13,7 @@ from five.cli.main import main
 from five.cli.surgery import describe, line_of, report_of, table
 from five.services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
 from five.services.controller.operations.store import OperationStore
+from five.services.controller.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.applied import Checks
 from rapid.store.record import RunRecord
@@ -139,3 +140,27 @@ def test_an_operation_is_told_with_who_is_waited_for() -> None:
     failed = example(state=OperationState.FAILED, outcome="transform: no room; nothing was published")
     assert describe(failed).endswith("nothing was published")
     assert table([]) == "nothing changes"
+
+
+def test_rehearsals_are_asked_for_listed_and_cancelled(rest: LiveController, capsys: pytest.CaptureFixture[str]
+                                                       ) -> None:
+    assert five(rest, "plan", *WISH) == 0
+    capsys.readouterr()
+    assert five(rest, "rehearse", "wider.yaml") == 2
+    assert "five surgery rehearse wider.yaml --versions 10 --games 100" in capsys.readouterr().err
+    kept = Rehearsals(rest.state)
+    kept.announce(Rehearser(host="workstation", pid=4711))
+    assert five(rest, "rehearse", "wider.yaml", "--games", "1") == 2 and "games" in capsys.readouterr().err
+    assert five(rest, "rehearsals", "--cancel") == 2 and "no rehearsal is under way" in capsys.readouterr().err
+    assert five(rest, "rehearse", "wider.yaml", "--versions", "4", "--no-wait") == 0
+    assert "asked for by ada, waiting" in capsys.readouterr().out
+    (asked,) = kept.all()
+    assert asked.scope.versions == 4
+    assert five(rest, "rehearsals", "--cancel", "--reason", "enough") == 0
+    assert "cancelled" in capsys.readouterr().out
+    worse = RehearsalResult(won=1, drawn=0, lost=9, score=0.1, low=0.02, high=0.3, worse=True)
+    kept.change(asked.id, lambda r: r.model_copy(update={"state": RehearsalState.DONE, "result": worse}))
+    assert five(rest, "rehearsals") == 0
+    assert "won 1, drawn 0, lost 9; score 10 % (2 to 30 %, 95 % confidence), WORSE" in capsys.readouterr().out
+    assert five(rest, "rehearsals", asked.id, "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["id"] == asked.id

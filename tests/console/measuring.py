@@ -28,12 +28,13 @@ from tests.services.live_controller import OPERATOR, LiveController
 VIEWPORT = {"width": 1600, "height": 1000}
 FROM_SECONDS = 240.0  # of the game, when it is shown
 STEPS = 7.5  # of a recording, a second
+WARM_SECONDS = 6.0  # before anything is counted: the browser compiles what runs often
 CLICK_MS = 220  # between two orders
 FIELD = "canvas.moving"
 
 
 class Counted:
-    """A page's frames, and the script that its thread has run, since it was made."""
+    """A page's frames, and what its thread has done, since it was made."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -41,18 +42,23 @@ class Counted:
         self._session.send("Performance.enable", {"timeDomain": "threadTicks"})
         page.evaluate("""() => { window.counted = 0;
             const one = () => { counted++; requestAnimationFrame(one); }; one(); }""")
+        self._at = time.monotonic()
         self._began = self._read()
 
-    def _read(self) -> tuple[float, int]:
+    def _read(self) -> tuple[float, float, int]:
         metrics = {m["name"]: m["value"] for m in self._session.send("Performance.getMetrics")["metrics"]}
-        return float(metrics["ScriptDuration"]), int(self._page.evaluate("counted"))
+        return float(metrics["ScriptDuration"]), float(metrics["TaskDuration"]), int(self._page.evaluate("counted"))
 
-    def script_ms(self) -> tuple[float, int]:
-        """Milliseconds of script a frame, and of how many frames. Raises ValueError when none was drawn."""
-        script, frames = self._read()
-        if frames == self._began[1]:
+    def rows(self, name: str) -> list[Row]:
+        """Milliseconds of script a frame, and of all that the page's thread does (script, style, layout, painting) a
+        second. Raises ValueError when no frame was drawn."""
+        lasted = time.monotonic() - self._at
+        script, task, frames = (now - then for now, then in zip(self._read(), self._began, strict=True))
+        if not frames:
             raise ValueError("no frame was drawn")
-        return 1000 * (script - self._began[0]) / (frames - self._began[1]), frames - self._began[1]
+        conditions = machine(frames=int(frames), seconds=round(lasted, 1))
+        return [row(name, 1000 * script / frames, "ms of script a frame", None, conditions),
+                row(f"{name}.thread", 1000 * task / lasted, "ms of the page's thread a second", None, conditions)]
 
 
 def record(path: Path, seconds: float) -> None:
@@ -75,7 +81,7 @@ def open_page(browser: Browser, rest: LiveController, address: str) -> Iterator[
     page = watched.log_in(rest, OPERATOR)
     page.goto(rest.url + address)
     page.wait_for_function(f"() => Number(document.querySelector('{FIELD}')?.dataset.ms) > 0", timeout=120_000)
-    page.wait_for_timeout(1000)
+    page.wait_for_timeout(1000 * WARM_SECONDS)
     yield page
     watched.close()
 
@@ -84,18 +90,16 @@ def watched_rows(browser: Browser, rest: LiveController, seconds: float) -> list
     """Script a frame of a recording that is watched, without fog and with."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "measured.view"
-        record(path, 3 * seconds + 10)
+        record(path, 3 * seconds + 2 * WARM_SECONDS)
         assert rest.context.blobs is not None
         rest.context.blobs.put(path, "replays/measured.view")
-    found = []
+    found: list[Row] = []
     with open_page(browser, rest, "/games/replay/measured") as page:
         for fog in ("none", "radiant"):
             page.get_by_label("Fog of").select_option(fog)
             counted = Counted(page)
             page.wait_for_timeout(1000 * seconds)
-            ms, frames = counted.script_ms()
-            found.append(row(f"page.watched.{'fog' if fog != 'none' else 'all'}", ms, "ms of script a frame", None,
-                             machine(frames=frames)))
+            found += counted.rows(f"page.watched.{'fog' if fog != 'none' else 'all'}")
     return found
 
 
@@ -118,12 +122,11 @@ def played_rows(browser: Browser, rest: LiveController, seconds: float) -> list[
             side = -side
             page.wait_for_timeout(CLICK_MS)
         lasted = time.monotonic() - began
-        ms, frames = counted.script_ms()
+        found = counted.rows("page.played")
         came, delays = told("bytes") - before, {n: told(n) for n in ("answered50", "answered99", "shown50", "shown99")}
         played.break_off = True
-    conditions = machine(frames=frames)
-    return [row("page.played", ms, "ms of script a frame", None, conditions),
-            row("page.played.bytes", came / lasted, "bytes/s", None, conditions),
+    conditions = found[0].conditions
+    return [*found, row("page.played.bytes", came / lasted, "bytes/s", None, conditions),
             *(row(f"page.played.{name[:-2]}.p{name[-2:]}", value, "ms from the click", None, conditions)
               for name, value in delays.items())]
 

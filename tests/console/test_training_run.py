@@ -201,7 +201,8 @@ def test_a_run_is_watched_and_steered(run: Run) -> None:
         viewer.visit("/steering")
         stop = viewer.page.get_by_role("button", name="Stop", exact=True)
         expect(stop).to_have_attribute("aria-disabled", "true")
-        for what in ("stop", "pause", "resume", "surgery/apply", "anneal", "revert", "matches", "play/games"):
+        for what in ("stop", "pause", "resume", "surgery/apply", "surgery/rehearse", "anneal", "revert", "matches",
+                     "play/games"):
             refused = viewer.page.evaluate(
                 "async (what) => (await fetch(`/v1/${what}`, "
                 "{method: 'POST', headers: {'X-Five-Console': 'x'}})).status", what)

@@ -88,6 +88,8 @@ def carry_out(folder: RunFolder, plan: Plan, rehearsal: Rehearsal, kept: Rehears
             result = _carry_out(folder, plan, rehearsal.scope, progress, say)
     except Stopped as stopped:
         progress.end(RehearsalState.CANCELLED, error="" if progress.cancelled else str(stopped))
+        if progress.cancelled:
+            raise Stopped("the rehearsal was cancelled") from None
         raise
     except BaseException as error:
         progress.end(RehearsalState.FAILED, error=str(error)[:2000] or type(error).__name__)
