@@ -1,7 +1,6 @@
 // The rows of units: what every unit in sight shows, and how it stands to each own hero.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "view/encoder.hpp"
@@ -19,6 +18,16 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint1
     if (const int index = slots.unit[static_cast<std::size_t>(i)]; index >= 0)
       facing[n++] = v.units[static_cast<std::size_t>(index)].facing;
   sin_cos_of(facing.data(), n, sine.data(), cosine.data());
+  // A row is turned to 16 bits some rows after it was made: to read at once what was just written in small pieces
+  // would mean to wait for it.
+  constexpr std::size_t kBehind = 4;
+  std::array<UnitRow, 2 * kBehind> made;
+  std::array<std::uint16_t*, 2 * kBehind> places;
+  const auto put = [&](std::size_t k) {
+    const auto* const numbers = reinterpret_cast<const float*>(&made[k % made.size()]);
+    for (const Rows::Piece& p : rows.pieces)
+      to_half(numbers + p.from, places[k % made.size()] + p.at, static_cast<std::size_t>(p.n));
+  };
   n = 0;
   for (int i = 0; i < layout_.units; ++i) {
     std::uint16_t* const out = shared + rows.row(i);
@@ -29,12 +38,13 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint1
     }
     const SeenUnit& s = v.units[static_cast<std::size_t>(index)];
     const HpHistory& hp = v.hp_histories[static_cast<std::size_t>(index)];
-    UnitRow r;
+    UnitRow& r = made[n % made.size()];
+    places[n % made.size()] = out;
     r.position[0] = s.pos.x * turn_ * scale::kPosition;
     r.position[1] = s.pos.y * turn_ * scale::kPosition;
     r.position[2] = static_cast<float>(s.level) * scale::kLevelZ;
     r.facing[0] = cosine[n] * turn_;
-    r.facing[1] = sine[n++] * turn_;
+    r.facing[1] = sine[n] * turn_;
     r.attacking = s.attacking ? 1.0f : 0.0f;
     r.since_attack = std::min(s.since_attack * scale::kShort, 1.0f);
     r.max_hp = s.max_hp * scale::kHp;
@@ -53,23 +63,17 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint1
     r.tower_eta = s.tower_eta * scale::kSeconds;
     r.melee_creeps_attacking = static_cast<float>(s.melee_creeps_attacking) * scale::kCount;
     r.shrine_cooldown = s.shrine_cooldown * scale::kMinutes;
-    for (const Rows::Piece& p : rows.pieces)
-      to_half(reinterpret_cast<const float*>(&r) + p.from, out + p.at, static_cast<std::size_t>(p.n));
+    if (n >= kBehind) put(n - kBehind);
+    ++n;
     id(layout_.unit.unit, i) = ids.of(ids.unit, s.type);
     id(layout_.unit.animation, i) = ids.of(ids.animation, static_cast<int>(s.act));
   }
+  for (std::size_t k = n < kBehind ? 0 : n - kBehind; k < n; ++k)
+    put(k);
 }
 
 void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint16_t* all_private) {
   const Rows& rows = layout_.look_rows;
-  const auto put = [&rows](std::uint16_t* to, const UnitLook& look) {
-    if (rows.whole()) {
-      std::memcpy(to, &look, sizeof look);
-      return;
-    }
-    for (const Rows::Piece& p : rows.pieces)
-      std::copy_n(reinterpret_cast<const std::uint16_t*>(&look) + p.from, p.n, to + p.at);
-  };
   // What is read of the units, side by side: once for all heroes, and in a form that is counted several at a time.
   std::array<std::int16_t, kMaxSlots> slot;
   std::array<Handle, kMaxSlots> handle;
@@ -106,10 +110,15 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
     if (h >= 0 && h < layout_.heroes && from >= 0) shots[flying++] = {h, from, s.eta};
   }
   const std::uint16_t one = kHalfOne;
-  std::array<UnitLook, kMaxSlots> looks;
+  // Where nothing is left out of the rows they are made in their places, else aside.
+  const bool whole = rows.whole();
+  std::array<UnitLook, kMaxSlots> aside;
   for (int h = 0; h < layout_.heroes; ++h) {
     std::uint16_t* const out = all_private + static_cast<std::size_t>(h) * width_private_;
     std::fill_n(out + rows.row(0), rows.stride * layout_.units, std::uint16_t{0});
+    const auto look = [&](std::size_t i) -> UnitLook& {
+      return whole ? *reinterpret_cast<UnitLook*>(out + rows.row(slot[i])) : aside[i];
+    };
     if (const SeenUnit* const me = v.body(h)) {
       const Vec2 at = me->pos;
       const float turn = turn_;
@@ -123,15 +132,15 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
       to_half(dy.data(), half_y.data(), n);
       to_half(away.data(), half_away.data(), n);
       for (std::size_t i = 0; i < n; ++i)
-        looks[i] = {{half_x[i], half_y[i], half_away[i]}, 0, 0, 0};
+        look(i) = {{half_x[i], half_y[i], half_away[i]}, 0, 0, 0};
       if (me->attacking)
         for (std::size_t i = 0; i < n; ++i)
-          if (me->attack_target == handle[i]) looks[i].i_attack_it = one;
+          if (me->attack_target == handle[i]) look(i).i_attack_it = one;
       for (std::size_t i = 0; i < attacking; ++i)
         if (attackers[i].second == me->handle)
-          looks[static_cast<std::size_t>(attackers[i].first)].it_attacks_me = one;
+          look(static_cast<std::size_t>(attackers[i].first)).it_attacks_me = one;
     } else if (flying > 0) {
-      std::fill_n(looks.begin(), n, UnitLook{});
+      std::fill_n(aside.begin(), n, UnitLook{});  // in their places there are zeros
     } else {
       continue;
     }
@@ -141,10 +150,13 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
       const bool first =
           std::none_of(shots.begin(), shots.begin() + static_cast<std::ptrdiff_t>(flying),
                        [&](const Shot& o) { return o.hero == h && o.from == s.from && o.eta < s.eta; });
-      if (first) looks[static_cast<std::size_t>(s.from)].projectile_eta = to_half(s.eta * scale::kSeconds);
+      if (first) look(static_cast<std::size_t>(s.from)).projectile_eta = to_half(s.eta * scale::kSeconds);
     }
+    if (whole) continue;
     for (std::size_t i = 0; i < n; ++i)
-      put(out + rows.row(slot[i]), looks[i]);
+      for (const Rows::Piece& p : rows.pieces)
+        std::copy_n(reinterpret_cast<const std::uint16_t*>(&aside[i]) + p.from, p.n,
+                    out + rows.row(slot[i]) + p.at);
   }
 }
 
