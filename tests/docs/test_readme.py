@@ -35,9 +35,9 @@ def test_its_presets_are_there() -> None:
 
 @pytest.mark.parametrize(("told", "figure"), [
     ("5 won, 19 drawn of 40", "| 130 | 3.2 M | `scripted-easy` | 5, 19, 16 | 9.0 min | 32.4 | 24.9 |"),
-    ("version 639: 96 won, 4 drawn, none lost of 100", "| 639 | 15.6 M | `scripted-easy` | 96, 4, 0 |"),
-    ("21 won, 30 drawn, 49 lost of 100 against `scripted`", "`scripted` | 21, 30, 49 |"),
-    ("2,500 to 6,900 hero-steps", "from 2,500 to 6,900 hero-steps a second, 4,380 in the mean"),
+    ("version 688: 96 won, 4 lost of 100", "| 688 | 16.9 M | `scripted-easy` | 96, 0, 4 |"),
+    ("64 won, 36 lost of 100 against `scripted`", "`scripted` | 64, 0, 36 |"),
+    ("2,800 to 7,200 hero-steps", "to 7,200 hero-steps a second, 4,670 in the mean"),
     ("24 of 24 won against random play, 61.1 last hits a hero to 7.3",
      "| `random` | 24, 0, 0 | 23.2 min | 61.1 to 7.3 |"),
     ("19 of 20 lost against `scripted-easy`", "| `scripted-easy` | 0, 1, 19 | 21.9 min |"),
