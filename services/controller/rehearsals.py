@@ -45,6 +45,14 @@ OPEN = frozenset({RehearsalState.WAITING, RehearsalState.PREPARING, RehearsalSta
                   RehearsalState.PLAYING})
 TAKER = "*"
 LEFT = "whoever carried it out has ended without a word: begin it again"
+TAKES: Json = {"host": "workstation", "pid": 4711}
+EXAMPLE: Json = {
+    "id": "rehearsal-20260101-121500-a1b2c3", "plan": "name: wider\nsteps: []\n", "digest": "4c0e2f1a" * 8,
+    "name": "wider", "epoch": 1, "who": "ada", "by": "run", "reason": "", "asked_at": 1760000000.0,
+    "scope": {"versions": 10, "games": 100, "minutes": 60.0}, "state": "done", "began_at": 1760000001.0,
+    "ended_at": 1760001801.0, "fork": "laptop-wider", "first": 812, "warm": 817, "until": 827, "version": 828,
+    "played": 100, "cancel": None, "error": "", "result": {
+        "won": 51, "drawn": 4, "lost": 45, "score": 0.53, "low": 0.43, "high": 0.63, "worse": False}}
 
 
 class Scope(BaseModel):
@@ -73,13 +81,7 @@ class RehearsalResult(BaseModel):
 class Rehearsal(BaseModel):
     """A plan on a fork of the run."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{
-        "id": "rehearsal-20260101-121500-a1b2c3", "plan": "name: wider\nsteps: []\n", "digest": "4c0e2f1a" * 8,
-        "name": "wider", "epoch": 1, "who": "ada", "by": "run", "reason": "", "asked_at": 1760000000.0,
-        "scope": {"versions": 10, "games": 100, "minutes": 60.0}, "state": "done", "began_at": 1760000001.0,
-        "ended_at": 1760001801.0, "fork": "laptop-wider", "first": 812, "warm": 817, "until": 827, "version": 828,
-        "played": 100, "cancel": None, "error": "", "result": {
-            "won": 51, "drawn": 4, "lost": 45, "score": 0.53, "low": 0.43, "high": 0.63, "worse": False}}]})
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
     id: str = Field(description="Its id.")
     plan: str = Field(description="The plan (YAML).")
@@ -114,7 +116,7 @@ class Rehearsal(BaseModel):
 class Rehearser(BaseModel):
     """Who takes requests: the process that holds the run on one machine."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"host": "workstation", "pid": 4711}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [TAKES]})
 
     host: str = Field(description="The machine's name.")
     pid: int = Field(description="The process.")

@@ -13,6 +13,7 @@ from five.run.load import load
 from five.services.controller.api.app import create_app
 from five.services.controller.api.dependencies import Context
 from five.services.controller.auth import Gate
+from five.services.controller.config import LimitsConfig
 from five.services.controller.reconcile import PauseClock, next_status, reconcile
 from five.services.controller.run_setup import set_up_run
 from five.services.controller.tokens import FixedTokens
@@ -42,7 +43,8 @@ def store(redis_client: redis.Redis) -> ParameterStore:
 @pytest.fixture
 def app(state: RunState, store: ParameterStore) -> FastAPI:
     gate = Gate(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
-    return create_app(Context("trial", state, store, SchedulesConfig(), gate))
+    # One address asks for all paths without a token: more than may be refused at once.
+    return create_app(Context("trial", state, store, SchedulesConfig(), gate, LimitsConfig(failed_logins_burst=1000)))
 
 
 @pytest.fixture

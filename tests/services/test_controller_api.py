@@ -281,7 +281,8 @@ def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> 
     inner = {"Blob", "Drift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig", "MatchOutcome",
              "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind", "OperationState", "OperationStep",
              "AnnealPolicy", "AnnealRamp", "AnnealState", "Arm", "GuardConfig", "UndoneSchedule", "UndoneSurgery",
-             "VersionRange", "Anneal", "Annealed", "PlanNote", "PlanStep", "StepState", "SurgeryRequest", "Word"}
+             "VersionRange", "Anneal", "Annealed", "PlanNote", "PlanStep", "StepState", "SurgeryRequest", "Word",
+             "RehearsalResult", "RehearsalState", "Scope"}
     for name, schema in schemas.items():
         if name in generic | inner:
             continue

@@ -13,7 +13,17 @@ from five.services.controller.api.surgery import NO_RUN, PLAN, PLAN_CHARACTERS, 
 from five.services.controller.operations.document import Word
 from five.services.controller.operations.planning import BadPlan, read_plan, request_of, told
 from five.services.controller.problems import Problem, responses
-from five.services.controller.rehearsals import Busy, Rehearsal, Rehearsals, RehearsalState, Rehearser, Scope, new
+from five.services.controller.rehearsals import (
+    EXAMPLE,
+    TAKES,
+    Busy,
+    Rehearsal,
+    Rehearsals,
+    RehearsalState,
+    Rehearser,
+    Scope,
+    new,
+)
 
 router = APIRouter(prefix="/surgery", tags=["surgery"])
 Identity = Annotated[str, Path(max_length=100, pattern=r"^[A-Za-z0-9-]+$", description="The rehearsal's id.")]
@@ -33,6 +43,9 @@ class ToRehearse(Scope):
 
 class RehearsalList(BaseModel):
     """The rehearsals that are kept, and who would take another."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "items": [EXAMPLE], "total": 1, "next": None, "rehearser": TAKES}]})
 
     items: list[Rehearsal] = Field(description="The items, newest first.")
     total: int = Field(description="Items of the whole list.")
