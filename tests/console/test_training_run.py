@@ -88,7 +88,7 @@ def watches_and_scrubs(browser: Browser, run: Run, address: str) -> None:
                                arg=step, timeout=1000 * seconds)
         return int(page.locator("canvas.moving").get_attribute("data-step") or 0)
 
-    for tries in range(5, 0, -1):  # these games last some seconds: the one that is picked may be over
+    for tries in range(5, 0, -1):  # the game that is picked may be over by then
         watched.visit("/games")
         page.locator(".wall a").first.click(timeout=60_000)
         try:
@@ -109,7 +109,7 @@ def watches_and_scrubs(browser: Browser, run: Run, address: str) -> None:
 
 
 def test_a_run_is_watched_and_steered(run: Run) -> None:
-    run.start_new()
+    run.start_new("game.max_game_seconds=75")  # long enough to be picked while they go on
     link = eventually(lambda: printed_link(run), 180, "five train prints a link")
     token = run.folder.operator_token()
     assert token not in (run.place / "train.log").read_text()
