@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from five.services.controller.rehearsals import Scope
 
 LOOK_SECONDS = 1.0
+AWAY_SECONDS = 120.0
 OVER = ("done", "failed", "cancelled")
 GOES_ON = ("waiting", "preparing", "warming", "learning", "playing")  # states of a rehearsal
 MEASURED = {"max_logit_change": "max |dlogit|", "max_value_change": "max |dvalue|", "mean_kl": "mean KL",
@@ -182,20 +183,25 @@ class Surgery:
         result = rehearsal["result"]
         return 0 if rehearsal["state"] in GOES_ON or (result and not result["worse"]) else 1
 
+    def _later(self, path: str) -> Any:
+        """What stands there after a while. The controller may be away for up to AWAY_SECONDS. Raises Refused."""
+        until = time.monotonic() + AWAY_SECONDS
+        while True:
+            time.sleep(LOOK_SECONDS)
+            try:
+                return self._rest.get(path)
+            except Refused:
+                if time.monotonic() > until:
+                    raise
+
     def _follow_rehearsal(self, rehearsal: Any) -> Any:
-        last, away = "", 0
+        last = ""
         while rehearsal["state"] in GOES_ON:
             line = describe_rehearsal(rehearsal)
             if line != last:
                 print(line, file=sys.stderr)
                 last = line
-            time.sleep(LOOK_SECONDS)
-            try:
-                rehearsal, away = self._rest.get(f"surgery/rehearsals/{rehearsal['id']}"), 0
-            except Refused:
-                away += 1
-                if away * LOOK_SECONDS > 120:
-                    raise
+            rehearsal = self._later(f"surgery/rehearsals/{rehearsal['id']}")
         return rehearsal
 
     def rehearsals(self) -> int:
@@ -259,7 +265,7 @@ class Surgery:
     def _follow(self, operation: Any, until_hold: bool = False) -> Any:
         """Prints each change of an operation until it is over, or holds. The controller may be away meanwhile: it
         renews itself at the cut-over."""
-        last, away = "", 0
+        last = ""
         while operation["state"] not in OVER:
             line = line_of(operation)
             if line != last:
@@ -269,13 +275,7 @@ class Surgery:
             if until_hold and step is not None and step["name"] == "hold" and step["state"] == "going" \
                     and operation["request"]["hold"] and operation["go_on"] is None:
                 return operation
-            time.sleep(LOOK_SECONDS)
-            try:
-                operation, away = self._rest.get(f"operations/{operation['id']}"), 0
-            except Refused:
-                away += 1
-                if away * LOOK_SECONDS > 120:
-                    raise
+            operation = self._later(f"operations/{operation['id']}")
         return operation
 
     def _shown(self, operation: Any) -> int:

@@ -9,9 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from five.services.controller.api.dependencies import DryRun, Here, Operator, Viewer
 from five.services.controller.api.paging import Limit, Offset, Slice, cut
 from five.services.controller.api.run import Reason
-from five.services.controller.api.surgery import NO_RUN, PLAN, PLAN_CHARACTERS, record_of, refuse_if_stale
+from five.services.controller.api.surgery import NO_RUN, PLAN, PLAN_CHARACTERS, fitting, record_of
 from five.services.controller.operations.document import Word
-from five.services.controller.operations.planning import BadPlan, read_plan, request_of, told
 from five.services.controller.problems import Problem, responses
 from five.services.controller.rehearsals import (
     EXAMPLE,
@@ -70,13 +69,7 @@ def rehearse_surgery(caller: Operator, here: Here, body: ToRehearse, response: R
     and the rehearsal; 200 with dry_run. Where no process does, as in containers, it is refused, with the command to
     give."""
     record = record_of(here)
-    try:
-        read = read_plan(body.plan)
-        request = request_of(read, body.plan, record)
-        refuse_if_stale(record, request)
-        told(read, record)
-    except BadPlan as error:
-        raise Problem(422, str(error)) from None
+    request = fitting(record, body.plan)
     kept = Rehearsals(here.state)
     scope = Scope(versions=body.versions, games=body.games, minutes=body.minutes)
     if kept.rehearser() is None:

@@ -183,19 +183,25 @@ def read_surgery(caller: Operator, here: Here, body: Written) -> Planned:
         raise Problem(422, str(error)) from None
 
 
+def fitting(record: RunRecord, plan: str) -> SurgeryRequest:
+    """What a plan asks for, where it fits the run as it stands. Raises Problem 422 and 409."""
+    try:
+        read = read_plan(plan)
+        request = request_of(read, plan, record)
+        refuse_if_stale(record, request)
+        told(read, record)
+    except BadPlan as error:
+        raise Problem(422, str(error)) from None
+    return request
+
+
 @router.post("/check", status_code=202, responses=begins(_404=NO_RUN, _409=NOT_NOW))
 def check_surgery(caller: Operator, here: Here, body: ToCheck, response: Response,
                   dry_run: DryRun = False) -> Operation:
     """Measures a plan on the newest version and on samples of the run's own games, beside training, touching nothing.
     202 and the operation; its result stays under /v1/surgery/checks/{digest}."""
     record = record_of(here)
-    try:
-        read = read_plan(body.plan)
-        request = request_of(read, body.plan, record)
-        refuse_if_stale(record, request)
-        told(read, record)
-    except BadPlan as error:
-        raise Problem(422, str(error)) from None
+    request = fitting(record, body.plan)
     return begin_operation(here, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
 
 
