@@ -1,20 +1,14 @@
 """The console's pages in a real browser, on a run that was left on for days."""
 
-import json
 import re
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
-from five.agent.surgery import AgentSpec
 from five.services.controller.console.pages import PAGES
-from five.services.controller.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
-from rapid.store.state import Status
 from tests.console.browser import PATIENCE, Watched
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController
-from tests.services.optimizer_cases import GAME, MODEL
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 ADDRESSES = ("/", *(f"/{page}" for page in PAGES))
@@ -195,202 +189,12 @@ def test_a_version_and_an_event_arrive_by_themselves(watched: Watched, rest: Liv
     expect(page.get_by_role("cell", name="test.noted")).to_be_visible()
 
 
-def many(rest: LiveController, first: int, last: int) -> None:
-    """Events numbered from first to last - 1, at once."""
-    pipeline = rest.state.redis.pipeline(transaction=False)
-    for n in range(first, last):
-        pipeline.xadd(rest.state.keys.events, {"who": "grace", "what": "test.many", "details": json.dumps({"n": n})})
-    pipeline.execute()
-
-
-def test_what_comes_between_the_list_and_the_connection_is_shown(watched: Watched, rest: LiveController) -> None:
-    page = watched.log_in(rest, OPERATOR)
-
-    def late(route: Route) -> None:
-        expect(page.get_by_role("heading", name="Events")).to_be_visible()
-        rest.state.events.append("grace", "test.between", {"n": 42})
-        route.continue_()
-
-    page.route("**/v1/console/stream", late)
-    watched.visit("/events")
-    expect(page.get_by_role("cell", name="test.between")).to_be_visible()
-
-
-def test_an_events_page_left_open_holds_one_stretch_without_a_gap(browser: Browser) -> None:
-    with seeded() as rest:
-        watched = Watched(browser, rest.url)
-        page = watched.log_in(rest, OPERATOR)
-        watched.visit("/events")
-        table = page.get_by_role("region", name="Events").locator("tbody tr")
-        expect(page.get_by_role("cell", name="run.created")).to_be_visible()
-        before = table.count()
-        for first, last in ((0, 700), (700, 1400)):  # more than one look of the stream tells
-            many(rest, first, last)
-            expect(table).to_have_count(before + last, timeout=30_000 * PATIENCE)
-        many(rest, 1400, 2300)
-        bounded = page.get_by_role("status").filter(has_text="and older ones")
-        expect(bounded).to_have_text("2000 of 2000, and older ones", timeout=30_000 * PATIENCE)
-        numbers = "(rows) => rows.map((row) => Number(/^n (\\d+)$/.exec(row.cells[3].textContent)?.[1] ?? -1))"
-        assert table.evaluate_all(numbers) == list(range(2299, 299, -1))
-        while page.get_by_role("button", name="Older").count():
-            had = table.count()
-            page.get_by_role("button", name="Older").click()
-            expect(table).not_to_have_count(had, timeout=30_000 * PATIENCE)
-        assert [n for n in table.evaluate_all(numbers) if n >= 0] == list(range(2299, -1, -1))
-        expect(table).to_have_count(before + 2300)
-        many(rest, 2300, 3800)  # more than one answer holds: it begins again at the newest, and goes back from there
-        expect(page.get_by_role("cell", name="n 3799", exact=True)).to_be_attached(timeout=30_000 * PATIENCE)
-        newest = table.evaluate_all(numbers)
-        assert newest == list(range(3799, 3799 - len(newest), -1))
-        watched.close()
-
-
 def test_the_league_shows_how_often_each_version_is_drawn(watched: Watched, rest: LiveController) -> None:
     page = watched.log_in(rest, OPERATOR)
     watched.visit("/league")
     cells = page.get_by_role("region", name="Opponent pool").locator("tbody tr td:nth-child(2)")
     expect(cells).to_have_count(45)
     assert sum(float(text.removesuffix(" %")) for text in cells.all_inner_texts()) == pytest.approx(100, abs=2.5)
-
-
-def act(page: Page, button: str, **dialog: str) -> None:
-    """Asks for an act, and confirms it once it says what it would do."""
-    page.get_by_role("button", name=button, exact=True).click()
-    shown = page.get_by_role("dialog")
-    for label, text in dialog.items():
-        shown.get_by_label(label).fill(text)
-    confirm = shown.get_by_role("button", name=button, exact=True)
-    expect(confirm).to_be_enabled()
-    confirm.click()
-    expect(page.get_by_role("dialog")).to_be_hidden()
-
-
-def test_pausing_is_asked_once_after_what_it_would_do(watched: Watched, rest: LiveController) -> None:
-    page = watched.log_in(rest, OPERATOR)
-    watched.visit("/steering")
-    page.get_by_role("button", name="Pause", exact=True).click()
-    expect(page.get_by_role("dialog")).to_contain_text("The run would be pausing; it is running now")
-    page.get_by_role("button", name="Not now").click()
-    now = rest.state.status()
-    assert now is not None and now.status is Status.RUNNING
-    act(page, "Pause", Reason="a look")
-    expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("pausing")
-    now = rest.state.status()
-    assert now is not None and (now.who, now.reason) == ("ada", "a look")
-    act(page, "Resume")
-    expect(page.get_by_role("banner").get_by_role("status")).to_contain_text("running")
-
-
-def test_a_schedule_is_edited_as_a_curve(watched: Watched, rest: LiveController) -> None:
-    page = watched.log_in(rest, OPERATOR)
-    watched.visit("/steering")
-    page.get_by_role("button", name="entropy coefficient").click()
-    page.get_by_label("to", exact=True).fill("0.004")
-    page.get_by_label("over versions").first.fill("50")
-    act(page, "Change schedule", Reason="less noise")
-    expect(page.get_by_role("region", name="Changes of schedules")).to_contain_text("0.004 by version 951")
-    schedules = rest.state.schedules()
-    assert isinstance(schedules, dict) and schedules["entropy_coefficient"]["ramps"][-1]["to"] == 0.004
-
-
-def test_a_plan_that_is_pasted_has_its_table_and_its_lint(watched: Watched, rest: LiveController) -> None:
-    before = rest.state.record()
-    assert before is not None
-    spec = AgentSpec(GAME, MODEL)
-    rest.state.set_record(before, before.changed(new_epoch=False, **spec.trees()), "test", "record.set", {})
-    page = watched.log_in(rest, OPERATOR)
-    watched.visit("/steering")
-    plan = page.get_by_label("Plan", exact=True)
-    changes = page.get_by_role("region", name="Changes", exact=True)
-    wider = "name: wider\nparent: {}\nsteps:\n- kind: grow_lstm\n  to: {}\n"
-    plan.fill(wider.format(spec.schema, 16))
-    expect(changes).to_contain_text("grow_lstm")
-    expect(page.locator(".lint")).to_contain_text("memory")
-    to_16 = changes.inner_text()
-    plan.fill(wider.format(spec.schema, 24))
-    expect(changes).not_to_have_text(to_16)  # it is read again when it changes
-    expect(changes).to_contain_text("24")
-    plan.fill(wider.format("f" * 16, 24))
-    expect(page.get_by_role("alert")).to_contain_text("f" * 16)
-    expect(changes).to_be_hidden()
-    plan.fill("name: [")
-    expect(page.get_by_role("alert")).to_be_visible()
-
-
-def test_a_plan_is_rehearsed_beside_it_by_whoever_holds_the_run(watched: Watched, rest: LiveController) -> None:
-    spec, kept = AgentSpec(GAME, MODEL), Rehearsals(rest.state)
-    before = rest.state.record()
-    assert before is not None
-    rest.state.set_record(before, before.changed(new_epoch=False, **spec.trees()), "test", "record.set", {})
-    page = watched.log_in(rest, OPERATOR)
-    watched.visit("/steering")
-    plan = f"name: wider\nparent: {spec.schema}\nsteps:\n- kind: grow_lstm\n  to: 16\n"
-    page.get_by_label("Plan", exact=True).fill(plan)
-    expect(page.get_by_role("region", name="Changes", exact=True)).to_contain_text("grow_lstm")
-    button = page.get_by_role("button", name="Rehearse plan")
-    expect(button).to_have_attribute("aria-disabled", "true")  # nobody holds this run on a machine
-    expect(page.get_by_text("five surgery rehearse wider.yaml --versions 10 --games 100")).to_be_visible()
-    kept.announce(Rehearser(host="workstation", pid=4711))
-    expect(button).to_have_attribute("aria-disabled", "false")
-    button.click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("workstation")
-    dialog.get_by_label("Versions to learn").fill("3")
-    dialog.get_by_label("Games of the match").fill("8")
-    dialog.get_by_role("button", name="Rehearse plan").click()
-    expect(dialog).to_be_hidden()
-    expect(page.get_by_text("waits to be taken")).to_be_visible()
-    (asked,) = kept.all()
-    assert (asked.who, asked.scope.versions, asked.scope.games) == ("ada", 3, 8)
-
-    def goes(**values: Any) -> None:
-        kept.hold(asked.id)
-        kept.change(asked.id, lambda r: r.model_copy(update=values))
-
-    goes(state=RehearsalState.WARMING, fork="trial-wider", first=900, warm=905, until=908, version=902)
-    expect(page.get_by_text("warms up: version 2 of 5")).to_be_visible()
-    goes(state=RehearsalState.LEARNING, version=906)
-    expect(page.get_by_text("learns: version 1 of 3")).to_be_visible()
-    goes(state=RehearsalState.PLAYING, played=4)
-    expect(page.get_by_text("plays: 4 of 8 games")).to_be_visible()
-    assert watched.faults() == []
-    act(page, "Cancel rehearsal", Reason="enough")
-    expect(page.get_by_text("is being ended, by ada")).to_be_visible()
-    goes(state=RehearsalState.DONE, cancel=None, result=RehearsalResult(
-        won=1, drawn=1, lost=6, score=0.19, low=0.05, high=0.4, worse=True))
-    result = page.get_by_text("Won 1, drawn 1, lost 6")
-    expect(result).to_contain_text("19 % (5 to 40 %, 95 % confidence): worse than before")
-    kept.release(asked.id)
-    kept.begin(asked.model_copy(update={"id": "rehearsal-2", "digest": "ab" * 32, "name": "deeper", "who": "grace",
-                                        "asked_at": asked.asked_at + 1}))
-    expect(page.get_by_text("Rehearsal of deeper")).to_be_visible()  # of another plan: shown while it goes on
-    expect(button).to_have_attribute("title", "a rehearsal of deeper goes on")
-    kept.withdraw()
-    expect(page.get_by_text("Rehearsal of deeper")).to_be_hidden()
-    expect(result).to_be_visible()
-
-
-def test_an_operations_steps_show_attempts_and_the_last_error(watched: Watched, rest: LiveController) -> None:
-    page = watched.log_in(rest, OPERATOR)
-    watched.visit("/steering")
-    step = page.get_by_role("region", name="Steps").first.locator("tr", has_text="transform")
-    cells = step.locator("td").all_inner_texts()
-    assert cells[1:3] == ["done", "2"]
-    expect(step).to_contain_text("optimizer 0 ended and took the order again")
-
-
-def test_the_guards_evidence_is_drawn_from_the_first_pair_on_with_both_bounds(watched: Watched, rest: LiveController
-                                                                             ) -> None:
-    page = watched.log_in(rest, OPERATOR)
-    watched.visit("/steering")
-    course = page.get_by_role("img", name=re.compile("evidence under the new rule after 40 pairs"))
-    paths = [str(path.get_attribute("d")) for path in course.locator("path").all()]
-    assert [path.count("L") for path in paths] == [40, 40]  # whoever opens the page sees all of it
-    expect(course.get_by_text("fails")).to_be_visible()
-    expect(course.get_by_text("passes")).to_be_visible()
-    now = rest.ask("GET", "/v1/anneal").json()["findings"][1]
-    gauge = page.get_by_role("meter", name="that it loses less than the bound").nth(1)
-    assert float(str(gauge.get_attribute("aria-valuenow"))) == pytest.approx(now["harmless"], abs=0.01)
 
 
 def test_as_viewer_every_act_is_refused(browser: Browser, rest: LiveController) -> None:

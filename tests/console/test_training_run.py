@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, TimeoutError, expect
 
 from tests.console.browser import Watched, chromium
-from tests.console.test_pages import act
+from tests.console.test_steering import act
 from tests.e2e.running import Run, eventually
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
