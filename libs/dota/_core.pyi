@@ -240,6 +240,9 @@ class VecGame:
 
     def hash(self, game: int) -> int: ...
 
+    def derived_fault(self, game: int) -> str:
+        """As World.derived_fault(): for tests."""
+
     def seed(self, game: int) -> int: ...
 
     def events(self, game: int) -> list[Any]:
@@ -316,6 +319,11 @@ class World:
 
     def hash(self) -> int: ...
 
+    def derived_fault(self) -> str:
+        """
+        Where lists that are kept for speed do not follow from the rest of the state; '' when they do.
+        """
+
     def snapshot(self) -> bytes: ...
 
     def restore(self, snapshot: bytes) -> None:
@@ -330,7 +338,7 @@ class World:
 
     def set_unit(self, index: int, **what: Any) -> None:
         """
-        x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen
+        x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen, extra_as
         """
 
     def set_time(self, time: float) -> None:

@@ -1,6 +1,8 @@
 """The two sides of the map are not alike: what of it the data say, and what the strongest bot makes of it."""
 
+import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from dota.config import GameConfig, ObservationConfig
 from dota.events import EventKind
 from dota.vec_game import TEAMS, Controller, VecGame, Winner
 from tests.dota.conftest import read_data
+from tests.dota.watching import hero_unit, place
 
 MID = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-30, max_game_seconds=900,
                  neutrals=False, roshan=False, runes=False, kills_to_win=0,
@@ -51,3 +54,48 @@ def test_shrines_are_gone_to_on_both_sides():
     used = [sum(n for (kind, _, team), n in told.items() if kind == EventKind.SHRINE and team == side)
             for side in range(TEAMS)]
     assert min(used) >= 4
+
+
+def lane_place(team: int) -> np.ndarray:
+    """In mid, 700 units behind the point between both towers."""
+    buildings = {b["id"]: np.array([b["x"], b["y"]]) for b in read_data("7.21d")["map"]["buildings"]}
+    towers = [buildings[f"dota_{name}guys_tower1_mid"] for name in ("good", "bad")]
+    middle = (towers[0] + towers[1]) / 2
+    back: np.ndarray = middle + (towers[team] - middle) * 700 / np.hypot(*(towers[team] - middle))
+    return back
+
+
+def shrines(team: int) -> list[tuple[float, float]]:
+    return [(b["x"], b["y"]) for b in read_data("7.21d")["map"]["buildings"]
+            if b["kind"] == "shrine" and b["team"] == ("radiant", "dire")[team]]
+
+
+@pytest.mark.parametrize("team", range(TEAMS))
+def test_the_shrine_nearer_to_walk_is_gone_to(core: Any, tables: Any, team: int) -> None:
+    """The Dire's shrine that is nearer as the crow flies is the farther one on foot; the Radiant's is not."""
+    at = lane_place(team)
+
+    def frames_to(shrine: tuple[float, float]) -> int:
+        ground = core.Ground(tables)
+        hero = ground.add("npc_dota_hero_nevermore", team, tuple(at))
+        frames: int = ground.walk([(hero, *shrine)], 250.0, 1500)
+        return frames
+
+    walked = {shrine: frames_to(shrine) for shrine in shrines(team)}
+    nearer = min(walked, key=walked.__getitem__)
+    assert all(frames > 0 for frames in walked.values())
+    assert (math.dist(at, nearer) > min(math.dist(at, shrine) for shrine in walked)) == (team == 1)
+    game = VecGame(MID.model_copy(update={"start_seconds": 300.0}), 1, seed=1, observations=False)
+    hero, enemy = hero_unit(game, team), hero_unit(game, 1 - team)
+    place(game, hero, *at)
+    place(game, enemy, *lane_place(1 - team) * 8)  # far away
+    game.controllers[0, team] = Controller.HARD
+    game._core.observe(0)
+    for _ in range(250):
+        game._core.set_hp(0, hero["slot"], 0.2 * hero["max_hp"])
+        game.step()
+        used = [event for event in game.events(0) if event.kind == EventKind.SHRINE]
+        if used:
+            break
+    there = hero_unit(game, team)
+    assert used and math.dist((there["x"], there["y"]), nearer) < 800

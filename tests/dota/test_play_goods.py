@@ -64,7 +64,8 @@ def test_a_team_is_shown_what_its_shop_has_left_and_when_there_is_more() -> None
     game = at_home(gold=5000)
     data = json.loads((DATA / f"dota-{PATCH}" / "items.json").read_text())["items"]
     shown = in_stock(game)
-    assert shown.keys() == {"item_gem", "item_smoke_of_deceit", "item_ward_observer", "item_infused_raindrop"}
+    assert shown.keys() == {"item_gem", "item_smoke_of_deceit", "item_ward_observer", "item_infused_raindrop",
+                            "item_tome_of_knowledge"}
     for name, (left, following) in shown.items():
         assert left == data[name].get("stock_initial", data[name]["stock_max"])
         assert bool(following) == (left < data[name]["stock_max"])  # a full shelf waits for nothing
@@ -74,6 +75,20 @@ def test_a_team_is_shown_what_its_shop_has_left_and_when_there_is_more() -> None
     left, following = in_stock(game)["item_smoke_of_deceit"]
     due = game.time + data["item_smoke_of_deceit"]["stock_time"]
     assert left == 2 and following == pytest.approx((due + 100) * 15, abs=3)
+
+
+def test_tomes_of_knowledge_run_out_and_come_back() -> None:
+    """None at first; one at the time the data give, another after each interval; each one bought is gone."""
+    data = json.loads((DATA / f"dota-{PATCH}" / "items.json").read_text())["items"]["item_tome_of_knowledge"]
+    first = data["stock_first_time"]
+    game = at_home(gold=5000)
+    assert in_stock(game)["item_tome_of_knowledge"] == (0, (first + 100) * 15)
+    assert order(game, "buy", item="item_tome_of_knowledge") == (False, "stock")
+    frames(game, 30 * first)
+    left, following = in_stock(game)["item_tome_of_knowledge"]
+    assert left == 1 and following == pytest.approx((first + data["stock_time"] + 100) * 15, abs=3)
+    assert order(game, "buy", item="item_tome_of_knowledge").ok
+    assert order(game, "buy", item="item_tome_of_knowledge") == (False, "stock")
 
 
 def test_a_full_bag_is_full_and_selling_makes_room() -> None:

@@ -1,10 +1,11 @@
 """Times: what lasts a while lasts as many frames whenever it begins. Game time is a float, whose steps grow with it."""
 
+import math
 from typing import Any
 
 import pytest
 
-from tests.dota.arena import HEX, Arena, programmed
+from tests.dota.arena import FRAME, HEX, Arena, programmed
 
 # Game times some frames beyond full seconds of minutes 0, 30, 60, 61 and 125.
 BEGINS = (7 / 30, 1800 + 1 / 30, 3600 + 7 / 30, 3661 + 20 / 30, 7500 + 13 / 30)
@@ -65,3 +66,32 @@ def test_cooldowns_end_on_their_frame(core: Any, data: dict[str, Any], when: flo
 
     assert frames_until(arena, lambda: not arena.world.unit(arena.unit(5))["status"] & 1) == 3
     assert frames_until(arena, stunned) == round(3.7 * 30) + 1 - 3
+
+
+# Over the range that the rules allow.
+SPEEDS = tuple(range(20, 701, 5))
+
+
+@pytest.mark.parametrize("when", BEGINS[1:])
+def test_attacks_lose_no_time(new_world: Any, when: float) -> None:
+    """Five minutes of blows at every attack speed: the last one comes when that many intervals are over, to the frame.
+    A sum of floats was up to three frames off by then, an hour into a game."""
+    world = new_world(max_game_s=1e5)
+    world.set_time(when)
+    target = world.spawn("npc_dota_neutral_centaur_khan", 2, -500, -400)
+    world.set_unit(target, extra_hp=1e8, attack_ready=1e9)
+    creeps = []
+    for speed in SPEEDS:
+        creep = world.spawn("npc_dota_creep_goodguys_ranged", 0, -500, -100)
+        world.set_unit(creep, extra_as=speed - 100, facing=-math.pi / 2)
+        world.order(creep, "attack", target=target)
+        creeps.append(creep)
+    began = world.time
+    world.run_frames(300 * 30)
+    for speed, creep in zip(SPEEDS, creeps, strict=True):
+        u = world.unit(creep)
+        assert u["attack_speed"] == speed
+        # The first swing begins in the first frame; the one that came last is the last whose point is reached by now.
+        begun = began + FRAME + u["attack_point"]
+        blows = math.floor((world.time + 1e-3 - begun) / u["attack_interval"])
+        assert u["last_attack"] == pytest.approx(begun + blows * u["attack_interval"] + FRAME / 2, abs=FRAME / 2 + 2e-3)

@@ -57,6 +57,92 @@ def test_neutrals_fight_back_and_give_up(new_world: Any, data: dict[str, Any]) -
             assert u["attack_target"] == -1
 
 
+def drawn_camps(new_world: Any, data: dict[str, Any], seconds: float) -> tuple[Any, int, int]:
+    """Three Radiant heroes far from everything, two camps that are so many seconds before their next creeps; heroes 0
+    and 1 have each drawn one, which stand in the open on the other side of the map."""
+    world = new_world(radiant=("nevermore", "sniper", "lion"), neutrals=True, start_s=59.0)
+    world.step(12)
+    first, second = (next(k for k, camp in enumerate(data["map"]["camps"]) if camp["tier"] == tier)
+                     for tier in ("large", "medium"))
+    world.set_time(120.0 - seconds)
+    for camp, hero in ((first, 0), (second, 1)):
+        creeps = [u for u in world.units("neutral") if u["camp"] == camp]
+        world.damage(world.hero(hero)["unit"], creeps[0]["index"], 1)
+        for k, u in enumerate(creeps):
+            world.set_unit(u["index"], x=5500 + 80 * k, y=-6500)
+    return world, first, second
+
+
+def of_camp(world: Any, camp: int) -> list[dict[str, Any]]:
+    return [u for u in world.units("neutral") if u["camp"] == camp]
+
+
+def paid(world: Any, victim: int, killer: int) -> list[float]:
+    """Gold of heroes 0 to 2 for the creep's death."""
+    before = [world.hero(k)["gold"] + world.hero(k)["reliable"] for k in range(3)]
+    world.kill(victim, world.hero(killer)["unit"])
+    return [world.hero(k)["gold"] + world.hero(k)["reliable"] - was for k, was in enumerate(before)]
+
+
+def test_a_stack_pays_who_drew_it_whatever_camp_it_stands_in(new_world: Any, data: dict[str, Any]) -> None:
+    """Creeps of one camp in the box of another when the next ones come: their own camp is filled and they are their
+    hero's stack; the other is not, and its creeps are nobody's."""
+    world, first, second = drawn_camps(new_world, data, 0.5)
+    old, others = of_camp(world, first), of_camp(world, second)
+    place = data["map"]["camps"][second]
+    world.set_unit(old[0]["index"], x=place["x"], y=place["y"])
+    world.step(6)
+    assert len(of_camp(world, first)) > len(old) and len(of_camp(world, second)) == len(others)
+    assert paid(world, old[0]["index"], 2)[0] > 0
+    assert paid(world, old[1]["index"], 2)[1] == 0
+    assert paid(world, others[0]["index"], 2)[:2] == [0, 0]
+    new = next(u for u in of_camp(world, first) if u["index"] not in {o["index"] for o in old})
+    assert paid(world, new["index"], 2)[:2] == [0, 0]
+
+
+def test_two_stacks_at_once_are_each_their_heros(new_world: Any, data: dict[str, Any]) -> None:
+    world, first, second = drawn_camps(new_world, data, 0.5)
+    old, others = of_camp(world, first), of_camp(world, second)
+    world.step(6)
+    assert paid(world, old[0]["index"], 2)[0] > 0 == paid(world, old[1]["index"], 2)[1]
+    assert paid(world, others[0]["index"], 2)[1] > 0 == paid(world, others[1]["index"], 2)[0]
+
+
+def test_a_stack_stays_its_heros_when_a_lane_creep_takes_the_blows(new_world: Any, data: dict[str, Any]) -> None:
+    """A camp that is led to a wave fights the wave when the next ones come; who led it there is who stacked it."""
+    world, first, _ = drawn_camps(new_world, data, 7.0)
+    world.set_unit(world.hero(0)["unit"], x=-7000, y=-6500)
+    old = of_camp(world, first)
+    world.step(40)  # they give the hero up
+    creep = world.spawn("npc_dota_creep_goodguys_melee", 0, old[0]["x"] + 100, old[0]["y"])
+    for u in old:
+        world.set_unit(u["index"], x=5500, y=-6500)
+        world.damage(creep, u["index"], 1)
+    world.step(14)
+    assert len(of_camp(world, first)) > len(old)
+    assert paid(world, old[0]["index"], 2)[0] > 0
+
+
+def test_creeps_that_a_wave_drew_are_nobodys_stack(new_world: Any, data: dict[str, Any]) -> None:
+    """A hero has struck them before, and they have been home since."""
+    world, first, _ = drawn_camps(new_world, data, 30.0)
+    old = of_camp(world, first)
+    camp = data["map"]["camps"][first]
+    world.set_unit(world.hero(0)["unit"], x=-7000, y=-6500)
+    for u in old:
+        world.set_unit(u["index"], x=camp["x"], y=camp["y"])
+    world.step(200)  # home and calm
+    world.set_time(119.5)
+    old = of_camp(world, first)
+    creep = world.spawn("npc_dota_creep_goodguys_melee", 0, 5500, -6600)
+    for u in old:
+        world.damage(creep, u["index"], 1)
+        world.set_unit(u["index"], x=5500, y=-6500)
+    world.step(6)
+    assert len(of_camp(world, first)) > len(old)
+    assert paid(world, old[0]["index"], 2)[:2] == [0, 0]
+
+
 def test_roshan_grows_and_pays(new_world: Any) -> None:
     """6000 hp and 115 a minute; 150 gold for each of the team, an Aegis for the killer."""
     world = new_world(roshan=True)

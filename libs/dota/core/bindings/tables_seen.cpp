@@ -23,8 +23,6 @@ namespace dota {
 
 namespace {
 
-constexpr int kStocked = std::tuple_size_v<decltype(TeamState::stock)>;  // items of which a shop has so many only
-
 struct Columns {
   const char* name;
   int rows;

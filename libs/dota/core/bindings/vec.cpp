@@ -17,6 +17,7 @@
 #include "vec/vec_game.hpp"
 #include "world/heroes.hpp"
 #include "world/lineup.hpp"
+#include "world/validate.hpp"
 
 namespace nb = nanobind;
 
@@ -264,6 +265,10 @@ void bind_vec(nb::module_& m) {
           nb::arg("steps"), nb::arg("bots"))
       .def(
           "hash", [](PyVecGame& self, int i) { return self.vec.game(self.check(i)).hash(); }, nb::arg("game"))
+      .def(
+          "derived_fault",
+          [](PyVecGame& self, int i) { return derived_fault(self.vec.game(self.check(i)).context()); },
+          nb::arg("game"), "As World.derived_fault(): for tests.")
       .def(
           "seed", [](PyVecGame& self, int i) { return self.vec.episode_seed(self.check(i)); }, nb::arg("game"))
       .def(

@@ -76,6 +76,9 @@ void bind_world(nb::module_& m) {
              return out;
            })
       .def("hash", [](PyWorld& p) { return hash_world(p.world()); })
+      .def(
+          "derived_fault", [](PyWorld& p) { return derived_fault(p.context()); },
+          "Where lists that are kept for speed do not follow from the rest of the state; '' when they do.")
       .def("snapshot",
            [](PyWorld& p) {
              const auto bytes = world_snapshot(p.context());

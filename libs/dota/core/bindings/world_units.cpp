@@ -110,6 +110,9 @@ void set_unit(PyWorld& p, int index, const nb::kwargs& what) {
     } else if (name == "extra_hp") {
       u.extra_hp = v;
       refresh_stats(c, u);
+    } else if (name == "extra_as") {
+      u.extra_as = v;
+      refresh_stats(c, u);
     } else if (name == "attack_ready") {
       u.attack_ready = v;
     } else {
@@ -138,7 +141,8 @@ void bind_world_units(nb::class_<PyWorld>& world) {
       .def(
           "unit", [](PyWorld& p, int i) { return unit_dict(p, p.unit(i)); }, nb::arg("index"))
       .def("set_unit", &set_unit, nb::arg("index"), nb::arg("what"),
-           "x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen")
+           "x, y, hp, mana, facing, attack_ready, extra_armor, extra_hp, extra_hp_regen, extra_mana_regen, "
+           "extra_as")
       .def(
           "order",
           [](PyWorld& p, int index, const std::string& type, int target, float x, float y, int slot, int tree) {

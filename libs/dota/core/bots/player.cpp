@@ -34,6 +34,8 @@ Command keep_alive(const Situation& s, const Balance& b) {
   const bool hunted = b.enemies > 0 && s.away(b.nearest->pos) < 900.0f;
   if (hunted && s.skill.disciplined)
     if (const Command c = escape(s); said(c)) return c;
+  if (!hunted && s.skill.disciplined)
+    if (const Command c = eat(s); said(c)) return c;
   if (!hunted && b.enemies == 0 && s.skill.disciplined)
     if (const Command c = to_shrine(s); said(c)) return c;
   if (!hunted && s.away(s.scene.home) > 6000.0f && b.enemies == 0)
@@ -46,6 +48,12 @@ int creeps_upon(const Situation& s) {
   for (const int i : s.scene.enemy_creeps)
     n += s.scene.unit(i).attack_target == s.body.handle;
   return n;
+}
+
+bool hit_by_hero(const Situation& s) {
+  for (int i = 0; i < s.view.heroes_per_team; ++i)
+    if (const SeenUnit* e = s.scene.enemy(i); e && e->attack_target == s.body.handle) return true;
+  return false;
 }
 
 Command farm(const Situation& s) {
@@ -124,6 +132,9 @@ Command decide(const Situation& s) {
   }
   if (const Command c = fight(s, b); said(c)) return c;
   if (hit_by_tower(s) && (s.health() < 0.6f || b.allies < 3)) return go_home(s);
+  // A tree may stand the wrong way: nobody turns from a fight to walk to one, nor from an enemy who strikes him.
+  if (s.skill.disciplined && b.enemies > 0 && s.health() > 0.45f && !hit_by_hero(s))
+    if (const Command c = eat(s); said(c)) return c;
 
   if (s.skill.disciplined && s.health() < (b.enemies > 0 ? 0.85f : 0.5f) && creeps_upon(s) >= 2) return go_home(s);
 

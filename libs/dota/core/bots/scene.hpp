@@ -94,6 +94,9 @@ bool hit_by_tower(const Situation& s);
 // ---- travel.cpp: ways over the standing map, which everyone knows
 Command move_to(const Situation& s, Vec2 p);  // straight there, as far as an offset reaches, in whole cells
 Command travel(const Situation& s, Vec2 p);   // around what stands in between
+// World units from the hero to p, or to what is open near it, by the steps of travel()'s way; straight where none
+// leads.
+float walk(const Situation& s, Vec2 p);
 Command go_home(const Situation& s);
 Command teleport_towards(const Situation& s, Vec2 p);  // when that saves much walking
 
@@ -123,7 +126,8 @@ bool outnumbered(const Situation& s, const Balance& b);
 // ---- supplies.cpp
 Command tread(const Situation& s);                      // Power Treads to the hero's own attribute
 Command recover(const Situation& s, const Balance& b);  // potions, shrines, glyph
-Command to_shrine(const Situation& s);                  // to a shrine that is ready and nearer than home
+Command eat(const Situation& s);                        // a tango, or to a tree where it can be eaten
+Command to_shrine(const Situation& s);                  // to a shrine that is ready and nearer to walk than home
 Command reveal(const Situation& s);                     // dust where an enemy has just vanished
 Command take_runes(const Situation& s);
 Command place_wards(const Situation& s);

@@ -97,16 +97,19 @@ Command to_tree(const Situation& s) {
 
 Command to_shrine(const Situation& s) {
   if (s.view.time < s.memory.shrine_until) return with(kNoop);  // it heals on
-  const float home = s.away(s.scene.home);
   const SeenUnit* best = nullptr;
+  float nearest = kShrineWay * walk(s, s.scene.home);
   for (const int i : s.scene.own_buildings) {
     const SeenUnit& u = s.scene.unit(i);
-    if (u.kind != UnitKind::Shrine || u.shrine_cooldown * s.body.move_speed > s.away(u.pos)) continue;
-    if (s.away(u.pos) > kShrineWay * home || (best && s.away(u.pos) >= s.away(best->pos))) continue;
+    if (u.kind != UnitKind::Shrine) continue;
+    const float way = walk(s, u.pos);
+    if (way >= nearest || u.shrine_cooldown * s.body.move_speed > way) continue;
     bool watched = false;
     for (int k = 0; k < s.view.heroes_per_team; ++k)
       if (const SeenUnit* e = s.scene.enemy(k)) watched |= distance(e->pos, u.pos) < kShrineDanger;
-    if (!watched) best = &u;
+    if (watched) continue;
+    nearest = way;
+    best = &u;
   }
   return best ? travel(s, best->pos) : Command{};
 }
@@ -122,6 +125,14 @@ Command tread(const Situation& s) {
   return {};
 }
 
+Command eat(const Situation& s) {
+  if (s.health() >= 0.75f || under(s, "item_tango") || under(s, "item_flask") || under(s, "item_bottle"))
+    return {};
+  for (const int action : {s.scene.book.tango, s.scene.book.tango_single})
+    if (s.offered(action)) return with(action, s.body.handle);
+  return s.skill.disciplined && !s.hero.tree_near ? to_tree(s) : Command{};
+}
+
 Command recover(const Situation& s, const Balance& b) {
   const BotBook& k = s.scene.book;
   const bool quiet = b.enemies == 0 || s.away(b.nearest->pos) > 900.0f;
@@ -133,12 +144,8 @@ Command recover(const Situation& s, const Balance& b) {
   if (s.health() < 0.75f && !under(s, "item_tango") && !under(s, "item_flask") && !under(s, "item_bottle")) {
     if (quiet && s.offered(k.bottle)) return with(k.bottle, s.body.handle);
     if (quiet && s.health() < 0.6f && s.offered(k.flask)) return with(k.flask, s.body.handle);
-    // A tree may stand the wrong way: nobody who is hunted walks to one.
-    for (const int action : {k.tango, k.tango_single})
-      if ((quiet || s.health() > 0.45f || !s.skill.disciplined) && s.offered(action))
-        return with(action, s.body.handle);
-    if (s.skill.disciplined && (quiet || s.health() > 0.45f) && !s.hero.tree_near)
-      if (const Command c = to_tree(s); said(c)) return c;
+    if (b.enemies == 0 || !s.skill.disciplined)
+      if (const Command c = eat(s); said(c)) return c;
     if (s.health() < 0.45f && s.offered(k.flask)) return with(k.flask, s.body.handle);
   }
   if (s.mana() < 0.4f && quiet && !under(s, "item_clarity") && s.offered(k.clarity))

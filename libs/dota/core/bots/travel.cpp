@@ -14,7 +14,28 @@ bool open_ground(const MapData& map, Vec2 p) {
   return c.inside() && !map.blocked_at_start[static_cast<std::size_t>(c.index())];
 }
 
+// The region whose field leads to p, or to what is open near it; -1: none.
+int region_at(const MapData& map, Vec2 p) {
+  const Cell goal = cell_of(p);
+  if (!goal.inside()) return -1;
+  const int main = map.routes->nearest_main[static_cast<std::size_t>(goal.index())];
+  return main < 0 ? -1 : map.routes->region[static_cast<std::size_t>(main)];
+}
+
 }  // namespace
+
+float walk(const Situation& s, Vec2 p) {
+  const MapData& map = s.scene.map;
+  const int region = region_at(map, p);
+  Cell at = cell_of(s.body.pos);
+  if (region < 0 || !at.inside()) return s.away(p);
+  const FlowField& field = map.routes->field(map, region);
+  if (field.at(at.index()) == kNoWay) return s.away(p);
+  int cost = 0;
+  for (std::uint8_t step; (step = field.at(at.index())) < kAtGoal; at = {at.x + kStepX[step], at.y + kStepY[step]})
+    cost += step % 2 ? kDiagonal : kStraight;
+  return static_cast<float>(cost) * (kCell / kStraight);
+}
 
 Command move_to(const Situation& s, Vec2 p) {
   const float cell = s.view.constants.settings->offset_cell;
@@ -32,11 +53,9 @@ Command travel(const Situation& s, Vec2 p) {
   const float cell = s.view.constants.settings->offset_cell;
   if (s.away(p) < 5.0f * cell) return move_to(s, p);
   const MapData& map = s.scene.map;
-  const Cell goal = cell_of(p), start = cell_of(s.body.pos);
-  if (!goal.inside() || !start.inside()) return move_to(s, p);
-  const int main = map.routes->nearest_main[static_cast<std::size_t>(goal.index())];
-  const int region = main < 0 ? -1 : map.routes->region[static_cast<std::size_t>(main)];
-  if (region < 0) return move_to(s, p);
+  const Cell start = cell_of(s.body.pos);
+  const int region = region_at(map, p);
+  if (region < 0 || !start.inside()) return move_to(s, p);
   const FlowField& field = map.routes->field(map, region);
   // On a long way, with nobody about, nothing changes from one timestep to the next.
   if (s.memory.quiet && s.away(p) > 1500.0f)

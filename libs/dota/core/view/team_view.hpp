@@ -149,9 +149,9 @@ struct TeamView {
   bool day = true;
   float roshan_spawn_min = 0, roshan_spawn_max = 0, roshan_max_hp = 0, roshan_randomisation = 0;
   bool roshan_alive = false, roshan_dead = false, roshan_cheese = false, roshan_refresher = false;
-  std::array<float, 2> glyph_cooldown{};  // own, enemy
-  std::array<std::int8_t, 4> stock{};     // gem, smoke, observer ward, infused raindrop
-  std::array<std::uint8_t, 2> kills{};    // own, enemy
+  std::array<float, 2> glyph_cooldown{};        // own, enemy
+  std::array<std::int8_t, kStockSeen> stock{};  // gem, smoke, observer ward, infused raindrop
+  std::array<std::uint8_t, 2> kills{};          // own, enemy
 
   // Units: the own team's all, others as far as seen; enemy heroes in fog as last seen, at the end.
   std::int16_t unit_count = 0;

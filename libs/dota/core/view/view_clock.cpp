@@ -35,7 +35,7 @@ void fill_clock(const Context& c, TeamView& v) {
   v.kills = {w.teams[v.team].kills, w.teams[1 - v.team].kills};
   for (std::size_t i = 0; i < 2; ++i)
     v.glyph_cooldown[i] = left(w.teams[i == 0 ? v.team : 1 - v.team].glyph_ready, w.time);
-  v.stock = w.teams[v.team].stock;
+  std::copy_n(w.teams[v.team].stock.begin(), v.stock.size(), v.stock.begin());
 }
 
 // Roshan's deaths are announced to both teams; his return is known only within its limits.

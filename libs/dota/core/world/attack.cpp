@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "effects/interpreter.hpp"
 #include "effects/triggers.hpp"
@@ -96,9 +97,13 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
       return;
     }
     if (w.due(u.act_until)) {
-      u.attack_ready = u.act_until - u.attack_point + u.attack_interval;
+      // From where the swing began, which no float has rounded, unless the attack speed changed on the way.
+      const double ends = u.attack_ready + u.attack_point;
+      if (std::abs(ends - u.act_until) > kTimeSlack)
+        u.attack_ready = static_cast<double>(u.act_until) - u.attack_point;
+      u.attack_ready += u.attack_interval;
       u.act = Act::AttackBackswing;
-      u.act_until = u.attack_ready;
+      u.act_until = static_cast<float>(u.attack_ready);
       launch(c, u, target);
     }
     return;
@@ -118,7 +123,8 @@ void attack_frame(Context& c, Unit& u, Unit& target) {
   }
   u.act = Act::AttackWindup;
   // An interval that ended within the last frame starts the next swing where it ended, so that no time is lost.
-  u.act_until = (u.attack_ready > w.time - kDt - kTimeSlack ? u.attack_ready : w.time) + u.attack_point;
+  if (u.attack_ready <= w.time - kDt - kTimeSlack) u.attack_ready = w.time;
+  u.act_until = static_cast<float>(u.attack_ready + u.attack_point);
   if (w.due(u.act_until)) attack_frame(c, u, target);
 }
 

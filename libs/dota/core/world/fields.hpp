@@ -80,7 +80,7 @@ void fields(V& visit, const Unit& u) {
             u.hits_hero, u.hits_tower, u.waypoint, u.camp, u.velocity);
   visit.all(u.path, u.path_goal, u.path_end, u.path_points, u.path_n, u.path_i, u.path_side, u.path_until);
   visit.all(u.kit, u.modifiers, u.hp_history, u.shrine_ready, u.shrine_until, u.backdoor_until, u.backdoor_hp,
-            u.credited, u.stacker, u.first_wave, u.died_at);
+            u.credited, u.drawn_by, u.stacker, u.first_wave, u.died_at);
 }
 template <class V>
 void fields(V& visit, const Modifier& m) {
@@ -138,7 +138,7 @@ void fields(V& visit, const World& w) {
 
 // A new field of the state must be added above; then the size here is brought up to date.
 static_assert(sizeof(Unit) == 576 && sizeof(Modifier) == 152 && sizeof(HeroState) == 796 &&
-                  sizeof(TeamState) == 160,
+                  sizeof(TeamState) == 164,
               "a field was added to the state: name it above, then update this size");
 
 }  // namespace dota

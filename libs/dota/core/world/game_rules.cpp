@@ -294,7 +294,7 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.salve_item = find(t.item_index, "item_flask");
   g.clarity_item = find(t.item_index, "item_clarity");
   g.stock_items = {find(t.item_index, "item_gem"), find(t.item_index, "item_smoke_of_deceit"), g.observer_item,
-                   find(t.item_index, "item_infused_raindrop")};
+                   find(t.item_index, "item_infused_raindrop"), find(t.item_index, "item_tome_of_knowledge")};
 }
 
 // Which buildings guard which: tier n before tier n + 1 of a lane, a lane's third tower before its barracks, any

@@ -105,7 +105,7 @@ struct GameRules {
   int free_scrolls = 0;
   int tp_item = -1, observer_item = -1, sentry_item = -1, dust_item = -1, tango_item = -1, salve_item = -1,
       clarity_item = -1;
-  std::array<int, 4> stock_items{};  // gem, smoke, observer, infused raindrop
+  std::array<int, kStocked> stock_items{};  // gem, smoke, observer, infused raindrop, Tome of Knowledge
   std::uint32_t levels_without_point = 0;
 
   // Derived from the map's list of buildings: which of them (bits) must have fallen before this one can be hurt.

@@ -29,19 +29,20 @@ bool box_is_clear(const World& w, const MapCamp& camp) {
   return true;
 }
 
-// Whoever drew the camp's creeps away in time for the next ones: they are his stack.
+// The camp's creeps that a hero has drawn away in time for the next ones, wherever they are now: they are his
+// stack.
 void mark_stack(World& w, int index) {
-  int stacker = -1;
   each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
-    if (u.camp != index || !u.alive) return;
-    const Unit* drew = w.get(u.aggro_target);
-    if (!drew) drew = w.get(u.last_attacker);
-    if (drew && drew->hero >= 0) stacker = drew->hero;
+    if (u.camp == index && u.alive && u.stacker < 0) u.stacker = u.drawn_by;
   });
-  if (stacker < 0) return;
-  each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
-    if (u.camp == index && u.alive && u.stacker < 0) u.stacker = static_cast<std::int8_t>(stacker);
-  });
+}
+
+void turn_on(const World& w, Unit& u, const Unit& attacker) {
+  u.aggro_target = w.handle(attacker);
+  if (attacker.hero >= 0)
+    u.drawn_by = attacker.hero;
+  else if (distance(u.pos, u.spawn) <= kCalmNear)
+    u.drawn_by = -1;
 }
 
 void spawn_camp(Context& c, int index) {
@@ -117,14 +118,14 @@ void neutral_hurt(Context& c, Unit& neutral, Unit& attacker) {
   World& w = c.world;
   const float until = w.time + c.tables.game->neutral_chase;
   if (neutral.camp < 0) {
-    neutral.aggro_target = w.handle(attacker);
+    turn_on(w, neutral, attacker);
     neutral.aggro_until = until;
     return;
   }
   each_unit<UnitKind::Neutral>(w, [&](Unit& u) {
     if (u.camp != neutral.camp || !u.alive) return;
     const bool busy = &u != &neutral && w.get(u.aggro_target) && !w.due(u.aggro_until);
-    if (!busy) u.aggro_target = w.handle(attacker);
+    if (!busy) turn_on(w, u, attacker);
     u.aggro_until = until;
   });
 }

@@ -171,7 +171,7 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
   w.roshan_respawn = g.roshan_first;
   for (Camp& camp : w.camps)
     camp.next_spawn = g.neutral_first;
-  for (std::size_t k = 0; k < 4; ++k)
+  for (std::size_t k = 0; k < kStocked; ++k)
     for (TeamState& t : w.teams) {
       const int item = g.stock_items[k];
       if (item < 0) continue;

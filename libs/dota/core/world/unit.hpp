@@ -100,9 +100,9 @@ struct alignas(64) Unit {
   Act act = Act::Idle;
   std::int8_t hits_left = 0;  // > 0: hit points count blows; what a hero's and a tower's take:
   std::int8_t hits_hero = 1, hits_tower = 0;
-  float facing = 0;           // radians
-  float act_until = 0;        // game time at which the windup, backswing or channel ends
-  float attack_ready = -999;  // earliest game time of the next attack start
+  float facing = 0;            // radians
+  float act_until = 0;         // game time at which the windup, backswing or channel ends
+  double attack_ready = -999;  // earliest game time of the next attack's start; of a swing: when it began
   Handle attack_target, aggro_target;
   float aggro_until = -99;
   float move_speed = 0, attack_range = 0, turn_rate = 0.5f;  // derived
@@ -145,7 +145,9 @@ struct alignas(64) Unit {
   float backdoor_until = 0, backdoor_hp = 0;  // buildings: protection is off until; hp it regenerates to
   float credited = 1;                         // buildings: health fraction already told as signals
   float died_at = 0;
-  std::int8_t stacker = -1;     // camps' creeps: the hero whose stacking left them there, index into World::heroes
+  // Camps' creeps, indices into World::heroes: who drew them out of their camp, until they are back; whose stack
+  // they are.
+  std::int8_t drawn_by = -1, stacker = -1;
   std::uint8_t first_wave = 0;  // side lanes' first wave leaves heroes alone until it meets creeps
   // One entry a timestep, newest at World::step_index % kHistory; a line of memory of its own.
   alignas(64) std::array<float, kHistory> hp_history{};

@@ -6,8 +6,10 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "effects/modifiers.hpp"
 #include "effects/program_node.hpp"
 #include "map/map_data.hpp"
+#include "map/nav.hpp"
 #include "view/actions.hpp"
 #include "world/fields.hpp"
 #include "world/fingerprint.hpp"
@@ -177,7 +179,7 @@ class State {
     if ((u.kind == UnitKind::LaneCreep || u.kind == UnitKind::Courier || u.kind == UnitKind::Ward) &&
         u.team >= kTeams)
       return false;
-    if (!within_or_none(u.stacker, kMaxHeroes)) return false;
+    if (!within_or_none(u.stacker, kMaxHeroes) || !within_or_none(u.drawn_by, kMaxHeroes)) return false;
     if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.kit, kMaxKits)) return false;
     if (!within_or_none(u.modifiers, kMaxModifiers)) return false;
     if (u.path < -1 || u.path > 2 || u.path_n > kPathPoints || u.path_i > u.path_n) return false;
@@ -284,6 +286,34 @@ class State {
 }  // namespace
 
 std::string world_fault(const Context& c, const World& w) { return State(c, w).fault(); }
+
+std::string derived_fault(const Context& c) {
+  const World& w = c.world;
+  for (std::size_t i = 0; i < w.units.size(); ++i) {
+    const Unit& u = w.units[i];
+    const bool listed = w.nav.cell[i] >= 0, stale = w.nav.stale[i >> 6] >> (i & 63) & 1u;
+    if (listed != (u.kind != UnitKind::None && u.alive) && !stale)
+      return "unit " + std::to_string(i) + " is listed, and is not there, or the other way round";
+    if (!listed) continue;
+    const Body& b = w.nav.bodies[i];
+    if (w.nav.cell[i] != hash_coordinate(u.pos.y) * kHashCells + hash_coordinate(u.pos.x))
+      return "unit " + std::to_string(i) + " is listed where it does not stand";
+    if (b.pos.x != u.pos.x || b.pos.y != u.pos.y || b.radius != u.radius || b.next != w.nav.next[i])
+      return "the body of unit " + std::to_string(i) + " is not the unit's";
+  }
+  for (std::size_t i = 0; i < w.modifiers.size(); ++i) {
+    const Modifier& m = w.modifiers[i];
+    const bool watched = w.modifiers_watched[i >> 6] >> (i & 63) & 1u;
+    if (m.owner < 0 || m.node < 0) {
+      if (watched) return "modifier " + std::to_string(i) + " is watched, and is none";
+      continue;
+    }
+    if (m.rests != rests(m, node_of(c, m.ability, m.node)))
+      return "modifier " + std::to_string(i) + " rests, and should not, or the other way round";
+    if (!watched && (m.until < kForever || !m.rests)) return "modifier " + std::to_string(i) + " is not watched";
+  }
+  return {};
+}
 
 std::vector<std::uint8_t> world_snapshot(const Context& c) {
   std::vector<std::uint8_t> out(sizeof(SnapshotHead) + sizeof(World));

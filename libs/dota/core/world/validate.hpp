@@ -15,6 +15,10 @@ namespace dota {
 // it says.
 std::string world_fault(const Context& c, const World& w);
 
+// Where what the world keeps besides, for speed, no longer follows from the rest: Nav's lists and bodies,
+// World::modifiers_watched ("" when all of it does). Between two timesteps.
+std::string derived_fault(const Context& c);
+
 std::vector<std::uint8_t> world_snapshot(const Context& c);
 // Throws std::invalid_argument when the bytes are no snapshot of this core, these data and these settings, or hold
 // a faulty state; nothing changes then.

@@ -26,6 +26,8 @@ struct Arrival {
   std::int8_t hero = -1;
 };
 constexpr int kArrivals = 8;
+// Items that the shop can run out of; observations show the first kStockSeen of them.
+constexpr int kStocked = 5, kStockSeen = 4;
 
 struct TeamState {
   Handle courier, fort;
@@ -33,9 +35,9 @@ struct TeamState {
   std::uint8_t kills = 0, towers_lost = 0;
   std::uint8_t super_melee = 0, super_ranged = 0;  // bit per lane
   bool megas = false;
-  std::array<std::int8_t, 4> stock{};  // gem, smoke, observer, infused raindrop
-  std::array<float, 4> stock_next{};
-  Handle courier_for;  // hero it carries for
+  std::array<std::int8_t, kStocked> stock{};  // what the shop has left, in the order of GameRules::stock_items
+  std::array<float, kStocked> stock_next{};   // game time of the next
+  Handle courier_for;                         // hero it carries for
   std::uint8_t courier_state = 0;
   std::uint8_t tomes = 0;  // Tomes of Knowledge it has read
   std::array<Arrival, kArrivals> arrivals{};
