@@ -58,15 +58,27 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
             require_epoch(self._epoch, request.epoch)
         except StaleEpoch as error:
             return "stale_epoch", str(error)
-        offer = await asyncio.to_thread(self.check, request)
-        while self._active() and not self._intake.admits():
-            await asyncio.sleep(GATE_SECONDS)
-        verdict, reason = await asyncio.to_thread(self._intake.take, offer)
+        offer, taken = await asyncio.to_thread(self._check_and_take, request)
+        while taken is None:
+            if self._admits():
+                taken = await asyncio.to_thread(self._intake.take, offer)
+            else:
+                await asyncio.sleep(GATE_SECONDS)
+        verdict, reason = taken
         if verdict == "accepted":
             HERO_STEPS.inc(offer.hero_steps)
             if request.arm:
                 ARM_HERO_STEPS.labels(request.arm).inc(offer.hero_steps)
         return verdict, reason
+
+    def _admits(self) -> bool:
+        return not self._active() or self._intake.admits()
+
+    def _check_and_take(self, request: experience_pb2.PushRequest) -> tuple[Offer, tuple[str, str] | None]:
+        """The segment, and its verdict unless pacing holds it back: each way to another thread costs as much as the
+        check itself."""
+        offer = self.check(request)
+        return offer, self._intake.take(offer) if self._admits() else None
 
     def check(self, request: experience_pb2.PushRequest) -> Offer:
         """The segment's arrays. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""

@@ -34,6 +34,7 @@ class _Held:
     payload: Any
     nbytes: int
     versions: npt.NDArray[np.int32]
+    newest: int  # of the versions
     uses: int = 0
 
 
@@ -105,7 +106,8 @@ class SampleBuffer:
         """
         if nbytes is None:
             nbytes = _size(payload)
-        held = _Held(payload, nbytes, np.array(versions, np.int32))
+        acted = np.array(versions, np.int32)
+        held = _Held(payload, nbytes, acted, int(acted.max()))
         with self._lock:
             self._statistics.received += 1
             if self._too_old(held, current_version):
@@ -150,9 +152,7 @@ class SampleBuffer:
             batch = self._batches[self._draws % len(self._batches)]
             self._draws += 1
         # Decoding happens outside the lock: a sample that leaves meanwhile stays alive through `chosen`.
-        for i, held in enumerate(chosen):
-            arrays = held.payload if self._decode is None else self._decode(held.payload)
-            self._put(batch, i, batch_samples, arrays)
+        self._fill(batch, self._decoded(chosen))
         staleness = current_version - np.stack([held.versions for held in chosen], axis=1)
         if "mask" in batch:
             staleness = np.where(batch["mask"].any(axis=-1), staleness, -1)
@@ -168,8 +168,7 @@ class SampleBuffer:
         if not chosen:
             return None
         batch: Arrays = {}
-        for i, held in enumerate(chosen):
-            self._put(batch, i, count, held.payload if self._decode is None else self._decode(held.payload))
+        self._fill(batch, self._decoded(chosen))
         return batch
 
     def expire(self, current_version: int) -> int:
@@ -190,7 +189,7 @@ class SampleBuffer:
     def ages(self, current_version: int) -> npt.NDArray[np.int32]:
         """int32 [n], in the order they came: versions from the newest step of each sample held to the present one."""
         with self._lock:
-            newest = [int(self._at(i).versions.max()) for i in range(self._count)]
+            newest = [self._at(i).newest for i in range(self._count)]
         return current_version - np.array(newest, np.int32)
 
     def statistics(self) -> BufferStatistics:
@@ -223,7 +222,7 @@ class SampleBuffer:
         return held
 
     def _too_old(self, held: _Held, current_version: int) -> bool:
-        return current_version - int(held.versions.max()) > self.config.max_age_versions
+        return current_version - held.newest > self.config.max_age_versions
 
     def _leave(self, held: _Held, reason: DropReason) -> None:
         self._statistics.dropped[reason] += 1
@@ -244,25 +243,28 @@ class SampleBuffer:
             self._first, self._count = 0, len(kept)
         return expired
 
-    def _put(self, batch: Arrays, i: int, size: int, sample: Mapping[str, Array]) -> None:
-        if i == 0:
-            for name in batch.keys() - sample.keys():
-                del batch[name]
-        for name, array in sample.items():
-            is_state = name.startswith(STATE_PREFIX)
-            shape = (size, *array.shape) if is_state else (array.shape[0], size, *array.shape[1:])
+    def _decoded(self, chosen: list[_Held]) -> list[Mapping[str, Array]]:
+        return [held.payload if self._decode is None else self._decode(held.payload) for held in chosen]
+
+    def _fill(self, batch: Arrays, samples: list[Mapping[str, Array]]) -> None:
+        """Puts the samples side by side, in the arrays that ``batch`` has where they are right."""
+        names = samples[0].keys()
+        for sample in samples:
+            if sample.keys() != names:
+                raise ValueError(f"samples of one batch differ: one lacks {sorted(names ^ sample.keys())}")
+        for name in batch.keys() - names:
+            del batch[name]
+        for name, first in samples[0].items():
+            rows = [sample[name] for sample in samples]
+            if any(row.shape != first.shape or row.dtype != first.dtype for row in rows):
+                raise ValueError(f"samples of one batch differ: {name!r} is {first.dtype} {first.shape} in one and "
+                                 "something else in another")
+            axis = 0 if name.startswith(STATE_PREFIX) else 1
+            shape = (*first.shape[:axis], len(rows), *first.shape[axis:])
             target = batch.get(name)
-            if target is None or target.shape != shape or target.dtype != array.dtype:
-                if i:
-                    raise ValueError(f"samples of one batch differ: {name!r} is {array.dtype} {array.shape} in one "
-                                     "and something else in another")
-                target = batch[name] = self._allocate(shape, array.dtype)
-            if is_state:
-                target[i] = array
-            else:
-                target[:, i] = array
-        if len(sample) != len(batch):
-            raise ValueError(f"samples of one batch differ: one lacks {sorted(batch.keys() - sample.keys())}")
+            if target is None or target.shape != shape or target.dtype != first.dtype:
+                target = batch[name] = self._allocate(shape, first.dtype)
+            np.stack(rows, axis, out=target)
 
 
 def _size(payload: Any) -> int:

@@ -47,14 +47,18 @@ class ElementClip:
         bound = None
         if self.factor > 0:
             # How many steps were taken is known on the device alone: those that were skipped do not count. And a
-            # step that is replayed is the same operations during the warm-up as after it.
-            correction = 1.0 - torch.pow(self.decay, self._steps)
-            bound = (self.v * (self.factor**2 / correction)).sqrt_()
-            bound.masked_fill_((bound == 0) | (self._steps < self.warmup_steps), torch.inf)
+            # step that is replayed is the same operations during the warm-up as after it. Comparisons are written as
+            # numbers: on a CPU those into bools take several times as long.
+            settled = self._steps >= max(self.warmup_steps, 1)
+            scale = torch.where(settled, self.factor**2 / (1.0 - torch.pow(self.decay, self._steps)), 0.0)
+            bound = (self.v * scale).sqrt_()
+            # None where there is no v yet.
+            bound.add_(torch.eq(bound, 0.0, out=torch.empty_like(bound)), alpha=torch.finfo(bound.dtype).max)
         taken = torch.ones_like(self._steps) if usable is None else usable.double()
         self.v.mul_(torch.where(taken > 0, self.decay, 1.0)).addcmul_(gradient, gradient, value=1.0 - self.decay)
         self._steps += taken
         if bound is not None:
-            share = (gradient.abs() > bound).float().mean()
+            over = gradient.abs()
+            share = torch.gt(over, bound, out=over).mean()
             torch.clamp(gradient, -bound, bound, out=gradient)
         return share

@@ -1,5 +1,7 @@
 """Learned embeddings of the categorical ids."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -7,6 +9,32 @@ from torch import Tensor, nn
 from dota import registry
 from five.agent.config import ModelConfig
 from five.agent.model.tree import embedding_widths, id_rows
+
+
+class _Rows(torch.autograd.Function):
+    """Rows of a table; the gradient's are added up as they come, where PyTorch's own sorts the ids first."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, ids: Tensor) -> Tensor:
+        ctx.save_for_backward(ids)
+        ctx.rows = len(table)
+        return F.embedding(ids, table)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        ids, = ctx.saved_tensors
+        each = grads[0].reshape(ids.numel(), grads[0].shape[-1])
+        summed = each.new_zeros(ctx.rows, each.shape[1]).index_add_(0, ids.reshape(-1), each)
+        summed[0] = 0.0
+        return summed, None
+
+
+def rows_of(table: Tensor, ids: Tensor) -> Tensor:
+    """Rows of ``table`` [n, width] by int64 ids [...]: [..., width]. Row 0 gets no gradient."""
+    if table.device.type == "cpu" and table.requires_grad and torch.is_grad_enabled():
+        looked_up: Tensor = _Rows.apply(table, ids)  # type: ignore[no-untyped-call]
+        return looked_up
+    return F.embedding(ids, table, padding_idx=0)  # on a GPU its sums have a fixed order, those of index_add_ do not
 
 
 class Embeddings(nn.Module):
@@ -41,4 +69,4 @@ class Embeddings(nn.Module):
 
     def embed(self, space: str, ids: Tensor) -> Tensor:
         """[...] int64 -> [..., width]."""
-        return F.embedding(ids, self.table(space), padding_idx=0)
+        return rows_of(self.table(space), ids)

@@ -53,9 +53,9 @@ class RowSearch:
     def __call__(self, obs: dict[str, Tensor], actions: Tensor, resets: Tensor) -> Found:
         """``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``resets`` bool [T, B], all in the host's memory."""
         flat = {name: obs[name].flatten(0, 1) for name in ("shared", "shared_ids", "available", "target_mask")}
-        shared_ids, given = flat["shared_ids"].long(), actions.flatten(0, 1).long()
-        present = self._reader.search(flat["shared"], shared_ids)
-        there = self._reader.unit_present(shared_ids)
+        given = actions.flatten(0, 1).long()
+        presence = self._reader.presence(flat["shared"], flat["shared_ids"].long())
+        present, there = self._reader.search(presence), self._reader.units_of(presence)
         action = chosen_action(flat["available"].long(), given)
         mask = valid_targets(self._table, flat["target_mask"], action, there)
         starts = [0, *(t for t in resets.any(1).nonzero().squeeze(1).tolist() if t > 0)]

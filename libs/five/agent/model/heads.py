@@ -1,6 +1,7 @@
 """Action heads, value and auxiliary heads (Berner et al. 2019, figure 18 and appendix I)."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +17,7 @@ from five.agent.model.distribution import (
     sample,
     valid_targets,
 )
+from five.agent.model.embeddings import rows_of
 from five.agent.model.found import Targets
 from five.agent.model.head_names import DELAYS, offset_pairs, unit_splits
 from five.agent.model.tree import id_rows
@@ -78,15 +80,16 @@ class ActionHeads(nn.Module):
                 return given[..., part]
             return logp.argmax(-1) if greedy else sample(logp, generator)
 
+        said = self._linear(core)
         possible = available != 0
         acts = possible.any(-1)  # not in the padding after a game's end
-        primary_logp = masked_log_softmax(self._primary_logits(core, available, action_embedding), possible)
+        primary_logp = masked_log_softmax(_primary_logits(said, available, action_embedding), possible)
         slot = choose(primary_logp, ActionPart.SLOT)
         action = available.gather(-1, slot[..., None])[..., 0]
         logp = torch.where(acts, _picked(primary_logp, slot), 0.0)
 
         # Delay, x and y side by side: three small heads cost what one does.
-        small_logp = self._small_heads(core, action)
+        small_logp = self._small_heads(said, action)
         if given is not None:
             small = given.index_select(-1, self.small_parts)
         else:
@@ -98,7 +101,7 @@ class ActionHeads(nn.Module):
 
         teleports = self.table.reads_teleport[action]
         mask = valid_targets(self.table, obs["target_mask"], action, trunk.rows >= 0)
-        unit_logp = masked_log_softmax(self._unit_logits(core, action, teleports, mask, trunk, targets), mask)
+        unit_logp = masked_log_softmax(self._unit_logits(said, action, teleports, mask, trunk, targets), mask)
         counted = mask.any(-1)
         if given is not None:
             unit = torch.where(teleports, given[..., ActionPart.TELEPORT], given[..., ActionPart.UNIT])
@@ -136,42 +139,43 @@ class ActionHeads(nn.Module):
         ``primary`` [N, H, 30] logits of the available actions; ``unit`` [N, H, U] of the target units, for the action
         given; ``small`` [N, H, 3, 9] log-probabilities of its delay, x and y.
         """
-        available, given = obs["available"].long(), actions.long()
-        primary = self._primary_logits(core, available, action_embedding).float()
+        available, given, said = obs["available"].long(), actions.long(), self._linear(core)
+        primary = _primary_logits(said, available, action_embedding).float()
         action = chosen_action(available, given)
         teleports = self.table.reads_teleport[action]
         mask = valid_targets(self.table, obs["target_mask"], action, trunk.rows >= 0)
-        unit = self._unit_logits(core, action, teleports, mask, trunk)
-        small = self._small_heads(core, action)
+        unit = self._unit_logits(said, action, teleports, mask, trunk)
+        small = self._small_heads(said, action)
         reads = torch.stack((available[..., 0] != 0, *[self.table.reads_offset[action]] * 2), -1)[..., None]
         small = small.masked_fill(~reads | (small < torch.finfo(torch.float32).min / 2), -torch.inf)
         return {"primary": primary.masked_fill(available == 0, -torch.inf),
                 "unit": unit.masked_fill(~mask, -torch.inf), "small": small}
 
-    def _primary_logits(self, core: Tensor, available: Tensor, embedding: Tensor) -> Tensor:
-        # Scoring the whole vocabulary is one matrix product; gathering embeddings first would move 30 keys a hero.
-        logits: Tensor = self.primary(core) @ embedding.t()
-        return logits.gather(-1, available)
+    def _linear(self, core: Tensor) -> "_Linear":
+        """All that is linear in the LSTM's output."""
+        splits = [cast(nn.Linear, layer) for layer in self.unit_splits.values()]
+        layers = [self.primary, self.unit, self.teleport, self.delay, self.offsets, *splits]
+        primary, unit, teleport, delay, offsets, *of_splits = side_by_side(core, layers)
+        return _Linear(primary, unit, teleport, delay, offsets, of_splits)
 
-    def _small_heads(self, core: Tensor, action: Tensor) -> Tensor:
+    def _small_heads(self, said: "_Linear", action: Tensor) -> Tensor:
         """float32 log-probabilities [N, H, 3, 9]: delay (only its 4 can be drawn), and x and y of the offset pair
         that the action reads."""
-        offsets = self.offsets(core).float().view(*action.shape, self.pairs, 2, OFFSETS)
+        offsets = said.offsets.float().view(*action.shape, self.pairs, 2, OFFSETS)
         pair = self.table.offset_pair[action][..., None, None, None].expand(*action.shape, 1, 2, OFFSETS)
-        delay = F.pad(self.delay(core).float(), (0, OFFSETS - DELAYS), value=torch.finfo(torch.float32).min)
+        delay = F.pad(said.delay.float(), (0, OFFSETS - DELAYS), value=torch.finfo(torch.float32).min)
         return torch.cat((delay[..., None, :], offsets.gather(2, pair)[:, :, 0]), 2).log_softmax(-1)
 
-    def _unit_logits(self, core: Tensor, action: Tensor, teleports: Tensor, mask: Tensor,
+    def _unit_logits(self, said: "_Linear", action: Tensor, teleports: Tensor, mask: Tensor,
                      trunk: TrunkOutput, targets: Targets | None = None) -> Tensor:
         """float32 [N, H, U]. Only valid targets are scored: most actions have few or none.
 
         The sigmoid gates the query instead of the keys, which gives the same products.
         """
-        query = torch.where(teleports[..., None], self.teleport(core), self.unit(core))
-        for i, head in enumerate(self.unit_splits.values(), 1):
-            query = torch.where((self.table.unit_split[action] == i)[..., None] & ~teleports[..., None], head(core),
-                                query)
-        query = query * torch.sigmoid(F.embedding(action, self.gate.weight, padding_idx=0))
+        query = torch.where(teleports[..., None], said.teleport, said.unit)
+        for i, split in enumerate(said.splits, 1):
+            query = torch.where((self.table.unit_split[action] == i)[..., None] & ~teleports[..., None], split, query)
+        query = query * torch.sigmoid(rows_of(self.gate.weight, action))
         if trunk.column is not None:
             return _all_scores(query, trunk.units, trunk.column)
         step, hero, slot = targets or mask.nonzero(as_tuple=True)
@@ -199,10 +203,34 @@ class AuxiliaryHeads(nn.Module):
 
     def forward(self, core: Tensor) -> dict[str, Tensor]:
         """[..., D] -> float32 logits: win_probability [...], net_worth_rank [..., 5], building_events [..., n]."""
-        apart = core.detach()
+        apart = {"net_worth_rank": self.net_worth_rank, "building_events": self.building_events}
+        hidden = side_by_side(core.detach(), [cast(nn.Linear, head[0]) for head in apart.values()])
         return {"win_probability": self.win_probability(core)[..., 0].float(),
-                "net_worth_rank": self.net_worth_rank(apart).float(),
-                "building_events": self.building_events(apart).float()}
+                **{name: head[1:](x).float() for (name, head), x in zip(apart.items(), hidden, strict=True)}}
+
+
+class _Linear(NamedTuple):
+    """What the heads' linear layers make of the LSTM's output: queries [N, H, K] (``splits``: of the split heads), and
+    logits of delays and of all offsets."""
+
+    primary: Tensor
+    unit: Tensor
+    teleport: Tensor
+    delay: Tensor
+    offsets: Tensor
+    splits: list[Tensor]
+
+
+def side_by_side(x: Tensor, layers: Sequence[nn.Linear]) -> list[Tensor]:
+    """What each of these layers makes of the same [..., D], by one product for all of them."""
+    weight, bias = torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers])
+    return list(torch.split(F.linear(x, weight, bias), [layer.out_features for layer in layers], -1))
+
+
+def _primary_logits(said: _Linear, available: Tensor, embedding: Tensor) -> Tensor:
+    # Scoring the whole vocabulary is one matrix product; gathering embeddings first would move 30 keys a hero.
+    logits: Tensor = said.primary @ embedding.t()
+    return logits.gather(-1, available)
 
 
 def _all_scores(query: Tensor, units: Tensor, column: Tensor) -> Tensor:

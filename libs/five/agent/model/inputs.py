@@ -53,7 +53,8 @@ class _Packed(NamedTuple):
 
     def take(self, rows: Tensor) -> Tensor:
         """[N, slots, ...] -> [R, ...]."""
-        return rows[self.step, self.slot]
+        # Whole rows out of a table: a search by two indices takes two to three times as long.
+        return rows.flatten(0, 1).index_select(0, self.step * rows.shape[1] + self.slot)
 
     def first(self, rows: int) -> "_Packed":
         return _Packed(self.step[:rows], self.slot[:rows])
@@ -104,12 +105,10 @@ class Inputs:
     index: Tensor = field(default_factory=lambda: torch.empty(0))
 
     @property
-    def groups(self) -> dict[str, tuple[list[int], Tensor]]:
-        """Streams whose rows have statistics by tower: (rows of each tower, tower of each row; dense: of each slot)."""
-        heroes = sum(self.tower_rows[:2]) // (1 if self.column is None else self.steps)
-        units = (self.tower_rows, self.unit_tower)
-        two = (self.tower_rows[:2], self.unit_tower[:heroes])
-        return {"units": units, "units/private": units, "heroes": two, "heroes/private": two}
+    def groups(self) -> dict[str, list[int]]:
+        """Streams whose rows have statistics by tower, and how many of them are of each."""
+        units, heroes = self.tower_rows, self.tower_rows[:2]
+        return {"units": units, "units/private": units, "heroes": heroes, "heroes/private": heroes}
 
 
 class InputReader(nn.Module):
@@ -188,7 +187,7 @@ class InputReader(nn.Module):
         if dense:
             self._slots(inputs, shared, private, shared_ids)
             return inputs
-        column, step, cuts = present or self.search(shared, shared_ids)
+        column, step, cuts = present or self.search(self.presence(shared, shared_ids))
         count = len(self.sets)
         first = cuts[count - 1] if count else 0
         self._units(inputs, column[first:], step[first:], [c - first for c in cuts[count:]], shared, private,
@@ -212,22 +211,18 @@ class InputReader(nn.Module):
             inputs.ids["previous_action"] = private_ids[
                 ..., previous.offset["private_ids"] + previous.field("action").offset]
 
-    def unit_present(self, shared_ids: Tensor) -> Tensor:
-        """bool [N, U]: the unit slots that have a row."""
-        units = self.blocks["units"]
-        there = shared_ids.new_zeros((len(shared_ids), self.units), dtype=torch.bool)
-        there[:, self.tower_slots] = shared_ids[:, units.offset["shared_ids"]
-                                                + self.tower_slots * units.stride["shared_ids"]] != 0
-        return there
+    def units_of(self, presence: Tensor) -> Tensor:
+        """bool [N, U]: the unit slots that have a row, by what `presence` found."""
+        return presence[self.set_columns:].index_select(0, self.column_of).t()
 
-    def search(self, shared: Tensor, shared_ids: Tensor) -> Present:
-        """Every row that is present. One search for all of them: on a GPU it makes the host wait."""
-        column, step = self.presence(shared, shared_ids).nonzero(as_tuple=True)
+    def search(self, presence: Tensor) -> Present:
+        """The rows that are present. One search for all of them: on a GPU it makes the host wait."""
+        column, step = presence.nonzero(as_tuple=True)
         return Present(column, step, torch.searchsorted(column, self.bounds).tolist())
 
     def presence(self, shared: Tensor, shared_ids: Tensor) -> Tensor:
         """bool [columns, N]: which rows are present, those of the sets before those of the units by tower."""
-        present = shared_ids.t().index_select(0, self.columns) != 0
+        present = (shared_ids != 0).t().contiguous().index_select(0, self.columns)
         width = self.set_columns
         if width:
             # What hangs on an absent unit is absent with it; pickups hang on none.
@@ -301,8 +296,9 @@ class InputReader(nn.Module):
         start = base = 0
         for (name, spec), end in zip(self.sets.items(), cuts, strict=True):
             at, place = step[start:end], column[start:end] - base
-            inputs.floats[name] = rows_of(shared, spec.block, "shared")[at, place].float()
-            inputs.ids[name] = rows_of(shared_ids, spec.block, "shared_ids")[at, place, 0]
+            rows = _Packed(at, place)
+            inputs.floats[name] = rows.take(rows_of(shared, spec.block, "shared")).float()
+            inputs.ids[name] = rows.take(rows_of(shared_ids, spec.block, "shared_ids")[..., 0])
             if name == "pickups":
                 inputs.sets[name] = Rows(at, inputs.steps, place, spec.block.instances)
             else:

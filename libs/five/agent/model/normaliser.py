@@ -30,27 +30,14 @@ class RunningStatistics(nn.Module):
             self.register_buffer(name, torch.zeros(width, dtype=torch.float64))
 
     @torch.no_grad()
-    def moments(self, values: Tensor, columns: slice | None = None, there: Tensor | None = None) -> Tensor:
-        """float64 [3, fields]: count, sum and sum of squares of ``values`` [..., fields] about the running mean.
+    def moments(self, values: Tensor) -> Tensor:
+        """float64 [3, width]: count, sum and sum of squares of ``values`` [..., width] about the running mean."""
+        return self._about_the_mean(*_sums(values, None))
 
-        ``there`` bool, of the first dimension: which rows count; the others are zeros. A batch is summed in float32,
-        about a mean of its own; from there to the running mean the sums are shifted.
-        """
-        mean = self.mean if columns is None else self.mean[columns]
-        rows = values.reshape(values.shape[:-1].numel(), values.shape[-1])
-        if there is None:
-            number: Tensor | int = rows.shape[0]
-            near = rows.sum(0, dtype=torch.float32) / max(rows.shape[0], 1)
-            centred = rows - near
-        else:
-            number = there.sum() * values.shape[1:-1].numel()
-            near = rows.sum(0, dtype=torch.float32) / number.clamp_min(1)
-            absent = ~there.view(-1, *[1] * (values.dim() - 1))
-            centred = (values - near).masked_fill_(absent, 0.0).view(rows.shape)
-        count = torch.zeros_like(mean) + number
-        total = centred.sum(0).double()
-        squares = centred.square_().sum(0).double()
-        apart = near.double() - mean
+    def _about_the_mean(self, count: Tensor, near: Tensor, total: Tensor, squares: Tensor) -> Tensor:
+        """The moments [3, width] of `_sums`, shifted to the running mean."""
+        near, total, squares = near.double(), total.double(), squares.double()
+        apart = near - self.mean
         return torch.stack((count, total + count * apart, squares + 2.0 * apart * total + count * apart.square()))
 
     @torch.no_grad()
@@ -68,6 +55,27 @@ class RunningStatistics(nn.Module):
         variance = self.squares / self.count.clamp_min(1.0)
         scale = torch.where(self.count > 0, (variance + EPSILON).rsqrt(), 1.0)
         return scale.float(), (-self.mean * scale).float()
+
+
+def _sums(values: Tensor, there: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Of each field of ``values`` [R, ..., fields]: the count, float64; a mean of the batch; the sums of the values and
+    of their squares about that, in float32, which is exact enough so near to their mean.
+
+    ``there`` bool [R]: which rows count; the others are zeros.
+    """
+    rows = values.reshape(values.shape[:-1].numel(), values.shape[-1])
+    count = rows.new_zeros(rows.shape[1], dtype=torch.float64)
+    if there is None:
+        near = rows.sum(0, dtype=torch.float32) / max(rows.shape[0], 1)
+        centred = rows - near
+        count += rows.shape[0]
+    else:
+        number = there.sum() * values.shape[1:-1].numel()
+        near = rows.sum(0, dtype=torch.float32) / number.clamp_min(1)
+        absent = ~there.view(-1, *[1] * (values.dim() - 1))
+        centred = (values - near).masked_fill_(absent, 0.0).view(rows.shape)
+        count += number
+    return count, near, centred.sum(0), centred.square_().sum(0)
 
 
 class Normaliser(RunningStatistics):
@@ -91,32 +99,25 @@ class Normaliser(RunningStatistics):
         for name, values in inputs.floats.items():
             start, groups, fields = self.columns[name]
             end = start + groups * fields
-            factor, offset = scale[start:end], shift[start:end]
-            if name in by_group:
-                group = by_group[name][1]
-                # One pair for each row; dense, for each slot, whose rows lie side by side.
-                each = 1 if inputs.column is None else inputs.steps
-                shape = (len(group), 1, *[1] * (values.dim() - 2), fields)
-                factor = factor.view(groups, fields).index_select(0, group).view(shape)
-                offset = offset.view(groups, fields).index_select(0, group).view(shape)
-                rows = values.view(len(group), each, *values.shape[1:])
-                normal[name] = torch.addcmul(offset, rows, factor).clamp_(-self.clip, self.clip).view(values.shape)
-            else:
-                normal[name] = torch.addcmul(offset, values, factor).clamp_(-self.clip, self.clip)
+            factors, offsets = (x[start:end].view(groups, fields) for x in (scale, shift))
+            sizes = by_group.get(name, [len(values)])
+            out = normal[name] = torch.empty_like(values)
+            pieces = zip(torch.split(values, sizes), torch.split(out, sizes), factors, offsets, strict=True)
+            for piece, into, factor, offset in pieces:
+                torch.addcmul(offset, piece, factor, out=into)
+            out.clamp_(-self.clip, self.clip)
         return normal
 
     def stream_moments(self, inputs: Inputs) -> Tensor:
         """float64 [3, width] of a batch; add up across processes, then ``merge``."""
         by_group = inputs.groups
         parts = []
-        for name, (start, _, fields) in self.columns.items():
+        for name in self.columns:
             values = inputs.floats[name]
-            sizes = by_group[name][0] if name in by_group else [len(values)]
-            pieces = torch.split(values, sizes)
+            sizes = by_group.get(name, [len(values)])
             there = torch.split(inputs.there[name], sizes) if name in inputs.there else [None] * len(sizes)
-            parts += [self.moments(piece, slice(start + i * fields, start + (i + 1) * fields), mine)
-                      for i, (piece, mine) in enumerate(zip(pieces, there, strict=True))]
-        return torch.cat(parts, 1)
+            parts += [_sums(piece, mine) for piece, mine in zip(torch.split(values, sizes), there, strict=True)]
+        return self._about_the_mean(*map(torch.cat, zip(*parts, strict=True)))
 
 
 REWARD_PRIOR = 65_536.0

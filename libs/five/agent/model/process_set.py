@@ -20,10 +20,12 @@ class _SegmentMax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         rows, owner, pooled = ctx.saved_tensors
-        # Rows that share the maximum share its gradient. A pool at its floor of zero was reached by no row.
-        winner = ((rows == pooled.index_select(0, owner)) & (rows > 0)).to(rows.dtype)
+        # Rows that share the maximum share its gradient. A pool at its floor of zero was reached by no row. Comparisons
+        # are written as numbers: on a CPU those into bools take several times as long.
+        winner = pooled.index_select(0, owner)
+        torch.eq(rows, winner, out=winner)
         winners = torch.zeros_like(pooled).index_add_(0, owner, winner)
-        share = grads[0].to(rows.dtype) / winners.clamp_min_(1.0)
+        share = grads[0].to(rows.dtype) / winners.clamp_min_(1.0) * pooled.sign()
         return winner.mul_(share.index_select(0, owner)), None, None
 
 
@@ -119,8 +121,8 @@ class SplitLinear(nn.Module):
 
     def forward(self, shared: Tensor, private: Tensor) -> Tensor:
         """[..., Fs] and [..., H, Fp] -> [..., H, out]."""
-        whole: Tensor = self.shared(shared).unsqueeze(-2) + self.private(private)
-        return whole
+        whole: Tensor = self.private(private)
+        return whole.add_(self.shared(shared).unsqueeze(-2))
 
 
 class ProcessSet(nn.Module):
@@ -133,7 +135,7 @@ class ProcessSet(nn.Module):
 
     def forward(self, values: Tensor, rows: Rows | SlotRows) -> Tensor:
         """[R, features] -> pooled [owners, out]."""
-        return segment_max(self.second(F.relu(self.first(values))), rows)
+        return segment_max(self.second(F.relu_(self.first(values))), rows)
 
 
 class UnitSet(nn.Module):
@@ -147,5 +149,5 @@ class UnitSet(nn.Module):
 
     def forward(self, shared: Tensor, private: Tensor) -> Tensor:
         """[R, Fs] and [R, H, Fp] -> [R, H, out]."""
-        encoded: Tensor = self.second(F.relu(self.first(shared, private)))
+        encoded: Tensor = self.second(F.relu_(self.first(shared, private)))
         return encoded

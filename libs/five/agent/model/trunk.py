@@ -82,30 +82,33 @@ class Trunk(nn.Module):
             area = [embeddings.embed("area", ids["area"]).flatten(-2)] if "area" in ids else []
             private.append(self.nearby_map(torch.cat((floats["nearby_map"], *area), -1)))
 
-        units = torch.cat([tower(*features) for tower, features in zip(
-            self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)])
-        private += [self._pools(units.flatten(1), inputs), self._own(units, inputs)]
+        by_tower = [tower(*features) for tower, features in zip(
+            self.towers.values(), self._features(inputs, floats, embeddings, pooled), strict=True)]
+        units = torch.cat(by_tower)
+        private += [self._pools(units.flatten(1), inputs), self._own(by_tower[0], inputs)]
         return TrunkOutput(torch.cat(shared, -1), torch.cat(private, -1), units[..., :self.key], inputs.index,
                            inputs.column)
 
     def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
                   pooled: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
         """(shared [R, Fs], private [R, H, Fp]) of each tower's rows."""
-        ids, private = inputs.ids, floats["units/private"]
+        ids, sizes = inputs.ids, inputs.tower_rows
         spaces = {"unit": "unit", "animation": "animation", "build": "build", "next_item": "item"}
         embedded = {name: embeddings.embed(space, ids[name]) for name, space in spaces.items() if name in ids}
-        units = torch.cat((floats["units"], *(embedded[name] for name in ("unit", "animation") if name in ids)), -1)
-        allied, heroes = inputs.tower_rows[0], sum(inputs.tower_rows[:2])
-        hero = torch.cat((units[:heroes], floats["heroes"], *(pooled[name] for name in self.hero_sets)), -1)
-        purchases = [embedded[name] for name in ("build", "next_item") if name in ids]
-        first = torch.cat((hero[:allied], floats["allied_heroes"], *purchases), -1)
-        hero_private = torch.cat((private[:heroes], floats["heroes/private"]), -1)
-        others, others_private = units[heroes:], private[heroes:]
+        of_unit = [floats["units"], *(embedded[name] for name in ("unit", "animation") if name in ids)]
+        of_hero = [floats["heroes"], *(pooled[name] for name in self.hero_sets)]
+        of_ally = [floats["allied_heroes"], *(embedded[name] for name in ("build", "next_item") if name in ids)]
+        shared = [list(rows) for rows in zip(*(torch.split(x, sizes) for x in of_unit), strict=True)]
+        private = [[rows] for rows in torch.split(floats["units/private"], sizes)]
+        for i, rows in enumerate(zip(*(torch.split(x, sizes[:2]) for x in of_hero), strict=True)):
+            shared[i] += rows
+        for i, own in enumerate(torch.split(floats["heroes/private"], sizes[:2])):
+            private[i].append(own)
+        shared[0] += of_ally
         if "unit_modifiers" in pooled:
-            others = torch.cat((others, pooled["unit_modifiers"]), -1)
-        sizes = inputs.tower_rows[2:]
-        return [(first, hero_private[:allied]), (hero[allied:], hero_private[allied:]),
-                *zip(torch.split(others, sizes), torch.split(others_private, sizes), strict=True)]
+            for i, worn in enumerate(torch.split(pooled["unit_modifiers"], sizes[2:]), 2):
+                shared[i].append(worn)
+        return [(torch.cat(s, -1), torch.cat(p, -1)) for s, p in zip(shared, private, strict=True)]
 
     def _pools(self, units: Tensor, inputs: Inputs) -> Tensor:
         """The towers' pools [N, H, towers * S] of units [R, H * S]."""
@@ -126,14 +129,15 @@ class Trunk(nn.Module):
                                             inputs.unit_place, max(sizes)))
         return pools.view(steps, count, self.heroes, -1).transpose(1, 2).flatten(2)
 
-    def _own(self, units: Tensor, inputs: Inputs) -> Tensor:
-        """Each hero's embedding of itself: the hero in allied slot i is controlled by replica i. [N, H, S]."""
-        allied = inputs.tower_rows[0]
+    def _own(self, heroes: Tensor, inputs: Inputs) -> Tensor:
+        """Each hero's embedding of itself, out of the allied heroes' [R, H, S]: the hero in allied slot i is controlled
+        by replica i. [N, H, S]."""
+        allied = len(heroes)
         if inputs.column is not None:
-            by_slot = units[:allied].view(self.heroes, inputs.steps, self.heroes, -1)
+            by_slot = heroes.view(self.heroes, inputs.steps, self.heroes, -1)
             there = inputs.there["allied_heroes"].view(self.heroes, inputs.steps)
             return by_slot.diagonal(0, 0, 2).transpose(1, 2).masked_fill(~there.t()[..., None], 0.0)
         step, slot = inputs.unit_step[:allied], inputs.unit_slot[:allied]
-        itself = units[torch.arange(allied, device=slot.device), slot]
-        own = units.new_zeros(inputs.steps * self.heroes, units.shape[-1])
+        itself = heroes[torch.arange(allied, device=slot.device), slot]
+        own = heroes.new_zeros(inputs.steps * self.heroes, heroes.shape[-1])
         return own.index_copy(0, step * self.heroes + slot, itself).view(inputs.steps, self.heroes, -1)
