@@ -4,6 +4,7 @@ Decoding trusts nothing: the dtype comes from a closed list, and the bytes must 
 before and after decompression. What is wrong with a message is a ValueError that names the tensor.
 """
 
+import functools
 import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 import zstandard
+from google.protobuf.message import Message
 
 from five.protos.v1 import tensors_pb2
 from rapid.packed import PackedArray
@@ -29,6 +31,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(name)
     for name in ("float16", "float32", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool")
 }
+# numpy makes a dtype's name anew each time that it is asked for, which takes longer than to copy a small array.
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MAX_DIMENSIONS = 8
 MAX_DECODED_BYTES = 512 << 20  # of one tensor; a set is bounded by the message that carries it
 ZSTD_LEVEL = 1
@@ -97,15 +101,22 @@ def register_sparse(pack: Pack, unpack: Unpack) -> None:
     _sparse = (pack, unpack)
 
 
-def _encoded(name: str, array: Array, encoding: tensors_pb2.Encoding) -> bytes:
-    if array.dtype.name not in DTYPES:
+def _named(name: str, array: Array, encoding: tensors_pb2.Encoding) -> str:
+    """The dtype's name. Raises ValueError where an array of it cannot be encoded so."""
+    dtype = _NAMES.get(array.dtype)
+    if dtype is None:
         raise ValueError(f"tensor {name!r}: dtype {array.dtype.name} does not travel; one of {', '.join(DTYPES)} does")
     if encoding in (SPARSE, SPARSE_ZSTD):
-        if array.dtype != np.float16:
-            raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {array.dtype.name}")
-        data = pack(array).data
-    else:
-        data = array.tobytes()
+        if dtype != "float16":
+            raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {dtype}")
+    return dtype
+
+
+def _encoded(array: Array, encoding: tensors_pb2.Encoding) -> bytes | memoryview:
+    """The array's bytes; where nothing is encoded they are its own."""
+    if encoding == RAW:
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    data = pack(array).data if encoding in (SPARSE, SPARSE_ZSTD) else array.tobytes()
     if encoding in (ZSTD, SPARSE_ZSTD):
         data = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
     return data
@@ -209,10 +220,64 @@ def fill_set(target: TensorSet, arrays: Mapping[str, Array], layout_hash: str, s
     total = 0
     for name, array in arrays.items():
         encoding = packed if name in sparse else plain
-        data = _encoded(name, array, encoding)
-        target.tensors.add(name=name, dtype=array.dtype.name, shape=array.shape, encoding=encoding, data=data)
+        dtype = _named(name, array, encoding)
+        data = bytes(_encoded(array, encoding))
+        target.tensors.add(name=name, dtype=dtype, shape=array.shape, encoding=encoding, data=data)
         total += len(data)
     return total
+
+
+def with_set(message: Message, field: str, arrays: Mapping[str, Array], layout_hash: str,
+             sparse: Collection[str] = (), zstd: bool = False) -> bytes:
+    """The bytes of ``message`` with the arrays as its empty TensorSet ``field``, as `fill_set` would write them.
+
+    Each array is copied once; by way of the message itself it is three times, into its field, to its bytes and from
+    there to the whole's. A protobuf message is its fields in any order, so these come behind the others. Raises as
+    `fill_set` does.
+    """
+    plain, packed = (ZSTD, SPARSE_ZSTD) if zstd else (RAW, SPARSE)
+    pieces: list[bytes | memoryview] = [_set_start(layout_hash)]
+    for name, array in arrays.items():
+        encoding = packed if name in sparse else plain
+        start = _tensor_start(name, _named(name, array, encoding), array.shape, encoding)
+        data = _encoded(array, encoding)
+        length = _number(len(data))
+        pieces += (_TENSORS, _number(len(start) + len(length) + len(data)), start, length, data)
+    size = sum(map(len, pieces))
+    return b"".join((message.SerializeToString(), _tag(message, field), _number(size), *pieces))
+
+
+# A field is written as its number and kind in one varint, here 2, its length and its bytes.
+_LENGTH_DELIMITED = 2
+
+
+def _number(value: int) -> bytes:
+    """As a varint: seven bits a byte, the lowest first, all but the last with the highest bit set."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _tag(message: Message, field: str) -> bytes:
+    return _number(message.DESCRIPTOR.fields_by_name[field].number << 3 | _LENGTH_DELIMITED)
+
+
+_TENSORS, _DATA = _tag(TensorSet(), "tensors"), _tag(Tensor(), "data")
+
+
+@functools.lru_cache(maxsize=64)
+def _set_start(layout_hash: str) -> bytes:
+    """A TensorSet's bytes before its first tensor."""
+    return TensorSet(layout_hash=layout_hash).SerializeToString()
+
+
+@functools.lru_cache(maxsize=4096)
+def _tensor_start(name: str, dtype: str, shape: tuple[int, ...], encoding: tensors_pb2.Encoding) -> bytes:
+    """A Tensor's bytes up to the length of its data."""
+    return Tensor(name=name, dtype=dtype, shape=shape, encoding=encoding).SerializeToString() + _DATA
 
 
 def decode_set(message: TensorSet, layout_hash: str | None,
@@ -245,12 +310,6 @@ def _decoded(each: Callable[[Tensor, int], Decoded], message: TensorSet, layout_
         left -= array.size * array.dtype.itemsize
         arrays[tensor.name] = array
     return arrays
-
-
-def data_bytes(*messages: TensorSet) -> int:
-    """Bytes of the arrays in these messages, as they came. A tenth of what ``ByteSize`` costs, which writes a message
-    out to see how long it is."""
-    return sum(len(tensor.data) for message in messages for tensor in message.tensors)
 
 
 def require(arrays: Mapping[str, Array | PackedArray], specs: Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]],

@@ -43,6 +43,11 @@ class Request:
     stream: int = 0
     staged: "Staged | None" = None  # the observations on their way to a device
 
+    @property
+    def nbytes(self) -> int:
+        """What its arrays take, as they came; before it is staged."""
+        return sum(array.nbytes for arrays in (self.observations, self.states or {}) for array in arrays.values())
+
 
 @dataclass(frozen=True)
 class Reply:

@@ -119,13 +119,14 @@ class InferenceService(inference_pb2_grpc.InferenceServiceServicer):
                     ahead: "_Ahead") -> None:
         try:
             async for message in requests:
-                size = wire.data_bytes(message.observations, message.states)
-                ahead.more(size)
                 # First of all: what belongs to another epoch may have another layout.
                 require_epoch(self._epoch, message.epoch)
                 if self._models.newest is None:
                     raise Unavailable("no version has been published yet: the optimizer publishes the first")
-                future = self._batcher.submit(self._decode(message, stream))
+                request = self._decode(message, stream)
+                size = request.nbytes
+                ahead.more(size)
+                future = self._batcher.submit(request)
                 await waiting.put((message.request_id, asyncio.wrap_future(future), size))
                 await ahead.room()
         except asyncio.CancelledError:

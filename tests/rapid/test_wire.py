@@ -6,6 +6,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from five.protos.v1.inference_pb2 import ActRequest
 from rapid import wire
 from rapid.wire import RAW, SPARSE, SPARSE_ZSTD, ZSTD, Tensor, TensorSet
 from tests.rapid.tensor_sets import encode, encode_set
@@ -187,8 +188,27 @@ def test_the_bytes_of_a_set_are_told() -> None:
     assert taken == sum(len(tensor.data) for tensor in target.tensors)
 
 
-def test_the_bytes_of_messages_are_those_of_their_arrays() -> None:
-    one, other = TensorSet(), TensorSet()
-    total = wire.fill_set(one, {"a": mostly_zero((4, 33)), "b": np.arange(7, dtype=np.int32)}, "l", sparse=("a",))
-    total += wire.fill_set(other, {"c": mostly_zero((2, 9))}, "l", zstd=True)
-    assert wire.data_bytes(one, other, TensorSet()) == total
+@pytest.mark.parametrize("zstd", [False, True])
+def test_a_message_with_a_set_has_the_bytes_of_one_that_was_filled(zstd: bool) -> None:
+    # Sizes around the borders of one, two and three bytes of a length.
+    arrays = {"sparse": mostly_zero((4, 33)), "strided": np.arange(300, dtype=np.int32)[::3],
+              "none": np.zeros((0, 3), np.float32), "one": np.array(7, np.int64), "flag": np.array([True, False]),
+              "long": np.random.default_rng(2).integers(0, 256, 20_000, np.uint8)}
+    message = ActRequest(request_id=3, sessions=b"12345678", epoch=5)
+    data = wire.with_set(message, "observations", arrays, "layout", ("sparse",), zstd)
+    wire.fill_set(message.observations, arrays, "layout", ("sparse",), zstd)
+    assert ActRequest.FromString(data) == message
+
+
+def test_a_message_with_a_set_keeps_what_it_has() -> None:
+    message = ActRequest()
+    wire.fill_set(message.states, {"h": np.ones(3, np.float32)}, "layout")
+    back = ActRequest.FromString(wire.with_set(message, "observations", {"x": np.ones(2, np.float16)}, "layout"))
+    np.testing.assert_array_equal(wire.decode_set(back.states, "layout")["h"], np.ones(3))
+    np.testing.assert_array_equal(wire.decode_set(back.observations, "layout")["x"], np.ones(2))
+
+
+@pytest.mark.parametrize("array, sparse", [(np.zeros(2), ()), (np.zeros(2, ">f2"), ()), (np.zeros(2, np.int8), ("x",))])
+def test_a_message_takes_no_set_that_does_not_travel(array: np.ndarray, sparse: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="tensor 'x'"):
+        wire.with_set(ActRequest(), "observations", {"x": array}, "layout", sparse)

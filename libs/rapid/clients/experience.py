@@ -7,17 +7,17 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 import grpc.aio
 import numpy.typing as npt
 
-from five.protos.v1 import experience_pb2, experience_pb2_grpc
+from five.protos.v1 import experience_pb2
 from rapid import wire
 from rapid.config import RpcConfig
 from rapid.rpc.caller import require_addresses
-from rapid.rpc.channel import aio_channel, backoff
+from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.token import Token
 
@@ -48,6 +48,13 @@ class Segment:
     arm: str = ""
 
 
+class _Pushed(NamedTuple):
+    """A segment's message: ``data`` is a PushRequest in bytes."""
+
+    segment_id: str
+    data: bytes
+
+
 class ExperienceClient:
     """Pushes segments of the run's ``epoch`` to an optimizer, at most ``in_flight`` of them not acknowledged.
 
@@ -74,8 +81,8 @@ class ExperienceClient:
         self._at = first % len(self._addresses)
         self._failover_seconds = failover_seconds
         self._room = asyncio.Semaphore(in_flight)
-        self._unacked: OrderedDict[str, experience_pb2.PushRequest] = OrderedDict()
-        self._fresh: asyncio.Queue[experience_pb2.PushRequest] = asyncio.Queue()
+        self._unacked: OrderedDict[str, _Pushed] = OrderedDict()
+        self._fresh: asyncio.Queue[_Pushed] = asyncio.Queue()
         self._idle = asyncio.Event()
         self._idle.set()
         self._failure: CallFailed | None = None
@@ -112,13 +119,15 @@ class ExperienceClient:
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
             newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
             arm=segment.arm)
-        size = wire.fill_set(request.tensors, segment.tensors, self._layout_hash,
-                             self._sparse & segment.tensors.keys(), self._zstd)
-        check_size("the segment", size, self._config.max_message_bytes)
-        await self._unless_failed(self._room.acquire())
-        self._unacked[segment.segment_id] = request
+        data = wire.with_set(request, "tensors", segment.tensors, self._layout_hash, self._sparse, self._zstd)
+        check_size("the segment", len(data), self._config.max_message_bytes)
+        if self._failure is None and not self._room.locked():
+            await self._room.acquire()  # at once
+        else:
+            await self._unless_failed(self._room.acquire())
+        pushed = self._unacked[segment.segment_id] = _Pushed(segment.segment_id, data)
         self._idle.clear()
-        self._fresh.put_nowait(request)
+        self._fresh.put_nowait(pushed)
 
     async def flush(self, timeout: float) -> bool:
         """Waits until everything is acknowledged. Returns False when ``timeout`` seconds are not enough."""
@@ -171,7 +180,7 @@ class ExperienceClient:
             acknowledged = self.verdicts.total()
             try:
                 await channel.ready(min(self._config.deadline_seconds, 5.0))
-                await self._exchange(experience_pb2_grpc.ExperienceServiceStub(channel.grpc), channel.metadata)
+                await self._exchange(channel)
                 failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, "the server ended the stream")
             except TimeoutError as error:
                 failure = CallFailed(StatusCode.UNAVAILABLE, target, METHOD, str(error))
@@ -208,25 +217,25 @@ class ExperienceClient:
         if not self._unacked:
             self._idle.set()
 
-    async def _exchange(self, stub: experience_pb2_grpc.ExperienceServiceStub, metadata: Any) -> None:
+    async def _exchange(self, channel: Channel) -> None:
         """Sends what was not acknowledged, then what is new, until the stream ends."""
         again = list(self._unacked.values())
         self.resent += len(again) - self._fresh.qsize()
         self._fresh = asyncio.Queue()
 
-        async def requests() -> AsyncIterator[experience_pb2.PushRequest]:
+        async def requests() -> AsyncIterator[bytes]:
             for request in again:
-                self.bytes_sent += request.ByteSize()
+                self.bytes_sent += len(request.data)
                 self._sent.add(request.segment_id)
-                yield request
+                yield request.data
             fresh = self._fresh
             while True:
                 request = await fresh.get()
-                self.bytes_sent += request.ByteSize()
+                self.bytes_sent += len(request.data)
                 self._sent.add(request.segment_id)
-                yield request
+                yield request.data
 
-        call = stub.Push(requests(), metadata=metadata)
+        call = channel.stream(METHOD, experience_pb2.PushResponse)(requests(), metadata=channel.metadata)
         try:
             async for answer in call:
                 if self._unacked.pop(answer.segment_id, None) is None:

@@ -85,8 +85,7 @@ class _Stream:
     def __init__(self, channel: Channel, until: float) -> None:
         self._channel = channel
         self.until = until  # the loop's time at which the servers are looked up again
-        act: Any = inference_pb2_grpc.InferenceServiceStub(channel.grpc).Act
-        self._call = act(metadata=channel.metadata)
+        self._call = channel.stream(METHOD, inference_pb2.ActResponse)(metadata=channel.metadata)
         self._pending: dict[int, asyncio.Future[inference_pb2.ActResponse]] = {}
         self._writing = asyncio.Lock()
         self.target = channel.target
@@ -98,11 +97,12 @@ class _Stream:
         """Whether an answer is due."""
         return bool(self._pending)
 
-    async def ask(self, request: inference_pb2.ActRequest, deadline: float) -> inference_pb2.ActResponse:
-        """The answer. Raises _Lost when the stream ends or the deadline passes, CallFailed when it is refused."""
+    async def ask(self, request_id: int, request: bytes, deadline: float) -> inference_pb2.ActResponse:
+        """The answer to an ActRequest of that id, in bytes. Raises _Lost when the stream ends or the deadline passes,
+        CallFailed when it is refused."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[inference_pb2.ActResponse] = loop.create_future()
-        self._pending[request.request_id] = future
+        self._pending[request_id] = future
         # A request that stays unanswered says that the server is stuck: the whole stream is given up.
         timer = loop.call_later(deadline, self._end, _Lost(f"no answer within {deadline:g} s"))
         try:
@@ -119,7 +119,7 @@ class _Stream:
             raise _Lost(str(error)) from None
         finally:
             timer.cancel()
-            self._pending.pop(request.request_id, None)
+            self._pending.pop(request_id, None)
             if future.done() and not future.cancelled():
                 future.exception()  # looked at, whatever became of the write
 
@@ -214,17 +214,16 @@ class InferenceClient:
         for name, array in named.items():
             if len(array) != n:
                 raise ValueError(f"{name} has {len(array)} rows for {n} sessions")
-        request = inference_pb2.ActRequest(
+        message = inference_pb2.ActRequest(
             request_id=next(self._ids), sessions=np.asarray(sessions, np.int64).tobytes(),
             policies=np.asarray(policies, np.int64).tobytes(), flags=np.asarray(flags, np.uint8).tobytes(),
             epoch=self._epoch)
-        size = wire.fill_set(request.observations, observations, self._layout_hash, self._sparse, self._zstd)
         if states:
-            size += wire.fill_set(request.states, states, self._layout_hash)
+            wire.fill_set(message.states, states, self._layout_hash)
         if replayed_actions is not None:
-            request.replayed_actions = np.asarray(replayed_actions, np.int16).tobytes()
-            size += len(request.replayed_actions)
-        check_size("the request for actions", size, self._config.max_message_bytes)
+            message.replayed_actions = np.asarray(replayed_actions, np.int16).tobytes()
+        request = wire.with_set(message, "observations", observations, self._layout_hash, self._sparse, self._zstd)
+        check_size("the request for actions", len(request), self._config.max_message_bytes)
 
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -236,7 +235,7 @@ class InferenceClient:
         while True:
             stream = await self._connected(end)
             try:
-                answer = await stream.ask(request, self._config.deadline_seconds)
+                answer = await stream.ask(message.request_id, request, self._config.deadline_seconds)
             except _Lost as lost:
                 await self._drop(stream)
                 if stateful.any():
