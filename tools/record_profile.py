@@ -6,6 +6,7 @@ games of one against one; half a minute to two minutes, as such a core is slow.
 """
 
 import argparse
+import math
 import sys
 
 STEPS_A_MINUTE = 450
@@ -20,21 +21,21 @@ def take_from(libs: str) -> None:
 
 
 def play(controller: str, heroes: int, steps: int, games: int, seed: int) -> None:
-    """Plays ``games`` games for ``steps`` timesteps; what every fifth shows is packed, and snapshots go there and back
-    at the end."""
+    """Plays ``games`` games for ``steps`` timesteps with packed observations, sends what every fifth shows, and takes
+    snapshots there and back at the end."""
     from dota.config import GameConfig
-    from dota.packing import pack_f16
+    from dota.packing import join_f16
     from dota.vec_game import Controller, VecGame
 
     config = GameConfig() if heroes > 1 else GameConfig(mode="1v1_mid", heroes_per_team=1)
-    played = VecGame(config, games, seed=seed, auto_reset=True)
+    played = VecGame(config, games, seed=seed, auto_reset=True, observations="packed")
+    specs = played.layout.array_specs()
     played.controllers[:] = Controller[controller]
     for step in range(steps):
         played.step()
         if step % 5 == 0:
-            for array in played.obs.values():
-                if array.dtype.itemsize == 2:
-                    pack_f16(array)
+            for name in played.packed:
+                join_f16(played.packed_obs(name), math.prod(specs[name][0]))
     for game in range(games):
         played.restore(game, played.snapshot(game))
         played.hash(game)

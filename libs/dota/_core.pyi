@@ -194,6 +194,11 @@ class Layout:
 def pack16(values: NDArray[numpy.uint16], way: int = 0) -> bytes:
     """Packs; `way` as PackWay counts them."""
 
+def join16(rows: Sequence[bytes], values: int) -> bytes:
+    """
+    The packed form of rows one after another, each that of so many values.
+    """
+
 def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
 
 def to_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16], portable: bool = False) -> None: ...
@@ -227,10 +232,15 @@ class VecGame:
 
     def step(self, which: Sequence[int], actions: NDArray[numpy.int16], controllers: NDArray[numpy.uint8]) -> None: ...
 
+    def packed(self, array: int, which: Sequence[int]) -> list[bytes]:
+        """
+        What games bound without 'shared' (0) and 'private' (1) hold of these, packed: Radiant's, then Dire's, game after game.
+        """
+
     def commands(self, game: int) -> list[Any]:
         """Commands of the last step, int16 [10, 8] as bytes."""
 
-    def step_commands(self, game: int, commands: NDArray[numpy.int16]) -> None: ...
+    def step_commands(self, which: Sequence[int], commands: NDArray[numpy.int16]) -> None: ...
 
     def snapshot(self, game: int) -> bytes: ...
 

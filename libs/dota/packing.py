@@ -4,6 +4,8 @@ Most of an observation is zero: one bit a value says whether it is not, and the 
 form holds no shape and no dtype; who unpacks knows both.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +20,14 @@ def pack_f16(array: Array16) -> bytes:
     Raises ValueError for another dtype or for an array that is not contiguous.
     """
     return bytes(_core.pack16(_bits(array, "array")))
+
+
+def join_f16(rows: Sequence[bytes], values: int) -> bytes:
+    """The packed form of rows one after another, each of which is that of ``values`` 16-bit numbers.
+
+    Raises ValueError when a row is not of that many, in so far as its size tells.
+    """
+    return bytes(_core.join16(rows, values))
 
 
 def unpack_f16(data: bytes | bytearray | memoryview, out: Array16) -> None:

@@ -36,7 +36,7 @@ def play(replay: Replay) -> Iterator[VecGame]:
 
 
 def _alone(game: VecGame) -> Callable[[npt.NDArray[np.int16]], None]:
-    return lambda commands: game._core.step_commands(0, commands)
+    return lambda commands: game.step_commands(commands[None])
 
 
 def _with_people(game: VecGame, people: list[PersonRow]) -> Callable[[npt.NDArray[np.int16]], None]:

@@ -11,7 +11,7 @@ the first of them and its heroes go on with what they do in the others; observat
 import copy
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from dota.tables import HERO_PREFIX, core_layout, core_variant, hero_ids, load_t
 
 TEAMS = 2
 MAX_VARIANTS = 64
+PACKED = ("shared", "private")  # arrays that games with packed observations hold in no other form
 STATS = ("last_hits", "denies", "kills", "deaths", "assists", "net_worth", "level", "xp", "hero_damage",
          "dropped")  # the last of the whole game: what did not happen because a pool of the core was full
 _CARRIED = ("signals", "stats", "winner", "game_time", "lineups", "controllers")  # arrays that a copy takes along
@@ -63,7 +64,9 @@ class VecGame:
     Attributes (all written by ``reset`` and ``step``, G games, H heroes a team):
 
     - ``layout``: the observation and action layout.
-    - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; None when made without observations.
+    - ``obs``: arrays of ``layout.array_specs()`` with leading dimensions [G, 2]; empty when made without observations,
+      and without ``PACKED`` when made with packed ones: `packed_obs` has these.
+    - ``packed``: names of those.
     - ``signals`` float32 [G, 2, H, 21]: what happened to each hero in the last step (``dota.rewards.SIGNALS``).
     - ``stats`` float32 [G, 2, H, 10]: totals of the game, columns ``STATS``.
     - ``winner`` uint8 [G]: ``Winner``. A game that is over stays as it is until it is reset.
@@ -75,6 +78,9 @@ class VecGame:
     Game ``k`` of seed ``s`` plays the same episodes on any number of threads. With ``auto_reset`` a step starts the
     games again that ended in the step before, instead of stepping them: their actions are ignored.
 
+    ``observations`` are written in full (True), not at all (False), or ``"packed"``: of the two large arrays of a
+    team-step there is only the packed form, for whoever sends or keeps them so.
+
     ``others`` are further variants: a patch or a rule may differ from game to game, what is seen and done may not.
 
     Raises ValueError for a hero that the patch does not have or whose abilities are not built, and for a variant of
@@ -82,7 +88,7 @@ class VecGame:
     """
 
     def __init__(self, config: GameConfig, games: int, seed: int = 0, threads: int = 1, *, auto_reset: bool = False,
-                 observations: bool = True, others: Sequence[GameConfig] = ()) -> None:
+                 observations: bool | Literal["packed"] = True, others: Sequence[GameConfig] = ()) -> None:
         self.config = config
         self._made_with = (games, seed, threads, auto_reset, observations)
         self.layout = Layout(config)
@@ -97,6 +103,9 @@ class VecGame:
             self.add_variant(other)
         h = self.layout.heroes
         self.obs: dict[str, npt.NDArray[Any]] = self.layout.allocate(games, TEAMS) if observations else {}
+        self.packed = PACKED if observations == "packed" else ()
+        for name in self.packed:
+            del self.obs[name]
         self.signals = np.zeros((games, TEAMS, h, _core.SIGNAL_COUNT), np.float32)
         self.stats = np.zeros((games, TEAMS, h, len(STATS)), np.float32)
         self.winner = np.zeros(games, np.uint8)
@@ -209,10 +218,38 @@ class VecGame:
         self._core.step(games, np.ascontiguousarray(actions), self.controllers)
         for i in running:
             tape = self._recordings[i]
-            for commands in self._core.commands(i):
-                tape.append(np.frombuffer(commands, np.int16).reshape(COMMANDS))
+            for commands in self.commands(i):
+                tape.append(commands)
             if len(tape) % CHECK_EVERY == 0:
                 tape.check(self.hash(i))
+
+    def commands(self, index: int) -> npt.NDArray[np.int16]:
+        """What heroes were commanded in each timestep of the game's last step, int16 [timesteps, 10, 8], as recordings
+        hold it."""
+        return np.frombuffer(b"".join(self._core.commands(index)), np.int16).reshape(-1, *COMMANDS)
+
+    def step_commands(self, commands: npt.NDArray[np.int16],
+                      which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> None:
+        """One timestep of the games ``which`` (all by default) by ``commands`` int16 [len(which), 10, 8], in place of
+        actions and bots. They are not recorded.
+
+        Raises ValueError for another shape or dtype and for a command that there is not, IndexError for a game that
+        does not exist.
+        """
+        games = self._which(which)
+        _check("commands", commands, (len(games), *COMMANDS), np.int16)
+        self._core.step_commands(games, np.ascontiguousarray(commands))
+
+    def packed_obs(self, name: str, which: Sequence[int] | npt.NDArray[np.integer[Any]] | None = None) -> list[bytes]:
+        """The array ``name`` of the games ``which`` (all by default) as ``dota.packing`` packs it, a row a team-step:
+        Radiant's and Dire's of one game after another. Of games made with ``observations="packed"``.
+
+        Raises ValueError of other games and for a name that is not in ``PACKED``, IndexError for a game that does not
+        exist.
+        """
+        if name not in self.packed:
+            raise ValueError(f"'{name}' is not packed, but {', '.join(self.packed) or 'nothing'}")
+        return list(self._core.packed(PACKED.index(name), self._which(which)))
 
     def record(self, index: int) -> Replay:
         """Starts the recording of a game that was just reset; what is returned grows with each step until the next

@@ -1,13 +1,14 @@
 """float16 arrays that stay in the sparse encoding, as they came over the wire or as they rest in a buffer."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 FLOAT16 = np.dtype(np.float16)
 _BYTES_PER_WORD = 8
+Join = Callable[[Sequence[bytes], int], bytes]
 
 
 class PackedArray:
@@ -68,6 +69,42 @@ class PackedArray:
         starts = [size * parts, *ends[:-1].tolist()]
         return [self.of(shape, b"".join((whole[i * size:(i + 1) * size], whole[start:end])))
                 for i, (start, end) in enumerate(zip(starts, ends.tolist(), strict=True))]
+
+
+class PackedRows:
+    """An array whose rows are packed each by itself, as games make them: selected without a look at their bytes, and
+    joined to one packed array when it is sent.
+
+    ``rows`` object [...]: of each the bytes, of an array of ``row_shape``. ``join`` makes of rows and a row's number of
+    values the bytes of all.
+    """
+
+    __slots__ = ("_join", "_row_shape", "rows", "shape")
+    dtype = FLOAT16
+
+    def __init__(self, rows: npt.NDArray[np.object_], row_shape: tuple[int, ...], join: Join) -> None:
+        self.rows = rows
+        self.shape = (*rows.shape, *row_shape)
+        self._row_shape = row_shape
+        self._join = join
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: npt.NDArray[np.integer], /) -> "PackedRows":
+        return PackedRows(self.rows[which], self._row_shape, self._join)
+
+    def joined(self) -> PackedArray:
+        """All rows in one."""
+        return PackedArray.of(self.shape, self._join(self.rows.reshape(-1).tolist(), math.prod(self._row_shape)))
+
+    def present(self, columns: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
+        """Which values of each row are not zero, [len(self), len(columns)]; ``columns`` count a row's values. Of rows
+        in one dimension."""
+        size = -(-math.prod(self._row_shape) // 8)
+        mask = np.stack([np.frombuffer(row, np.uint8, size) for row in self.rows])
+        found: npt.NDArray[np.bool_] = (mask[:, columns // 8] >> (columns % 8).astype(np.uint8) & 1).astype(np.bool_)
+        return found
 
 
 def _ones(mask: npt.NDArray[np.uint8], parts: int) -> npt.NDArray[np.int64]:

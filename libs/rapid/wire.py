@@ -15,7 +15,7 @@ import zstandard
 from google.protobuf.message import Message
 
 from five.protos.v1 import tensors_pb2
-from rapid.packed import PackedArray
+from rapid.packed import PackedArray, PackedRows
 
 Array = npt.NDArray[Any]
 Decoded = TypeVar("Decoded", Array, Array | PackedArray)
@@ -101,7 +101,7 @@ def register_sparse(pack: Pack, unpack: Unpack) -> None:
     _sparse = (pack, unpack)
 
 
-def _named(name: str, array: Array, encoding: tensors_pb2.Encoding) -> str:
+def _named(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> str:
     """The dtype's name. Raises ValueError where an array of it cannot be encoded so."""
     dtype = _NAMES.get(array.dtype)
     if dtype is None:
@@ -109,14 +109,19 @@ def _named(name: str, array: Array, encoding: tensors_pb2.Encoding) -> str:
     if encoding in (SPARSE, SPARSE_ZSTD):
         if dtype != "float16":
             raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {dtype}")
+    elif isinstance(array, PackedRows):
+        raise ValueError(f"tensor {name!r} is packed: it travels in a sparse encoding or not at all")
     return dtype
 
 
-def _encoded(array: Array, encoding: tensors_pb2.Encoding) -> bytes | memoryview:
+def _encoded(array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> bytes | memoryview:
     """The array's bytes; where nothing is encoded they are its own."""
-    if encoding == RAW:
+    if isinstance(array, PackedRows):
+        data = array.joined().data
+    elif encoding == RAW:
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    data = pack(array).data if encoding in (SPARSE, SPARSE_ZSTD) else array.tobytes()
+    else:
+        data = pack(array).data if encoding in (SPARSE, SPARSE_ZSTD) else array.tobytes()
     if encoding in (ZSTD, SPARSE_ZSTD):
         data = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
     return data
@@ -206,14 +211,15 @@ def _plain(tensor: Tensor, dtype: np.dtype[Any], count: int, data: bytes) -> Arr
     return np.frombuffer(data, dtype).reshape(shape)
 
 
-def fill_set(target: TensorSet, arrays: Mapping[str, Array], layout_hash: str, sparse: Collection[str] = (),
-             zstd: bool = False) -> int:
+def fill_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
+             sparse: Collection[str] = (), zstd: bool = False) -> int:
     """Writes several arrays under one layout into the empty ``target``, and returns the bytes that they take there.
 
     A message that is handed to another's constructor, or copied into it, is serialised and parsed: what goes out at
-    every step is written where it belongs. ``sparse`` names the float16 arrays that are mostly zero; ``zstd``
-    compresses all of them as well, which pays where the network is the limit. Raises ValueError for a dtype that the
-    wire does not know, and for a sparse array that is not float16.
+    every step is written where it belongs. ``sparse`` names the float16 arrays that are mostly zero and may be
+    packed already; ``zstd`` compresses all of them as well, which pays where the network is the limit. Raises
+    ValueError for a dtype that the wire does not know, for a sparse array that is not float16, and for a packed one
+    that is not named sparse.
     """
     plain, packed = (ZSTD, SPARSE_ZSTD) if zstd else (RAW, SPARSE)
     target.layout_hash = layout_hash
@@ -227,7 +233,7 @@ def fill_set(target: TensorSet, arrays: Mapping[str, Array], layout_hash: str, s
     return total
 
 
-def with_set(message: Message, field: str, arrays: Mapping[str, Array], layout_hash: str,
+def with_set(message: Message, field: str, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
              sparse: Collection[str] = (), zstd: bool = False) -> bytes:
     """The bytes of ``message`` with the arrays as its empty TensorSet ``field``, as `fill_set` would write them.
 

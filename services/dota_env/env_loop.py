@@ -12,9 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
+from dota.packing import join_f16
 from dota.spectator.happenings import happenings
 from dota.spectator.schema import game_schema, pack_frame
-from dota.vec_game import STATS, Controller, VecGame
+from dota.vec_game import STATS, TEAMS, Controller, VecGame
+from rapid.packed import PackedRows
 
 Array = npt.NDArray[Any]
 
@@ -23,7 +25,7 @@ Array = npt.NDArray[Any]
 class Shown:
     """What k games show; ``observations`` lead with [k, 2]. Copies: the games go on beneath."""
 
-    observations: dict[str, Array]
+    observations: dict[str, Array | PackedRows]
     signals: npt.NDArray[np.float32]
     winners: npt.NDArray[np.uint8]
     game_time: npt.NDArray[np.float32]
@@ -47,11 +49,12 @@ class GameBatch:
         self._thread = ThreadPoolExecutor(1, "games")
         self._heroes = games.layout.heroes
         self._schema = game_schema(thoughts=False)
+        self._specs = games.layout.array_specs()
 
     @classmethod
     async def create(cls, config: GameConfig, games: int, seed: int, threads: int) -> "GameBatch":
         """Makes the games. Raises ValueError as VecGame does."""
-        return cls(await asyncio.to_thread(VecGame, config, games, seed, threads))
+        return cls(await asyncio.to_thread(VecGame, config, games, seed, threads, observations="packed"))
 
     @property
     def seen_schema(self) -> bytes:
@@ -128,8 +131,12 @@ class GameBatch:
     def _shown(self, which: npt.NDArray[np.int32], began: float) -> Shown:
         g = self._games
         took = int((time.perf_counter() - began) * 1e6) if began else 0
-        return Shown({name: array[which] for name, array in g.obs.items()}, g.signals[which], g.winner[which],
-                     g.game_time[which], g.stats[which], took, g.lineups[which])
+        seen: dict[str, Array | PackedRows] = {name: array[which] for name, array in g.obs.items()}
+        for name in g.packed:
+            rows = np.array(g.packed_obs(name, which), np.object_).reshape(len(which), TEAMS)
+            seen[name] = PackedRows(rows, self._specs[name][0], join_f16)
+        return Shown(seen, g.signals[which], g.winner[which], g.game_time[which], g.stats[which], took,
+                     g.lineups[which])
 
     def _seen(self, place: int) -> tuple[bytes, bytes, bytes]:
         frame = self._schema.empty()

@@ -12,7 +12,7 @@ import redis
 from dota import packing
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
-from dota.vec_game import STATS, VecGame
+from dota.vec_game import PACKED, STATS, VecGame
 from five.agent.model.states import state_specs
 from five.agent.schedules import hyperparameters_at, load_schedules
 from five.run.config import RunConfig
@@ -135,6 +135,8 @@ class Rollout:
                    for rank in optimizers_of(service.id, optimizer.optimizers, settings.optimizers_each)]
         name = f"rollout-{service.id}"
         zstd, sparse = settings.encoding.endswith("zstd"), SPARSE if settings.encoding.startswith("sparse") else ()
+        # What is sent packed is packed by the games themselves, and never lies here in full.
+        self._packed = bool(sparse) and settings.environment == "local"
         self.sender = Sender(
             [ExperienceClient([target], config.rpc, self._layout.hash, config.name, name, service.token,
                               settings.in_flight_segments, sparse, zstd, epoch=self._epoch) for target in targets],
@@ -213,7 +215,8 @@ class Rollout:
         learning, layout = config.learning, self._layout
         unroll, samples = learning.lstm_unroll_length, learning.samples_per_segment
         specs = state_specs(layout, config.model)
-        ring = StepRing(layout.array_specs(), ring_capacity(unroll, samples), games, layout.heroes, len(SIGNALS))
+        ring = StepRing(layout.array_specs(), ring_capacity(unroll, samples), games, layout.heroes, len(SIGNALS),
+                        PACKED if self._packed else ())
         # Session ids are random from the system, never from a seed: no two processes may ever share one.
         streams = Streams(games, unroll, samples, specs, np.random.default_rng())
         segments = Segments(layout, learning, config.rewards, ring, config.game.timestep_seconds)
@@ -235,7 +238,9 @@ class Rollout:
         config, settings = self._service.config, self._service.config.services.rollout
         seed = int(self._seeds.spawn(1)[0].generate_state(1, np.uint64)[0])
         if settings.environment == "local":
-            return LocalEnvironment(await asyncio.to_thread(VecGame, config.game, games, seed, settings.game_threads))
+            return LocalEnvironment(await asyncio.to_thread(
+                VecGame, config.game, games, seed, settings.game_threads,
+                observations="packed" if self._packed else True))
         targets: Sequence[str] = config.services.dota_env.addresses
         target = targets[(zlib.crc32(self._service.id.encode()) + index) % len(targets)]
 

@@ -1,13 +1,15 @@
 """What a rollout asks of inference, and how lost sessions are rebuilt so that recurrence goes on as if nothing was."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from five.services.rollout.ring import SIDES, Arrays, StepRing
+from five.services.rollout.ring import SIDES, Array, Arrays, StepRing
 from five.services.rollout.streams import Bools, Ints, Streams
 from rapid.clients.inference import REPLAY, RESET, RESTORE, ActResult
+from rapid.packed import PackedRows
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
 
@@ -23,7 +25,8 @@ class VersionMissing(LookupError):
 class Inference(Protocol):
     """One stream to inference (rapid.clients.inference.InferenceClient)."""
 
-    async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8], observations: Arrays,
+    async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8],
+                  observations: Mapping[str, Array | PackedRows],
                   states: Arrays | None = None, replayed_actions: npt.NDArray[np.int16] | None = None
                   ) -> ActResult: ...
 
@@ -72,11 +75,7 @@ async def _ask(inference: Inference, ring: StepRing, streams: Streams, rows: Int
                flags: npt.NDArray[np.uint8]) -> ActResult:
     """Inference's answer for the sides in ``rows`` at a step that is still in the ring."""
     places = ring.games * SIDES
-    whole = len(rows) == places
-    observations = {}
-    for name, array in ring.observation(step).items():
-        flat = array.reshape(places, *array.shape[2:])
-        observations[name] = flat if whole else flat[rows]
+    observations = ring.asked(step, rows)
     states = replayed = None
     restore = flags & RESTORE != 0
     if restore.any():

@@ -14,7 +14,7 @@ from dota.config import GameConfig
 from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
-from five.services.rollout.ring import Array, Arrays
+from five.services.rollout.ring import SIDES, Array, Arrays
 from rapid.clients.environment import EnvironmentClient, SeenGame
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
@@ -36,7 +36,8 @@ class Outcome:
 
 
 class Environment(Protocol):
-    """G games in lockstep. ``out`` is the layout's arrays, [G, 2, ...]; the rows of the games touched are written."""
+    """G games in lockstep. ``out`` is the layout's arrays, [G, 2, ...]; the rows of the games touched are written. From
+    games with packed observations they are the bytes of each team-step, object [G, 2], for those that are packed."""
 
     @property
     def statistic_names(self) -> tuple[str, ...]: ...
@@ -81,6 +82,7 @@ class LocalEnvironment:
 
     def __init__(self, games: VecGame) -> None:
         self._games = games
+        self._everything = np.arange(games.games, dtype=np.int32)
         self._thread = ThreadPoolExecutor(1, "games")
 
     @property
@@ -119,13 +121,19 @@ class LocalEnvironment:
         self._games.reset(games, variants=variants or [0] * len(games))
         for name, array in self._games.obs.items():
             out[name][games] = array[games]
+        self._take_packed(out, games)
         return self._games.lineups[games]
 
     def _step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
         self._games.step(actions)
         for name, array in self._games.obs.items():
             out[name][...] = array
+        self._take_packed(out, self._everything)
         return Outcome(self._games.signals, self._games.winner, self._games.game_time, self._games.stats)
+
+    def _take_packed(self, out: Arrays, games: Ints) -> None:
+        for name in self._games.packed:
+            out[name][games] = np.array(self._games.packed_obs(name, games), np.object_).reshape(-1, SIDES)
 
 
 class RemoteEnvironment:

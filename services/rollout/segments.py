@@ -42,7 +42,7 @@ class Segments:
         block, group = layout.blocks["units"], layout.groups["enemy_buildings"]
         field = block.field("max_hp")
         first = block.offset["shared"] + field.offset + group.start * block.stride["shared"]
-        self._buildings = first + block.stride["shared"] * np.arange(group.count)
+        self._buildings = first + block.stride["shared"] * np.arange(group.count)  # columns of their health, never < 0
 
     def begin(self, game: int) -> None:
         """A new game starts in this place."""
@@ -85,6 +85,6 @@ class Segments:
     def _fallen(self, game: int, side: int, start: int, steps: int) -> Array:
         """float32 [T, n]: 1 where an enemy building that stood in the observation of step t is gone in the next."""
         rows = self._ring.span(start, steps + 1)
-        stands = self._ring.observations["shared"][rows[:, None], game, side, self._buildings[None]] > 0
+        stands = self._ring.present("shared", rows, game, side, self._buildings)
         fallen: Array = (stands[:-1] & ~stands[1:]).astype(np.float32)
         return fallen

@@ -76,7 +76,7 @@ def test_an_action_of_another_patch_does_nothing() -> None:
         rows[0, 0] = action
         before = [unit["x"] for unit in vec.spectate(0)["units"] if unit["hero"] >= 0]
         for _ in range(5):
-            vec._core.step_commands(0, rows)
+            vec._core.step_commands([0], rows)
         ends.append((before, [unit["x"] for unit in vec.spectate(0)["units"] if unit["hero"] >= 0]))
     assert ends[0] == ends[1]
 

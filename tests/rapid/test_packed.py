@@ -1,10 +1,12 @@
 """Arrays that stay packed: cut by slices, checked without being unpacked."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from rapid import wire
-from rapid.packed import PackedArray
+from rapid.packed import PackedArray, PackedRows
 from tests.rapid.tensor_sets import encode_set
 
 
@@ -62,3 +64,35 @@ def test_a_set_stays_packed_where_it_came_packed(zstd: bool) -> None:
     message.tensors[0].data = message.tensors[0].data[:-1]
     with pytest.raises(ValueError, match="'shared'"):
         wire.decode_packed_set(message, "abc")
+
+
+def join(rows: Sequence[bytes], values: int) -> bytes:
+    return wire.pack_sparse(np.concatenate([wire.unpack_sparse(row, values) for row in rows]))
+
+
+def rows_of(array: np.ndarray, lead: int) -> PackedRows:
+    """Packed rows of an array, whose first ``lead`` dimensions count them."""
+    flat = array.reshape(-1, *array.shape[lead:])
+    rows = np.array([wire.pack_sparse(row) for row in flat], np.object_).reshape(array.shape[:lead])
+    return PackedRows(rows, array.shape[lead:], join)
+
+
+def test_rows_travel_as_the_array_that_they_make() -> None:
+    array = sparse(6, 3, 7)
+    rows = rows_of(array, 1)
+    assert rows.shape == array.shape and rows.dtype == array.dtype and len(rows) == 6
+    for which in (np.arange(6), np.array([5, 0, 0]), np.array([2])):
+        assert rows[which].joined().data == wire.pack(array[which]).data
+        for zstd in (False, True):
+            assert (encode_set({"a": rows[which]}, "l", ("a",), zstd).SerializeToString()
+                    == encode_set({"a": array[which]}, "l", ("a",), zstd).SerializeToString())
+    pairs = rows_of(array.reshape(3, 2, 3, 7), 2)
+    assert pairs.shape == (3, 2, 3, 7) and pairs.joined().data == wire.pack(array).data
+    with pytest.raises(ValueError, match="'a' is packed"):
+        encode_set({"a": rows}, "l")
+
+
+def test_present_values_of_rows_are_known_by_their_bits() -> None:
+    array = sparse(5, 43, seed=3)
+    columns = np.array([0, 7, 8, 42, 9])
+    assert (rows_of(array, 1).present(columns) == (array.view(np.uint16)[:, columns] != 0)).all()  # minus zero is

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from five.protos.v1 import experience_pb2
 from rapid import wire
 from rapid.config import RpcConfig
+from rapid.packed import PackedRows
 from rapid.rpc.caller import require_addresses
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
@@ -37,7 +38,7 @@ class Segment:
     within a sample. ``arm`` of an anneal: "old", "new", or "" where none goes on."""
 
     samples: int
-    tensors: Mapping[str, Array]
+    tensors: Mapping[str, Array | PackedRows]
     reward_sum: float
     reward_square_sum: float
     reward_count: int

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid import wire
 from rapid.config import RpcConfig
+from rapid.packed import PackedRows
 from rapid.rpc.caller import Caller, require_addresses
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.epochs import require_own
@@ -198,19 +199,20 @@ class InferenceClient:
         return self._dialled
 
     async def act(self, sessions: npt.NDArray[np.int64], policies: npt.NDArray[np.int64],
-                  flags: npt.NDArray[np.uint8], observations: Mapping[str, Array],
+                  flags: npt.NDArray[np.uint8], observations: Mapping[str, Array | PackedRows],
                   states: Mapping[str, Array] | None = None,
                   replayed_actions: npt.NDArray[np.int16] | None = None) -> ActResult:
         """One step of n sessions: int64[n] ids, int64[n] versions (NEWEST), uint8[n] flags, arrays leading with n.
 
-        ``states`` are those of the sessions flagged RESTORE, ``replayed_actions`` int16 [m, H, 6] those of the ones
-        flagged REPLAY, in their order. When the server is lost with the request under way, a request whose sessions
-        all carry RESET or RESTORE is sent again by itself; of any other its other sessions are reported unknown,
-        since the lost server may or may not have stepped them. Raises CallFailed when the request is refused, or no
-        server is found within ``rpc.reconnect_seconds``; MessageTooLarge, ValueError before anything is sent.
+        ``observations`` named ``sparse`` may be packed already. ``states`` are those of the sessions flagged RESTORE,
+        ``replayed_actions`` int16 [m, H, 6] those of the ones flagged REPLAY, in their order. When the server is lost
+        with the request under way, a request whose sessions all carry RESET or RESTORE is sent again by itself; of any
+        other its other sessions are reported unknown, since the lost server may or may not have stepped them. Raises
+        CallFailed when the request is refused, or no server is found within ``rpc.reconnect_seconds``; MessageTooLarge,
+        ValueError before anything is sent.
         """
         n = sessions.size
-        named: dict[str, Array] = {"policies": policies, "flags": flags, **observations}
+        named: dict[str, Array | PackedRows] = {"policies": policies, "flags": flags, **observations}
         for name, array in named.items():
             if len(array) != n:
                 raise ValueError(f"{name} has {len(array)} rows for {n} sessions")

@@ -26,6 +26,7 @@ from rapid.clients.inference import (
     InferenceClient,
     ModelInfo,
 )
+from rapid.packed import PackedRows
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.resolve import Target, servers_of
 
@@ -119,7 +120,8 @@ class InferencePools:
         self._past = past
         self._shared = shared
 
-    async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8], observations: Mapping[str, Array],
+    async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8],
+                  observations: Mapping[str, Array | PackedRows],
                   states: Mapping[str, Array] | None = None, replayed_actions: npt.NDArray[np.int16] | None = None
                   ) -> ActResult:
         """One step of n sessions, as InferenceClient.act takes and answers it.

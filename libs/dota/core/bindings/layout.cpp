@@ -1,6 +1,8 @@
 // The observation layout and the packing of observations as Python sees them.
 #include "bindings/vec.hpp"
 
+#include <algorithm>
+#include <span>
 #include <stdexcept>
 
 #include <nanobind/stl/pair.h>
@@ -77,6 +79,24 @@ void bind_packing(nb::module_& m) {
         return nb::bytes(out.data(), size);
       },
       nb::arg("values").noconvert(), nb::arg("way") = 0, "Packs; `way` as PackWay counts them.");
+  m.def(
+      "join16",
+      [](const std::vector<nb::bytes>& rows, std::size_t values) {
+        std::vector<std::span<const std::uint8_t>> parts;
+        std::size_t size = (rows.size() * values + 7) / 8;
+        const std::size_t head = (values + 7) / 8;
+        for (const nb::bytes& row : rows) {
+          parts.emplace_back(static_cast<const std::uint8_t*>(row.data()), row.size());
+          size += row.size() - std::min(row.size(), head);
+        }
+        nb::bytes out(nullptr, size);
+        if (!join16(parts, values, static_cast<std::uint8_t*>(const_cast<void*>(out.data()))))
+          throw nb::value_error(
+              ("join16: a row is no packed array of " + std::to_string(values) + " values").c_str());
+        return out;
+      },
+      nb::arg("rows"), nb::arg("values"),
+      "The packed form of rows one after another, each that of so many values.");
   m.def(
       "unpack16",
       [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {

@@ -142,7 +142,9 @@ void bind_play(nb::module_& m) {
           "begin_commands",
           [](PyPlay& self, Array<const std::int16_t> rows) {
             try {
-              self.play.begin(commands_of(rows, self.game().setup()));
+              if (rows.size() != kMaxHeroes * kCommandNumbers)
+                throw nb::value_error("commands: int16 [10, 8] is needed");
+              self.play.begin(commands_of(rows.data(), self.game().setup()));
             } catch (const std::logic_error& e) {
               throw nb::value_error(e.what());
             }

@@ -42,11 +42,10 @@ nb::bytes command_rows(const std::array<Command, kMaxHeroes>& commands) {
   return nb::bytes(out.data(), out.size() * sizeof(std::int16_t));
 }
 
-std::array<Command, kMaxHeroes> commands_of(const Array<const std::int16_t>& rows, const GameSetup& setup) {
-  if (rows.size() != kMaxHeroes * kCommandNumbers) throw nb::value_error("commands: int16 [10, 8] is needed");
+std::array<Command, kMaxHeroes> commands_of(const std::int16_t* rows, const GameSetup& setup) {
   std::array<Command, kMaxHeroes> commands{};
   for (std::size_t h = 0; h < kMaxHeroes; ++h) {
-    const std::int16_t* r = rows.data() + h * kCommandNumbers;
+    const std::int16_t* r = rows + h * kCommandNumbers;
     Command& c = commands[h];
     const auto handle = [](std::int16_t index, std::int16_t generation) {
       if (index < -1 || index >= kMaxUnits) throw nb::value_error("commands: no such unit");
@@ -90,6 +89,8 @@ void bind_buffers(PyVecGame& self, const nb::dict& arrays) {
   if (arrays.contains("shared")) {
     b.shared = buffer<std::uint16_t>(self, arrays, "shared", team_steps * width(ObsArray::Shared));
     b.private_ = buffer<std::uint16_t>(self, arrays, "private", heroes * width(ObsArray::Private));
+  }
+  if (b.shared || arrays.contains("available")) {
     b.shared_ids = buffer<std::uint16_t>(self, arrays, "shared_ids", team_steps * width(ObsArray::SharedIds));
     b.private_ids = buffer<std::uint16_t>(self, arrays, "private_ids", heroes * width(ObsArray::PrivateIds));
     b.available = buffer<std::uint16_t>(self, arrays, "available", heroes * kMaxAvailable);
@@ -214,6 +215,25 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("which"), nb::arg("actions").noconvert(), nb::arg("controllers").noconvert())
       .def(
+          "packed",
+          [](PyVecGame& self, int array, const std::vector<int>& which) {
+            self.check(which);
+            const PackedSteps* const packed = self.vec.packed();
+            if (!packed || array < 0 || array >= static_cast<int>(PackedSteps::kArrays))
+              throw nb::value_error("packed: the games have no such observations");
+            nb::list rows;
+            for (const int i : which)
+              for (int team = 0; team < kTeams; ++team) {
+                const auto row = packed->row(static_cast<std::size_t>(array), i, team);
+                rows.append(nb::bytes(row.data(), row.size()));
+              }
+            return rows;
+          },
+          nb::arg("array"), nb::arg("which"),
+          "What games bound without 'shared' (0) and 'private' (1) hold of these, packed: Radiant's, then Dire's, "
+          "game "
+          "after game.")
+      .def(
           "commands",
           [](PyVecGame& self, int i) {
             nb::list timesteps;
@@ -224,13 +244,18 @@ void bind_vec(nb::module_& m) {
           nb::arg("game"), "Commands of the last step's timesteps, each int16 [10, 8] as bytes.")
       .def(
           "step_commands",
-          [](PyVecGame& self, int i, Array<const std::int16_t> rows) {
-            self.check(i);
-            const std::array<Command, kMaxHeroes> commands = commands_of(rows, self.vec.setup(0));
+          [](PyVecGame& self, const std::vector<int>& which, Array<const std::int16_t> rows) {
+            self.check(which);
+            constexpr std::size_t kRow = kMaxHeroes * kCommandNumbers;
+            if (rows.size() != which.size() * kRow)
+              throw nb::value_error("commands: int16 [games named, 10, 8] is needed");
+            std::vector<std::array<Command, kMaxHeroes>> commands;
+            for (std::size_t k = 0; k < which.size(); ++k)
+              commands.push_back(commands_of(rows.data() + k * kRow, self.vec.setup(0)));
             nb::gil_scoped_release release;
-            self.vec.step_commands(i, commands);
+            self.vec.step_commands(which, commands.data());
           },
-          nb::arg("game"), nb::arg("commands").noconvert())
+          nb::arg("which"), nb::arg("commands").noconvert())
       .def(
           "snapshot",
           [](PyVecGame& self, int i) {

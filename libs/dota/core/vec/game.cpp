@@ -1,6 +1,7 @@
 #include "vec/game.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 
@@ -106,6 +107,36 @@ void Game::reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineu
     s.bot_rng[t].state = splitmix(seed + 0x626F74ull + static_cast<std::uint64_t>(team));
   }
   observe();
+}
+
+namespace {
+
+void list_view(const TeamView& v, LinesAhead& ahead) {
+  const auto units = static_cast<std::size_t>(v.unit_count);
+  ahead.add(&v, offsetof(TeamView, units));
+  ahead.add(v.units.data(), units * sizeof(SeenUnit));
+  ahead.add(v.hp_histories.data(), units * sizeof(HpHistory));
+  ahead.add(&v.index_of, sizeof v.index_of);
+  ahead.add(&v.heroes, 2 * v.heroes_per_team * sizeof(SeenHero));
+  ahead.add(&v.pickups, sizeof v.pickups);
+  ahead.add(&v.seen_bits, sizeof v - offsetof(TeamView, seen_bits));
+}
+
+}  // namespace
+
+void Game::list_ahead(LinesAhead& ahead) const {
+  const GameState& s = *state_;
+  list_step(s.world, ahead);
+  const auto units = static_cast<std::size_t>(setup_->layout.units);
+  for (std::size_t t = 0; t < kTeams; ++t) {
+    list_view(s.views[t], ahead);
+    ahead.add(&s.slots[t].unit, units * sizeof(s.slots[t].unit[0]));
+    ahead.add(&s.slots[t].handle, units * sizeof(Handle));
+    ahead.add(&s.choices[t].available, sizeof(Available));
+    for (int i = 0; i < setup_->layout.heroes; ++i)
+      for (const auto& row : s.choices[t].mask[static_cast<std::size_t>(i)])
+        ahead.add(row.data(), units);
+  }
 }
 
 void Game::observe() {

@@ -105,6 +105,8 @@ class Game {
   void put(const GameState& state) { *state_ = state; }  // a state of this setup, of this process
   // Brings views, slots and choices up to the world.
   void observe();
+  // The memory that its next timestep and what is done after it will look at.
+  void list_ahead(LinesAhead& ahead) const;
 
  private:
   const GameSetup* setup_;

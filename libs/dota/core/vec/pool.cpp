@@ -17,16 +17,20 @@ Pool::~Pool() {
     t.join();
 }
 
-void Pool::take(int thread, const std::function<void(int, int)>& work, int n) {
-  for (int i = next_.fetch_add(1, std::memory_order_relaxed); i < n;
-       i = next_.fetch_add(1, std::memory_order_relaxed))
-    work(thread, i);
+void Pool::take(int thread, const Work& work, int n) {
+  const auto claim = [&] { return next_.fetch_add(1, std::memory_order_relaxed); };
+  for (int i = claim(); i < n;) {
+    // Near the end nobody holds a piece back that another thread could begin.
+    const int ahead = n - i > 2 * threads() ? claim() : -1;
+    work(thread, i, ahead < n ? ahead : -1);
+    i = ahead >= 0 ? ahead : claim();
+  }
 }
 
-void Pool::run(int n, const std::function<void(int, int)>& work) {
+void Pool::run(int n, const Work& work) {
   if (workers_.empty() || n <= 1) {
     for (int i = 0; i < n; ++i)
-      work(0, i);
+      work(0, i, i + 1 < n ? i + 1 : -1);
     return;
   }
   {
@@ -47,7 +51,7 @@ void Pool::run(int n, const std::function<void(int, int)>& work) {
 void Pool::loop(int thread) {
   std::uint64_t seen = 0;
   for (;;) {
-    const std::function<void(int, int)>* work = nullptr;
+    const Work* work = nullptr;
     int n = 0;
     {
       std::unique_lock lock(mutex_);

@@ -20,18 +20,19 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
-  // Calls work(thread, index) once for every index below n and returns when all are done. `work` must not throw.
-  // One run at a time.
-  void run(int n, const std::function<void(int, int)>& work);
+  // `next`: the piece that the thread will do after this one, if that is settled; else -1.
+  using Work = std::function<void(int thread, int index, int next)>;
+  // Calls `work` once for every index below n and returns when all are done. It must not throw. One run at a time.
+  void run(int n, const Work& work);
 
  private:
   void loop(int thread);
-  void take(int thread, const std::function<void(int, int)>& work, int n);
+  void take(int thread, const Work& work, int n);
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable start_, done_;
-  const std::function<void(int, int)>* work_ = nullptr;
+  const Work* work_ = nullptr;
   int n_ = 0, active_ = 0;
   std::uint64_t run_ = 0;
   bool stop_ = false;

@@ -51,9 +51,8 @@ PartSeconds VecGame::time_parts(int steps, BotKind bots) {
       out.engine += watch.lap();
       g.observe();
       out.views += watch.lap();
-      if (!buffers_.shared) continue;
-      for (int team = 0; team < kTeams; ++team)
-        encode(i, team, 0);
+      if (!buffers_.available) continue;
+      encode(i, 0, (i + 1) % size());
       out.encode += watch.lap();
     }
   for (int i = 0; i < size(); ++i) {

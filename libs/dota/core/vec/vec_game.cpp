@@ -17,6 +17,13 @@ VecGame::VecGame(std::vector<std::shared_ptr<const GameSetup>> setups, int games
     encoders_.emplace_back(setups_.front()->layout);
 }
 
+void VecGame::bind(const VecBuffers& buffers) {
+  const std::lock_guard lock(busy_);
+  buffers_ = buffers;
+  packed_.reset();
+  if (buffers.available && !buffers.shared) packed_.emplace(setups_.front()->layout, size(), pool_.threads());
+}
+
 int VecGame::add_variant(std::shared_ptr<const GameSetup> setup) {
   const std::lock_guard lock(busy_);
   setups_.push_back(std::move(setup));
@@ -31,7 +38,7 @@ int VecGame::variant(int i) const {
 
 void VecGame::reset(const std::vector<int>& which, const Lineup* lineups, const int* variants) {
   const std::lock_guard lock(busy_);
-  pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
+  pool_.run(static_cast<int>(which.size()), [&](int thread, int k, int) {
     const auto i = static_cast<std::size_t>(which[static_cast<std::size_t>(k)]);
     const GameSetup& setup = variants ? this->setup(variants[k]) : games_[i]->setup();
     const std::uint64_t seed = splitmix(splitmix(seed_ + static_cast<std::uint64_t>(i)) + episode_[i]++);
@@ -61,7 +68,7 @@ void VecGame::restore(int i, const std::uint8_t* bytes, std::size_t size) {
 void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers) {
   const std::lock_guard lock(busy_);
   const int row = kTeams * setups_.front()->settings.heroes_per_team * kActionParts;
-  pool_.run(static_cast<int>(which.size()), [&](int thread, int k) {
+  pool_.run(static_cast<int>(which.size()), [&](int thread, int k, int next) {
     const int i = which[static_cast<std::size_t>(k)];
     const std::array<BotKind, kTeams> who = {static_cast<BotKind>(controllers[i * kTeams]),
                                              static_cast<BotKind>(controllers[i * kTeams + 1])};
@@ -78,7 +85,7 @@ void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, c
       game.step(actions + i * row, who, &chosen.emplace_back());
     } while (game.state().world.winner == Winner::None &&
              !policies_choose(game.state().world, game.setup().settings));
-    write(i, thread, false);
+    write(i, thread, false, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
   });
 }
 
@@ -89,11 +96,14 @@ std::vector<Event> VecGame::events(int i) const {
   return all;
 }
 
-void VecGame::step_commands(int i, const std::array<Command, kMaxHeroes>& commands) {
+void VecGame::step_commands(const std::vector<int>& which, const std::array<Command, kMaxHeroes>* commands) {
   const std::lock_guard lock(busy_);
-  earlier_[static_cast<std::size_t>(i)].clear();
-  games_[static_cast<std::size_t>(i)]->step_commands(commands);
-  write(i, 0, false);
+  pool_.run(static_cast<int>(which.size()), [&](int thread, int k, int next) {
+    const int i = which[static_cast<std::size_t>(k)];
+    earlier_[static_cast<std::size_t>(i)].clear();
+    games_[static_cast<std::size_t>(i)]->step_commands(commands[k]);
+    write(i, thread, false, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
+  });
 }
 
 void VecGame::write(int i) {
@@ -106,26 +116,40 @@ void VecGame::finish(int i) {
   write(i, 0, false);
 }
 
-void VecGame::encode(int game, int team, int thread) {
+void VecGame::encode_team(int game, int team, int thread) {
   const Layout& l = games_[static_cast<std::size_t>(game)]->setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes), at = static_cast<std::size_t>(game * kTeams + team);
-  games_[static_cast<std::size_t>(game)]->encode(
-      team, encoders_[static_cast<std::size_t>(thread)],
-      {buffers_.shared + at * static_cast<std::size_t>(l.width(ObsArray::Shared)),
-       buffers_.private_ + at * heroes * static_cast<std::size_t>(l.width(ObsArray::Private)),
-       buffers_.shared_ids + at * static_cast<std::size_t>(l.width(ObsArray::SharedIds)),
-       buffers_.private_ids + at * heroes * static_cast<std::size_t>(l.width(ObsArray::PrivateIds)),
-       buffers_.available + at * heroes * kMaxAvailable,
-       buffers_.target_mask + at * heroes * kMaskClasses * static_cast<std::size_t>(l.units)});
+  TeamStepBuffers out;
+  if (packed_) {
+    packed_->room(thread, out);
+  } else {
+    out.shared = buffers_.shared + at * static_cast<std::size_t>(l.width(ObsArray::Shared));
+    out.private_ = buffers_.private_ + at * heroes * static_cast<std::size_t>(l.width(ObsArray::Private));
+  }
+  out.shared_ids = buffers_.shared_ids + at * static_cast<std::size_t>(l.width(ObsArray::SharedIds));
+  out.private_ids = buffers_.private_ids + at * heroes * static_cast<std::size_t>(l.width(ObsArray::PrivateIds));
+  out.available = buffers_.available + at * heroes * kMaxAvailable;
+  out.target_mask = buffers_.target_mask + at * heroes * kMaskClasses * static_cast<std::size_t>(l.units);
+  games_[static_cast<std::size_t>(game)]->encode(team, encoders_[static_cast<std::size_t>(thread)], out);
+  if (packed_) packed_->pack(thread, game, team);
 }
 
-void VecGame::write(int game, int thread, bool keep_signals) {
+void VecGame::encode(int game, int thread, int next) {
+  if (!buffers_.available) return;
+  LinesAhead& ahead = encoders_[static_cast<std::size_t>(thread)].ahead;
+  ahead.clear();
+  if (next >= 0) games_[static_cast<std::size_t>(next)]->list_ahead(ahead);
+  for (int team = 0; team < kTeams; ++team)
+    encode_team(game, team, thread);
+}
+
+void VecGame::write(int game, int thread, bool keep_signals, int next) {
+  encode(game, thread, next);
   Game& g = *games_[static_cast<std::size_t>(game)];
   const Layout& l = g.setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes);
   for (int team = 0; team < kTeams; ++team) {
     const auto at = static_cast<std::size_t>(game * kTeams + team);
-    if (buffers_.shared) encode(game, team, thread);
     if (!keep_signals) g.take_signals(team, buffers_.signals + at * heroes * kSignals);
     g.stats(team, buffers_.stats + at * heroes * kStatCount);
     for (std::size_t h = 0; h < heroes; ++h)

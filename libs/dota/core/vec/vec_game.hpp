@@ -4,14 +4,18 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "vec/game.hpp"
+#include "vec/packed_steps.hpp"
 #include "vec/pool.hpp"
 
 namespace dota {
 
-// The caller's arrays for all games; [G, 2, ...] row-major, one entry per game and team.
+// The caller's arrays for all games; [G, 2, ...] row-major, one entry per game and team. Without `available`
+// nothing is observed; with it, but without `shared` and `private_`, what these would hold is packed.
 struct VecBuffers {
   std::uint16_t *shared = nullptr, *private_ = nullptr, *shared_ids = nullptr, *private_ids = nullptr,
                 *available = nullptr;
@@ -41,7 +45,9 @@ class VecGame {
   // One more variant, of the same layout; its index. Not while another call is under way.
   int add_variant(std::shared_ptr<const GameSetup> setup);
   Game& game(int i) { return *games_[static_cast<std::size_t>(i)]; }
-  void bind(const VecBuffers& buffers) { buffers_ = buffers; }
+  void bind(const VecBuffers& buffers);
+  // A team's last observation in the packed form, while observations are bound that are packed; else none.
+  const PackedSteps* packed() const { return packed_ ? &*packed_ : nullptr; }
 
   // Starts new games; game k's e-th episode has the seed splitmix(seed, k, e) on any thread count and in any
   // variant. `lineups` may be null (drawn) or hold one lineup per entry of `which`; `variants` likewise (null: as
@@ -53,8 +59,8 @@ class VecGame {
   void restore(int i, const std::uint8_t* bytes, std::size_t size);
   // `actions` int16 [G, 2, H, 6] and `controllers` uint8 [G, 2]: all games', of which `which` are stepped.
   void step(const std::vector<int>& which, const std::int16_t* actions, const std::uint8_t* controllers);
-  // Steps one game by commands that are already resolved.
-  void step_commands(int i, const std::array<Command, kMaxHeroes>& commands);
+  // One timestep of each of these games by commands that are already resolved, game after game.
+  void step_commands(const std::vector<int>& which, const std::array<Command, kMaxHeroes>* commands);
   void finish(int i);  // the same after a timestep that was made elsewhere: signals are those since the last one
   void write(int i);   // observation and outputs as they are now, signals kept
   // Commands of the timesteps of the last step, one after another.
@@ -68,8 +74,10 @@ class VecGame {
   std::uint64_t episode_seed(int i) const { return games_[static_cast<std::size_t>(i)]->state().seed; }
 
  private:
-  void write(int game, int thread, bool keep_signals);
-  void encode(int game, int team, int thread);
+  // `next`: the game that the thread will work on after this one, -1: not known.
+  void write(int game, int thread, bool keep_signals, int next = -1);
+  void encode_team(int game, int team, int thread);
+  void encode(int game, int thread, int next);  // both teams'
 
   std::vector<std::shared_ptr<const GameSetup>> setups_;
   std::uint64_t seed_;
@@ -79,6 +87,7 @@ class VecGame {
   std::vector<std::vector<Event>> earlier_;  // events of the last step's timesteps but the last
   std::vector<Encoder> encoders_;            // one a thread
   VecBuffers buffers_;
+  std::optional<PackedSteps> packed_;
   Pool pool_;
   std::mutex busy_;  // one call at a time, from whichever thread
 };

@@ -71,13 +71,20 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   encode_units(v, slots, out.shared);
   encode_looks(v, slots, out.private_);
   encode_heroes(v);
+  ahead.fetch();
   encode_allies(v);
+  ahead.fetch();
   encode_modifiers(v, slots);
+  ahead.fetch();
   encode_abilities(v);
+  ahead.fetch();
   encode_items(v);
+  ahead.fetch();
   encode_in_line(v);
   encode_pickups(v);
+  ahead.fetch();
   encode_minimap(v);
+  ahead.fetch();
   encode_nearby(v, out.private_);
   encode_previous(v);
   const auto width = [&](ObsArray a) { return static_cast<std::size_t>(layout_.width(a)); };
@@ -90,6 +97,7 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   const auto units = static_cast<std::size_t>(layout_.units);
   for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
     float* const mine = private_.data() + h * static_cast<std::size_t>(pitch_private_);
+    ahead.fetch();
     for (const Stretch& s : private_rest_)
       take_half(mine + s.from, out.private_ + h * own + s.from, s.n);
     std::fill(mine + own, mine + pitch_private_, 0.0f);

@@ -6,6 +6,7 @@
 
 #include "view/layout.hpp"
 #include "view/team_view.hpp"
+#include "world/pages.hpp"
 
 namespace dota {
 
@@ -65,6 +66,9 @@ class Encoder {
  public:
   explicit Encoder(const Layout& layout);
   void encode(const TeamView& view, const SlotTable& slots, const Choices& choices, const TeamStepBuffers& out);
+
+  // Memory that whoever encodes will look at next: asked for on the way.
+  LinesAhead ahead;
 
  private:
   void encode_global(const TeamView& v);

@@ -141,6 +141,39 @@ std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out, Pa
   return pack_rest(in, n, done, out, values);
 }
 
+bool join16(std::span<const std::span<const std::uint8_t>> rows, std::size_t n, std::uint8_t* out) {
+  const std::size_t head = (n + 7) / 8, bits = (rows.size() * n + 7) / 8;
+  std::memset(out, 0, bits);
+  std::uint8_t* values = out + bits;
+  std::size_t at = 0;  // the bit at which the row begins
+  for (const std::span<const std::uint8_t> row : rows) {
+    if (row.size() < head || (n & 7 && row[head - 1] >> (n & 7))) return false;
+    const std::size_t shift = at & 7;
+    std::uint8_t* to = out + at / 8;
+    std::size_t i = 0;
+    std::uint8_t over = 0;  // what of the bits before belongs into the next byte
+    for (; i + 8 <= head; i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, row.data() + i, 8);
+      const std::uint64_t moved = word << shift | over;
+      over = static_cast<std::uint8_t>(word >> 56 >> (8 - shift));
+      // The first byte holds the end of the row before.
+      const std::uint64_t there = i == 0 ? to[0] : 0;
+      const std::uint64_t both = moved | there;
+      std::memcpy(to + i, &both, 8);
+    }
+    for (; i < head; ++i) {
+      to[i] = static_cast<std::uint8_t>(to[i] | row[i] << shift | over);
+      over = static_cast<std::uint8_t>(row[i] >> (8 - shift));
+    }
+    if (over) to[head] = over;
+    std::memcpy(values, row.data() + head, row.size() - head);
+    values += row.size() - head;
+    at += n;
+  }
+  return true;
+}
+
 bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n) {
   if (n == 0) return size == 0;
   const std::size_t head = (n + 7) / 8;

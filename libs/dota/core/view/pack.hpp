@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace dota {
 
@@ -14,6 +15,11 @@ inline std::size_t pack_bound(std::size_t n) { return (n + 7) / 8 + 2 * n; }
 enum class PackWay : std::uint8_t { Best, Portable, Shuffle, Compress, Count };
 // Packs and returns the bytes written, at most pack_bound(n).
 std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out, PackWay way = PackWay::Best);
+// The packed form of `rows` one after another, each itself the packed form of n values: writes it to `out`, which
+// has room for the bits of all and the values of all. False when a row has too few bytes for the bits of n values,
+// or a bit behind them; that as many values follow as there are bits is not looked at. `out` then holds
+// unspecified bytes.
+bool join16(std::span<const std::span<const std::uint8_t>> rows, std::size_t n, std::uint8_t* out);
 // Unpacks exactly n values from exactly `size` bytes. False when they do not fit: too short, too long, a bit set
 // behind the end, or a value that is zero though its bit is set. `out` then holds unspecified values.
 bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n);

@@ -1,6 +1,7 @@
 // Large memory that is looked at all over, and memory that is asked for ahead.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -32,5 +33,37 @@ inline void fetch_lines(const void* memory, std::size_t bytes) {
   // gcc takes a function that only prefetches for one without effect, and drops calls of it.
   asm volatile("");
 }
+
+// Memory that comes next but one, asked for a few lines at a time between other work: all of it at once would have
+// to be waited for, as the processor has room for few lines on their way.
+class LinesAhead {
+ public:
+  void clear() { n_ = k_ = 0; }
+  // Up to kMost pieces; what comes after is left out.
+  void add(const void* memory, std::size_t bytes) {
+    if (n_ == kMost || bytes == 0) return;
+    const auto from = reinterpret_cast<std::uintptr_t>(memory);
+    pieces_[n_++] = {from / 64 * 64, from + bytes};
+  }
+  // Asks for the next of them.
+  void fetch(std::size_t lines = 24) {
+    while (lines > 0 && k_ < n_) {
+      Piece& p = pieces_[k_];
+      const std::size_t left = (p.end - p.from + 63) / 64, now = left < lines ? left : lines;
+      fetch_lines(reinterpret_cast<const void*>(p.from), now * 64);
+      lines -= now;
+      p.from += now * 64;
+      k_ += now == left;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  struct Piece {
+    std::uintptr_t from = 0, end = 0;
+  };
+  std::array<Piece, kMost> pieces_;
+  std::size_t n_ = 0, k_ = 0;
+};
 
 }  // namespace dota

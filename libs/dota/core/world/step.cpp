@@ -151,6 +151,30 @@ void fetch_end(const World& w) {
 
 }  // namespace
 
+void list_step(const World& w, LinesAhead& ahead) {
+  ahead.add(w.heroes.data(), sizeof w.heroes);
+  for (std::size_t word = 0; word < UnitSet{}.size(); ++word) {
+    std::uint64_t there = 0;
+    for (std::size_t kind = 1; kind < w.of_kind.size(); ++kind)
+      there |= w.of_kind[kind][word];
+    for (; there; there &= there - 1)
+      ahead.add(&w.units[word * 64 + static_cast<std::size_t>(std::countr_zero(there))], offsetof(Unit, apart));
+  }
+  const auto units = static_cast<std::size_t>(w.units_end);
+  ahead.add(w.nav.cell.data(), units * sizeof w.nav.cell[0]);
+  ahead.add(w.nav.bodies.data(), units * sizeof(Body));
+  ahead.add(w.nav.head.data(), sizeof w.nav.head);
+  ahead.add(w.nav.held.data(), sizeof w.nav.held);
+  ahead.add(w.nav.blocked.data(), sizeof w.nav.blocked);
+  for (std::size_t word = 0; word < w.modifiers_watched.size(); ++word)
+    for (std::uint64_t bits = w.modifiers_watched[word]; bits; bits &= bits - 1)
+      ahead.add(&w.modifiers[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))], 64);
+  ahead.add(w.projectiles.data(), static_cast<std::size_t>(w.projectiles_end) * sizeof(Projectile));
+  ahead.add(&w.still, sizeof w.still);
+  ahead.add(&w.fog, sizeof w.fog);
+  ahead.add(w.looks.data(), units * sizeof(Look));
+}
+
 void renew_derived(Context& c) {
   World& w = c.world;
   w.still = StillFog{};

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "world/pages.hpp"
 #include "world/world.hpp"
 
 namespace dota {
@@ -18,6 +19,8 @@ void step_game(Context& c,
 void begin_step(Context& c);
 void step_frame(Context& c, int f);  // f: 0-3
 void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands);
+// The memory that the next timestep will look at, for who has other work to do before it.
+void list_step(const World& w, LinesAhead& ahead);
 std::uint64_t hash_world(const World& w);
 int mid_lane_assigned(const Context& c, const HeroState& h);
 

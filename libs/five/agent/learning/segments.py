@@ -6,6 +6,7 @@ follows. One that ends with its game has nothing to bootstrap from, and its labe
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +18,27 @@ from five.agent.learning.recurrence import recurrence
 from five.agent.learning.samples import STATE_PREFIX, Array, Arrays
 
 
+class Rows(Protocol):
+    """What gives rows by their numbers, as an array does."""
+
+    def __getitem__(self, which: npt.NDArray[np.intp], /) -> Any: ...
+
+
 @dataclass(frozen=True)
 class TeamSteps:
     """T consecutive steps of one team in one game.
 
     ``arrays``: the observation by name, ``actions``, ``behaviour_logp``, ``behaviour_values`` and ``versions``, each
     leading with any number of rows; ``rows`` int [T] says which of them are the steps, in order, so that a ring needs
-    no copy of its own. ``states``: recurrent states *before* each sample's first step, [samples or more, ...].
-    ``rewards`` float [T, H]: what followed each step, not yet divided by the running deviation. ``fallen`` [T, n]: 1
-    where an enemy building fell in what followed. ``begins``: the first of these steps is its game's first.
+    no copy of its own. An observation may lie there in another form, if it gives rows as they are to be sent.
+    ``states``: recurrent states *before* each sample's first step, [samples or more, ...]. ``rewards`` float [T, H]:
+    what followed each step, not yet divided by the running deviation. ``fallen`` [T, n]: 1 where an enemy building fell
+    in what followed. ``begins``: the first of these steps is its game's first.
 
     Log-probabilities, values and states are those of the version that acted: they are never computed again.
     """
 
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, Rows]
     rows: npt.NDArray[np.intp]
     states: Mapping[str, Array]
     rewards: Array

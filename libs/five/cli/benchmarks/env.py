@@ -27,7 +27,7 @@ class Size:
 
 def _serve(pipe: Connection, config: GameConfig, saved: list[bytes]) -> None:
     async def create(config: GameConfig, games: int, seed: int, threads: int) -> GameBatch:
-        players = VecGame(config, games, seed, threads)
+        players = VecGame(config, games, seed, threads, observations="packed")
         players.controllers[:] = Controller.SCRIPTED
         for i, snapshot in enumerate(saved):
             players.restore(i, snapshot)

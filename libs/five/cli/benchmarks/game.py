@@ -1,12 +1,15 @@
 """The game on one core: five against five from minute 10 of games between the strongest bots."""
 
+import math
 import statistics
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from dota.config import GameConfig
-from dota.packing import pack_f16
+from dota.packing import join_f16
 from dota.vec_game import Controller, VecGame, Winner
 from five.cli.benchmarks.table import Row, machine, median_rate, row
 
@@ -43,12 +46,16 @@ def snapshots(game: GameConfig, games: int, seconds: float) -> list[bytes]:
 class Stretch:
     """Games that go on from snapshots and are set back to them every ``steps`` timesteps."""
 
-    def __init__(self, size: Size, saved: list[bytes], observations: bool, threads: int = 1) -> None:
+    def __init__(self, size: Size, saved: list[bytes], observations: bool | Literal["packed"],
+                 threads: int = 1) -> None:
         self.games = VecGame(size.game, len(saved), seed=1, threads=threads, observations=observations)
         self.games.controllers[:] = BOTS
         self._saved = saved
         self._steps = size.steps
         self._played = size.steps
+        specs = self.games.layout.array_specs()
+        self._packed = {name: math.prod(specs[name][0]) for name in self.games.packed}
+        self._commands: list[npt.NDArray[np.int16]] = []
 
     def set_back(self) -> None:
         """All games to where they were saved."""
@@ -65,12 +72,31 @@ class Stretch:
         return float(len(self._saved))
 
     def step_packed(self) -> float:
-        """The same with the observations packed as they travel."""
+        """The same with the observations packed as they travel, all games' in one message."""
         done = self.step()
-        for array in self.games.obs.values():
-            if array.dtype.itemsize == 2:
-                pack_f16(array)
+        self._send()
         return done
+
+    def record(self) -> None:
+        """Plays a stretch and keeps what the bots command, for `step_agents`."""
+        self.set_back()
+        for _ in range(self._steps):
+            self.games.step()
+            self._commands.extend(np.stack([self.games.commands(i) for i in range(len(self._saved))], 1))
+        self._played = self._steps
+
+    def step_agents(self) -> float:
+        """As `step_packed`, by the commands that were recorded."""
+        if self._played >= len(self._commands):
+            self.set_back()
+        self.games.step_commands(self._commands[self._played])
+        self._played += 1
+        self._send()
+        return float(len(self._saved))
+
+    def _send(self) -> None:
+        for name, values in self._packed.items():
+            join_f16(self.games.packed_obs(name), values)
 
     def parts(self, repeats: int) -> dict[str, float]:
         """Microseconds of processor time a timestep of a game, by the parts of ``VecGame.time_parts``: the median of
@@ -98,8 +124,10 @@ def copy_rate(games: VecGame, seconds: float, repeats: int) -> float:
 
 def measure(size: Size | None = None) -> list[Row]:
     """Rows of the engine alone (``game.frames``: no views, no bots), of what comes on top of it a timestep
-    (``game.views``, ``game.bots``, ``game.encode``: both teams'), of whole timesteps with bots on both sides
-    (``game.hero_steps``; ``game.hero_steps_observed`` with both teams' packed observations), and of two threads.
+    (``game.views``, ``game.bots``, ``game.encode``: both teams', packed), of whole timesteps with bots on both sides
+    (``game.hero_steps``; ``game.hero_steps_observed`` with both teams' packed observations), of the same timesteps with
+    packed observations by the bots' recorded commands, which is what learned agents on both sides leave to the games
+    (``game.hero_steps_agents``), and of two threads.
 
     The reference of rates is that at which the observations of both teams could be copied, of microseconds the engine's
     own, of two threads one thread. Parts are processor time, rates are by the clock.
@@ -108,10 +136,12 @@ def measure(size: Size | None = None) -> list[Row]:
     conditions = machine(game=size.game.mode, heroes_per_team=size.game.heroes_per_team, threads=1, games=size.games,
                          from_seconds=size.from_seconds)
     saved = snapshots(size.game, size.games, size.from_seconds)
-    blind, seeing = Stretch(size, saved, False), Stretch(size, saved, True)
-    parts = seeing.parts(size.repeats)
+    blind, seeing, packing = (Stretch(size, saved, False), Stretch(size, saved, True), Stretch(size, saved, "packed"))
+    parts = packing.parts(size.repeats)
     unseen = median_rate(blind.step, size.seconds, size.repeats)
-    observed = median_rate(seeing.step_packed, size.seconds, size.repeats)
+    observed = median_rate(packing.step_packed, size.seconds, size.repeats)
+    packing.record()
+    agents = median_rate(packing.step_agents, size.seconds, size.repeats)
     copied = copy_rate(seeing.games, size.seconds / 4, size.repeats)
     two = Stretch(size, saved, True, threads=2)
     both = median_rate(two.step, size.seconds, size.repeats)
@@ -124,5 +154,6 @@ def measure(size: Size | None = None) -> list[Row]:
         *(row(f"game.{part}", parts[part], "µs", engine, conditions) for part in ("views", "bots", "encode")),
         row("game.hero_steps", heroes * unseen, "hero-steps/s", heroes * copied, conditions),
         row("game.hero_steps_observed", heroes * observed, "hero-steps/s", heroes * copied, conditions),
+        row("game.hero_steps_agents", heroes * agents, "hero-steps/s", heroes * copied, conditions),
         row("game.threads2", both, "timesteps/s", one, {**conditions, "threads": 2}),
     ]

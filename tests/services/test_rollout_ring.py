@@ -1,0 +1,101 @@
+"""The ring of a group's steps: what it holds packed is sent as what it holds in full."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from dota import packing
+from dota.config import GameConfig
+from dota.rewards import SIGNALS
+from dota.spaces import Layout
+from dota.vec_game import PACKED, Controller, VecGame
+from five.protos.v1 import tensors_pb2
+from five.services.rollout.environment import LocalEnvironment
+from five.services.rollout.ring import SIDES, StepRing
+from rapid import wire
+
+GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-10.0)
+LAYOUT = Layout(GAME)
+GAMES, CAPACITY, STEPS = 3, 8, 20
+SPARSE = ("shared", "private")
+
+
+@dataclass
+class Kept:
+    """A ring and the games that fill it."""
+
+    ring: StepRing
+    environment: LocalEnvironment
+
+    @classmethod
+    def of(cls, packed: bool) -> "Kept":
+        games = VecGame(GAME, GAMES, seed=5, observations="packed" if packed else True)
+        ring = StepRing(LAYOUT.array_specs(), CAPACITY, GAMES, LAYOUT.heroes, len(SIGNALS), PACKED if packed else ())
+        return cls(ring, LocalEnvironment(games))
+
+    async def play(self) -> None:
+        controllers = np.full((GAMES, SIDES), Controller.HARD, np.uint8)
+        await self.environment.reset(np.arange(GAMES, dtype=np.int32), controllers, self.ring.observation(0))
+        for step in range(STEPS):
+            row = self.ring.row(step)
+            await self.environment.step(self.ring.actions[row], self.ring.observation(step + 1))
+            if step == STEPS - 3:
+                again = np.array([2, 0], np.int32)
+                await self.environment.reset(again, controllers[again], self.ring.observation(step + 1))
+        await self.environment.close()
+
+
+def sent(arrays: Any, zstd: bool = False) -> bytes:
+    message = tensors_pb2.TensorSet()
+    wire.fill_set(message, {name: arrays[name] for name in LAYOUT.array_specs()}, LAYOUT.hash, SPARSE, zstd)
+    return message.SerializeToString(deterministic=True)
+
+
+@pytest.fixture(scope="module")
+def rings() -> tuple[StepRing, StepRing]:
+    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    both = (Kept.of(False), Kept.of(True))
+    for kept in both:
+        asyncio.run(kept.play())
+    return both[0].ring, both[1].ring
+
+
+@pytest.mark.parametrize("places", [[0, 1, 2, 3, 4, 5], [4], [5, 0, 3]])
+def test_what_inference_is_asked_is_the_same(rings: tuple[StepRing, StepRing], places: list[int]) -> None:
+    full, packed = rings
+    for step in range(STEPS - CAPACITY + 1, STEPS + 1):
+        at = np.array(places)
+        for zstd in (False, True):
+            assert sent(packed.asked(step, at), zstd) == sent(full.asked(step, at), zstd)
+        part = np.array([len(places) - 1])  # what pools of servers do with it
+        assert sent({n: a[part] for n, a in packed.asked(step, at).items()}) == sent(
+            {n: a[part] for n, a in full.asked(step, at).items()})
+
+
+def test_what_optimizers_are_sent_is_the_same(rings: tuple[StepRing, StepRing]) -> None:
+    rows = rings[0].span(STEPS - 5, 6)
+    for game in range(GAMES):
+        for side in range(SIDES):
+            teams = [{name: array[rows] for name, array in ring.team(game, side).items()} for ring in rings]
+            assert sent(teams[1]) == sent(teams[0])
+
+
+def test_values_are_looked_up_in_presence_bits(rings: tuple[StepRing, StepRing]) -> None:
+    full, packed = rings
+    rows: npt.NDArray[np.intp] = full.span(STEPS - 4, 5)
+    columns = np.arange(0, full.observations["shared"].shape[-1], 3)
+    found = packed.present("shared", rows, 1, 1, columns)
+    np.testing.assert_array_equal(found, full.observations["shared"][rows, 1, 1][:, columns] != 0)
+    np.testing.assert_array_equal(found, full.present("shared", rows, 1, 1, columns))
+    assert 0.05 < found.mean() < 0.95
+
+
+def test_a_packed_ring_holds_a_part_of_the_bytes(rings: tuple[StepRing, StepRing]) -> None:
+    full, packed = rings
+    for name in SPARSE:
+        held = sum(len(row) for row in packed.observations[name].reshape(-1).tolist())
+        assert held < 0.5 * full.observations[name].nbytes
