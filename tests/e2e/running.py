@@ -33,8 +33,8 @@ TINY = [
     "model.set=4", "model.conv_filters=2", "model.auxiliary_hidden=8",
     "learning.batch_samples=8", "learning.samples_per_segment=2", "learning.gradient_steps_per_iteration=2",
     "buffer.minimum_samples=8", "buffer.capacity_samples=64", "game.max_game_seconds=30", "game.start_seconds=-5",
-    "services.rollout.games=4", "services.evaluator.games=2", "services.evaluator.cpu_share=0.3",
-    "services.optimizer.checkpoint_every_versions=2", "services.controller.port=0",
+    "services.rollout.games=4", "services.rollout.encoding=sparse", "services.evaluator.games=2",
+    "services.evaluator.cpu_share=0.3", "services.optimizer.checkpoint_every_versions=2", "services.controller.port=0",
     "rating.games_per_rating=2", "rating.games_of_first=2", "rating.anchors=[random]", "rating.always=[]",
     "league.add_every_versions=2", "store.archive_every=1", "lifecycle.heartbeat_seconds=0.5",
     "lifecycle.lease_seconds=3", "lifecycle.poll_seconds=0.2", "lifecycle.grace_seconds=10"]

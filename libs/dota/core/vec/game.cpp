@@ -139,7 +139,7 @@ void Game::list_ahead(LinesAhead& ahead) const {
   }
 }
 
-void Game::observe() {
+void Game::observe(LinesAhead* ahead) {
   GameState& s = *state_;
   Context c = context();
   // The engine leaves the lines that views read besides, of attack, armor and health before, in far memory.
@@ -152,19 +152,20 @@ void Game::observe() {
     if (const Cell at = cell_of(u.pos); at.inside())
       fetch_lines(&map.elevation[static_cast<std::size_t>(at.index())], 1);
   }
-  fill_views(c, s.views);
+  fill_views(c, s.views, ahead);
   for (std::size_t t = 0; t < kTeams; ++t) {
     assign_slots(setup_->layout, s.views[t], s.slots[t]);
+    fetch_some(ahead);
     find_choices(s.views[t], s.slots[t], setup_->settings.commit_windups, s.choices[t]);
   }
 }
 
 void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
-                std::array<Command, kMaxHeroes>* chosen) {
+                std::array<Command, kMaxHeroes>* chosen, LinesAhead* ahead) {
   std::array<Command, kMaxHeroes> commands{};
   choose(actions, controllers, commands);
   if (chosen) *chosen = commands;
-  step_commands(commands);
+  step_commands(commands, ahead);
 }
 
 void Game::choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
@@ -201,10 +202,10 @@ void Game::decode(const std::int16_t* actions, std::size_t team, const Available
   }
 }
 
-void Game::step_commands(const std::array<Command, kMaxHeroes>& commands) {
+void Game::step_commands(const std::array<Command, kMaxHeroes>& commands, LinesAhead* ahead) {
   if (state_->world.winner != Winner::None) return;
   advance(commands);
-  observe();
+  observe(ahead);
 }
 
 void Game::advance(const std::array<Command, kMaxHeroes>& commands) {
@@ -233,10 +234,10 @@ void Game::remember(const std::array<Command, kMaxHeroes>& commands) {
   }
 }
 
-void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out) {
+void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out, LinesAhead* ahead) {
   const auto t = static_cast<std::size_t>(team);
   fill_ground(context(), setup_->layout, state_->views[t]);
-  encoder.encode(state_->views[t], state_->slots[t], state_->choices[t], out);
+  encoder.encode(state_->views[t], state_->slots[t], state_->choices[t], out, ahead);
 }
 
 void Game::take_signals(int team, float* out) {

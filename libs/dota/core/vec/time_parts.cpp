@@ -49,10 +49,12 @@ PartSeconds VecGame::time_parts(int steps, BotKind bots) {
       out.bots += watch.lap();
       g.advance(commands);
       out.engine += watch.lap();
-      g.observe();
+      LinesAhead* const ahead = list_ahead(0, (i + 1) % size());
+      g.observe(ahead);
       out.views += watch.lap();
       if (!buffers_.available) continue;
-      encode(i, 0, (i + 1) % size());
+      for (int team = 0; team < kTeams; ++team)
+        encode(i, team, 0, ahead);
       out.encode += watch.lap();
     }
   for (int i = 0; i < size(); ++i) {

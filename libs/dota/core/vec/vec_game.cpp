@@ -10,6 +10,7 @@ VecGame::VecGame(std::vector<std::shared_ptr<const GameSetup>> setups, int games
       episode_(static_cast<std::size_t>(games), 0),
       chosen_(static_cast<std::size_t>(games)),
       earlier_(static_cast<std::size_t>(games)),
+      ahead_(static_cast<std::size_t>(std::max(threads, 1))),
       pool_(std::max(threads, 1)) {
   for (int i = 0; i < games; ++i)
     games_.push_back(std::make_unique<Game>(*setups_.front()));
@@ -70,6 +71,7 @@ void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, c
   const int row = kTeams * setups_.front()->settings.heroes_per_team * kActionParts;
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k, int next) {
     const int i = which[static_cast<std::size_t>(k)];
+    LinesAhead* const ahead = list_ahead(thread, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
     const std::array<BotKind, kTeams> who = {static_cast<BotKind>(controllers[i * kTeams]),
                                              static_cast<BotKind>(controllers[i * kTeams + 1])};
     Game& game = *games_[static_cast<std::size_t>(i)];
@@ -82,10 +84,10 @@ void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, c
         const std::span<const Event> happened = game.state().world.last_events();
         earlier.insert(earlier.end(), happened.begin(), happened.end());
       }
-      game.step(actions + i * row, who, &chosen.emplace_back());
+      game.step(actions + i * row, who, &chosen.emplace_back(), ahead);
     } while (game.state().world.winner == Winner::None &&
              !policies_choose(game.state().world, game.setup().settings));
-    write(i, thread, false, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
+    write(i, thread, false, ahead);
   });
 }
 
@@ -100,9 +102,10 @@ void VecGame::step_commands(const std::vector<int>& which, const std::array<Comm
   const std::lock_guard lock(busy_);
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k, int next) {
     const int i = which[static_cast<std::size_t>(k)];
+    LinesAhead* const ahead = list_ahead(thread, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
     earlier_[static_cast<std::size_t>(i)].clear();
-    games_[static_cast<std::size_t>(i)]->step_commands(commands[k]);
-    write(i, thread, false, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
+    games_[static_cast<std::size_t>(i)]->step_commands(commands[k], ahead);
+    write(i, thread, false, ahead);
   });
 }
 
@@ -116,7 +119,7 @@ void VecGame::finish(int i) {
   write(i, 0, false);
 }
 
-void VecGame::encode_team(int game, int team, int thread) {
+void VecGame::encode(int game, int team, int thread, LinesAhead* ahead) {
   const Layout& l = games_[static_cast<std::size_t>(game)]->setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes), at = static_cast<std::size_t>(game * kTeams + team);
   TeamStepBuffers out;
@@ -130,26 +133,25 @@ void VecGame::encode_team(int game, int team, int thread) {
   out.private_ids = buffers_.private_ids + at * heroes * static_cast<std::size_t>(l.width(ObsArray::PrivateIds));
   out.available = buffers_.available + at * heroes * kMaxAvailable;
   out.target_mask = buffers_.target_mask + at * heroes * kMaskClasses * static_cast<std::size_t>(l.units);
-  games_[static_cast<std::size_t>(game)]->encode(team, encoders_[static_cast<std::size_t>(thread)], out);
+  games_[static_cast<std::size_t>(game)]->encode(team, encoders_[static_cast<std::size_t>(thread)], out, ahead);
   if (packed_) packed_->pack(thread, game, team);
 }
 
-void VecGame::encode(int game, int thread, int next) {
-  if (!buffers_.available) return;
-  LinesAhead& ahead = encoders_[static_cast<std::size_t>(thread)].ahead;
+LinesAhead* VecGame::list_ahead(int thread, int next) {
+  if (next < 0) return nullptr;
+  LinesAhead& ahead = ahead_[static_cast<std::size_t>(thread)];
   ahead.clear();
-  if (next >= 0) games_[static_cast<std::size_t>(next)]->list_ahead(ahead);
-  for (int team = 0; team < kTeams; ++team)
-    encode_team(game, team, thread);
+  games_[static_cast<std::size_t>(next)]->list_ahead(ahead);
+  return &ahead;
 }
 
-void VecGame::write(int game, int thread, bool keep_signals, int next) {
-  encode(game, thread, next);
+void VecGame::write(int game, int thread, bool keep_signals, LinesAhead* ahead) {
   Game& g = *games_[static_cast<std::size_t>(game)];
   const Layout& l = g.setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes);
   for (int team = 0; team < kTeams; ++team) {
     const auto at = static_cast<std::size_t>(game * kTeams + team);
+    if (buffers_.available) encode(game, team, thread, ahead);
     if (!keep_signals) g.take_signals(team, buffers_.signals + at * heroes * kSignals);
     g.stats(team, buffers_.stats + at * heroes * kStatCount);
     for (std::size_t h = 0; h < heroes; ++h)

@@ -74,10 +74,10 @@ class VecGame {
   std::uint64_t episode_seed(int i) const { return games_[static_cast<std::size_t>(i)]->state().seed; }
 
  private:
-  // `next`: the game that the thread will work on after this one, -1: not known.
-  void write(int game, int thread, bool keep_signals, int next = -1);
-  void encode_team(int game, int team, int thread);
-  void encode(int game, int thread, int next);  // both teams'
+  // What game `next` of the thread will look at, -1: no game is known to come; to be asked for on the way.
+  LinesAhead* list_ahead(int thread, int next);
+  void write(int game, int thread, bool keep_signals, LinesAhead* ahead = nullptr);
+  void encode(int game, int team, int thread, LinesAhead* ahead);
 
   std::vector<std::shared_ptr<const GameSetup>> setups_;
   std::uint64_t seed_;
@@ -86,6 +86,7 @@ class VecGame {
   std::vector<std::vector<std::array<Command, kMaxHeroes>>> chosen_;
   std::vector<std::vector<Event>> earlier_;  // events of the last step's timesteps but the last
   std::vector<Encoder> encoders_;            // one a thread
+  std::vector<LinesAhead> ahead_;            // one a thread
   VecBuffers buffers_;
   std::optional<PackedSteps> packed_;
   Pool pool_;

@@ -65,10 +65,9 @@ struct TeamStepBuffers {
 class Encoder {
  public:
   explicit Encoder(const Layout& layout);
-  void encode(const TeamView& view, const SlotTable& slots, const Choices& choices, const TeamStepBuffers& out);
-
-  // Memory that whoever encodes will look at next: asked for on the way.
-  LinesAhead ahead;
+  // `ahead`, asked for on the way, may be null.
+  void encode(const TeamView& view, const SlotTable& slots, const Choices& choices, const TeamStepBuffers& out,
+              LinesAhead* ahead);
 
  private:
   void encode_global(const TeamView& v);
@@ -103,6 +102,7 @@ class Encoder {
   static std::vector<Stretch> between(std::vector<Stretch> rows, std::size_t width);
 
   const Layout& layout_;
+  LinesAhead* ahead_ = nullptr;
   std::vector<Stretch> shared_rest_, private_rest_;
   int pitch_private_, pitch_private_ids_;
   std::size_t width_private_;

@@ -4,10 +4,11 @@
 #include <algorithm>
 
 #include "view/team_view.hpp"
+#include "world/pages.hpp"
 
 namespace dota {
 
-void fill_units(const Context& c, std::array<TeamView, kTeams>& views);
+void fill_units(const Context& c, std::array<TeamView, kTeams>& views, LinesAhead* ahead);
 void fill_projectiles(const Context& c, TeamView& v);
 void fill_areas(const Context& c, TeamView& v);
 void fill_pickups(const Context& c, TeamView& v);

@@ -88,7 +88,7 @@ void fill_history(const HpHistory& was, std::uint16_t seen, HpHistory& out) {
 }
 }  // namespace
 
-void fill_units(const Context& c, std::array<TeamView, kTeams>& views) {
+void fill_units(const Context& c, std::array<TeamView, kTeams>& views, LinesAhead* ahead) {
   const World& w = c.world;
   for (TeamView& v : views) {
     v.unit_count = 0;
@@ -113,6 +113,7 @@ void fill_units(const Context& c, std::array<TeamView, kTeams>& views) {
         v.seen_bits[at] = 0;
       continue;
     }
+    fetch_some(ahead, 8);
     std::int16_t first = -1;
     HpHistory history;
     for (TeamView& v : views) {

@@ -46,7 +46,7 @@ class LinesAhead {
     pieces_[n_++] = {from / 64 * 64, from + bytes};
   }
   // Asks for the next of them.
-  void fetch(std::size_t lines = 24) {
+  void fetch(std::size_t lines) {
     while (lines > 0 && k_ < n_) {
       Piece& p = pieces_[k_];
       const std::size_t left = (p.end - p.from + 63) / 64, now = left < lines ? left : lines;
@@ -65,5 +65,10 @@ class LinesAhead {
   std::array<Piece, kMost> pieces_;
   std::size_t n_ = 0, k_ = 0;
 };
+
+// Where work is done that leaves time for it. `ahead` may be null.
+inline void fetch_some(LinesAhead* ahead, std::size_t lines = 16) {
+  if (ahead) ahead->fetch(lines);
+}
 
 }  // namespace dota
