@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from five.agent.model.inputs import Rows
-from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, segment_max
+from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, first_layer, segment_max
 from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
 
 Pool = Callable[[torch.Tensor, Rows], torch.Tensor]
@@ -87,16 +87,43 @@ def test_split_layer_is_the_concatenated_one() -> None:
     assert split.private.weight.abs().max() <= 11**-0.5 and split.private.weight.std() > 0.4 * 11**-0.5
 
 
+def test_a_first_layer_and_its_gradients() -> None:
+    """Of the weights and of the pieces that are learned, where others are not."""
+    torch.manual_seed(0)
+    layer = nn.Linear(9, 6)
+    pieces = [torch.randn(20, 3), torch.randn(20, 4, requires_grad=True), torch.randn(20, 2, requires_grad=True)]
+    wanted = [*layer.parameters(), *pieces[1:]]
+    found = []
+    for out in (first_layer(pieces, layer.weight, layer.bias), layer(torch.cat(pieces, -1)).relu()):
+        found.append([out, *torch.autograd.grad((out * torch.arange(6.0)).square().sum(), wanted)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    out = first_layer(pieces[:1], layer.weight[:, :3], layer.bias)  # nothing but the weights is learned
+    out.sum().backward()
+    assert layer.weight.grad is not None and layer.weight.grad[:, :3].any() and not layer.weight.grad[:, 3:].any()
+
+
+def test_units_seen_by_one_hero_are_units_seen_by_many() -> None:
+    torch.manual_seed(0)
+    units, shared, private = UnitSet(4, 2, 8, 6), torch.randn(20, 4), torch.randn(20, 1, 2)
+    found = []
+    for heroes in (1, 3):
+        out = units([shared], [private.expand(20, heroes, 2)])[:, :1]
+        found.append([out, *torch.autograd.grad(out.square().sum(), list(units.parameters()))])
+    for one, many in zip(*found, strict=True):
+        torch.testing.assert_close(one, many)
+
+
 def test_sets_do_not_see_the_order_of_their_rows() -> None:
     torch.manual_seed(0)
     values, owner = torch.randn(20, 4), torch.randint(0, 3, (20,))
     order = torch.randperm(20)
     shared = ProcessSet(4, 8, 6)
-    torch.testing.assert_close(shared(values, pools_of(owner, 3)),
-                               shared(values[order], pools_of(owner[order], 3)))
+    torch.testing.assert_close(shared([values], pools_of(owner, 3)),
+                               shared([values[order]], pools_of(owner[order], 3)))
     units, private = UnitSet(4, 2, 8, 6), torch.randn(20, 5, 2)
-    a = segment_max(units(values, private).flatten(1), pools_of(owner, 3))
-    b = segment_max(units(values[order], private[order]).flatten(1), pools_of(owner[order], 3))
+    a = segment_max(units([values], [private]).flatten(1), pools_of(owner, 3))
+    b = segment_max(units([values[order]], [private[order]]).flatten(1), pools_of(owner[order], 3))
     torch.testing.assert_close(a, b)
 
 
@@ -106,4 +133,4 @@ def test_two_layers_then_pool() -> None:
     values, owner = torch.randn(20, 4), torch.randint(0, 3, (20,))
     s = ProcessSet(4, 8, 6)
     activated = s.second(s.first(values).relu()).relu()
-    torch.testing.assert_close(s(values, pools_of(owner, 3)), slow_max(activated, owner, 3))
+    torch.testing.assert_close(s([values], pools_of(owner, 3)), slow_max(activated, owner, 3))

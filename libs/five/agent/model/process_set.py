@@ -1,6 +1,7 @@
 """Unordered sets: two fully connected layers over each row, then a max-pool over the rows ("Process Set" in
 Berner et al. 2019, figure 17), computed on packed rows of what is present."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -125,6 +126,39 @@ class SplitLinear(nn.Module):
         return whole.add_(self.shared(shared).unsqueeze(-2))
 
 
+class _FirstLayer(torch.autograd.Function):
+    """`first_layer` with a gradient for those pieces only of which something is learned: of most of what a row holds,
+    what the game says of it, nothing is."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, bias: Tensor, *pieces: Tensor) -> Tensor:
+        joined = torch.cat(pieces, -1)
+        out = torch.addmm(bias, joined, weight.t()).relu_()
+        ctx.save_for_backward(joined, weight, out)
+        ctx.widths = [piece.shape[-1] for piece in pieces]
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        joined, weight, out = ctx.saved_tensors
+        learned = ctx.needs_input_grad[2:]
+        of_out = grads[0] * out.sign()
+        of_pieces: list[Tensor] = []
+        if any(learned):
+            columns = [c for c, wanted in zip(torch.split(weight, ctx.widths, 1), learned, strict=True) if wanted]
+            of_pieces += torch.split(of_out @ torch.cat(columns, 1), [c.shape[1] for c in columns], -1)
+        return of_out.t() @ joined, of_out.sum(0), *(of_pieces.pop(0) if wanted else None for wanted in learned)
+
+
+def first_layer(pieces: Sequence[Tensor], weight: Tensor, bias: Tensor) -> Tensor:
+    """ReLU of a linear layer over ``pieces`` [R, ...] side by side: [R, out]."""
+    kind = weight.device.type
+    if kind == "cpu" and torch.is_grad_enabled() and not torch.is_autocast_enabled(kind):
+        activated: Tensor = _FirstLayer.apply(weight, bias, *pieces)  # type: ignore[no-untyped-call]
+        return activated
+    return F.relu_(F.linear(torch.cat(list(pieces), -1), weight, bias))
+
+
 class ProcessSet(nn.Module):
     """A set whose rows are seen alike by all heroes of the team."""
 
@@ -133,9 +167,9 @@ class ProcessSet(nn.Module):
         self.first = nn.Linear(features, hidden)
         self.second = nn.Linear(hidden, out)
 
-    def forward(self, values: Tensor, rows: Rows | SlotRows) -> Tensor:
-        """[R, features] -> pooled [owners, out]."""
-        return segment_max(self.second(F.relu_(self.first(values))), rows)
+    def forward(self, values: Sequence[Tensor], rows: Rows | SlotRows) -> Tensor:
+        """``values`` [R, ...], together the features -> pooled [owners, out]."""
+        return segment_max(self.second(first_layer(values, self.first.weight, self.first.bias)), rows)
 
 
 class UnitSet(nn.Module):
@@ -147,7 +181,13 @@ class UnitSet(nn.Module):
         self.first = SplitLinear(shared, private, hidden)
         self.second = nn.Linear(hidden, out)
 
-    def forward(self, shared: Tensor, private: Tensor) -> Tensor:
-        """[R, Fs] and [R, H, Fp] -> [R, H, out]."""
-        encoded: Tensor = self.second(F.relu_(self.first(shared, private)))
+    def forward(self, shared: Sequence[Tensor], private: Sequence[Tensor]) -> Tensor:
+        """``shared`` [R, ...] and ``private`` [R, H, ...], together the features -> [R, H, out]."""
+        first = self.first
+        if private[0].shape[1] == 1:  # for one hero the two halves are one layer
+            weight = torch.cat((first.shared.weight, first.private.weight), 1)
+            hidden = first_layer([*shared, *(x[:, 0] for x in private)], weight, first.shared.bias)[:, None]
+        else:
+            hidden = F.relu_(first(torch.cat(list(shared), -1), torch.cat(list(private), -1)))
+        encoded: Tensor = self.second(hidden)
         return encoded

@@ -70,7 +70,7 @@ class Trunk(nn.Module):
         ids = inputs.ids
         pooled = {}
         for name, spec in self.reader.sets.items():
-            values = torch.cat((floats[name], embeddings.embed(spec.space, ids[name])), -1)
+            values = [floats[name], embeddings.embed(spec.space, ids[name])]
             pooled[name] = self.sets[name](values, inputs.sets[name])
         shared = [floats["global"]]
         if self.minimap is not None:
@@ -90,8 +90,8 @@ class Trunk(nn.Module):
                            inputs.column)
 
     def _features(self, inputs: Inputs, floats: dict[str, Tensor], embeddings: Embeddings,
-                  pooled: dict[str, Tensor]) -> list[tuple[Tensor, Tensor]]:
-        """(shared [R, Fs], private [R, H, Fp]) of each tower's rows."""
+                  pooled: dict[str, Tensor]) -> list[tuple[list[Tensor], list[Tensor]]]:
+        """(shared [R, ...], private [R, H, ...]) of each tower's rows."""
         ids, sizes = inputs.ids, inputs.tower_rows
         spaces = {"unit": "unit", "animation": "animation", "build": "build", "next_item": "item"}
         embedded = {name: embeddings.embed(space, ids[name]) for name, space in spaces.items() if name in ids}
@@ -108,7 +108,7 @@ class Trunk(nn.Module):
         if "unit_modifiers" in pooled:
             for i, worn in enumerate(torch.split(pooled["unit_modifiers"], sizes[2:]), 2):
                 shared[i].append(worn)
-        return [(torch.cat(s, -1), torch.cat(p, -1)) for s, p in zip(shared, private, strict=True)]
+        return list(zip(shared, private, strict=True))
 
     def _pools(self, units: Tensor, inputs: Inputs) -> Tensor:
         """The towers' pools [N, H, towers * S] of units [R, H * S]."""
