@@ -201,6 +201,25 @@ def join16(rows: Sequence[bytes], values: int) -> bytes:
 
 def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
 
+class RowColumns:
+    """Which rows a team-step may have, and how they are seen to be there."""
+
+    def __init__(self, columns: Sequence[int], owners: Sequence[int], status: tuple[int, int, int]) -> None:
+        """
+        `status`: how many of the rows behind those with owners are told by three numbers too, the offset of the first's and their stride.
+        """
+
+    def find(self, ids: NDArray[numpy.uint16], shared: NDArray[numpy.uint16], steps: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+        """Column and step of each row that is there, by column and then by step."""
+
+def standard_rows(values: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], group: NDArray[numpy.int64] | None, scale: NDArray[numpy.float32], shift: NDArray[numpy.float32], clip: float, out: NDArray[numpy.float32], portable: bool = False) -> None:
+    """
+    Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride and fields.
+    """
+
+def id_rows(ids: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], out: NDArray[numpy.int64]) -> None:
+    """Writes rows of ids as int64."""
+
 def to_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16], portable: bool = False) -> None: ...
 
 def take_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16]) -> None: ...

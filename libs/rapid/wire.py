@@ -31,7 +31,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(name)
     for name in ("float16", "float32", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool")
 }
-# numpy makes a dtype's name anew each time that it is asked for, which takes longer than to copy a small array.
+# numpy makes a dtype's name again each time that it is asked for, which takes longer than to copy a small array.
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MAX_DIMENSIONS = 8
 MAX_DECODED_BYTES = 512 << 20  # of one tensor; a set is bounded by the message that carries it

@@ -37,5 +37,6 @@ void write_tables_seen(const Context& c, const nanobind::dict& out, const TeamEy
 void bind_tables_seen(nanobind::module_& m);  // SEEN_TABLES, SEEN_BITS, UNIT_KINDS
 void bind_play(nanobind::module_& m);         // games that people play in
 void bind_layout(nanobind::module_& m);       // Layout and packing
+void bind_rows(nanobind::module_& m);         // rows of observations
 
 }  // namespace dota

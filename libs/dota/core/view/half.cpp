@@ -79,27 +79,32 @@ __attribute__((target("avx,f16c"))) void to_half_f16c(Float* in, std::uint16_t* 
   }
 }
 
-// Asked of the processor: clang 14 does not know "f16c" in __builtin_cpu_supports().
-bool has_f16c() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
-}
-
-const bool kHasF16c = has_f16c();
-
 }  // namespace
 #endif
 
+// Asked of the processor: clang 14 does not know "f16c" in __builtin_cpu_supports().
+bool has_f16c() {
+#ifdef FIVE_F16C
+  static const bool has = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C) && __builtin_cpu_supports("avx");
+  }();
+  return has;
+#else
+  return false;
+#endif
+}
+
 void to_half(const float* in, std::uint16_t* out, std::size_t n) {
 #ifdef FIVE_F16C
-  if (kHasF16c) return to_half_f16c<false>(in, out, n);
+  if (has_f16c()) return to_half_f16c<false>(in, out, n);
 #endif
   to_half_portable(in, out, n);
 }
 
 void take_half(float* in, std::uint16_t* out, std::size_t n) {
 #ifdef FIVE_F16C
-  if (kHasF16c) return to_half_f16c<true>(in, out, n);
+  if (has_f16c()) return to_half_f16c<true>(in, out, n);
 #endif
   to_half_portable(in, out, n);
   std::fill(in, in + n, 0.0f);

@@ -131,7 +131,7 @@ class InputReader(nn.Module):
         require_read(layout)
         self.layout_hash = layout.hash
         self.heroes, self.units = layout.heroes, layout.units
-        self.shared, self.private = layout.shared, layout.private
+        self.shared, self.private, self.shared_ids = layout.shared, layout.private, layout.shared_ids
         self.blocks = layout.blocks
         self.towers = towers(layout)
         self.sets = sets(layout)
@@ -177,10 +177,7 @@ class InputReader(nn.Module):
         """``obs``: the layout's arrays with one leading dimension N; ``present``: their rows, where they were searched
         for before; ``dense``: all rows instead. Raises ValueError on arrays of other widths."""
         shared, private = obs["shared"], obs["private"]
-        if shared.shape[-1] != self.shared or private.shape[-2:] != (self.heroes, self.private):
-            raise ValueError(
-                f"observation arrays shared {tuple(shared.shape)} and private {tuple(private.shape)} do not end in "
-                f"({self.shared},) and ({self.heroes}, {self.private}), the widths of layout {self.layout_hash}")
+        self.require_widths(shared, private)
         shared_ids, private_ids = obs["shared_ids"].long(), obs["private_ids"].long()
         inputs = Inputs(shared.shape[0])
         self._whole(inputs, shared, private, private_ids)
@@ -195,6 +192,13 @@ class InputReader(nn.Module):
         if count:
             self._sets(inputs, column[:first], step[:first], cuts[:count], shared, shared_ids)
         return inputs
+
+    def require_widths(self, shared: Tensor, private: Tensor) -> None:
+        """Raises ValueError on arrays of other widths than the layout's."""
+        if shared.shape[-1] != self.shared or private.shape[-2:] != (self.heroes, self.private):
+            raise ValueError(
+                f"observation arrays shared {tuple(shared.shape)} and private {tuple(private.shape)} do not end in "
+                f"({self.shared},) and ({self.heroes}, {self.private}), the widths of layout {self.layout_hash}")
 
     def _whole(self, inputs: Inputs, shared: Tensor, private: Tensor, private_ids: Tensor) -> None:
         """What every team-step has."""
@@ -256,14 +260,14 @@ class InputReader(nn.Module):
         inputs.floats["units"] = rows.take(rows_of(shared, b["units"], "shared")).float()
         inputs.floats["units/private"] = rows.take(by_row(private, b["units"])).float()
         types = rows.take(rows_of(shared_ids, b["units"], "shared_ids"))
-        inputs.ids |= _columns(types, b["units"], "unit", "animation")
+        inputs.ids |= id_columns(types, b["units"], "unit", "animation")
         rows = rows.first(heroes)
         inputs.floats["heroes"] = rows.take(rows_of(shared, b["heroes"], "shared")).float()
         inputs.floats["heroes/private"] = rows.take(by_row(private, b["heroes"])).float()
         rows = rows.first(allied)
         inputs.floats["allied_heroes"] = rows.take(rows_of(shared, b["allied_heroes"], "shared")).float()
         purchases = rows.take(rows_of(shared_ids, b["allied_heroes"], "shared_ids"))
-        inputs.ids |= _columns(purchases, b["allied_heroes"], "build", "next_item")
+        inputs.ids |= id_columns(purchases, b["allied_heroes"], "build", "next_item")
 
     def _slots(self, inputs: Inputs, shared: Tensor, private: Tensor, shared_ids: Tensor) -> None:
         """All rows, with sizes that follow from the number of team-steps alone."""
@@ -313,7 +317,7 @@ def rows_of(array: Tensor, block: Block, name: Array) -> Tensor:
     return span.view(*span.shape[:-1], block.instances, block.width(name))
 
 
-def _columns(ids: Tensor, block: Block, *names: str) -> dict[str, Tensor]:
+def id_columns(ids: Tensor, block: Block, *names: str) -> dict[str, Tensor]:
     """Columns of packed ids [R, fields] by field: of the fields that the layout has."""
     return {name: ids[:, block.field(name).offset] for name in names if block.has(name)}
 

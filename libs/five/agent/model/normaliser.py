@@ -108,6 +108,12 @@ class Normaliser(RunningStatistics):
             out.clamp_(-self.clip, self.clip)
         return normal
 
+    def standardised(self, name: str, values: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        """A stream [..., fields] that has one group, by what `standard` gave."""
+        start, groups, fields = self.columns[name]
+        span = slice(start, start + groups * fields)
+        return torch.addcmul(shift[span], values, scale[span]).clamp_(-self.clip, self.clip)
+
     def stream_moments(self, inputs: Inputs) -> Tensor:
         """float64 [3, width] of a batch; add up across processes, then ``merge``."""
         by_group = inputs.groups

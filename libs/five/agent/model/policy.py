@@ -12,6 +12,7 @@ from five.agent.model.cross_hero import cross_hero_pool
 from five.agent.model.embeddings import Embeddings
 from five.agent.model.found import Found, RowSearch
 from five.agent.model.heads import ActionHeads, AuxiliaryHeads, Chosen
+from five.agent.model.host_reader import HostReader
 from five.agent.model.inputs import Inputs, Present
 from five.agent.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
 from five.agent.model.process_set import SplitLinear
@@ -81,7 +82,9 @@ class Policy(nn.Module):
         self.heads = ActionHeads(layout, config)
         self.value = nn.Linear(config.lstm, 1)
         self.auxiliary = AuxiliaryHeads(layout, config)
-        self._searches = (RowSearch(layout, config),)  # no part of the module: it stays on the host
+        # No parts of the module: they stay on the host.
+        self._searches = (RowSearch(layout, config),)
+        self._reads = (HostReader(self.trunk.reader),)
 
     @property
     def device(self) -> torch.device:
@@ -103,7 +106,7 @@ class Policy(nn.Module):
         chosen: a lost state is rebuilt with what was done, not with a new choice.
         """
         with self._autocast():
-            inputs, trunk, floats = self._encode(obs)
+            inputs, trunk, floats = self._encode(obs, on_host=not self.dense and self._reads[0].takes(obs))
             joined = self._join(inputs, trunk, floats, state["target_embedding"])
             h, c = self.core.step(joined, state["h"], state["c"])
             chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), None, generator, greedy)
@@ -187,11 +190,14 @@ class Policy(nn.Module):
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 
-    def _encode(self, obs: dict[str, Tensor], present: Present | None = None
+    def _encode(self, obs: dict[str, Tensor], present: Present | None = None, on_host: bool = False
                 ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
         with torch.autocast(self.device.type, enabled=False):
-            inputs = self.trunk.reader(obs, present, self.dense)
-            floats = self.normaliser(inputs)
+            if on_host:
+                inputs, floats = self._reads[0](obs, self.normaliser)
+            else:
+                inputs = self.trunk.reader(obs, present, self.dense)
+                floats = self.normaliser(inputs)
         return inputs, self.trunk(inputs, floats, self.embeddings), floats
 
     def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:

@@ -1,0 +1,182 @@
+"""What `InputReader` and `Normaliser` do for a policy that acts in the host's memory, in one pass over it.
+
+The rows and their order are the same; raw values are not kept, and no gradient passes. A call of the network on a few
+team-steps is mostly the cost of its many small operations: reading was a quarter of them.
+"""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from dota.rows import Place, RowColumns, id_rows, standard_rows
+from dota.spaces import Array, Block
+from five.agent.model.inputs import InputReader, Inputs, Rows, id_columns, rows_of
+from five.agent.model.normaliser import Normaliser
+
+Ints = npt.NDArray[np.int64]
+MAPS = ("minimap", "nearby_map")
+READ = {"shared": torch.float16, "private": torch.float16, "shared_ids": torch.uint16}
+
+
+class HostReader:
+    """Reads arrays of one layout."""
+
+    def __init__(self, reader: InputReader) -> None:
+        self._reader = reader
+
+    def __reduce__(self) -> tuple[type["HostReader"], tuple[InputReader]]:
+        return HostReader, (self._reader,)  # the core's part is made again
+
+    @cached_property
+    def _tables(self) -> "_Tables":
+        reader = self._reader
+        return _Tables(
+            _columns_of(reader),
+            {name: (array, _place(reader, block, array)) for name, (block, array, _) in reader.streams.items()},
+            {name: _place(reader, block, "shared_ids") for name, block in reader.blocks.items()},
+            *(table.cpu().numpy() for table in (
+                reader.owner_slots, reader.bounds, reader.tower_slots, reader.tower_of, reader.place_of)))
+
+    @staticmethod
+    def takes(obs: dict[str, Tensor]) -> bool:
+        """Whether these arrays are such as games write, in the host's memory."""
+        return all(obs[name].device.type == "cpu" and obs[name].dtype is dtype for name, dtype in READ.items())
+
+    def __call__(self, obs: dict[str, Tensor], normaliser: Normaliser) -> tuple[Inputs, dict[str, Tensor]]:
+        """The inputs, without ``floats``, and the streams as ``normaliser`` makes them of these; ``obs`` as
+        `InputReader` takes it, such as `takes` says. Raises ValueError on arrays of other widths."""
+        self._reader.require_widths(obs["shared"], obs["private"])
+        read = _Read(self._reader, self._tables, obs, normaliser)
+        inputs = Inputs(read.steps)
+        self._whole(read, inputs, obs)
+        ids, bits = read.arrays["shared_ids"], read.arrays["shared"].view(np.uint16)
+        column, step = self._tables.columns.find(ids, bits, read.steps)
+        cuts: list[int] = np.searchsorted(column, self._tables.bounds).tolist()
+        sets = len(self._reader.sets)
+        first = cuts[sets - 1] if sets else 0
+        index = self._units(read, inputs, column[first:], step[first:], [cut - first for cut in cuts[sets:]])
+        self._sets(read, inputs, column, step, cuts[:sets], index)
+        return inputs, read.floats
+
+    def _whole(self, read: "_Read", inputs: Inputs, obs: dict[str, Tensor]) -> None:
+        blocks = self._reader.blocks
+        everyone, none = np.arange(read.steps), np.zeros(read.steps, np.int64)
+        read.stream("global", everyone, none)
+        read.stream("previous_action", everyone, none)
+        previous, nearby = blocks["previous_action"], blocks["nearby_map"]
+        if previous.has("action"):
+            inputs.ids["previous_action"] = obs["private_ids"][
+                ..., previous.offset["private_ids"] + previous.field("action").offset].long()
+        for name in MAPS:
+            if name in self._reader.streams:
+                read.whole_map(name, obs)
+        if nearby.has("area_effect"):
+            inputs.ids["area"] = rows_of(obs["private_ids"], nearby, "private_ids").long()
+
+    def _units(self, read: "_Read", inputs: Inputs, column: Ints, step: Ints, cuts: list[int]) -> Ints:
+        """Returns where each slot's row lies, [N * U]; -1: absent."""
+        blocks, units = self._reader.blocks, self._reader.units
+        place = column - self._reader.set_columns
+        slot, tower = self._tables.tower_slots[place], self._tables.tower_of[place]
+        inputs.tower_rows = [end - start for start, end in zip([0, *cuts], cuts, strict=False)]
+        index = np.full(read.steps * units, -1, np.int64)
+        index[step * units + slot] = np.arange(len(step))
+        inputs.unit_step, inputs.unit_slot, inputs.unit_tower, inputs.unit_place, inputs.index = (
+            torch.from_numpy(array) for array in (step, slot, tower, self._tables.place_of[place],
+                                                  index.reshape(read.steps, units)))
+        inputs.ids |= id_columns(read.ids(blocks["units"], step, slot), blocks["units"], "unit", "animation")
+        read.stream("units", step, slot, tower)
+        read.stream("units/private", step, slot, tower)
+        allied, heroes = cuts[0], cuts[1]
+        step, slot, tower = step[:heroes], slot[:heroes], tower[:heroes]
+        read.stream("heroes", step, slot, tower)
+        read.stream("heroes/private", step, slot, tower)
+        step, slot, own = step[:allied], slot[:allied], blocks["allied_heroes"]
+        read.stream("allied_heroes", step, slot)
+        inputs.ids |= id_columns(read.ids(own, step, slot), own, "build", "next_item")
+        return index
+
+    def _sets(self, read: "_Read", inputs: Inputs, column: Ints, step: Ints, cuts: list[int], index: Ints) -> None:
+        heroes, units = sum(inputs.tower_rows[:2]), sum(inputs.tower_rows)
+        start = base = 0
+        for (name, spec), end in zip(self._reader.sets.items(), cuts, strict=True):
+            at, place = step[start:end], column[start:end] - base
+            read.stream(name, at, place)
+            inputs.ids[name] = read.ids(spec.block, at, place)[:, 0]
+            if name == "pickups":
+                owner, owners, slots = at, inputs.steps, spec.block.instances
+            else:
+                first, owners = (heroes, units - heroes) if name == "unit_modifiers" else (0, heroes)
+                owner = index[at * self._reader.units + self._tables.owner_slots[column[start:end]]] - first
+                place, slots = place % spec.per_owner, spec.per_owner
+            inputs.sets[name] = Rows(torch.from_numpy(owner), owners, torch.from_numpy(place), slots)
+            start, base = end, base + spec.block.instances
+
+
+class _Tables(NamedTuple):
+    """The reader's, as the core and numpy take them."""
+
+    columns: RowColumns
+    streams: dict[str, tuple[Array, Place]]
+    ids: dict[str, Place]  # by block
+    owner_slots: Ints
+    bounds: Ints
+    tower_slots: Ints
+    tower_of: Ints
+    place_of: Ints
+
+
+class _Read:
+    """A batch while it is read: its arrays in numpy, and the streams that are done."""
+
+    def __init__(self, reader: InputReader, tables: _Tables, obs: dict[str, Tensor], normaliser: Normaliser
+                 ) -> None:
+        self._reader = reader
+        self._tables = tables
+        self._normaliser = normaliser
+        self._scale, self._shift = normaliser.standard()
+        self._scales, self._shifts = self._scale.numpy(), self._shift.numpy()
+        self.arrays = {name: obs[name].contiguous().numpy() for name in READ}
+        self.steps = len(self.arrays["shared"])
+        self.floats: dict[str, Tensor] = {}
+
+    def stream(self, name: str, step: Ints, slot: Ints, group: Ints | None = None) -> None:
+        """The stream of that name from these rows of its block."""
+        array, place = self._tables.streams[name]
+        shape = (len(step), place.lines, place.fields) if array == "private" else (len(step), place.fields)
+        out = torch.empty(shape)
+        start, groups, fields = self._normaliser.columns[name]
+        span = slice(start, start + groups * fields)
+        standard_rows(self.arrays[array], place, step, slot, self._scales[span], self._shifts[span],
+                      self._normaliser.clip, out.numpy(), group)
+        self.floats[name] = out
+
+    def whole_map(self, name: str, obs: dict[str, Tensor]) -> None:
+        """A map's stream: all of its cells."""
+        block, array, _ = self._reader.streams[name]
+        self.floats[name] = self._normaliser.standardised(name, rows_of(obs[array], block, array).float(), self._scale,
+                                                          self._shift)
+
+    def ids(self, block: Block, step: Ints, slot: Ints) -> Tensor:
+        """int64 [R, fields]."""
+        return torch.from_numpy(id_rows(self.arrays["shared_ids"], self._tables.ids[block.name], step, slot))
+
+
+def _place(reader: InputReader, block: Block, array: Array) -> Place:
+    width, lines = {"shared": (reader.shared, 1), "private": (reader.private, reader.heroes),
+                    "shared_ids": (reader.shared_ids, 1)}[array]
+    return Place(width, lines, block.offset.get(array, 0), block.width(array), block.width(array))
+
+
+def _columns_of(reader: InputReader) -> RowColumns:
+    pickups = reader.sets.get("pickups")
+    status = (0, 0, 0)
+    if pickups is not None:
+        block = pickups.block
+        status = (block.instances, block.offset["shared"] + block.field("status").offset, block.stride["shared"])
+    owned = reader.set_columns - status[0]
+    return RowColumns(reader.columns.tolist(), reader.owner_columns[:owned].tolist(), status)

@@ -1,0 +1,95 @@
+"""Reading on the host: what `InputReader` and `Normaliser` make one after the other, to the bit."""
+
+import copy
+import dataclasses
+
+import pytest
+import torch
+
+from dota.spaces import Layout
+from five.agent.model.host_reader import HostReader
+from five.agent.model.policy import Policy
+from tests.agent.model_cases import SMALL, layout, random_obs
+from tests.agent.test_model_inputs import bare_layout
+
+
+def policy_of(of: Layout) -> Policy:
+    """Statistics as after some batches, different field by field."""
+    policy = Policy(of, SMALL).eval()
+    for seed in (1, 2):
+        inputs = policy.trunk.reader(random_obs(of, 20, seed=seed))
+        policy.update_normaliser(policy.normaliser.stream_moments(inputs))
+    return policy
+
+
+@pytest.mark.parametrize("present", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("of", [layout(1), layout(5), bare_layout()], ids=["1v1", "5v5", "bare"])
+def test_the_same_to_the_bit(of: Layout, present: float) -> None:
+    policy, obs = policy_of(of), random_obs(of, 7, seed=3, present=present)
+    obs["shared"][0, :9] = torch.tensor([0.0, -0.0, 6e-8, -6e-8, 1e-4, 65504, -65504, 1.0, 3.1])
+    inputs, floats = HostReader(policy.trunk.reader)(obs, policy.normaliser)
+    expected = policy.trunk.reader(obs)
+    standard = policy.normaliser(expected)
+    assert floats.keys() == standard.keys()
+    for name, values in standard.items():
+        assert floats[name].shape == values.shape
+        assert torch.equal(floats[name], values), name
+    for field in dataclasses.fields(inputs):
+        if field.name == "floats":
+            continue
+        mine, other = getattr(inputs, field.name), getattr(expected, field.name)
+        if isinstance(other, torch.Tensor):
+            assert torch.equal(mine, other), field.name
+        elif field.name == "ids":
+            assert mine.keys() == other.keys()
+            assert all(torch.equal(mine[name], other[name]) for name in other)
+        elif field.name == "sets":
+            assert mine.keys() == other.keys()
+            for name, rows in other.items():
+                assert torch.equal(mine[name].owner, rows.owner) and torch.equal(mine[name].slot, rows.slot), name
+                assert (mine[name].owners, mine[name].slots) == (rows.owners, rows.slots), name
+        else:
+            assert mine == other, field.name
+
+
+def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, obs = policy_of(layout(5)), random_obs(layout(5), 6, seed=4)
+    state = policy.initial_state(6)
+    read: list[int] = []
+    by_host = HostReader.__call__
+    monkeypatch.setattr(HostReader, "__call__", lambda *a: read.append(1) or by_host(*a))
+    mine = policy.act(obs, state, generator=torch.Generator().manual_seed(5))
+    assert read == [1]
+    monkeypatch.setattr(HostReader, "takes", staticmethod(lambda obs: False))
+    other = policy.act(obs, state, generator=torch.Generator().manual_seed(5))
+    assert read == [1]
+    for name in ("actions", "logp", "values"):
+        assert torch.equal(getattr(mine, name), getattr(other, name))
+    assert all(torch.equal(mine.state[name], other.state[name]) for name in other.state)
+
+
+def test_arrays_that_games_do_not_write_are_read_otherwise() -> None:
+    obs = random_obs(layout(1), 2)
+    assert HostReader.takes(obs)
+    assert not HostReader.takes({**obs, "shared": obs["shared"].float()})
+    assert not HostReader.takes({**obs, "shared_ids": obs["shared_ids"].long()})
+
+
+def test_a_part_of_larger_arrays_is_read() -> None:
+    policy, obs = policy_of(layout(1)), random_obs(layout(1), 2, 6, seed=5)
+    _, floats = HostReader(policy.trunk.reader)({n: a[:, 1] for n, a in obs.items()}, policy.normaliser)
+    _, same = HostReader(policy.trunk.reader)({n: a[:, 1].clone() for n, a in obs.items()}, policy.normaliser)
+    assert all(torch.equal(floats[name], same[name]) for name in same)
+
+
+def test_it_goes_along_in_copies() -> None:
+    policy, obs = policy_of(layout(1)), random_obs(layout(1), 2)
+    twin = copy.deepcopy(policy)
+    assert torch.equal(twin.act(obs, twin.initial_state(2), greedy=True).actions,
+                       policy.act(obs, policy.initial_state(2), greedy=True).actions)
+
+
+def test_arrays_of_another_width_are_refused() -> None:
+    policy, obs = policy_of(layout(1)), random_obs(layout(5), 2)
+    with pytest.raises(ValueError, match="widths of layout"):
+        policy.act(obs, policy.initial_state(2))
