@@ -166,6 +166,9 @@ void remove_unit(Context& c, Unit& u) {
   set_kind(w, u, UnitKind::None);
   const auto slot = static_cast<std::size_t>(w.handle(u).index);
   w.freed[slot >> 6] |= 1ull << (slot & 63);
+  // Rings and waves under way have not struck what is born here next.
+  for (int i = 0; i < w.projectiles_end; ++i)
+    w.projectiles[static_cast<std::size_t>(i)].hit[slot >> 6] &= ~(1ull << (slot & 63));
   while (w.units_end > 0 && w.units[static_cast<std::size_t>(w.units_end) - 1].kind == UnitKind::None)
     --w.units_end;
 }
