@@ -239,6 +239,7 @@ void bind_world_units(nb::class_<PyWorld>& world) {
               d["status"] = mod.status;
               d["flags"] = mod.flags;
               d["shield"] = mod.shield;
+              d["rests"] = mod.rests;  // until its end no frame has anything to do with it
               d["source"] = static_cast<int>(mod.source.index);
               nb::dict stats;
               for (const StatChange& s : mod.stats)
