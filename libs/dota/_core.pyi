@@ -289,6 +289,11 @@ class VecGame:
         Which unit stands in each unit slot of a team's observation, int16 as bytes; -1: none.
         """
 
+    def building_slots(self) -> list[list[int]]:
+        """
+        Of each building its team, its place among its owner's buildings and among its enemy's enemy buildings.
+        """
+
     def place(self, game: int, slot: int, x: float, y: float) -> None:
         """Moves a unit there at once: for tests."""
 

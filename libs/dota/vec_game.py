@@ -336,6 +336,19 @@ class VecGame:
         """Which unit of the game stands in each unit slot of a team's observation, int16 [units]; -1: none."""
         return np.frombuffer(self._core.slot_units(index, team), np.int16)
 
+    def building_slots(self) -> npt.NDArray[np.int16]:
+        """For each side and slot of its ``enemy_buildings`` the slot of the same building among its owner's
+        ``allied_buildings``, int16 [2, n], both counted from the first of their group; -1: there is none.
+
+        While it stands, its owner sees it; the enemy sees it where he has sight.
+        """
+        count = self.layout.groups["enemy_buildings"].count
+        out = np.full((TEAMS, count), -1, np.int16)
+        for team, own, enemy in self._core.building_slots():
+            if max(own, enemy) < count:
+                out[1 - team, enemy] = own
+        return out
+
 
 def _check(name: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):

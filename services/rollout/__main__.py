@@ -219,7 +219,8 @@ class Rollout:
                         PACKED if self._packed else ())
         # Session ids are random from the system, never from a seed: no two processes may ever share one.
         streams = Streams(games, unroll, samples, specs, np.random.default_rng())
-        segments = Segments(layout, learning, config.rewards, ring, config.game.timestep_seconds)
+        segments = Segments(layout, learning, config.rewards, ring, config.game.timestep_seconds,
+                            VecGame(config.game, 1, observations=False).building_slots())
         wiring = Wiring(await self._environment(index, games), self._inference[index], self.matchmaker, self.sender,
                         self.control, self.control.rates, self._ended, self.control.annealing.draw,
                         Broadcast(self.live, config.name, config.game, config.rewards, STATS),

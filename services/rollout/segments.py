@@ -31,7 +31,8 @@ class Segments:
     """
 
     def __init__(self, layout: Layout, learning: LearnerConfig, reward_config: RewardConfig, ring: StepRing,
-                 timestep_seconds: float) -> None:
+                 timestep_seconds: float, building_slots: npt.NDArray[np.int16]) -> None:
+        """``building_slots`` int16 [2, n]: ``VecGame.building_slots`` of such games."""
         self._learning = learning
         self._timestep_seconds = timestep_seconds
         self._rewards = reward_config
@@ -39,10 +40,10 @@ class Segments:
         self._weights = signal_weights(reward_config)
         self._begins = np.ones(ring.games, np.bool_)
         self._returns = np.zeros((ring.games, SIDES, ring.heroes))
-        block, group = layout.blocks["units"], layout.groups["enemy_buildings"]
-        field = block.field("max_hp")
-        first = block.offset["shared"] + field.offset + group.start * block.stride["shared"]
-        self._buildings = first + block.stride["shared"] * np.arange(group.count)  # columns of their health, never < 0
+        block, group = layout.blocks["units"], layout.groups["allied_buildings"]
+        first = block.offset["shared"] + block.field("max_hp").offset + group.start * block.stride["shared"]
+        self._known = building_slots >= 0
+        self._buildings = first + block.stride["shared"] * np.maximum(building_slots, 0).astype(np.intp)
 
     def begin(self, game: int) -> None:
         """A new game starts in this place."""
@@ -83,8 +84,9 @@ class Segments:
         return segments, weighted
 
     def _fallen(self, game: int, side: int, start: int, steps: int) -> Array:
-        """float32 [T, n]: 1 where an enemy building that stood in the observation of step t is gone in the next."""
+        """float32 [T, n]: 1 where an enemy building that stood at step t is gone at the next, by slot of the side's
+        observation. Its owner's observation says so: out of the side's own a building goes with the sight of it."""
         rows = self._ring.span(start, steps + 1)
-        stands = self._ring.present("shared", rows, game, side, self._buildings)
-        fallen: Array = (stands[:-1] & ~stands[1:]).astype(np.float32)
+        stands = self._ring.present("shared", rows, game, 1 - side, self._buildings[side])
+        fallen: Array = (stands[:-1] & ~stands[1:] & self._known[side]).astype(np.float32)
         return fallen

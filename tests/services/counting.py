@@ -127,9 +127,9 @@ def observations(*counts: float) -> dict[str, npt.NDArray[Any]]:
 
 class CountingGames:
     """G games that count. Of each side's observation the first shared values are the step of its game, the episode of
-    its place, and the place and side as one number; one enemy building of Radiant falls after ``falls_at`` steps.
-    Radiant's hero gains as much gold in a step as the step's number. ``lengths[g][e]`` is episode e's number of steps,
-    the last entry holds for all that follow. Winners go round: Radiant, Dire, nobody."""
+    its place, and the place and side as one number; of the Dire's buildings, as their owner sees them, one falls after
+    ``falls_at`` steps. Radiant's hero gains as much gold in a step as the step's number. ``lengths[g][e]`` is episode
+    e's number of steps, the last entry holds for all that follow. Winners go round: Radiant, Dire, nobody."""
 
     statistic_names = ("last_hits", "net_worth")
 
@@ -144,14 +144,14 @@ class CountingGames:
         self.rules: dict[int, Any] = {}  # what each place was last begun under
         self.lose_at: set[int] = set()
         units = LAYOUT.blocks["units"]
-        self.building = units.field("max_hp").offset + LAYOUT.groups["enemy_buildings"].start * units.stride["shared"]
+        self.building = units.field("max_hp").offset + LAYOUT.groups["allied_buildings"].start * units.stride["shared"]
         self.building += units.offset["shared"]
 
     def _write(self, game: int, out: dict[str, npt.NDArray[Any]]) -> None:
         for side in (0, 1):
             shared = out["shared"][game, side]
             shared[:3] = (self.age[game], self.episode[game], 2 * game + side)
-            shared[self.building] = float(side == 1 or self.age[game] < self.falls_at)
+            shared[self.building] = float(side == 0 or self.age[game] < self.falls_at)
         out["available"][game, :, :, 0] = 1
 
     async def reset(self, games: npt.NDArray[np.int32], controllers: npt.NDArray[np.uint8],

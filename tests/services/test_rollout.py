@@ -114,7 +114,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     n = len(games.lengths)
     ring = StepRing(LAYOUT.array_specs(), ring_capacity(UNROLL, SAMPLES), n, HEROES, len(SIGNALS))
     streams = Streams(n, UNROLL, SAMPLES, STATE_SPECS, rng)
-    segments = Segments(LAYOUT, learning, RewardConfig(), ring, 4 / 30)
+    segments = Segments(LAYOUT, learning, RewardConfig(), ring, 4 / 30, np.zeros((2, 1), np.int16))
     matchmaker = Matchmaker(opponents, scripted, ["scripted"], rng)
     matchmaker.start()
     config = RPC if len(servers) == 1 else QUICK

@@ -123,12 +123,13 @@ async def test_replayed_through_the_learner_every_step_has_its_behaviour_probabi
     matchmaker = Matchmaker(Opponents(), 0.0, ["scripted"], rng)
     matchmaker.start()
     client = InferenceClient(addresses, QUICK, LAYOUT.hash, sparse=("shared", "private"), epoch=1)
-    environment = LocalEnvironment(VecGame(GAME, 3, 4))
+    games = VecGame(GAME, 3, 4)
+    environment = LocalEnvironment(games)
     group = Group(
         Wiring(environment, client, matchmaker, sink, sink,  # type: ignore[arg-type]
                lambda version, std: Rates(0.5, 20.0)),
-        ring, Streams(3, UNROLL, SAMPLES, SPECS, rng), Segments(LAYOUT, LEARNING, RewardConfig(), ring, 4 / 30), UNROLL,
-        SAMPLES)
+        ring, Streams(3, UNROLL, SAMPLES, SPECS, rng),
+        Segments(LAYOUT, LEARNING, RewardConfig(), ring, 4 / 30, games.building_slots()), UNROLL, SAMPLES)
     try:
         await asyncio.wait_for(group.play(), 60)
     finally:

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -12,6 +13,7 @@
 #include "bindings/events.hpp"
 #include "bindings/vec.hpp"
 #include "bindings/vec_games.hpp"
+#include "map/map_data.hpp"
 #include "map/spatial.hpp"
 #include "map/vision.hpp"
 #include "vec/vec_game.hpp"
@@ -330,6 +332,24 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("game"), nb::arg("team"),
           "Which unit stands in each unit slot of a team's observation, int16 as bytes; -1: none.")
+      .def(
+          "building_slots",
+          [](PyVecGame& self) {
+            const GameSetup& setup = self.vec.setup(0);
+            const auto turned = [&](int team) {
+              return setup.layout.table.mirror_dire && team == kDire ? 1u : 0u;
+            };
+            std::vector<std::array<int, 3>> out;
+            const auto& buildings = setup.tables->map->buildings;
+            for (std::size_t b = 0; b < buildings.size(); ++b) {
+              const int team = buildings[b].team;
+              const auto& ranks = setup.constants.building_slot;
+              out.push_back({team, ranks[turned(team)][b], ranks[turned(1 - team)][b]});
+            }
+            return out;
+          },
+          "Of each building its team, its place among its owner's buildings and among its enemy's enemy "
+          "buildings.")
       .def(
           "place",
           [](PyVecGame& self, int i, int slot, float x, float y) {
