@@ -59,8 +59,7 @@ void bind_rows(nb::module_& m) {
           },
           nb::arg("columns"), nb::arg("owners"), nb::arg("status"),
           "`status`: how many of the rows behind those with owners are told by three numbers too, the offset of "
-          "the "
-          "first's and their stride.")
+          "the first's and their stride.")
       .def(
           "find",
           [](const RowColumns& self, Array<const std::uint16_t> ids, Array<const std::uint16_t> shared,
@@ -106,8 +105,7 @@ void bind_rows(nb::module_& m) {
       nb::arg("group").none(), nb::arg("scale").noconvert(), nb::arg("shift").noconvert(), nb::arg("clip"),
       nb::arg("out").noconvert(), nb::arg("portable") = false,
       "Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride "
-      "and "
-      "fields.");
+      "and fields.");
   m.def(
       "id_rows",
       [](Array<const std::uint16_t> ids,
