@@ -35,9 +35,13 @@ def test_its_presets_are_there() -> None:
 
 @pytest.mark.parametrize(("told", "figure"), [
     ("5 won, 19 drawn of 40", "| 130 | 3.2 M | `scripted-easy` | 5, 19, 16 | 9.0 min | 32.4 | 24.9 |"),
-    ("version 688: 96 won, 4 lost of 100", "| 688 | 16.9 M | `scripted-easy` | 96, 0, 4 |"),
-    ("64 won, 36 lost of 100 against `scripted`", "`scripted` | 64, 0, 36 |"),
-    ("2,800 to 7,200 hero-steps", "to 7,200 hero-steps a second, 4,670 in the mean"),
+    ("an hour, 16.9 to 19.5 million, three seeds", "| 1 | 688 | 16.9 M | `scripted-easy` | 96, 0, 4 |"),
+    ("96, 99 and 97 won of 100 against `scripted-easy`", "| 2 | 755 | 18.6 M | `scripted-easy` | 99, 1, 0 |"),
+    ("96, 99 and 97 won of 100 against `scripted-easy`", "| 3 | 795 | 19.5 M | `scripted-easy` | 97, 2, 1 |"),
+    ("64, 70 and 51 won of 100 against `scripted`", "`scripted` | 64, 0, 36 |"),
+    ("64, 70 and 51 won of 100 against `scripted`", "`scripted` | 70, 1, 29 |"),
+    ("36, 29 and 33 lost", "`scripted` | 51, 16, 33 |"),
+    ("2,800 to 8,600 hero-steps", "2,900\nto 8,600 a second, 5,150 in the mean"),
     ("24 of 24 won against random play, 61.1 last hits a hero to 7.3",
      "| `random` | 24, 0, 0 | 23.2 min | 61.1 to 7.3 |"),
     ("19 of 20 lost against `scripted-easy`", "| `scripted-easy` | 0, 1, 19 | 21.9 min |"),
