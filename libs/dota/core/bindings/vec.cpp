@@ -234,8 +234,7 @@ void bind_vec(nb::module_& m) {
           },
           nb::arg("array"), nb::arg("which"),
           "What games bound without 'shared' (0) and 'private' (1) hold of these, packed: Radiant's, then Dire's, "
-          "game "
-          "after game.")
+          "game after game.")
       .def(
           "commands",
           [](PyVecGame& self, int i) {

@@ -30,7 +30,8 @@ __attribute__((target("avx,f16c,fma"), always_inline)) inline __m256 eight(__m12
                                                                            __m256 shift, __m256 most,
                                                                            __m256 least) {
   const __m256 moved = _mm256_fmadd_ps(_mm256_cvtph_ps(halves), scale, shift);
-  return _mm256_min_ps(_mm256_max_ps(moved, least), most);
+  // In this order what is no number stays none.
+  return _mm256_min_ps(most, _mm256_max_ps(least, moved));
 }
 
 __attribute__((target("avx,f16c,fma"))) void f16c_row(const std::uint16_t* in, std::size_t n, const float* scale,
