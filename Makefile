@@ -76,8 +76,8 @@ build: $(STAMP) protos $(and $(PGO),$(RECORD)/done)
 	  || { cat $(CORE_BUILD).log; exit 1; }
 	@flock $(CORE_BUILD).lock $(NINJA) -C $(CORE_BUILD) -j$(JOBS) --quiet
 	@for so in $(CORE_BUILD)/_core*.so; do \
-	  cp $$so $(CORE_DEST)/.$$(basename $$so).new && \
-	  mv $(CORE_DEST)/.$$(basename $$so).new $(CORE_DEST)/$$(basename $$so); done
+	  cp $$so $(CORE_DEST)/.$$(basename $$so).$$$$ && \
+	  mv $(CORE_DEST)/.$$(basename $$so).$$$$ $(CORE_DEST)/$$(basename $$so); done
 
 # How often the core's code runs: counted by a core that was compiled for it, in games of a copy of the package. gcc
 # names each file of counts by the folder that its object was built in.

@@ -8,6 +8,7 @@ and run this on it.
 """
 
 import argparse
+import contextlib
 import json
 import random
 import subprocess
@@ -74,17 +75,27 @@ def number(dice: random.Random) -> int:
 
 
 def games(dice: random.Random) -> None:
-    """A short game of bots, random and scripted, or of actions by chance; reset, recorded, snapshot on the way."""
+    """Short games of bots, random and scripted, of actions by chance and of commands by chance, some of which there are
+    not; with observations in any form; snapshot and restored on the way."""
     from dota.vec_game import Controller, VecGame
 
     game = VecGame(drawn_config(dice), dice.randint(1, 2), seed=dice.getrandbits(63), threads=dice.randint(1, 2),
-                   observations=dice.random() < 0.5)
+                   observations=dice.choice((False, True, "packed")))
     game.controllers[:] = np.array([[dice.choice(list(Controller)) for _ in range(2)] for _ in range(game.games)])
     chance = np.random.default_rng(dice.getrandbits(63))
     shape = game._no_actions.shape
     taken = game.snapshot(0)
     for step in range(dice.randint(50, 400)):
-        game.step(chance.integers(0, 40, shape, dtype=np.int16) if step % 3 else None)
+        if step % 7 == 6:
+            commands = np.stack([game.commands(i)[-1] for i in range(game.games)])
+            for _ in range(dice.randint(0, 3)):
+                commands[tuple(dice.randrange(n) for n in commands.shape)] = number(dice)
+            with contextlib.suppress(*REFUSED):
+                game.step_commands(commands)
+        else:
+            game.step(chance.integers(0, 40, shape, dtype=np.int16) if step % 3 else None)
+        for name in game.packed:
+            game.packed_obs(name, [dice.randrange(game.games)])
         game.events(0)
         if step % 100 == 99:
             game.spectate(0)
