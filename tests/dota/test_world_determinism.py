@@ -1,6 +1,7 @@
 """Same seed and same commands, same state; a snapshot goes on as if nothing had been."""
 
 import random
+import struct
 from typing import Any
 
 import pytest
@@ -179,3 +180,19 @@ def test_a_state_that_is_not_sound_is_refused(new_world: Any) -> None:
         else:
             world.restore(saved)
     assert faults > 40
+
+
+@pytest.mark.parametrize("length", [-7.5e11, 3e38, float("inf")])
+def test_a_unit_as_large_as_no_map_is_refused(new_world: Any, length: float) -> None:
+    """Its edge would lie in a cell that no whole number counts."""
+    world = new_world(LINEUP, LINEUP, seed=3, **FULL)
+    world.step(200)
+    unit = world.hero(0)["unit"]
+    world.set_unit(unit, hp=321.125)
+    saved = bytearray(world.snapshot())
+    assert saved.count(struct.pack("<f", 321.125)) == 1
+    radius = saved.index(struct.pack("<f", 321.125)) + 6 * 4  # hp, mana, their maxima and regeneration, radius
+    assert struct.unpack_from("<f", saved, radius) == (world.unit(unit)["radius"],)
+    struct.pack_into("<f", saved, radius, length)
+    with pytest.raises(ValueError, match="snapshot: "):
+        world.restore(_core.sealed(bytes(saved)))

@@ -1,6 +1,7 @@
 // The map of one patch: grids, trees, buildings, lanes, camps and spots. Read-only, shared by every world.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -24,9 +25,12 @@ struct Cell {
   int index() const { return y * kGrid + x; }
   friend bool operator==(Cell a, Cell b) { return a.x == b.x && a.y == b.y; }
 };
-inline int floor_to_int(float v) {  // std::floor is a library call on baseline x86-64
-  const int i = static_cast<int>(v);
-  return i - (v < static_cast<float>(i));
+// std::floor is a library call on baseline x86-64. What no int holds becomes one that is far from every cell.
+inline int floor_to_int(float v) {
+  constexpr float kFar = 1e9f;
+  const float held = std::min(std::max(-kFar, v), kFar);
+  const int i = static_cast<int>(held);
+  return i - (held < static_cast<float>(i));
 }
 inline Cell cell_of(Vec2 p) {
   return {floor_to_int((p.x - kMapMin) / kCell), floor_to_int((p.y - kMapMin) / kCell)};

@@ -215,7 +215,7 @@ void Sight::standing_octants(const MapData& map, Cell viewer, OctantCells& out) 
 }
 
 const SightMask& Sight::circle(Cell viewer, float radius) const {
-  const int step = std::clamp(static_cast<int>(radius / kSightStep), 0, kSightRadii - 1);
+  const int step = std::clamp(floor_to_int(radius / kSightStep), 0, kSightRadii - 1);
   return circles[static_cast<std::size_t>(step)][static_cast<std::size_t>((viewer.y & 1) * 2 + (viewer.x & 1))];
 }
 

@@ -23,7 +23,7 @@ void add_rows(FogBits& fog, Cell viewer, float radius, const SightMask& a, const
   std::uint32_t keep = ~0u;
   if (col < 0) keep <<= -col;
   if (col + 32 > kFogCells) keep &= ~0u >> (col + 32 - kFogCells);
-  const int half = std::min(static_cast<int>(radius / kFogCell) + 1, kSightReach);
+  const int half = std::min(floor_to_int(radius / kFogCell) + 1, kSightReach);
   int from = std::max(kSightReach - half, -row);
   const int to = std::min(kSightReach + half + 1, kFogCells - row);
   const auto bits_of = [&](int y) -> std::uint64_t {

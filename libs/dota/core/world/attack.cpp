@@ -44,7 +44,7 @@ void launch(Context& c, Unit& u, Unit& target) {
   World& w = c.world;
   const UnitDef& def = c.tables.units[u.type];
   const bool ranged = def.projectile_speed > 0;
-  const int low = static_cast<int>(std::floor(u.dmg_min)), high = static_cast<int>(std::floor(u.dmg_max));
+  const int low = floor_to_int(u.dmg_min), high = floor_to_int(u.dmg_max);
   AttackRoll roll;
   roll.damage = static_cast<float>(low + w.rng.below(std::max(0, high - low) + 1)) + u.dmg_bonus;
   u.last_attack = w.time;

@@ -74,6 +74,10 @@ class Checker {
 };
 
 bool within(int i, std::size_t n) { return i >= 0 && static_cast<std::size_t>(i) < n; }
+template <class... T>
+bool lengths(T... list) {
+  return ((std::fabs(list) <= kFarthest) && ...);
+}
 bool within_or_none(int i, std::size_t n) { return i == -1 || within(i, n); }
 
 class State {
@@ -182,6 +186,8 @@ class State {
     if (!within_or_none(u.stacker, kMaxHeroes) || !within_or_none(u.drawn_by, kMaxHeroes)) return false;
     if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.kit, kMaxKits)) return false;
     if (!within_or_none(u.modifiers, kMaxModifiers)) return false;
+    if (!lengths(u.radius, u.attack_range, u.move_speed, u.vision_day, u.vision_night, u.true_sight, u.cast_range))
+      return false;
     if (u.path < -1 || u.path > 2 || u.path_n > kPathPoints || u.path_i > u.path_n) return false;
     if (u.path == 1 && u.path_i >= u.path_n) return false;
     if (u.lane >= 0 && u.team < kTeams) {
@@ -243,6 +249,7 @@ class State {
       const Projectile& p = w_.projectiles[i];
       if (p.kind == Projectile::Kind::None) continue;
       if (static_cast<int>(i) >= w_.projectiles_end || p.team > kNeutralTeam) return false;
+      if (!lengths(p.speed, p.travelled, p.length, p.w0, p.w1)) return false;
       if (p.kind == Projectile::Kind::Attack ? !within_or_none(p.ability, t_.abilities.size())
                                              : !node(p.ability, p.node))
         return false;
@@ -252,7 +259,7 @@ class State {
     for (std::size_t i = static_cast<std::size_t>(w_.delayed_end); i < w_.delayed.size(); ++i)
       if (w_.delayed[i].active) return false;
     for (const Area& a : w_.areas)
-      if (a.active && (a.team > kNeutralTeam || !node(a.ability, a.node))) return false;
+      if (a.active && (a.team > kNeutralTeam || !lengths(a.radius) || !node(a.ability, a.node))) return false;
     for (const Delayed& d : w_.delayed)
       if (d.active && (d.team > kNeutralTeam || !node(d.ability, d.node))) return false;
     return true;
