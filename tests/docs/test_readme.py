@@ -1,4 +1,4 @@
-"""README: the heroes that it says can be played are those that can, and its figures stand on the page of benchmarks."""
+"""README: the heroes that it says can be played are those that can, and its figures stand on the pages of what was measured."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from five.run.load import load, presets
 from tests.repository import ROOT
 
 README = (ROOT / "README.md").read_text()
+PAGES = [(ROOT / "docs" / page).read_text() for page in ("benchmarks.md", "learning.md")]
 
 
 @pytest.mark.parametrize("patch", ["7.21d", "7.19"])
@@ -47,4 +48,4 @@ def test_its_presets_are_there() -> None:
     ("19 of 20 lost against `scripted-easy`", "| `scripted-easy` | 0, 1, 19 | 21.9 min |"),
     ("69,000 to 75,000", "75,030 and 68,708")])
 def test_its_figures_are_measured_ones(told: str, figure: str) -> None:
-    assert told in README and figure in (ROOT / "docs/benchmarks.md").read_text()
+    assert told in README and any(figure in page for page in PAGES)
