@@ -1,5 +1,6 @@
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import yaml
 
 from five.agent.ratings import Skill
 from five.cli.ablate import ablate, collect
-from five.cli.ablation import page
+from five.cli.ablation import page, side_by_side
 from five.cli.ablation.compare import curve, first_reached, mean, speedup
 from five.cli.ablation.config import AblationConfig, Trial, read
 from five.cli.ablation.execute import RESULT, Ablation
@@ -130,14 +131,15 @@ def test_what_has_a_result_is_not_run_again(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / RESULT).write_text(json.dumps(result(trial.arm, trial.seed, [1.0, 2.0])))
     said: list[str] = []
-    ablation.run(said.append)
+    side_by_side.run(ablation, said.append)
     assert said == [] and set(collect(ablation)) == {"base", "high"}
 
 
 @pytest.mark.slow
 def test_two_arms_are_trained_judged_and_compared(tmp_path: Path) -> None:
-    """A real training of each arm, as small as it goes, and its real matches."""
-    assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
+    """A real training of each arm, as small as it goes, and its real matches; both at once where there are cores."""
+    at_once = min(2, len(os.sched_getaffinity(0)))
+    assert ablate(write(tmp_path / "a.yaml", at_once=at_once), report_only=False, root=tmp_path) == 0
     place = tmp_path / "ablations" / "rates"
     for arm in ("base", "high"):
         found = json.loads((place / "runs" / f"{arm}-seed1" / RESULT).read_text())

@@ -1,4 +1,4 @@
-"""README: the heroes that it says can be played are those that can, and its figures stand on the pages of what was measured."""
+"""README: the heroes that it says can be played are those that can, and its figures are measured ones."""
 
 import json
 import re

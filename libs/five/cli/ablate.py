@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from five.cli.ablation import page
+from five.cli.ablation import page, side_by_side
 from five.cli.ablation.config import AblationConfig, read
 from five.cli.ablation.execute import Ablation
 from five.cli.rundir import ROOT
@@ -21,7 +21,7 @@ def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
     ablation = Ablation(config, root / FOLDER / config.name)
     ablation.open()
     if not report_only:
-        ablation.run(lambda text: print(text, flush=True))
+        side_by_side.run(ablation, lambda text: print(text, flush=True))
     results = collect(ablation)
     write(ablation, results)
     print(page.table(config, results), end="")

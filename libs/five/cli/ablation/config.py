@@ -55,6 +55,7 @@ class AblationConfig(_Section):
     set: dict[str, Any] = Field({}, description="Overrides of every arm.")
     arms: dict[str, dict[str, Any]] = Field(min_length=1, description="Overrides of each arm by name; the first arm is "
                                             "the baseline.")
+    at_once: int = Field(1, ge=1, le=64, description="Runs side by side, each on its own share of the processors.")
     judge: JudgeConfig = Field(default_factory=JudgeConfig, description="How versions are judged.")
 
     @model_validator(mode="after")
@@ -71,7 +72,8 @@ class AblationConfig(_Section):
     @property
     def digest(self) -> str:
         """16 hex digits of everything that a result depends on; the question may be reworded."""
-        tree = self.model_dump(mode="json", exclude={"question"})
+        unchanged = {"at_once"} if self.at_once == 1 else set()  # as it was before there was the key
+        tree = self.model_dump(mode="json", exclude={"question"} | unchanged)
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     def trials(self) -> "Iterator[Trial]":
@@ -101,6 +103,14 @@ class Trial(NamedTuple):
     def name(self) -> str:
         """Of its folder."""
         return f"{self.arm}-seed{self.seed}"
+
+    @classmethod
+    def named(cls, name: str) -> "Trial":
+        """The one whose ``name`` it is. Raises ValueError where it is none's."""
+        arm, found, seed = name.rpartition("-seed")
+        if not found:
+            raise ValueError(f"{name!r} names no run: ARM-seedN is meant")
+        return cls(arm, int(seed))
 
 
 def read(path: Path) -> AblationConfig:

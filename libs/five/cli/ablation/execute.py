@@ -1,6 +1,7 @@
-"""Running an ablation: each trial is a `five train` of its own, and what it showed is kept beside it.
+"""Running an ablation's trials: each is a `five train` of its own, and what it showed is kept beside it.
 
 A trial whose result is there is not run again, so an ablation that was interrupted goes on where it stopped.
+`five.cli.ablation.side_by_side` has several under way.
 """
 
 import json
@@ -53,24 +54,23 @@ class Ablation:
         path = self._folder(trial).path / RESULT
         return dict(json.loads(path.read_text())) if path.exists() else None
 
-    def run(self, say: Callable[[str], None] = print) -> None:
-        """Runs what is missing, one trial after another. Raises TrialFailed."""
-        self.open()
-        trials = list(self.config.trials())
-        for i, trial in enumerate(trials):
-            if self.result(trial) is not None:
-                continue
-            say(f"{trial.name} ({i + 1} of {len(trials)}): training for {self.config.minutes:g} minutes")
-            self._train(trial)
-            say(f"{trial.name}: judging")
-            write_json(self._folder(trial).path / RESULT, self._judge(trial, say))
+    def missing(self) -> list[Trial]:
+        """The trials that have no result yet, in the order in which they are to be run."""
+        return [trial for trial in self.config.trials() if self.result(trial) is None]
+
+    def carry_out(self, trial: Trial, say: Callable[[str], None] = print) -> None:
+        """Trains and judges one trial, and keeps its result. Raises TrialFailed."""
+        say(f"training for {self.config.minutes:g} minutes")
+        self._train(trial)
+        say("judging")
+        write_json(self._folder(trial).path / RESULT, self._judge(trial, say))
 
     def anchors(self, say: Callable[[str], None] = print) -> Anchors:
         """The bots' skills, by games among themselves the first time, in the baseline's game."""
         path = self.place / "anchors.json"
         found = Anchors.read(path)
         if found is None:
-            say("rating the bots against each other")
+            say("rating the bots against each other")  # deterministic: whoever does it, the same comes of it
             config = self.config.run_config(self.config.baseline)
             found = rate_anchors(config.game, self.config.judge, config.rating)
             found.save(path)

@@ -110,7 +110,7 @@ def judge_run(archive: ArchivedVersions, records: Sequence[dict[str, Any]], conf
             games += results_of(match)
             matches[name] = summary(match)
             won, drawn, lost = match.counts
-            say(f"  version {number} against {name}: {won} won, {drawn} drawn, {lost} lost")
+            say(f"version {number} against {name}: {won} won, {drawn} drawn, {lost} lost")
         fit = fit_skills(games, archive.config.rating, anchors.skills, anchors.draw_probability)
         skill = fit.skills[contestant.name]
         judged.append(Judged(number, record["minutes"], record["hero_steps"], skill.mu, skill.sigma, matches))

@@ -64,7 +64,8 @@ def render(config: AblationConfig, results: Results, about: Mapping[str, Any]) -
     done = sum(len(r) for r in results.values())
     total = len(config.arms) * len(config.seeds)
     machine = about.get("machine", {})
-    note = (f"{done} of {total} runs of {config.minutes:g} minutes; commit {about.get('commit', 'unknown')}, "
+    beside = f", {config.at_once} at once" if config.at_once > 1 else ""
+    note = (f"{done} of {total} runs of {config.minutes:g} minutes{beside}; commit {about.get('commit', 'unknown')}, "
             f"{machine.get('cores', '?')} cores of {machine.get('cpu', 'an unknown processor')}; "
             f"made {time.strftime('%Y-%m-%d %H:%M')}")
     return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(config.name)}</title>"
