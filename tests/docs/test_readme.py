@@ -43,9 +43,9 @@ def test_its_presets_are_there() -> None:
     ("64, 70 and 51 won of 100 against `scripted`", "`scripted` | 70, 1, 29 |"),
     ("36, 29 and 33 lost", "`scripted` | 51, 16, 33 |"),
     ("2,800 to 8,600 hero-steps", "2,900\nto 8,600 a second, 5,150 in the mean"),
-    ("24 of 24 won against random play, 61.1 last hits a hero to 7.3",
-     "| `random` | 24, 0, 0 | 23.2 min | 61.1 to 7.3 |"),
-    ("19 of 20 lost against `scripted-easy`", "| `scripted-easy` | 0, 1, 19 | 21.9 min |"),
+    ("24 of 24 won against random play, 69.4 last hits a hero to 7.5",
+     "| 149, fd6dd45 | `random` | 24, 0, 0 | 23.6 min | 69.4 to 7.5 |"),
+    ("all of 20 lost against `scripted-easy`", "| `scripted-easy` | 0, 0, 20 | 21.8 min |"),
     ("69,000 to 75,000", "75,030 and 68,708")])
 def test_its_figures_are_measured_ones(told: str, figure: str) -> None:
     assert told in README and any(figure in page for page in PAGES)
