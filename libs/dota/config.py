@@ -94,7 +94,7 @@ class GameConfig(_Section):
     hide_unseen: bool = Field(
         False, description="Observe of an enemy hero no cooldowns and charges, which a player cannot see. The paper's "
         "observation holds the cooldowns of all ten heroes, and so does the default.")
-    offset_cell: float = Field(100.0, gt=0, le=MAP_SIDE / 4, description="World units that one step of an offset is "
+    offset_cell: float = Field(100.0, ge=1, le=MAP_SIDE / 4, description="World units that one step of an offset is "
                                "worth: four of them, the largest offset, reach across the map at most.")
     scripted_actions: list[Literal["buyback", "glyph", "shrine"]] = Field(
         [], description="Actions that stay with the script and are not offered to the policy.")

@@ -86,7 +86,10 @@ endif()
 find_package(nanobind CONFIG REQUIRED)
 
 file(GLOB DOTA_BINDINGS CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/core/bindings/*.cpp)
-nanobind_add_module(_core NB_STATIC NOMINSIZE ${DOTA_BINDINGS})
+if(FIVE_SANITIZE)
+  set(DOTA_SYMBOLS NOSTRIP)  # without them a report names neither functions nor lines
+endif()
+nanobind_add_module(_core NB_STATIC NOMINSIZE ${DOTA_SYMBOLS} ${DOTA_BINDINGS})
 target_link_libraries(_core PRIVATE dota_core)
 get_property(FIVE_LTO_ON TARGET dota_core PROPERTY INTERPROCEDURAL_OPTIMIZATION)
 if(FIVE_LTO_ON)

@@ -196,3 +196,42 @@ def test_a_unit_as_large_as_no_map_is_refused(new_world: Any, length: float) -> 
     struct.pack_into("<f", saved, radius, length)
     with pytest.raises(ValueError, match="snapshot: "):
         world.restore(_core.sealed(bytes(saved)))
+
+
+def test_a_facing_that_is_never_turned_round_is_refused(new_world: Any) -> None:
+    world = new_world(LINEUP, LINEUP, seed=3, **FULL)
+    world.set_unit(world.hero(0)["unit"], facing=1.2345)
+    saved = bytearray(world.snapshot())
+    at = saved.index(struct.pack("<f", 1.2345))
+    assert saved.count(struct.pack("<f", 1.2345)) == 1
+    struct.pack_into("<f", saved, at, 1e30)
+    with pytest.raises(ValueError, match="snapshot: unit"):
+        world.restore(_core.sealed(bytes(saved)))
+
+
+@pytest.mark.parametrize(("at", "layout", "value"), [
+    (0, "<d", -1e300), (0, "<d", float("-inf")), (8, "<f", 1e-30),  # its next tick, and the time from one to the next
+    (-20, "<hh20xi8x8x4B", (-1, -1, 0, 3, 1, 0, 8))])  # no ability, of which it yet is a passive
+def test_a_modifier_that_ticks_without_end_or_comes_of_nothing_is_refused(new_world: Any, at: int, layout: str,
+                                                                         value: Any) -> None:
+    world = new_world(("viper",), ("nevermore",), seed=3)
+    viper, other = (world.hero(hero)["unit"] for hero in (0, 5))
+    world.set_unit(viper, x=0, y=0)
+    world.set_unit(other, x=300, y=0)
+    world.give_xp(0, 30000)
+    world.step(3)  # abilities are learned
+    slot = world.ability(0, "viper_viper_strike")["slot"]
+    world.order(viper, "cast_unit", target=other, slot=slot)
+    for _ in range(20):
+        world.step()
+        if ticking := [m for m in world.modifiers(other) if m["name"].startswith("viper_viper_strike")]:
+            break
+    saved = bytearray(world.snapshot())
+    until = world.time + ticking[0]["left"]
+    places = [i for i in range(HEAD + 8, len(saved) - 16, 8)
+              if abs(struct.unpack_from("<f", saved, i - 8)[0] - until) < 1e-3
+              and 0 < struct.unpack_from("<d", saved, i)[0] - world.time < 1.001]
+    assert len(places) == 1
+    struct.pack_into(layout, saved, places[0] + at, *(value if isinstance(value, tuple) else (value,)))
+    with pytest.raises(ValueError, match="snapshot: a modifier"):
+        world.restore(_core.sealed(bytes(saved)))

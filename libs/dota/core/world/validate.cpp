@@ -21,6 +21,9 @@ namespace {
 
 constexpr char kMagic[] = "FIVEWRL1";
 constexpr float kFarthest = 100000;  // no place of a game is farther from the middle
+constexpr float kMostTurned = 100;   // radians: a facing is wrapped turn by turn
+constexpr float kShortestInterval = 0.001f;
+constexpr double kMostTicks = 10000;  // that may be due at once, one by one
 
 constexpr int last_of(UnitKind) { return kUnitKinds - 1; }
 constexpr int last_of(Act) { return static_cast<int>(Act::Dead); }
@@ -97,8 +100,9 @@ class State {
       if (!hero(static_cast<int>(i), w_.heroes[i]))
         return "hero " + std::to_string(i) + " refers to what is not there";
     if (!kits()) return "a kit is not a unit's own";
-    if (!modifiers()) return "a modifier is in no list, in two, or refers to what is not there";
-    if (!effects()) return "a projectile, area or delayed effect refers to what is not there";
+    if (!modifiers()) return "a modifier is in no list, in two, ticks without end, or refers to what is not there";
+    if (!effects())
+      return "a projectile, area or delayed effect refers to what is not there, or ticks without end";
     if (!cells()) return "the lists of who stands where are torn";
     return {};
   }
@@ -121,6 +125,10 @@ class State {
   }
   bool order(const Order& o) const {
     return (o.slot == -1 || within(o.slot, 16 + kItemSlots)) && within_or_none(o.tree, map_.trees.size());
+  }
+  // What ticks does so again, and not without end for what it has missed.
+  bool ticks(double next, float interval) const {
+    return interval <= 0 || (interval >= kShortestInterval && (w_.time - next) / interval < kMostTicks);
   }
   bool command(const Command& c) const {
     return c.delay < kFramesPerStep && c.action >= 0 && std::abs(c.dx) <= 4 && std::abs(c.dy) <= 4 &&
@@ -186,6 +194,7 @@ class State {
     if (!within_or_none(u.stacker, kMaxHeroes) || !within_or_none(u.drawn_by, kMaxHeroes)) return false;
     if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.kit, kMaxKits)) return false;
     if (!within_or_none(u.modifiers, kMaxModifiers)) return false;
+    if (std::fabs(u.facing) > kMostTurned) return false;
     if (!lengths(u.radius, u.attack_range, u.move_speed, u.vision_day, u.vision_night, u.true_sight, u.cast_range))
       return false;
     if (u.path < -1 || u.path > 2 || u.path_n > kPathPoints || u.path_i > u.path_n) return false;
@@ -231,6 +240,7 @@ class State {
         if (!within(m.name, t_.modifiers.size()) || m.damage_type > 3) return false;
         if (m.node == -1 ? !within_or_none(m.ability, t_.abilities.size()) : !node(m.ability, m.node))
           return false;
+        if (((m.flags & kModPassive) && m.ability < 0) || !ticks(m.next_tick, m.interval)) return false;
       }
     }
     for (int k = w_.modifier_free; k != -1; k = w_.modifiers[static_cast<std::size_t>(k)].next) {
@@ -259,7 +269,9 @@ class State {
     for (std::size_t i = static_cast<std::size_t>(w_.delayed_end); i < w_.delayed.size(); ++i)
       if (w_.delayed[i].active) return false;
     for (const Area& a : w_.areas)
-      if (a.active && (a.team > kNeutralTeam || !lengths(a.radius) || !node(a.ability, a.node))) return false;
+      if (a.active && (a.team > kNeutralTeam || !lengths(a.radius) || !node(a.ability, a.node) ||
+                       !ticks(a.next_tick, a.interval)))
+        return false;
     for (const Delayed& d : w_.delayed)
       if (d.active && (d.team > kNeutralTeam || !node(d.ability, d.node))) return false;
     return true;
