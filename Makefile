@@ -11,8 +11,9 @@ SANITIZE ?= OFF
 LTO ?= ON
 # 1: a core compiled by a record of how often its code runs, which is faster, and takes twice as long to build.
 PGO ?=
-# A processor that the core may demand: x86-64-v3 (2013 to 2015 and later), native.
-ARCH ?=
+# A processor that the core may demand: this machine's level (x86-64-v3, or nothing for older ones), native, or empty for
+# a core that is carried to others.
+ARCH ?= $(shell $(PYTHON) -c 'import sys; sys.path.insert(0, "libs/dota"); import processor; print(processor.level())')
 CORE_BUILD ?= build/core
 CORE_DEST ?= libs/dota
 DOCKER ?= docker
@@ -43,7 +44,7 @@ help:
 	@echo "make test-env                                  the environment's wheel alone, and beside other trainers"
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
 	@echo "make test-console | console-pictures           the console in a real browser; docs/images/console"
-	@echo "make build PGO=1 [ARCH=x86-64-v3]              a faster core, compiled by a record of its own games (gcc)"
+	@echo "make build PGO=1                               a faster core, compiled by a record of its own games (gcc)"
 	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,10 @@
 played and need no compiled core, which is therefore imported on first use only.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from dota.processor import core_folder
 
 if TYPE_CHECKING:
     from dota.game import Game
@@ -15,6 +18,9 @@ __all__ = ["Controller", "Game", "Replay", "VecGame", "Winner"]
 
 _HOMES = {"Game": "dota.game", "Replay": "dota.replay", "VecGame": "dota.vec_game", "Controller": "dota.vec_game",
           "Winner": "dota.vec_game"}
+
+if _newer := core_folder(Path(__file__).parent):
+    __path__.insert(0, str(_newer))  # `dota._core` is found there first
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -101,6 +102,13 @@ def test_the_core_and_the_presets_are_in_the_wheel() -> None:
     said = in_image("rollout", "python", "-c", "import dota._core; from five.run.load import presets; "
                     "print(*sorted(presets()))", options=["--workdir", "/tmp"])
     assert said.split() == ["gpu-node", "laptop-1v1", "laptop-5v5", "rerun"]
+
+
+def test_the_core_is_the_one_for_this_processor() -> None:
+    said = in_image("rollout", "python", "-c", "import dota._core; from dota.processor import level; "
+                    "print(level() or 'dota', dota._core.__file__)", options=["--workdir", "/tmp"])
+    folder, file = said.split()
+    assert Path(file).parent.name == folder
 
 
 def test_a_game_plays_in_the_smallest_image() -> None:
