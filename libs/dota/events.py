@@ -40,6 +40,8 @@ class EventKind(IntEnum):
     MEGAS = 22  # team's creeps are mega creeps from now on
     WON = 23  # team; 2: a draw
     ASSEMBLED = 24  # unit has the item `what`, made of its parts
+    SCAN = 25  # team began one
+    SCAN_FOUND = 26  # team's scan: an enemy hero is in it
 
 
 assert len(EventKind) == _core.EVENT_KINDS

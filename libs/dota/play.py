@@ -26,7 +26,7 @@ OFFERED: Final = int(_core.OFFERED)  # timesteps whose observations may be answe
 
 # Kinds of orders, in the order of the core's PersonKind. docs/play.md says what each takes and does.
 KINDS: Final = ("move", "follow", "attack", "attack_move", "stop", "hold", "cast", "use", "toggle", "level", "talent",
-                "buy", "sell", "swap", "drop", "pickup", "courier", "buyback", "glyph", "shrine")
+                "buy", "sell", "swap", "drop", "pickup", "courier", "buyback", "glyph", "shrine", "scan")
 REFUSALS: Final = tuple(_core.REFUSALS)  # words of a verdict that is no
 _NAMED = ("buy", "courier")  # what `item` is read of
 assert len(KINDS) == _core.PERSON_KINDS

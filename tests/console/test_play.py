@@ -160,6 +160,22 @@ def test_a_click_lands_where_the_map_shows_it(watched: Watched, rest: LiveContro
         assert found[0][0] == pytest.approx(found[1][0], abs=250) and found[1][1] > found[0][1] + 500
 
 
+def test_a_scan_is_aimed_and_says_when_it_can_be(watched: Watched, rest: LiveController, played: PlayedHere) -> None:
+    page = begin(watched, rest)
+    page.keyboard.press("Space")
+    button = page.get_by_role("button", name="Scan")
+    expect(button).to_contain_text("(in ")  # the horn was a minute ago
+    button.click(force=True)  # it can be aimed before it is ready, as an ability can
+    expect(page.locator(".field")).to_have_class("field aiming")
+    box = page.locator(FIELD).bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    until(page, lambda: played.orders("scan"))
+    assert len(played.orders("scan")[0]["at"]) == 2
+    expect(page.locator(".field")).to_have_class("field")
+    assert watched.faults() == []
+
+
 def test_abilities_are_aimed_cast_learned_and_cast_on_oneself(
         watched: Watched, rest: LiveController, played: PlayedHere) -> None:
     page = begin(watched, rest)

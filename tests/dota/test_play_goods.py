@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from dota.events import EventKind
 from dota.play import Order, PlayedGame
 from dota.spaces import DATA
 from dota.tables import load_tables
-from tests.dota.playing import MIDDLE, frames, handle, order, place, played, seen, unit
+from tests.dota.playing import MIDDLE, SCHEMA, frames, handle, order, place, played, seen, unit
 from tests.dota.watching import duel
 
 PATCH = duel().patch
+RULES = json.loads((DATA / f"dota-{PATCH}/rules.json").read_text())["rules"]
 TALENT_LEVEL_XP = 6000  # well past level 10, short of 15
 
 
@@ -281,3 +283,49 @@ def test_what_needs_no_body_does_not_end_what_it_does(kind: str) -> None:
     game.order(0, Order(kind, slot=0, to=1, item="item_branches"))
     frames(game, 2)
     assert unit(game, 0)["order"] == 3
+
+
+def scans(game: PlayedGame, team: int) -> dict[str, int]:
+    """The row of a team's own scan, as that team is shown it."""
+    fields = SCHEMA.table("scan").fields
+    return dict(zip(fields, (int(v) for v in seen(game, team)["scan"][team]), strict=True))
+
+
+def test_a_scan_says_whether_an_enemy_hero_is_there() -> None:
+    game = PlayedGame(duel(), 1)
+    game.take(0, True)
+    rule = RULES["scan"]
+    assert order(game, "scan", at=MIDDLE) == (False, "cooldown")
+    while game.time < rule["ready_first_at_s"]:
+        game.step()
+    place(game, 5, MIDDLE[0] + rule["radius"] + 200, MIDDLE[1])
+    assert game.order(0, Order("scan")) == (False, "target")
+    assert order(game, "scan", at=MIDDLE).ok
+    assert EventKind.SCAN in {e.kind for e in game.events(0)}
+    assert not {EventKind.SCAN, EventKind.SCAN_FOUND} & {e.kind for e in game.events(1)}
+    began = game.time
+    told = scans(game, 0)
+    assert (told["radius"], told["found"]) == (rule["radius"], 0) and told["until"] > 0
+    assert not seen(game, 1)["scan"].any(axis=1)[0]  # the other team's row says nothing
+    place(game, 5, MIDDLE[0] + rule["radius"] - 100, MIDDLE[1])
+    frames(game, 2)
+    assert scans(game, 0)["found"] == 1
+    assert order(game, "scan", at=MIDDLE) == (False, "cooldown")
+    while game.time < began + rule["duration_s"] + 0.2:
+        frames(game, 1)
+    assert (scans(game, 0)["until"], scans(game, 0)["found"]) == (0, 0)
+    # It is ready again when the cooldown has passed since it began.
+    assert scans(game, 0)["ready"] == pytest.approx((began + rule["cooldown_s"] + 100) * 15, abs=1)
+
+
+def test_a_scan_of_nobody_finds_nobody() -> None:
+    game = PlayedGame(duel(), 1)
+    game.take(0, True)
+    while game.time < RULES["scan"]["ready_first_at_s"]:
+        game.step()
+    assert order(game, "scan", at=(-6000, 6000)).ok
+    told = set[EventKind]()
+    for _ in range(round(RULES["scan"]["duration_s"] * 30) + 10):
+        frames(game, 1)
+        told |= {e.kind for e in game.events(0)}
+    assert EventKind.SCAN_FOUND not in told and scans(game, 0)["found"] == 0

@@ -1,7 +1,7 @@
 // What a person does in a game, whichever key or click it came from: the hero that is led, the cursor, the view.
 import { signal } from "@preact/signals";
 import type { Header } from "../games/decode/stream.ts";
-import { plain } from "../games/reading.ts";
+import { moment, plain, value } from "../games/reading.ts";
 import { Camera } from "../games/view/camera.ts";
 import type { Aiming } from "./aiming.ts";
 import { aimed, aiming, attacking, resolve, smart, suits } from "./aiming.ts";
@@ -180,6 +180,19 @@ export class Session {
 
   drop(item: ItemNow): void {
     aiming.value = { kind: "drop", slot: item.slot, name: `drop ${item.name}`, aim: ["point"], sides: [], range: 0, area: 0, queue: false };
+  }
+
+  /** Asks where to look for enemy heroes. */
+  scan(): void {
+    aiming.value = { kind: "scan", slot: 0, name: "scan", aim: ["point"], sides: [], range: 0, area: this.ofScan("radius"), queue: false };
+  }
+
+  /** When the team can scan again: seconds since the horn. */
+  scanReady(): number { return moment(this.ofScan("ready")); }
+
+  private ofScan(field: string): number {
+    const { steps } = this.game, frame = steps?.last?.frame;
+    return steps && frame ? value(steps.header.schema, frame, "scan", this.team, field) : 0;
   }
 
   learn(ability: AbilityNow, began: number): void {

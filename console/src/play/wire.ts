@@ -9,7 +9,7 @@ export type Place = readonly [number, number];
 
 export type OrderKind =
   "move" | "follow" | "attack" | "attack_move" | "stop" | "hold" | "cast" | "use" | "toggle" | "level" | "talent" | "buy" | "sell" | "swap" |
-  "drop" | "pickup" | "courier" | "buyback" | "glyph" | "shrine";
+  "drop" | "pickup" | "courier" | "buyback" | "glyph" | "shrine" | "scan";
 
 export interface Order {
   readonly kind: OrderKind; readonly target?: UnitId; readonly at?: Place; readonly slot?: number; readonly to?: number; readonly item?: string;

@@ -1,7 +1,7 @@
 // The layer of the map that moves: fog, areas, units, projectiles, names, drawn between two steps.
 import type { Step } from "../decode/chunk.ts";
 import type { Header } from "../decode/stream.ts";
-import { column, plain, tableOf } from "../reading.ts";
+import { column, plain, tableOf, value } from "../reading.ts";
 import type { Camera } from "./camera.ts";
 import type { Colours } from "./colours.ts";
 
@@ -32,6 +32,7 @@ export class Scene {
     pen.clearRect(0, 0, camera.width, camera.height);
     this.drawFog(pen, camera, from, showing.fog, colours);
     this.drawAreas(pen, camera, from, colours);
+    this.drawScans(pen, camera, from, colours);
     this.drawUnits(pen, camera, from, to, share, showing, colours);
     this.drawProjectiles(pen, camera, from, to, share, colours);
   }
@@ -76,6 +77,28 @@ export class Scene {
       pen.lineWidth = 1;
       pen.stroke();
       pen.globalAlpha = 1;
+    }
+  }
+
+  /** Circles in which a team looks for enemy heroes: dashed, filled once there is one. */
+  private drawScans(pen: CanvasRenderingContext2D, camera: Camera, step: Step, colours: Colours): void {
+    for (let team = 0; team < 2; team++) {
+      const of = (field: string): number => value(this.header.schema, step.frame, "scan", team, field);
+      if (!of("until")) continue;
+      const [px, py] = camera.at(this.x(of("x")), this.y(of("y")));
+      pen.beginPath();
+      pen.arc(px, py, Math.max(camera.length(of("radius")), 2), 0, 2 * Math.PI);
+      if (of("found")) {
+        pen.globalAlpha = 0.3;
+        pen.fillStyle = colours.teams[1 - team] ?? colours.teams[2];
+        pen.fill();
+      }
+      pen.globalAlpha = 1;
+      pen.strokeStyle = colours.teams[team] ?? colours.teams[2];
+      pen.lineWidth = 2;
+      pen.setLineDash([10, 6]);
+      pen.stroke();
+      pen.setLineDash([]);
     }
   }
 

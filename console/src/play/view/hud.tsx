@@ -57,13 +57,19 @@ function Portrait({ session, hero, time }: { session: Session; hero: HeroNow; ti
   </div>;
 }
 
-function Purse({ session, hero, seat }: { session: Session; hero: HeroNow; seat: Seat | undefined }) {
+/** Looks for enemy heroes in a circle that is chosen next; while it is not ready, when it will be. */
+function Scan({ session, time }: { session: Session; time: number }) {
+  const ready = session.scanReady(), left = Math.ceil(ready - time);
+  return <button type="button" aria-disabled={left > 0} onClick={(event) => session.pressed(event, () => session.scan())}>Scan{left > 0 ? ` (in ${clock(left)})` : ""}</button>;
+}
+
+function Purse({ session, hero, time, seat }: { session: Session; hero: HeroNow; time: number; seat: Seat | undefined }) {
   const give = (kind: "courier" | "glyph", item = "") => (event: MouseEvent): void => session.pressed(event, () => session.give({ kind, item }, event.timeStamp));
   const held = seat?.held ?? true;
   return <div class="purse">
     <button type="button" class="gold primary" onClick={(event) => session.pressed(event, () => { session.panel.value = session.panel.peek() === "shop" ? "" : "shop"; })}>{hero.gold} gold <kbd>M</kbd></button>
     <div class="row tight" role="group" aria-label="Courier"><button type="button" onClick={give("courier", "deliver")}>Deliver</button><button type="button" onClick={give("courier", "return")}>Courier home</button></div>
-    <button type="button" onClick={give("glyph")}>Glyph</button>
+    <div class="row tight" role="group" aria-label="Team"><button type="button" onClick={give("glyph")}>Glyph</button><Scan session={session} time={time} /></div>
     <button type="button" onClick={(event) => session.pressed(event, () => session.game.hand(hero.hero, !held))}>{held ? "Give my hero to the agent" : "Take my hero back"}</button>
   </div>;
 }
@@ -75,6 +81,6 @@ export function Hud({ session, hero, time, seat }: { session: Session; hero: Her
     <Portrait session={session} hero={hero} time={time} />
     <Abilities session={session} hero={hero} time={time} />
     <Inventory session={session} hero={hero} time={time} />
-    <Purse session={session} hero={hero} seat={seat} />
+    <Purse session={session} hero={hero} time={time} seat={seat} />
   </div>;
 }

@@ -52,6 +52,7 @@ const std::vector<Columns>& columns() {
       {"rune", kMaxPickups, {"kind", "x", "y"}},
       {"ground_item", kMaxGroundItems, {"id", "x", "y"}},
       {"stock", static_cast<int>(kTeams) * kStocked, {"item", "left", "next"}},
+      {"scan", static_cast<int>(kTeams), {"ready", "radius", "until", "x", "y", "found"}},
   };
   return kColumns;
 }
@@ -297,6 +298,22 @@ void put_stock(const Context& c, Row r, const TeamEyes* eyes) {
 
 }  // namespace
 
+// Of the other team's scans nobody is told.
+void put_scans(const Context& c, Row r, const TeamEyes* eyes) {
+  for (int team = 0; team < kTeams; ++team, r.at += 6) {
+    if (eyes && eyes->team != team) continue;
+    const TeamState& t = c.world.teams[static_cast<std::size_t>(team)];
+    Row row = r;
+    row.put(moment(t.scan_ready));
+    row.put(small(c.tables.game->scan_radius));
+    if (c.world.due(t.scan_until)) continue;
+    row.put(moment(t.scan_until));
+    row.put(coordinate(t.scan_at.x));
+    row.put(coordinate(t.scan_at.y));
+    row.put(t.scan_found ? 1 : 0);
+  }
+}
+
 void write_tables_seen(const Context& c, const nb::dict& out, const TeamEyes* eyes) {
   const World& w = c.world;
   Writer to(out);
@@ -306,6 +323,7 @@ void write_tables_seen(const Context& c, const nb::dict& out, const TeamEyes* ey
   put_effects(w, to.rows("projectile"), to.rows("area"), eyes);
   put_ground(w, to.rows("rune"), to.rows("ground_item"), eyes);
   put_stock(c, to.rows("stock"), eyes);
+  put_scans(c, to.rows("scan"), eyes);
   const char* fogs[] = {"radiant_fog", "dire_fog"};
   for (std::size_t team = 0; team < kTeams; ++team) {
     std::uint8_t* fog = to.bits(fogs[team], kFogBits);

@@ -53,6 +53,7 @@ void bind_world(nb::module_& m) {
             d["megas"] = t.megas;
             d["glyph_ready"] = t.glyph_ready;
             d["glyph_until"] = t.glyph_until;
+            d["scan_ready"] = t.scan_ready;
             d["courier"] = p.world().get(t.courier) ? static_cast<int>(t.courier.index) : -1;
             d["courier_respawn"] = t.courier_respawn;
             d["stock"] = std::vector<int>(t.stock.begin(), t.stock.end());

@@ -11,6 +11,7 @@
 #include "world/game_rules.hpp"
 #include "world/heroes.hpp"
 #include "world/orders.hpp"
+#include "world/scan.hpp"
 
 namespace dota {
 namespace {
@@ -53,6 +54,13 @@ Refusal come_back(Context& c, HeroState& h, bool apply) {
 Refusal fortify(Context& c, int team, bool apply) {
   if (!c.world.due(c.world.teams[static_cast<std::size_t>(team)].glyph_ready)) return Refusal::Cooldown;
   if (apply) use_glyph(c, team);
+  return Refusal::None;
+}
+
+Refusal look_for_heroes(Context& c, int team, const PersonOrder& o, bool apply) {
+  if (!o.aimed) return Refusal::Target;
+  if (!c.world.due(c.world.teams[static_cast<std::size_t>(team)].scan_ready)) return Refusal::Cooldown;
+  if (apply) start_scan(c, team, o.at);
   return Refusal::None;
 }
 
@@ -133,6 +141,8 @@ Outcome carry_out(Context& c, HeroState& h, const PersonOrder& given, bool apply
       return {come_back(c, h, apply)};
     case PersonKind::Glyph:
       return {fortify(c, u->team, apply)};
+    case PersonKind::Scan:
+      return {look_for_heroes(c, u->team, o, apply)};
     case PersonKind::Buy:
     case PersonKind::Sell:
     case PersonKind::Swap:

@@ -28,6 +28,7 @@ enum class PersonKind : std::uint8_t {
   Buyback,
   Glyph,
   Shrine,
+  Scan,
   Count
 };
 

@@ -36,6 +36,8 @@ enum class EventKind : std::uint8_t {
   Megas,          // team's creeps are mega creeps from now on
   Won,            // team; kNeutralTeam: a draw
   Assembled,      // unit; id: Tables::items that its parts became
+  Scan,           // team began one
+  ScanFound,      // team's scan: an enemy hero is in it
   Count
 };
 constexpr int kEventKinds = static_cast<int>(EventKind::Count);

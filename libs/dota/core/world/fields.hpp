@@ -123,7 +123,7 @@ template <class V>
 void fields(V& visit, const TeamState& t) {
   visit.all(t.courier, t.fort, t.courier_respawn, t.glyph_ready, t.glyph_until, t.courier_seen, t.kills,
             t.towers_lost, t.super_melee, t.super_ranged, t.megas, t.stock, t.stock_next, t.courier_for,
-            t.courier_state, t.tomes, t.arrivals);
+            t.courier_state, t.tomes, t.arrivals, t.scan_ready, t.scan_until, t.scan_at, t.scan_found);
 }
 
 template <class V>
@@ -138,7 +138,7 @@ void fields(V& visit, const World& w) {
 
 // A new field of the state must be added above; then the size here is brought up to date.
 static_assert(sizeof(Unit) == 576 && sizeof(Modifier) == 152 && sizeof(HeroState) == 796 &&
-                  sizeof(TeamState) == 164,
+                  sizeof(TeamState) == 184,
               "a field was added to the state: name it above, then update this size");
 
 }  // namespace dota

@@ -198,6 +198,11 @@ void read_buildings_part(GameRules& g, const Rules& r) {
   g.glyph_cooldown = glyph.num("cooldown_s");
   g.glyph_first = glyph.num("ready_first_at_s");
   g.glyph_on_tier1 = flag(glyph, "refreshed_on_tier1_loss");
+  const Node& scan = block(r, "scan");
+  g.scan_radius = scan.num("radius");
+  g.scan_duration = scan.num("duration_s");
+  g.scan_cooldown = scan.num("cooldown_s");
+  g.scan_first = scan.num("ready_first_at_s");
   const Node& fountain = block(r, "fountain");
   g.fountain_radius = fountain.num("heal_radius");
   g.fountain_hp_pct = fountain.num("heal_pct_hp_per_s");

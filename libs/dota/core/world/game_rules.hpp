@@ -79,6 +79,7 @@ struct GameRules {
   float backdoor_reduction = 0, backdoor_regen = 0, backdoor_reactivate = 0, backdoor_radius = 0;
   float glyph_duration = 0, glyph_cooldown = 0, glyph_first = 0;
   bool glyph_on_tier1 = false;
+  float scan_radius = 0, scan_duration = 0, scan_cooldown = 0, scan_first = 0;
   float fountain_radius = 0, fountain_hp_pct = 0, fountain_mana_pct = 0, fountain_mana = 0, fountain_linger = 0;
   float shrine_radius = 0, shrine_duration = 0, shrine_hp = 0, shrine_mana = 0, shrine_hp_pct = 0,
         shrine_mana_pct = 0, shrine_cooldown = 0, shrine_first = 0;

@@ -180,8 +180,10 @@ void start_game(Context& c, std::uint64_t seed, const std::array<int, kMaxHeroes
                                  c.tables.items[static_cast<std::size_t>(item)].stock_first_s);
     }
   build_spatial(c);
-  for (TeamState& t : w.teams)
+  for (TeamState& t : w.teams) {
     t.glyph_ready = g.glyph_first;
+    t.scan_ready = g.scan_first;
+  }
   if (s.random_roshan > 0) w.roshan_health_scale = std::max(0.01f, w.rng.uniform());
   for (int i = 0; i < kMaxHeroes; ++i)
     if (lineup[static_cast<std::size_t>(i)] >= 0 && i % 5 < s.heroes_per_team)

@@ -16,6 +16,7 @@
 #include "world/pages.hpp"
 #include "world/phases.hpp"
 #include "world/runes.hpp"
+#include "world/scan.hpp"
 #include "world/signals.hpp"
 #include "world/step.hpp"
 #include "world/units.hpp"
@@ -98,6 +99,7 @@ void run_frame(Context& c) {
   PHASED("projectiles", projectiles_frame(c));
   PHASED("areas", areas_frame(c));
   PHASED("modifiers", modifiers_frame(c));
+  scans_frame(c);
   check_end(c);
   w.freed = {};
 }

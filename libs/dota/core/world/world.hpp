@@ -41,6 +41,9 @@ struct TeamState {
   std::uint8_t courier_state = 0;
   std::uint8_t tomes = 0;  // Tomes of Knowledge it has read
   std::array<Arrival, kArrivals> arrivals{};
+  float scan_ready = 0, scan_until = 0;  // game time
+  Vec2 scan_at;
+  bool scan_found = false;  // an enemy hero was in it
 };
 
 // The pools of a world. What finds its pool full does not happen, and is counted in World::dropped.
