@@ -1,17 +1,16 @@
 import json
-import math
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import yaml
 
 from five.agent.ratings import Skill
 from five.cli.ablate import ablate, collect
 from five.cli.ablation import page, side_by_side
-from five.cli.ablation.compare import curve, first_reached, mean, speedup
+from five.cli.ablation.conditions import Conditions
 from five.cli.ablation.config import AblationConfig, Trial, read
 from five.cli.ablation.execute import RESULT, Ablation
 from five.cli.ablation.judge import Anchors, evenly
@@ -31,12 +30,13 @@ def write(path: Path, **changes: Any) -> Path:
     return path
 
 
-def result(arm: str, seed: int, mu: list[float], minutes: list[float] | None = None) -> dict[str, Any]:
-    minutes = minutes or [10.0 * (i + 1) for i in range(len(mu))]
-    row = {"score": 0.5, "statistics": {}}
+def result(arm: str, seed: int) -> dict[str, Any]:
+    """A trial's, as earlier releases kept it."""
+    row = {"won": 1, "drawn": 0, "lost": 1, "score": 0.5, "game_seconds": 60.0, "statistics": {"last_hits": 1.0},
+           "opponent_statistics": {"last_hits": 2.0}}
     return {"arm": arm, "seed": seed, "training": {"hero_steps_per_second": 100.0, "staleness_mean": 0.5, "reuse": 1.0},
-            "judged": [{"version": int(10 * t), "minutes": t, "hero_steps": 1000.0 * t, "mu": m, "sigma": 1.0,
-                        "matches": {"random": row, "scripted": row}} for t, m in zip(minutes, mu, strict=True)]}
+            "judged": [{"version": version, "minutes": version / 10, "hero_steps": 1000.0, "mu": 5.0, "sigma": 1.0,
+                        "matches": {"random": row, "scripted": row}} for version in (10, 20)]}
 
 
 def test_trials_go_seed_by_seed_over_all_arms(tmp_path: Path) -> None:
@@ -85,54 +85,71 @@ def test_judged_versions_are_spread_over_the_time_and_the_last_is_among_them() -
     assert evenly(rows, [], 2) == []
 
 
-def test_intervals_are_students() -> None:
-    m = mean([1.0, 2.0, 3.0])
-    assert m.value == 2.0 and m.half == pytest.approx(4.303 / math.sqrt(3), rel=1e-3)
-    assert str(mean([4.0])) == "4 (one seed)" and str(mean([])) == "-"
-
-
-def test_the_speedup_is_the_papers() -> None:
-    assert first_reached([10, 20, 30], [0, 10, 10], 5) == 15
-    assert math.isinf(first_reached([10, 20], [0, 4], 5))
-    base, fast, never = ([result("x", s, mu) for s in (1, 2)] for mu in ([0, 10, 20], [10, 20, 30], [0, 0, 0]))
-    assert speedup(base, fast, 10, "minutes") == 2.0
-    assert speedup(base, never, 10, "minutes") == 0.0
-    assert math.isinf(speedup(never, fast, 10, "minutes"))
-
-
-def test_a_curve_goes_as_far_as_every_seed_does() -> None:
-    c = curve([result("x", 1, [0, 10], [10, 20]), result("x", 2, [0, 20, 20], [10, 20, 40])], "minutes", points=3)
-    np.testing.assert_allclose(c.x, [10, 15, 20])
-    np.testing.assert_allclose(c.y, [0, 7.5, 15])
-    assert (c.high - c.low)[2] > (c.high - c.low)[0] == 0
-
-
-def test_the_page_has_every_arm_and_escapes_what_it_shows() -> None:
-    config = AblationConfig.model_validate({**SMALL, "question": "<b>why</b>"})
-    results = {"base": [result("base", 1, [5.0, 20.0])]}
-    text = page.render(config, results, {"commit": "abc", "machine": {"cores": 2, "cpu": "x"}})
-    assert "1 of 2 runs" in text and "<b>why" not in text and text.count("<svg") == 3
-    rows = page.table(config, results).splitlines()
-    assert rows[2].startswith("| base | 1 | 20 (one seed)") and rows[3].startswith("| high | 0 | -")
-
-
-def test_anchors_are_rated_once(tmp_path: Path) -> None:
-    anchors = Anchors({"random": Skill(0.0, 0.1), "scripted": Skill(9.0, 1.0)}, 0.25)
-    anchors.save(tmp_path / "anchors.json")
-    assert Anchors.read(tmp_path / "anchors.json") == anchors
-    assert Anchors.read(tmp_path / "none.json") is None
-
-
 def test_what_has_a_result_is_not_run_again(tmp_path: Path) -> None:
     config = AblationConfig.model_validate(SMALL)
     ablation = Ablation(config, tmp_path)
     for trial in config.trials():
         folder = tmp_path / "runs" / trial.name
         folder.mkdir(parents=True)
-        (folder / RESULT).write_text(json.dumps(result(trial.arm, trial.seed, [1.0, 2.0])))
+        (folder / RESULT).write_text(json.dumps(result(trial.arm, trial.seed)))
     said: list[str] = []
     side_by_side.run(ablation, said.append)
-    assert said == [] and set(collect(ablation)) == {"base", "high"}
+    assert said == [] and set(collect(ablation).runs) == {"base", "high"}
+
+
+@pytest.fixture
+def carried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An ablation's folder; whoever carries out a trial keeps, in place of training, what the table said until then,
+    and a result that is there already."""
+    place = tmp_path / "ablations" / "rates"
+    for arm in ("base", "high"):
+        (place / "runs" / f"{arm}-seed1").mkdir(parents=True)
+        (tmp_path / f"{arm}-seed1.json").write_text(json.dumps(result(arm, 1)))
+    Anchors({"random": Skill(0.0, 0.1)}, 0.25).save(place / "anchors.json")
+    script = tmp_path / "instead-of-python"
+    script.write_text(f"#!/bin/sh\ncp $3/table.md $3/page.html {tmp_path}\ncp {tmp_path}/$4.json $3/runs/$4/{RESULT}\n")
+    script.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(script))
+    return place
+
+
+def test_table_and_page_are_written_after_each_trial(tmp_path: Path, carried_out: Path) -> None:
+    assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
+    assert "1 of 2 runs" in (tmp_path / "table.md").read_text()  # as the second one found it
+    assert "1 of 2 runs" in (tmp_path / "page.html").read_text()
+    assert "2 of 2 runs" in (carried_out / "table.md").read_text()
+    assert not list(carried_out.glob("*.partial"))
+
+
+def test_a_report_that_cannot_be_written_in_between_costs_no_trial(
+        tmp_path: Path, carried_out: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    real = page.render
+    seen: list[int] = []
+
+    def failing(*arguments: Any) -> str:
+        seen.append(1)
+        if len(seen) == 1:
+            raise OSError("the disk is full")
+        return real(*arguments)
+
+    monkeypatch.setattr(page, "render", failing)
+    assert ablate(write(tmp_path / "a.yaml"), report_only=False, root=tmp_path) == 0
+    assert "could not be written now: OSError: the disk is full" in capfd.readouterr().out
+    assert "2 of 2 runs" in (carried_out / "page.html").read_text()
+
+
+def test_a_report_needs_nothing_but_what_was_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of results from before there were records of conditions, beside bots whose games were not kept."""
+    place = tmp_path / "ablations" / "rates"
+    Ablation(AblationConfig.model_validate(SMALL), place).open()
+    (place / "anchors.json").write_text('{"skills": {"random": [0.0, 0.001]}, "draw_probability": 0.02}')
+    (place / "runs" / "base-seed1").mkdir(parents=True)
+    kept = place / "runs" / "base-seed1" / RESULT
+    kept.write_text(json.dumps(result("base", 1)))
+    before = kept.read_bytes()
+    assert ablate(write(tmp_path / "a.yaml"), report_only=True, root=tmp_path) == 0
+    assert capsys.readouterr().out.startswith((place / "table.md").read_text()) and kept.read_bytes() == before
+    assert "1 of 2 runs" in (place / "page.html").read_text()
 
 
 @pytest.mark.slow
@@ -145,4 +162,7 @@ def test_two_arms_are_trained_judged_and_compared(tmp_path: Path) -> None:
         found = json.loads((place / "runs" / f"{arm}-seed1" / RESULT).read_text())
         assert found["training"]["versions"] > 0 and found["judged"][-1]["version"] > 0
         assert sum(found["judged"][-1]["matches"]["scripted"][k] for k in ("won", "drawn", "lost")) == 2
+        kept = Conditions(**found["conditions"])
+        assert kept.processor_seconds > 1 and kept.wall_seconds > 60 * SMALL["minutes"] and kept.processors
+    assert Anchors.read(place / "anchors.json").games  # type: ignore[union-attr]
     assert "| high | 1 |" in (place / "table.md").read_text()

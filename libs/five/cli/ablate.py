@@ -1,47 +1,57 @@
 """`five ablate FILE`: runs what is missing of an ablation and writes its table and page."""
 
 import json
-from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from five.cli.ablation import page, side_by_side
-from five.cli.ablation.config import AblationConfig, read
+from five.cli.ablation.config import read
 from five.cli.ablation.execute import Ablation
+from five.cli.ablation.judge import Anchors
+from five.cli.ablation.outcome import Outcome, assemble
 from five.cli.rundir import ROOT
 
 FOLDER = "ablations"
 
 
 def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
-    """Runs the trials that have no result yet, each as long as the file says, then judges and reports; the table is
-    rewritten after each seed of all arms. Raises ConfigError, TrialFailed."""
+    """Runs the trials that have no result yet, each as long as the file says, then judges and reports; table and page
+    are written anew after each trial. Raises ConfigError, TrialFailed."""
     config = read(file)
     ablation = Ablation(config, root / FOLDER / config.name)
     ablation.open()
     if not report_only:
-        side_by_side.run(ablation, lambda text: print(text, flush=True))
-    results = collect(ablation)
-    write(ablation, results)
-    print(page.table(config, results), end="")
+        side_by_side.run(ablation, say, lambda: in_between(ablation))
+    print(write(ablation), end="")
     print(f"page: {ablation.place / 'page.html'}")
     return 0
 
 
-def collect(ablation: Ablation) -> dict[str, list[dict[str, Any]]]:
-    """The finished trials' results by arm."""
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for trial in ablation.config.trials():
-        result = ablation.result(trial)
-        if result is not None:
-            found[trial.arm].append(result)
-    return dict(found)
+def say(text: str) -> None:
+    """A line to the terminal, at once."""
+    print(text, flush=True)
 
 
-def write(ablation: Ablation, results: Mapping[str, list[dict[str, Any]]]) -> None:
-    """Table and page of what there is."""
-    config: AblationConfig = ablation.config
+def in_between(ablation: Ablation) -> None:
+    """Table and page of what there is, while more is to come: what keeps them from being written costs no trial."""
+    try:
+        write(ablation)
+    except Exception as error:
+        say(f"table and page could not be written now: {type(error).__name__}: {error}")
+
+
+def collect(ablation: Ablation) -> Outcome:
+    """What the finished trials have brought."""
+    kept = [(trial, ablation.result(trial)) for trial in ablation.config.trials()]
+    results = [(result, ablation.records(trial)) for trial, result in kept if result is not None]
+    anchors = Anchors.read(ablation.anchors_file)
+    return assemble(ablation.config, results, anchors.games if anchors else ())
+
+
+def write(ablation: Ablation) -> str:
+    """Writes table and page of what there is; returns the table."""
+    outcome = collect(ablation)
     about = json.loads((ablation.place / "ablation.json").read_text())
-    page.write(ablation.place / "table.md", page.table(config, results))
-    page.write(ablation.place / "page.html", page.render(config, results, about))
+    table = page.text(ablation.config, outcome, about)
+    page.write(ablation.place / "table.md", table)
+    page.write(ablation.place / "page.html", page.render(ablation.config, outcome, about))
+    return table

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from five.cli.ablation.conditions import attend
 from five.cli.ablation.config import AblationConfig, Trial
 from five.cli.ablation.judge import Anchors, judge_run, rate_anchors
 from five.cli.benchmarks.table import machine
@@ -20,7 +21,7 @@ from five.cli.offline.versions import ArchivedVersions
 from five.cli.rundir import RunFolder
 from five.run.load import ConfigError
 
-RESULT = "result.json"
+RESULT, CONDITIONS = "result.json", "conditions.json"
 GRACE_SECONDS = 300.0  # of a trial beyond its minutes: starting, draining, its last report
 
 
@@ -49,10 +50,18 @@ class Ablation:
         write_json(path, {"digest": self.config.digest, "config": self.config.model_dump(mode="json"),
                           "commit": commit(), "machine": machine()})
 
+    @property
+    def anchors_file(self) -> Path:
+        """Where the bots' skills are kept, and the games that they played for them."""
+        return self.place / "anchors.json"
+
     def result(self, trial: Trial) -> dict[str, Any] | None:
         """A finished trial's result; None when it is still to be run."""
-        path = self._folder(trial).path / RESULT
-        return dict(json.loads(path.read_text())) if path.exists() else None
+        return _kept(self._folder(trial).path / RESULT)
+
+    def records(self, trial: Trial) -> list[dict[str, Any]]:
+        """What its optimizer wrote down of each version; nothing where the run's folder no longer has it."""
+        return list((_kept(self._folder(trial).records) or {}).get("versions", []))
 
     def missing(self) -> list[Trial]:
         """The trials that have no result yet, in the order in which they are to be run."""
@@ -67,7 +76,7 @@ class Ablation:
 
     def anchors(self, say: Callable[[str], None] = print) -> Anchors:
         """The bots' skills, by games among themselves the first time, in the baseline's game."""
-        path = self.place / "anchors.json"
+        path = self.anchors_file
         found = Anchors.read(path)
         if found is None:
             say("rating the bots against each other")  # deterministic: whoever does it, the same comes of it
@@ -91,25 +100,28 @@ class Ablation:
                    trial.name, "--seed", str(trial.seed), "--minutes", str(config.minutes), *sets]
         log = self.place / f"{trial.name}.log"
         with log.open("wb") as output:
-            process = subprocess.run(command, cwd=self.place, stdin=subprocess.DEVNULL, stdout=output,
-                                     stderr=subprocess.STDOUT, env=_environment(), check=False,
-                                     timeout=60 * config.minutes + GRACE_SECONDS)
+            process = subprocess.Popen(command, cwd=self.place, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT, env=_environment())
+            conditions = attend(process, 60 * config.minutes + GRACE_SECONDS, commit())
         if process.returncode != 0 or not (folder.path / "records.json").exists():
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
             raise TrialFailed(f"{trial.name}: training ended with status {process.returncode}:\n{tail}")
+        write_json(folder.path / CONDITIONS, conditions.as_dict())
         (folder.path / "finished").touch()
 
     def _judge(self, trial: Trial, say: Callable[[str], None]) -> dict[str, Any]:
         folder = self._folder(trial)
-        versions = json.loads((folder.path / "records.json").read_text())["versions"]
+        versions = json.loads(folder.records.read_text())["versions"]
         judged = judge_run(ArchivedVersions(folder), versions, self.config, self.anchors(say), say)
         return {"arm": trial.arm, "seed": trial.seed, "commit": commit(), "machine": machine(),
-                "minutes": self.config.minutes, "training": training_figures(versions),
+                "minutes": self.config.minutes, "conditions": _kept(folder.path / CONDITIONS),
+                "training": training_figures(versions),
                 "judged": [j.as_dict() for j in judged]}
 
 
 def training_figures(versions: list[dict[str, Any]]) -> dict[str, float]:
-    """What a run's version records tell of its training: means weighted by each version's seconds."""
+    """What a run's version records tell of its training: means weighted by each version's seconds, over all of it.
+    For whoever reads the result alone; reports measure by the records (`five.cli.ablation.training`)."""
     if not versions:
         return {}
     last = versions[-1]
@@ -129,6 +141,10 @@ def write_json(path: Path, tree: dict[str, Any]) -> None:
     beside = path.with_suffix(".partial")
     beside.write_text(json.dumps(tree, indent=1))
     beside.replace(path)
+
+
+def _kept(path: Path) -> dict[str, Any] | None:
+    return dict(json.loads(path.read_text())) if path.exists() else None
 
 
 def commit() -> str:

@@ -1,4 +1,8 @@
-"""Judging a finished run: some of its versions play the bots, and are rated on one scale for all runs."""
+"""Judging a finished run: some of its versions play the bots.
+
+The rating that a version gets here stands on the bots' own games. What a report compares is rated anew, from all games
+of the ablation (`five.cli.ablation.scale`).
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -14,22 +18,25 @@ from five.agent.ratings import Skill
 from five.agent.skill import fit_skills
 from five.agent.standings import GameResult
 from five.cli.ablation.config import AblationConfig, JudgeConfig
+from five.cli.ablation.scale import Counts, counted
 from five.cli.offline.match import Contestant, Match, play
 from five.cli.offline.versions import ArchivedVersions
 
 
 @dataclass(frozen=True)
 class Anchors:
-    """The bots' skills, fitted once to games among themselves, and the share of draws between equals."""
+    """The bots' skills, fitted once to games among themselves, and the share of draws between equals. ``games`` are
+    those that they played; none of anchors that were kept without."""
 
     skills: dict[str, Skill]
     draw_probability: float
+    games: tuple[Counts, ...] = ()
 
     def save(self, path: Path) -> None:
         """Writes them, beside first and then renamed."""
         beside = path.with_suffix(".partial")
         beside.write_text(json.dumps({"skills": {n: [s.mu, s.sigma] for n, s in self.skills.items()},
-                                      "draw_probability": self.draw_probability}))
+                                      "draw_probability": self.draw_probability, "games": self.games}))
         beside.replace(path)
 
     @classmethod
@@ -38,7 +45,8 @@ class Anchors:
         if not path.exists():
             return None
         tree = json.loads(path.read_text())
-        return cls({n: Skill(*s) for n, s in tree["skills"].items()}, float(tree["draw_probability"]))
+        return cls({n: Skill(*s) for n, s in tree["skills"].items()}, float(tree["draw_probability"]),
+                   tuple(Counts(*row) for row in tree.get("games", ())))
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ def rate_anchors(game: GameConfig, judge: JudgeConfig, rating: RatingConfig, see
     for first, second in combinations(judge.against, 2):
         games += results_of(play(game, Contestant.bot(first), Contestant.bot(second), judge.anchor_pairs, seed))
     fit = fit_skills(games, rating)
-    return Anchors(fit.skills, fit.draw_probability)
+    return Anchors(fit.skills, fit.draw_probability, tuple(counted(games)))
 
 
 def evenly(versions: Sequence[dict[str, Any]], archived: Sequence[int], points: int) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,13 +34,14 @@ def shares(at_once: int) -> list[set[int]]:
     return [set(there[a:b]) for a, b in pairwise(bounds)]
 
 
-def run(ablation: Ablation, say: Callable[[str], None] = print) -> None:
-    """Runs what is missing; ``say`` gets each trial's lines, by its name. After a trial that failed no further one
-    begins, those under way end, and TrialFailed has what it said. Raises ConfigError for more at once than there are
-    processors."""
+def run(ablation: Ablation, say: Callable[[str], None] = print, ended: Callable[[], None] = lambda: None) -> None:
+    """Runs what is missing; ``say`` gets each trial's lines, by its name. ``ended`` is called, by one thread at a time,
+    after each trial that has its result. After a trial that failed no further one begins, those under way end, and
+    TrialFailed has what it said. Raises ConfigError for more at once than there are processors."""
     ablation.open()
     parts = shares(ablation.config.at_once)
     trials = deque(ablation.missing())
+    one_at_a_time = threading.Lock()
     if trials:
         ablation.anchors(say)  # once, before several would each do it
 
@@ -53,6 +55,8 @@ def run(ablation: Ablation, say: Callable[[str], None] = print) -> None:
                 return
             try:
                 _run_one(ablation.place, trial, say)
+                with one_at_a_time:
+                    ended()
             except BaseException:
                 trials.clear()
                 raise
