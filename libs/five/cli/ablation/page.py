@@ -47,14 +47,15 @@ def render(config: AblationConfig, outcome: Outcome, about: Mapping[str, Any]) -
     """The page as HTML text. ``about``: what the ablation's folder says of itself."""
     cards = "".join(f"<div><h2>{html.escape(p.title)}</h2>{draw(p)}<p>{html.escape(p.note)}</p></div>"
                     for p in plots(config, outcome))
+    parts = [_section(table) for table in _tables(config, outcome, about)]
     return (f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(config.name)}</title>"
             "<style>body{font:15px/1.45 system-ui,sans-serif;margin:24px auto;max-width:1200px;padding:0 16px}"
             "table{border-collapse:collapse;font-size:13px}td,th{padding:4px 10px;border-bottom:1px solid #ddd;"
             "text-align:left}section{overflow-x:auto}svg{width:100%;height:auto}.grid{display:grid;gap:16px;"
             "grid-template-columns:repeat(auto-fill,minmax(420px,1fr))}p{color:#666;font-size:12px;max-width:100ch}"
             f"</style></head><body><h1>{html.escape(config.name)}</h1>{html.escape(config.question)}"
-            f"<p>{html.escape(_status(config, outcome, about))}</p><div class='grid'>{cards}</div>"
-            f"{''.join(map(_section, _tables(config, outcome, about)))}</body></html>")
+            f"<p>{html.escape(_status(config, outcome, about))}</p>{''.join(parts[:1])}<div class='grid'>{cards}</div>"
+            f"{''.join(parts[1:])}</body></html>")
 
 
 def write(path: Path, text: str) -> None:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from five.agent.ratings import RANDOM
-from five.cli.ablation.compare import AROUND, AXES, Axis, at, common, levels, mean, speedup
+from five.cli.ablation.compare import AXES, Axis, at, common, mean, on_the_way
 from five.cli.ablation.config import AblationConfig
 from five.cli.ablation.outcome import Outcome, Run, Version
+from five.cli.ablation.speedup import AROUND, levels, speedup
 
 EASY = "scripted-easy"
+RATING, HITS = "TrueSkill", "last hits a minute"
 HIGH_LOAD = 2.0  # for each processor of the machine
 
 Figure = Callable[[Version], float]
@@ -26,9 +28,9 @@ FAIR = {
                   "counts as well: it tells what to run on such a machine, not what samples are worth."}
 STANDING = (
     "Means over seeds with their 95 % interval (Student's t), here as below; none with one seed. All runs stand on one "
-    "scale, fitted to all games of all judged versions, random play at 0. Net worth is in gold at the end of a game. A "
-    "short run wins nearly all games against random play and hardly any against the bots: where scores no longer tell "
-    "arms apart, last hits and net worth still do.")
+    "scale, fitted to all games of all judged versions, random play at 0. A short run wins nearly all games against "
+    "random play and hardly any against the bots: where scores no longer tell arms apart, last hits and net worth "
+    "(gold, at the end of a game) still do.")
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,21 @@ def tables(config: AblationConfig, outcome: Outcome, processors: int = 0) -> lis
 def equal(config: AblationConfig, outcome: Outcome, name: str) -> Table:
     """The arms where all of their runs have been on an axis, ``versions`` or ``samples``."""
     axis = AXES[name]
-    place = common(outcome.all(), axis)
-    if math.isnan(place):
+    way = common(outcome.all(), axis)
+    if math.isnan(way[1]):
         return Table("", [], [])
-    columns = [(title, _there(axis, place, figure)) for title, figure in _figures(config)]
-    where, note = (f"version {place:.0f}", STANDING) if name == "versions" else (
-        f"{place / 1e6:.2f} million hero-steps learned from", "")
-    return _by_arm(f"At {where}", config, outcome, columns, [
-        f"{FAIR[name]} As far as all runs came, on straight lines between the judged versions. {note}".rstrip()])
+    columns: list[Column] = []
+    for title, figure in _figures(config):
+        columns.append((title, _there(axis, way[1], figure)))
+        if title in (RATING, HITS):
+            columns.append(("on the way", _on_the_way(axis, way, figure)))
+    unit = "version {:.0f}" if name == "versions" else "{:.2f} million hero-steps"
+    start, end = (unit.format(edge if name == "versions" else edge / 1e6) for edge in way)
+    return _by_arm(f"At {end}" if name == "versions" else f"At {end} learned from", config, outcome, columns, [
+        FAIR[name],
+        f"This is as far as all runs came, on straight lines between the judged versions. On the way: the mean from "
+        f"{start} on, where all had been judged; it depends less on single versions.{_against(config)}",
+        *([STANDING] if name == "versions" else [])])
 
 
 def last(config: AblationConfig, outcome: Outcome) -> Table:
@@ -72,7 +81,8 @@ def last(config: AblationConfig, outcome: Outcome) -> Table:
     columns += [(title, _of_last(figure)) for title, figure in _figures(config)]
     columns += [(f"score against {bot}", _of_last(partial(Version.score, opponent=bot)))
                 for bot in config.judge.against]
-    return _by_arm(f"After {config.minutes:g} minutes", config, outcome, columns, [FAIR["wall clock"]])
+    return _by_arm(f"After {config.minutes:g} minutes", config, outcome, columns,
+                   [FAIR["wall clock"] + _against(config)])
 
 
 def speedups(config: AblationConfig, outcome: Outcome) -> Table:
@@ -122,11 +132,11 @@ def training(config: AblationConfig, outcome: Outcome) -> Table:
 
 
 def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
-    found: list[tuple[str, Figure]] = [("TrueSkill", lambda v: v.mu)]
+    found: list[tuple[str, Figure]] = [(RATING, lambda v: v.mu)]
     bot = measure_of_play(config)
     if bot is not None:
         theirs = "opponent_statistics"
-        found += [(f"last hits a minute against {bot}", lambda v: v.last_hits(bot)),
+        found += [(HITS, lambda v: v.last_hits(bot)),
                   ("the bot's", lambda v: v.last_hits(bot, theirs)),
                   ("net worth", lambda v: v.net_worth(bot)), ("the bot's", lambda v: v.net_worth(bot, theirs))]
     return found
@@ -134,6 +144,15 @@ def _figures(config: AblationConfig) -> list[tuple[str, Figure]]:
 
 def _there(axis: Axis, place: float, figure: Figure) -> Callable[[Run], float]:
     return lambda run: at(run, axis, place, figure)
+
+
+def _against(config: AblationConfig) -> str:
+    bot = measure_of_play(config)
+    return f" Last hits and net worth are of games against {bot}." if bot else ""
+
+
+def _on_the_way(axis: Axis, way: tuple[float, float], figure: Figure) -> Callable[[Run], float]:
+    return lambda run: on_the_way(run, axis, way, figure) if way[0] < way[1] else math.nan
 
 
 def _of_last(figure: Figure) -> Callable[[Run], float]:
