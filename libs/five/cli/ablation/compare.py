@@ -67,18 +67,19 @@ def curve(tracks: Sequence[tuple[Sequence[float], Sequence[float]]], points: int
     """The mean of several runs' (x, y), on straight lines between what is known, as far as every run goes. Points that
     are not numbers are left out, and runs without any."""
     known = []
-    for x, y in tracks:
-        there = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(a) and math.isfinite(b)]
+    for track in tracks:
+        there = [(a, b) for a, b in zip(*track, strict=True) if math.isfinite(a) and math.isfinite(b)]
         if there:
             known.append(([a for a, _ in there], [b for _, b in there]))
-    start = max((x[0] for x, _ in known), default=1.0)
-    end = min((x[-1] for x, _ in known), default=0.0)
+    start = max((places[0] for places, _ in known), default=1.0)
+    end = min((places[-1] for places, _ in known), default=0.0)
     if start > end:  # there is no place that all of them have been at
-        return Curve(*[np.zeros(0)] * 4, len(known))
-    places = np.linspace(start, end, points)
-    means = [mean([float(np.interp(place, *track)) for track in known]) for place in places]
+        nowhere = np.zeros(0)
+        return Curve(nowhere, nowhere, nowhere, nowhere, len(known))
+    x = np.linspace(start, end, points)
+    means = [mean([float(np.interp(place, *track)) for track in known]) for place in x]
     y, half = np.array([m.value for m in means]), np.array([m.half if math.isfinite(m.half) else 0.0 for m in means])
-    return Curve(places, y, y - half, y + half, len(known))
+    return Curve(x, y, y - half, y + half, len(known))
 
 
 def of_versions(runs: Sequence[Run], axis: Axis, figure: Callable[[Version], float]) -> Curve:
