@@ -10,24 +10,25 @@ from five.cli.ablation.training import measure
 SAMPLES, STEPS = 100, 16  # of a version, of a sample
 
 
-def run(versions: int, queue: int = 0, uses: int = 1, unused: int = 0, seconds: float = 2.0) -> list[dict[str, Any]]:
+def run(versions: int, queue: int = 0, uses: int = 1, unused: int = 0, until: int = 999) -> list[dict[str, Any]]:
     """The records of a run whose samples wait in a queue ``queue`` versions long; each is used ``uses`` times, one
-    after the other, and ``unused`` more than are used come in with each version."""
+    after the other, and ``unused`` more than are used come in with each up to version ``until``; 2 s each."""
     waiting = deque([0] * (queue * SAMPLES))  # the version that played each
     received, consumed, dropped = len(waiting), 0, Counter({"used": 0, "unused": 0, "too_old": 0})
     records = []
     for version in range(1, versions + 1):
         taken_in = SAMPLES // uses
         waiting.extend([version - 1] * taken_in)
-        received += taken_in + unused
+        wasted = unused if version <= until else 0
+        received += taken_in + wasted
         ages = Counter(version - 1 - waiting.popleft() for _ in range(SAMPLES // uses))
         consumed += SAMPLES
-        dropped.update(used=SAMPLES // uses, unused=unused)
+        dropped.update(used=SAMPLES // uses, unused=wasted)
         histogram = [0] * (max(ages) + 1)
         for age, count in ages.items():
             histogram[age] = count * uses * STEPS
-        records.append({"version": version, "seconds": seconds, "samples": SAMPLES, "reuse": consumed / received,
-                        "consumed_per_second": SAMPLES * STEPS / seconds, "staleness_histogram": histogram,
+        records.append({"version": version, "seconds": 2.0, "samples": SAMPLES, "reuse": consumed / received,
+                        "consumed_per_second": SAMPLES * STEPS / 2.0, "staleness_histogram": histogram,
                         "staleness_mean": float(np.average(list(ages), weights=list(ages.values()))),
                         "dropped": dict(dropped)})
     return records
@@ -35,8 +36,9 @@ def run(versions: int, queue: int = 0, uses: int = 1, unused: int = 0, seconds: 
 
 @pytest.mark.parametrize("queue", [1, 4, 16])
 def test_staleness_and_reuse_are_measured_from_when_the_queue_is_full(queue: int) -> None:
-    """While it fills, samples are younger, and more of them come in than go out."""
-    records = run(60, queue)
+    """While it fills, samples are younger, and more of them come in than go out: for most of a run as short as this
+    with the longest queue, for whose ages over all of it the median would be below."""
+    records = run(queue + 8, queue, unused=25, until=queue + 1)
     found = measure(records)
     assert found.full_from == queue + 2  # after the queue's own samples and those that came in for version 1
     assert (found.staleness_median, found.staleness_p95) == (queue, queue)
