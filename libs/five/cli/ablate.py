@@ -15,7 +15,7 @@ FOLDER = "ablations"
 
 def ablate(file: Path, report_only: bool, root: Path = ROOT) -> int:
     """Runs the trials that have no result yet, each as long as the file says, then judges and reports; table and page
-    are written anew after each trial. Raises ConfigError, TrialFailed."""
+    are written again after each trial. Raises ConfigError, TrialFailed."""
     config = read(file)
     ablation = Ablation(config, root / FOLDER / config.name)
     ablation.open()

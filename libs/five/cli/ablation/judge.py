@@ -1,6 +1,6 @@
 """Judging a finished run: some of its versions play the bots.
 
-The rating that a version gets here stands on the bots' own games. What a report compares is rated anew, from all games
+The rating that a version gets here stands on the bots' own games. What a report compares is rated again, from all games
 of the ablation (`five.cli.ablation.scale`).
 """
 

@@ -1,6 +1,6 @@
 """An ablation's kept results as they are compared: every judged version on one scale, and what its run learned from.
 
-Nothing here is kept. Whatever a table or a curve shows is computed anew from the results, the runs' records and the
+Nothing here is kept. Whatever a table or a curve shows is computed from the results, the runs' records and the
 bots' games, so results that were made earlier are read in the same way.
 """
 
