@@ -17,9 +17,9 @@ class Beside:
     again, however long that takes; it must be safe to repeat. ``trouble`` says meanwhile what is wrong.
     """
 
-    def __init__(self, away: Callable[[Exception], bool] = lambda error: False) -> None:
+    def __init__(self, away: Callable[[Exception], bool] = lambda error: False, name: str = "beside-learning") -> None:
         self._away = away
-        self._pool = ThreadPoolExecutor(1, "beside-learning")
+        self._pool = ThreadPoolExecutor(1, name)
         self._under_way: Future[None] | None = None
         self._last_try = threading.Event()
         self.trouble = ""
@@ -35,10 +35,12 @@ class Beside:
         self._last_try.clear()
         self._under_way = self._pool.submit(self._until_done, task)
 
-    def settle(self, last_try: bool = False) -> None:
-        """Waits until no task is under way. With ``last_try`` a task that fails is not begun again any more."""
-        if last_try:
-            self._last_try.set()
+    def last_try(self) -> None:
+        """Has the task under way not begun again any more if it fails."""
+        self._last_try.set()
+
+    def settle(self) -> None:
+        """Waits until no task is under way."""
         ended, self._under_way = self._under_way, None
         if ended is not None:
             ended.result()

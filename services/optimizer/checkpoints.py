@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,6 +13,7 @@ from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.authority import Authority
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt, FencedOut
+from rapid.tensorfile import Array
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +70,10 @@ class Checkpoints:
         named = self._named().get(version, _Named(version))
         return self._blobs.ref(self._prefix + named.text())
 
-    def save(self, version: int, tensors: Mapping[str, Tensor], extra: Mapping[str, Any]) -> None:
-        """Stores a checkpoint, then forgets those beyond ``keep``. Raises FencedOut when another publishes by now, or
-        the run is in another epoch; what counted before does so still."""
-        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+    def save(self, version: int, tensors: Mapping[str, Array | Tensor], extra: Mapping[str, Any]) -> None:
+        """Stores a checkpoint, of arrays or tensors on the CPU, then forgets those beyond ``keep``. Raises FencedOut
+        when another publishes by now, or the run is in another epoch; what counted before does so still."""
+        arrays = {name: np.asarray(tensor) for name, tensor in tensors.items()}
         index = tensorfile.index_of(arrays, dict(extra))
         self._commit(version, [index.header(), *tensorfile.pieces_of(index, arrays)])
 

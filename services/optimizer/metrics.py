@@ -46,17 +46,20 @@ STEP_SECONDS = histogram("optimizer", "step", "seconds", "Time of one gradient s
 WAIT_SECONDS = counter("optimizer", "waited_seconds", "Seconds without a batch to learn from.")
 VERSION_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120)
 PUBLISH_SECONDS = histogram("optimizer", "publish", "seconds", "Time from a version's last gradient step until it is "
-                            "served, its checkpoint written before it where one is due.", buckets=VERSION_BUCKETS)
+                            "published: whole in the params' Redis, and the head. Inference servers fetch it after "
+                            "that.", buckets=VERSION_BUCKETS)
 STALL_SECONDS = histogram("optimizer", "stall", "seconds", "Time that learning stands still for a version: a copy "
-                          "of the parameters, and for the version before if that is not served yet.",
+                          "of the parameters, and for the version before if that is not published yet.",
                           buckets=VERSION_BUCKETS)
 HOLDING = gauge("optimizer", "holding", "seconds", "Time for which the next version has waited because the one before "
-                "cannot be written: a store is away or full. 0 while learning goes on.")
+                "or a checkpoint cannot be written: a store is away or full. 0 while learning goes on.")
 DRAIN_SECONDS = gauge("optimizer", "drain", "seconds", "Time that draining may take, from the checkpoint's size and "
                       "the blob store's measured rate. The pod's grace period has to be longer.")
 BLOB_RATE = unknown(gauge("optimizer", "checkpoint_write", "rate", "Bytes a second at which the newest checkpoint was "
                           "written to the blob store."))
 CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written.")
+CHECKPOINT_SECONDS = histogram("optimizer", "checkpoint", "seconds", "Time that writing a checkpoint takes, beside "
+                               "learning; it may span versions.", buckets=VERSION_BUCKETS)
 CHECKPOINT_TIME = unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
                                 "written or resumed from, in seconds since 1970."))
 OPTIMIZERS = unknown(gauge("optimizer", "group", "instances", "Optimizers that average their gradients."))
@@ -115,9 +118,10 @@ def show_start(version: int, checkpointed: bool) -> None:
         CHECKPOINT_TIME.set(time.time())
 
 
-def show_checkpoint() -> None:
-    """A checkpoint was written."""
+def show_checkpoint(seconds: float) -> None:
+    """A checkpoint was written, in so many seconds."""
     CHECKPOINTS.inc()
+    CHECKPOINT_SECONDS.observe(seconds)
     CHECKPOINT_TIME.set(time.time())
 
 

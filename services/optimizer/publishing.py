@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 
 
 class LeasedPublisher:
-    """services.optimizer.training.Publisher under the publisher's lease. ``lost`` is called once, from another thread,
-    when the lease has gone to somebody else: nothing can be published any more. Holding it is one of the process's
-    ``vital`` parts."""
+    """services.optimizer.neighbours.Publisher under the publisher's lease. ``lost`` is called once, from another
+    thread, when the lease has gone to somebody else: nothing can be published any more. Holding it is one of the
+    process's ``vital`` parts."""
 
     def __init__(self, store: ParameterStore, lease: PublisherLease, epoch: int, lost: Callable[[str], None],
                  vital: Vital | None = None) -> None:

@@ -22,7 +22,7 @@ SCHEDULE_SECONDS = 2.0
 
 
 class RunStateClient:
-    """services.optimizer.training.StateClient over a run's Redis. The loop that learns never waits for Redis here:
+    """services.optimizer.neighbours.StateClient over a run's Redis. The loop that learns never waits for Redis here:
     schedules are read on a thread of their own, once `follow` has begun it, and records are written beside learning.
 
     Records and events are written under ``authority``: those of a group that was replaced are refused.

@@ -4,26 +4,29 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from torch import Tensor
 
-from five.agent.config import LearnerConfig, SchedulesConfig
+from five.agent.config import LearnerConfig
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import ReuseMeter, WaitMeter
 from five.agent.learning.step_metrics import Moment
+from five.agent.learning.to_host import ToHost
 from five.agent.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from five.services.optimizer import faults
 from five.services.optimizer import metrics as page
 from five.services.optimizer.asked import AskedCheckpoints, answering, told
-from five.services.optimizer.beside import Beside
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.draining import DrainTime, nbytes
 from five.services.optimizer.drawing import BatchesAhead, Ready
 from five.services.optimizer.group import ALONE, Group
 from five.services.optimizer.holding import Holding
 from five.services.optimizer.intake import Intake
+from five.services.optimizer.neighbours import Older, Publisher, StateClient
 from five.services.optimizer.records import Taken, Window, WindowRecord
+from five.services.optimizer.writing import Writing
 from rapid.blobs import BlobMissing
 from rapid.store.errors import FencedOut, is_away
 
@@ -32,37 +35,12 @@ log = logging.getLogger(__name__)
 IDLE_SECONDS = 0.005
 
 
-class Publisher(Protocol):
-    """Where versions go (rapid.store.parameters.ParameterStore)."""
-
-    def head(self) -> int | None: ...
-
-    def publish(self, version: int, tensors: Mapping[str, Any], meta: Mapping[str, Any]) -> None: ...
-
-
-class Older(Protocol):
-    """Brings checkpoints of earlier schemas to the present one (services.optimizer.older.OlderCheckpoints)."""
-
-    def bring(self, tensors: dict[str, Tensor], extra: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]: ...
-
-
-class StateClient(Protocol):
-    """What the loop asks of the run's state, and tells it."""
-
-    def active(self) -> bool: ...
-
-    def schedules(self) -> SchedulesConfig: ...
-
-    def record(self, record: WindowRecord) -> None: ...
-
-    def event(self, what: str, details: dict[str, Any]) -> None: ...
-
-
 @dataclass
 class Training:
     """One optimizer's part of the run. Rank 0 publishes, writes checkpoints and keeps the records beside learning, from
     copies, so that no rank waits for a store or a disk. While a store takes nothing learning holds: the step that would
-    make another version is not taken, on any rank, and ``holding`` says why.
+    make another version is not taken, on any rank, and ``holding`` says why. A checkpoint comes after its version and
+    may take as long as several; one that is due meanwhile is made of the first version after it.
 
     ``meta`` goes with every version (schema, layout).
     """
@@ -90,9 +68,11 @@ class Training:
     turned: Callable[[], None] = lambda: None  # told each time that the loop comes round
     warm_up_until: int = 0  # versions up to this one are clones of the first after a surgery
     _asked: AskedCheckpoints = field(default_factory=AskedCheckpoints)
-    _beside: Beside = field(default_factory=lambda: Beside(is_away))
+    _writing: Writing = field(default_factory=lambda: Writing(is_away))
     _holding: Holding = field(default_factory=Holding)
     _batches: BatchesAhead = field(init=False)
+    _ways: tuple[ToHost, ToHost] = field(init=False)  # of versions, and of checkpoints
+    _due: bool = False  # whether a checkpoint is due
     _taken: list[Taken] = field(default_factory=list)  # steps since the newest version, whose metrics were not read
     _flop_a_step: int = 0
     _received: int = 0
@@ -100,6 +80,7 @@ class Training:
 
     def __post_init__(self) -> None:
         self._batches = BatchesAhead(self.intake, self.config.batch_samples, self.learner)
+        self._ways = ToHost(self.learner.device), ToHost(self.learner.device)
 
     def start(self) -> None:
         """Resumes from the newest checkpoint, or publishes version 0. All ranks go on from rank 0's checkpoint, with
@@ -159,7 +140,7 @@ class Training:
         ready: Ready | None = None
         while True:
             self.turned()
-            self._watch(self._beside.look)
+            self._watch(self._writing.look)
             # A batch that was drawn is kept until the others have one too.
             active = self._active()
             if ready is None and active:
@@ -167,13 +148,13 @@ class Training:
             self._count_intake()
             go_on, fed, free, unasked = self.group.everywhere(
                 not (stopping() or self.left_behind), ready is not None, not self._holds(),
-                not (self._asked and self._beside.idle))
+                not (self._asked and self._writing.idle))
             if not unasked:
                 self._save_as_asked()
             if not go_on:
                 break
             go = fed and free
-            self.resting = not go and not active and self._beside.idle
+            self.resting = not go and not active and self._writing.idle
             if not go or not unasked:
                 # Who holds does not starve: more rollouts would not help. Before the moment has passed the device is at
                 # work on the step asked for last, and misses nothing.
@@ -198,7 +179,7 @@ class Training:
                 hyper = self._hyperparameters()
                 before = self.learner.moment()
         self._read_steps()
-        self._watch(lambda: self._beside.settle(last_try=True))
+        self._watch(self._writing.end)
         hero_steps, flop = self.group.total([self.intake.hero_steps, self.flop])
         if self.group.rank == 0:
             self._watch(self._checkpoint(int(hero_steps), flop))
@@ -212,18 +193,18 @@ class Training:
 
     @property
     def holding(self) -> str:
-        """Why the next version waits: the one before cannot be written; '' while learning goes on."""
+        """Why the next version waits: what was made before cannot be written; '' while learning goes on."""
         return self._holding.why
 
     def _holds(self) -> bool:
-        """Whether the next step would make a version while the one before is not written yet."""
+        """Whether the next step would make a version that may not be made yet."""
         due = len(self._taken) == self.config.gradient_steps_per_iteration - 1
-        if not due or self._beside.idle:
+        obstacle = self._writing.obstacle if due else ""
+        if obstacle:
+            self._holding.hold(obstacle)
+        else:
             self._holding.go_on()
-            return False
-        self._holding.hold(f"version {self.version} is not written yet" + (
-            f": {self._beside.trouble}" if self._beside.trouble else ""))
-        return True
+        return bool(obstacle)
 
     def _active(self) -> bool:
         """Whether the run learns now. ``resting`` no longer holds by the time of the reading that this returns: whoever
@@ -263,9 +244,9 @@ class Training:
         asked = self._asked.take()
         if self.group.rank != 0:
             return
-        self._watch(self._beside.settle)  # it is idle: who asked finds the newest version published
+        self._watch(self._writing.settle)  # it is idle: who asked finds the newest version published
         with told(asked):
-            self._beside.begin(answering(asked, self.version, self._checkpoint(int(hero_steps), flop)))
+            self._writing.checkpoint(answering(asked, self.version, self._checkpoint(int(hero_steps), flop)))
 
     def _hyperparameters(self) -> Hyperparameters:
         """Those of the present version, as rank 0 reads the schedules: the same for all."""
@@ -311,12 +292,14 @@ class Training:
         pacer = self.intake.pacer
         hero_steps, consumed_hero_steps, received, consumed, flop = self.group.total(
             [self.intake.hero_steps, self.window.hero_steps, pacer.received, pacer.consumed, self.flop])
-        writes: list[Callable[[], None]] = []
+        self._due = self._due or self.version % self.checkpoint_every == 0
+        publish: Callable[[], None] | None = None
+        save: Callable[[], None] | None = None
         if self.group.rank == 0:
-            if self.version % self.checkpoint_every == 0:
-                writes.append(self._checkpoint(int(hero_steps), flop))
-            writes.append(self._publication())
-            self._watch(self._beside.settle)  # at most one version is on its way
+            self._watch(self._writing.out)  # at most one version is on its way
+            if self._due and self._writing.saved:
+                self._due, save = False, self._checkpoint(int(hero_steps), flop)
+            publish = self._publication()
         self.intake.version = self.version
         now = time.monotonic()
         record = self.window.close(self.version, hyper, stall_seconds=now - began)
@@ -333,13 +316,12 @@ class Training:
         page.WAIT_SECONDS.inc(self.window.waited)
         page.show_version(record)
         self.window = Window()
-        if self.group.rank == 0 and not self.left_behind:
-            self._beside.begin(lambda: self._write(writes, record, began))
+        if publish is not None and not self.left_behind:
+            self._writing.version(partial(self._write, publish, record, began), save)
 
-    def _write(self, writes: list[Callable[[], None]], record: WindowRecord, began: float) -> None:
-        """Writes a version, beside learning: its checkpoint where one is due, then the version, then its record."""
-        for write in writes:
-            write()
+    def _write(self, publish: Callable[[], None], record: WindowRecord, began: float) -> None:
+        """Writes a version and then its record, beside learning."""
+        publish()
         seconds = time.monotonic() - began
         page.PUBLISH_SECONDS.observe(seconds)
         self.client.record(record | {"publish_seconds": seconds})
@@ -358,7 +340,7 @@ class Training:
 
     def _checkpoint(self, hero_steps: int, flop: float) -> Callable[[], None]:
         """What writes the present state as a checkpoint, from copies of it."""
-        version, tensors = self.version, self.learner.state_dict()
+        version, taken = self.version, self._ways[1].keep(self.learner.state_dict())
         extra = {
             "learner": self.learner.extra(), "pacer": self.intake.pacer.state_dict(),
             "buffer": self.intake.buffer.state_dict(), "hero_steps": hero_steps,
@@ -367,14 +349,15 @@ class Training:
         }
 
         def save() -> None:
-            self.checkpoints.save(version, tensors, extra)
+            self.checkpoints.save(version, taken.arrays(), extra)
 
         def write() -> None:
+            began = time.monotonic()
             if self.drain_time is None:
                 save()
             else:
-                self.drain_time.timed(save, nbytes(tensors))
-            page.show_checkpoint()
+                self.drain_time.timed(save, taken.nbytes)
+            page.show_checkpoint(time.monotonic() - began)
 
         return write
 
@@ -384,14 +367,14 @@ class Training:
 
     def _until_written(self, write: Callable[[], None]) -> None:
         """Writes what nothing can begin without, however long a store is away."""
-        self._beside.begin(write)
-        self._beside.settle()
+        self._writing.version(write)
+        self._writing.settle()
 
     def _publication(self) -> Callable[[], None]:
         """What publishes the present parameters as the present version, from copies of them."""
         version, hyper = self.version, hyperparameters_at(self.client.schedules(), self.version)
-        tensors = {n: t.detach().to("cpu", copy=True).numpy() for n, t in self.learner.policy.state_dict().items()}
+        taken = self._ways[0].take(self.learner.policy.state_dict())
         meta = {**self.meta, "reward_std": self.learner.policy.rewards.std(), "hyperparameters": hyper.as_dict(),
                 "gradient_steps": self.learner.gradient_steps,
                 **({"warming": True} if version <= self.warm_up_until else {})}
-        return lambda: self.publisher.publish(version, tensors, meta)
+        return lambda: self.publisher.publish(version, taken.arrays(), meta)

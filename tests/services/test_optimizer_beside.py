@@ -185,8 +185,9 @@ def test_the_last_try_of_a_process_that_ends_is_its_last() -> None:
 
     beside.begin(write)
     assert tried.wait(10)
+    beside.last_try()
     with pytest.raises(ConnectionError):
-        beside.settle(last_try=True)
+        beside.settle()
     assert beside.idle
 
 
@@ -226,33 +227,36 @@ def test_learning_holds_while_a_store_is_away_and_goes_on_with_nothing_lost(tmp_
     # Version 1 cannot be written: of the two steps to version 2 one is taken, and the loop turns all the while.
     assert {steps for _, steps, _ in held} == {3}
     assert held[-1][2] - held[0][2] >= 99
-    assert any("version 1 is not written yet: ConnectionError: no Redis answers" in why for why, _, _ in held)
+    assert any("version before is not written yet: ConnectionError: no Redis answers" in why for why, _, _ in held)
     assert run.holding == "" and list(versions.published) == [0, 1, 2]
     assert [record["version"] for record in client.records] == [1, 2]
     assert page.HOLDING.collect()[0].samples[0].value == 0.0
 
 
 def test_a_full_disk_holds_learning_and_the_checkpoint_is_written_when_there_is_room(tmp_path: Path) -> None:
-    run = training(tmp_path, Versions())
+    client = StateInMemory()
+    run = training(tmp_path, Versions(), client)
     run.start()
     feed(run, 8)
-    save, full = run.checkpoints.save, threading.Event()
+    save, full, tried = run.checkpoints.save, threading.Event(), threading.Event()
     full.set()
 
     def no_room(*arguments: Any) -> None:
+        tried.set()
         if full.is_set():
             raise OSError(28, "No space left on device")
         save(*arguments)
 
     run.checkpoints.save = no_room  # type: ignore[method-assign, assignment]
-    seen: list[str] = []
+    seen: list[tuple[int, str]] = []
 
     def stop() -> bool:
-        seen.append(run.holding)
+        client.playing = run.version == 0 or tried.is_set()  # no further step before version 1's checkpoint has failed
+        seen.append((run.version, run.holding))
         if "No space left" in run.holding:
             full.clear()
         return run.version == 2 or len(seen) > 20_000
 
     run.run(stop)
-    assert any("No space left" in why for why in seen)
-    assert run.version == 2 and run.checkpoints.versions()[-1] == 2
+    assert any(version == 1 and "checkpoint" in why and "No space left" in why for version, why in seen)
+    assert run.version == 2 and run.checkpoints.versions() == [1, 2]

@@ -17,7 +17,7 @@ BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publish
         number("Waiting", "Mean share of the optimizers' time without a batch. High: too few rollouts, which is cheap "
                "to mend, with optimizers being what costs most.",
                Query(average(rate("five_optimizer_waited_seconds_total", "5m"))), "percentunit"),
-        number("Publish, 95%", "From a version's last gradient step until it is served.",
+        number("Publish, 95%", "From a version's last gradient step until it can be fetched.",
                Query(quantile(0.95, PUBLISH, window="1h")), "s"),
         number("Checkpoints", "Written in the last hour.",
                Query(total(increase("five_optimizer_written_checkpoints_total")))),
@@ -38,8 +38,8 @@ BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publish
         chart("Buffer memory", "Bytes of the samples at rest, by optimizer.",
               Query(total(series("five_optimizer_buffer_bytes"), "instance"), "{{instance}}"), unit="bytes", least=0)]),
     Row("Versions", [
-        chart("Publish", "Time to checkpoint and publish a version, and how long learning stood still for it: it waits "
-              "only for a copy of the parameters, unless the version before is not served yet.",
+        chart("Publish", "Time to publish a version, and how long learning stood still for it: it waits only for a "
+              "copy of the parameters, unless the version before is not out yet.",
               Query(mean(PUBLISH, window="1h"), "mean"), Query(quantile(0.95, PUBLISH, window="1h"), "95%"),
               Query(mean(STALL, window="1h"), "stall, mean"), Query(quantile(0.95, STALL, window="1h"), "stall, 95%"),
               unit="s", least=0),
