@@ -51,7 +51,7 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     policy = Policy(layout, config.model)
     settings = config.services.optimizer
     learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20,
-                      graphs_on(device, config.compute))
+                      graphs_on(device, config.compute, settings.cuda_graphs))
     buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",

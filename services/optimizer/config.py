@@ -19,6 +19,10 @@ class OptimizerConfig(BaseModel):
     threads: int = Field(1, ge=1, description="CPU threads of the optimizer's computation.")
     bucket_mebibytes: int = Field(25, ge=1, le=4096, description="Gradients are averaged over the optimizers in "
                                   "buckets of at least this size, while the backward pass goes on.")
+    cuda_graphs: bool = Field(True, description="Where compute.cuda_graphs is on, gradient steps are recorded as well. "
+                              "false: only inference has graphs. A step kernel by kernel is the faster one of large "
+                              "models, and of several optimizers the one that averages while the backward pass goes "
+                              "on: a recorded one averages behind it.")
     addresses: list[str] = Field(
         [], description="Where each optimizer takes segments in, host:port in order of rank; or one pattern with "
         "{rank} in it, or with {node}: then ranks_per_node optimizers listen on each node, at the pattern's port and "

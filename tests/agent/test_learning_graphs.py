@@ -183,7 +183,7 @@ def test_without_room_it_goes_on_packed(monkeypatch: pytest.MonkeyPatch, caplog:
         metrics = learn(one)
     same(one, other, metrics, learn(other))
     warnings = [r.getMessage() for r in caplog.records if "CUDA graph" in r.getMessage()]
-    assert len(warnings) == 1 and "80 GiB" in warnings[0] and "compute.cuda_graphs" in warnings[0]
+    assert len(warnings) == 1 and "80 GiB" in warnings[0] and "services.optimizer.cuda_graphs" in warnings[0]
     assert not policy.dense and one.put(batch_of(2)).found is not None
 
 

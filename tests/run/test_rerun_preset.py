@@ -2,15 +2,22 @@
 appendices J (rating), N (past opponents) and O (environment)."""
 
 import json
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
+import torch
+from torch import Tensor
 
 from dota.tables import HERO_PREFIX
+from five.agent.compute import graphs_on
 from five.agent.config import ScheduleConfig
+from five.agent.learning.learner import Learner
 from five.agent.schedules import hyperparameters_at
 from five.capacity.sizes import clusters
 from five.run.load import load
+from tests.agent.standins import HYPER, TinyPolicy
+from tests.agent.test_learner import CONFIG, batch_of
 from tests.repository import ROOT
 
 RERUN = load("rerun")
@@ -139,3 +146,34 @@ def test_everything_that_the_paper_randomises_is_random() -> None:
     assert values.keys() == {"stats", "gold", "xp", "item_drop", "item_insert", "skill", "lane", "roshan"}
     assert all(values.values()), values
     assert not RERUN.game.mirror_match
+
+
+def test_gradients_are_averaged_in_buckets_while_backward_goes_on() -> None:
+    """Not behind it, as those of a recorded step are. Inference has its graphs all the same."""
+    gpu = torch.device("cuda")
+    assert graphs_on(gpu, RERUN.compute) and SERVICES.inference.device == "cuda"
+    begun = _begun_within_backward(graphs_on(gpu, RERUN.compute, SERVICES.optimizer.cuda_graphs))
+    assert begun > 1
+    assert _begun_within_backward(graphs_on(gpu, RERUN.compute)) == 0
+
+
+def _begun_within_backward(graphs: bool) -> int:
+    """Buckets of a small learner's step whose averaging had begun when the backward pass was over."""
+    begun, seen = list[Tensor](), list[int]()
+
+    def begin(bucket: Tensor) -> Callable[[], None]:
+        begun.append(bucket)
+        return lambda: None
+
+    policy = TinyPolicy()
+    learner = Learner(policy, CONFIG, reduce=lambda tensors: None, begin=begin, bucket_bytes=4, graphs=graphs)
+    average = learner._average
+
+    def behind(shared: Tensor) -> None:
+        seen.append(len(begun))
+        average(shared)
+
+    learner._average = behind  # type: ignore[method-assign]
+    learner.step(batch_of(policy), HYPER)
+    assert begun
+    return seen[0]

@@ -28,9 +28,9 @@ def on_threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def graphs_on(device: torch.device, config: ComputeConfig) -> bool:
-    """Whether what is computed on ``device`` is recorded as CUDA graphs."""
-    return config.cuda_graphs and device.type == "cuda"
+def graphs_on(device: torch.device, config: ComputeConfig, here: bool = True) -> bool:
+    """Whether what is computed on ``device`` is recorded as CUDA graphs; ``here``: whether the service wants them."""
+    return config.cuda_graphs and here and device.type == "cuda"
 
 
 def count_flops(step: Callable[[], object]) -> int:

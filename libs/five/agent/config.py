@@ -81,8 +81,8 @@ class ComputeConfig(_Section):
     cuda_graphs: bool = Field(
         True, description="A GPU computes every slot of an observation, absent ones too, in one sequence of kernels "
         "that is recorded once and replayed, so that the host asks for one thing and not for each kernel; it takes "
-        "memory for all slots. false: "
-        "only what is present, kernel by kernel. A CPU does that in any case.")
+        "memory for all slots. false: only what is present, kernel by kernel. A CPU does that in any case. "
+        "services.optimizer.cuda_graphs is of gradient steps alone.")
 
 
 # ------------------------------------------------------------------------------- learning, the league, the rating

@@ -241,7 +241,7 @@ class Learner:
                 return self._take(gradient)
         except CannotRecord as error:
             log.warning("gradient steps are not replayed as a CUDA graph but asked for kernel by kernel, which is "
-                        "slower (compute.cuda_graphs: false does so from the start): %s", error)
+                        "slower (services.optimizer.cuda_graphs: false does so from the start): %s", error)
             self._whole = self._half = None
             self.policy.dense = False
         if self._buckets is not None:

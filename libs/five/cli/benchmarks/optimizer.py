@@ -93,7 +93,8 @@ def measure(size: Size | None = None) -> list[Row]:
     torch.set_num_threads(settings.threads)
     apply(config.compute)
     parts = recorded.samples(config, learning.batch_samples, size.from_seconds)
-    learner = Learner(recorded.policy_of(config), learning, device, graphs=graphs_on(device, config.compute))
+    learner = Learner(recorded.policy_of(config), learning, device,
+                      graphs=graphs_on(device, config.compute, config.services.optimizer.cuda_graphs))
     hyper = hyperparameters_at(config.schedules, 0)
     batch = recorded.batch_of(parts)
     flops = learner.flops(batch)

@@ -123,7 +123,8 @@ def stages(config: RunConfig, size: Size) -> dict[str, float]:
     learning = config.learning
     batch = recorded.batch_of(recorded.samples(config, learning.batch_samples, size.from_seconds))
     device = torch.device(services.optimizer.device)
-    learner = Learner(recorded.policy_of(config), learning, device, graphs=graphs_on(device, config.compute))
+    learner = Learner(recorded.policy_of(config), learning, device,
+                      graphs=graphs_on(device, config.compute, config.services.optimizer.cuda_graphs))
     hyper = hyperparameters_at(config.schedules, 0)
 
     def learn() -> float:
