@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from dota.spaces import Layout
 from dota.tables import HERO_PREFIX
 from five.agent.compute import graphs_on
 from five.agent.config import ScheduleConfig
 from five.agent.learning.learner import Learner
+from five.agent.model.policy import Policy
 from five.agent.schedules import hyperparameters_at
 from five.capacity.sizes import clusters
 from five.run.load import load
@@ -92,6 +94,20 @@ OTHERWISE = {
     "rollout CPUs": "51,200 there: games that wait for the policy alone take 133 cores (docs/scale.md)",
     "past opponents": "drawn for each game there, here for a group of games among versions that are in play: a version "
                       "is met as often, and inference has full batches of it",
+    "quality of a past version": "a win takes eta / (N p) from it there, without bound (equation 14); here one unit at "
+                                 "most, or a version that is almost never drawn and then beaten is never drawn again",
+    "parameters": "158,502,815 there, 156.6 million here: the paper does not print the widths of most layers",
+}
+# Not printed at all, and a learner has to have them: these are this project's.
+NOT_PRINTED = {
+    "advantages are standardised": (LEARNING.normalise_advantages, True),
+    "... over an optimizer's own batch": (LEARNING.advantage_scope, "rank"),
+    "Adam's epsilon": (LEARNING.adam_epsilon, 1e-8),
+    "decay of the second moment that the clip goes by": (LEARNING.gradient_clip_decay, 0.999),
+    "gradient steps before the clip begins": (LEARNING.gradient_clip_warmup_steps, 100),
+    "gradient steps at learning rate 0 at first": (LEARNING.initial_hold_steps, 32),
+    "weights of the auxiliary heads": ((LEARNING.win_loss_weight, LEARNING.net_worth_rank_loss_weight,
+                                        LEARNING.building_loss_weight), (1e-3, 0.1, 0.1)),
 }
 FIGURE_7 = {  # version: team spirit, GAE horizon, entropy coefficient, learning rate; a change begins at its version
     0: (0.3, 180.0, 0.01, 5e-5), 15_000: (0.8, 180.0, 0.01, 5e-5), 23_000: (0.8, 360.0, 0.01, 5e-5),
@@ -101,6 +117,20 @@ FIGURE_7 = {  # version: team spirit, GAE horizon, entropy coefficient, learning
 @pytest.mark.parametrize("value", TABLE_2 + ELSEWHERE, ids=lambda value: value.name)
 def test_a_value(value: Printed) -> None:
     assert value.ours == value.paper
+
+
+def test_what_is_otherwise_is_so() -> None:
+    """Each difference that is listed is there, and as large as it says."""
+    assert RERUN.league.max_quality_drop == 1.0
+    with torch.device("meta"):
+        parameters = sum(p.numel() for p in Policy(Layout(RERUN.game), RERUN.model).parameters())
+    assert round(parameters / 1e6, 1) == 156.6
+
+
+@pytest.mark.parametrize("name", NOT_PRINTED)
+def test_what_the_paper_leaves_open_is_what_is_listed(name: str) -> None:
+    ours, listed = NOT_PRINTED[name]
+    assert ours == listed
 
 
 def test_all_rows_of_table_2_are_here() -> None:
