@@ -141,6 +141,9 @@ class RatingLoop:
             log.info("%s: TrueSkill %.1f ± %.1f after %d games, draws %.2f%s", standing.player, standing.mu,
                      standing.sigma, standing.games, standing.draw_probability,
                      "; a reference" if standing.reference else "")
+        if outcome.again:
+            log.info("versions reach from random play to the bots, whose ratings are fitted once more, and with them "
+                     "all others: %s", ", ".join(f"{s.player} {s.mu:.1f} ± {s.sigma:.1f}" for s in outcome.again))
 
     def _records(self, outcome: Outcome | None) -> list[tuple[str, ...]]:
         """The series' records of an outcome: one of the version that was rated by it."""

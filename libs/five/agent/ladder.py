@@ -2,7 +2,9 @@
 
 Random play is 0: the first version is rated against it alone. Then the anchors, bots of known strengths, are rated once
 against each other, and from then on one version after another plays the references near it: anchors, and past versions
-that became references while the agent grew. A reference's rating never changes.
+that became references while the agent grew. A reference's rating never changes, but for once: where the anchors' games
+do not tell how far they are from random play, all who are rated are fitted anew when versions have measured it
+(`five.agent.bridge`).
 
 Games are assigned before they are played, a set number for each pairing, in pairs with sides swapped and equal seeds.
 Every one of them ends, or is counted as aborted: a rating that took what ended first would count short games more
@@ -18,6 +20,7 @@ from hashlib import blake2b
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from five.agent.bridge import bridged, measured
 from five.agent.config import RatingConfig
 from five.agent.ratings import PINNED_SIGMA, RANDOM, Skill, pairs_interval
 from five.agent.skill import fit_skills
@@ -27,6 +30,7 @@ ANCHORS = "anchors"  # the player of the trial in which these are rated
 WINDOW = 8  # versions rated last, whose games the share of draws is estimated from
 MORE_ROUNDS = 4  # of a rating at most, for a version that was looked for far from where it is
 _OPEN, _GAVE_UP = "open", "gave_up"
+_UNMEASURED = "unmeasured"  # there while the anchors' distance from random play is the prior's; never in earlier runs
 _GAME = "game:"
 
 
@@ -56,11 +60,13 @@ class Trial:
 
 
 class Outcome(NamedTuple):
-    """How a trial ended: the rows to be written, who is rated by it, and the games that it ended with."""
+    """How a trial ended: the rows to be written, who is rated by it, and the games that it ended with. ``again``: who
+    had a rating before and has another one now."""
 
     rows: dict[str, Any]
     standings: list[Standing]
     games: list[dict[str, Any]]
+    again: Sequence[Standing] = ()
 
 
 class Ladder:
@@ -74,6 +80,7 @@ class Ladder:
         self.standings: dict[str, Standing] = {}
         self.trial: Trial | None = None
         self.gave_up = ""
+        self.unmeasured = False
         self._seed = seed
         self._made: tuple[Any, dict[str, Assigned]] = (None, {})
         self._foreign: list[str] = []
@@ -83,6 +90,7 @@ class Ladder:
         """Takes in rows that were written (None: removed), or all that there are."""
         if whole:
             self.standings, self.trial, self.gave_up, self._stray = {}, None, "", {}
+            self.unmeasured = False
             # What an earlier release kept: ratings of another kind, on another scale.
             self._foreign = [] if rows.get(FORMAT_ROW) == FORMAT else sorted(rows)
             if self._foreign:
@@ -92,6 +100,8 @@ class Ladder:
                 self._take_open(row)
             elif name == _GAVE_UP:
                 self.gave_up = row or ""
+            elif name == _UNMEASURED:
+                self.unmeasured = row is not None
             elif name.startswith(RATED):
                 player = name.removeprefix(RATED)
                 if row is None:
@@ -210,8 +220,14 @@ class Ladder:
             grown = Trial(**{**vars(self.trial), "rounds": self.trial.rounds + 1,
                              "pairings": [*self.trial.pairings, *more]})
             return Outcome(self._opened(grown), [], [])
-        standing.reference = self._fills_a_gap(standing)
-        return Outcome(self._closed(self.trial) | self._rated([standing]), [standing], list(self.trial.ended.values()))
+        anew = bridged({**self.standings, standing.player: standing}, self.config) if self.unmeasured else None
+        rows: dict[str, Any] = {} if anew is None else {_UNMEASURED: None}
+        again = anew or {}
+        standing = again.pop(standing.player, standing)
+        references = [again.get(name, self.standings[name]).mu for name in self.references]
+        standing.reference = self._fills_a_gap(standing, references)
+        rows |= self._closed(self.trial) | self._rated([standing, *again.values()])
+        return Outcome(rows, [standing], list(self.trial.ended.values()), list(again.values()))
 
     def nearby(self, mu: float) -> list[str]:
         """References within ``nearby`` points of a rating, nearest first; the nearest one when there is none."""
@@ -269,7 +285,10 @@ class Ladder:
                                           len(trial.aborted), *self._told(trial, name)))
         if len(standings) < len(self.config.anchors):  # all games of one were aborted: they are played again
             return Outcome(self._closed(trial), [], [])
-        return Outcome(self._closed(trial) | self._rated(standings), standings, list(trial.ended.values()))
+        rows = self._closed(trial) | self._rated(standings)
+        if not measured({s.player: s for s in standings}, self.config):
+            rows[_UNMEASURED] = True
+        return Outcome(rows, standings, list(trial.ended.values()))
 
     def _fitted(self, trial: Trial) -> Standing:
         games = self._results(trial)
@@ -305,10 +324,10 @@ class Ladder:
             scores[other] = [(won + 0.5 * drawn) / (won + drawn + lost), *pairs_interval(means)]
         return results, scores
 
-    def _fills_a_gap(self, standing: Standing) -> bool:
+    def _fills_a_gap(self, standing: Standing, references: Sequence[float]) -> bool:
         """Whether a version becomes a reference: none is near it, and it is known well enough to measure by. One that
         has left all behind becomes one however little is known: what comes after it would find nobody to play."""
-        gaps = [standing.mu - skill.mu for skill in self.references.values()]
+        gaps = [standing.mu - mu for mu in references]
         known = standing.sigma <= self.config.nearby / 2 or min(gaps) > 0
         return self.anchored and min(map(abs, gaps)) >= self.config.reference_spacing and known
 
