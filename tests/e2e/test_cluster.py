@@ -1,16 +1,19 @@
 """The whole system as `five train` starts it: it learns, obeys, survives every death, and goes on where it was."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import imageio.v2 as imageio
 import psutil
 import pytest
 import redis
 
 from five.cli.passwords import Passwords
+from five.cli.watch import PANEL, SIDE, newest
 from rapid.store import acl
 from rapid.store.connection import Login, connect
 from tests.e2e.running import KINDS, Run, eventually
@@ -69,6 +72,10 @@ def test_a_run_learns_obeys_and_ends(run: Run) -> None:
     run.kill("inference-0")
     run.wait_version(run.head() + 2)
 
+    # A version was rated, and one of its games is there to be seen.
+    games = run.folder.path / "replays"
+    eventually(lambda: list(games.glob("version-*.replay")), 120, "a rated version has left its game")
+
     # Ended over REST it ends by itself, with a report and without an orphan.
     processes = run.everything()
     run.check_versions()
@@ -83,6 +90,14 @@ def test_a_run_learns_obeys_and_ends(run: Run) -> None:
     assert "optimizer.resumed" in [event["what"] for event in report["events"]]
     assert list((run.folder.path / "tensorboard").glob("events*"))
     assert run.command("status").returncode == 2
+
+    # Of the newest game a film is made, here too where nothing runs any more.
+    assert re.fullmatch(r"version-\d+", newest(games).stem)
+    film = run.place / "film.mp4"
+    shown = run.command("watch", "--out", str(film), "--seconds", "1")
+    assert shown.returncode == 0, shown.stderr
+    pictures = [picture.shape for picture in imageio.get_reader(film)]
+    assert len(pictures) > 5 and set(pictures) == {(SIDE + PANEL, SIDE, 3)}
 
 
 @pytest.mark.slow

@@ -1,0 +1,80 @@
+"""`five eval` on a run that has ended: from its archive, in this process, sampled or greedy."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dota.replay import Replay
+from five.agent.model.policy import Policy
+from five.cli.evaluate import evaluate
+from five.cli.main import main
+from five.cli.offline.versions import VersionNotArchived
+from five.run.load import ConfigError
+from tests.cli.test_ladder import ended_run
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each choice of a policy whether it was the most probable one."""
+    act, seen = Policy.act, list[bool]()
+
+    def watched(self: Policy, *arguments: Any, greedy: bool = False, **options: Any) -> Any:
+        seen.append(greedy)
+        return act(self, *arguments, greedy=greedy, **options)
+
+    monkeypatch.setattr(Policy, "act", watched)
+    return seen
+
+
+def test_a_run_that_has_ended_is_evaluated_from_its_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                                           chosen: list[bool]) -> None:
+    folder = ended_run(tmp_path)
+    assert evaluate(folder, -1, "scripted", 3, 7, True) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert chosen and not any(chosen)
+    assert outcome["version"] == 4 and outcome["against"] == "scripted"
+    assert outcome["games"] == outcome["won"] + outcome["lost"] + outcome["drawn"] == 4  # pairs: three become four
+    low, high = outcome["win_rate_interval"]
+    assert 0 <= low <= (outcome["won"] + 0.5 * outcome["drawn"]) / 4 <= high <= 1
+    assert outcome["statistics"].keys() == outcome["opponent_statistics"].keys()
+    assert outcome["mean_game_seconds"] == pytest.approx(2, abs=0.5)  # its games end by time
+    Replay.load(outcome["replay"])
+    # The same seed is the same match; nothing is left of it but the replay.
+    assert evaluate(folder, 4, "scripted", 4, 7, True) == 0
+    assert json.loads(capsys.readouterr().out) == outcome
+    assert [path.name for path in (folder.path / "replays").iterdir()] == ["version-4-scripted-7.replay"]
+
+
+def test_greedy_against_another_version_as_a_person_reads_it(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                                             chosen: list[bool]) -> None:
+    folder = ended_run(tmp_path)
+    assert evaluate(folder, 4, "0", 1, 3, False, greedy=True) == 0
+    out = capsys.readouterr().out
+    assert chosen and all(chosen)  # both sides
+    assert out.startswith("version 4 against 0: won ") and "of 2 games" in out and "95 %" in out
+    replay = folder.path / "replays" / "version-4-version-0-3.replay"
+    assert f"five watch {replay}" in out
+    Replay.load(replay)
+
+
+def test_what_cannot_be_evaluated_is_said(tmp_path: Path) -> None:
+    folder = ended_run(tmp_path)
+    with pytest.raises(ConfigError, match=r"--against 'nobody'.*scripted"):
+        evaluate(folder, 4, "nobody", 2, 0, False)
+    for version, against in ((3, "random"), (4, "3")):
+        with pytest.raises(VersionNotArchived, match="version 3 .* not archived; near it are 0, 4"):
+            evaluate(folder, version, against, 2, 0, False)
+
+
+def test_the_command_finds_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                   capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ended_run(tmp_path / "runs")
+    monkeypatch.chdir(tmp_path)
+    assert main(["eval", "--run", "trial", "--against", "random", "--games", "2", "--json"]) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert outcome["games"] == 2 and Path(outcome["replay"]).resolve().is_relative_to(folder.path.resolve())
