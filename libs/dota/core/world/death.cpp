@@ -157,6 +157,7 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
   ++h.deaths;
   happened(c, EventKind::HeroDeath, body, killer);
   HeroState* k = kill_credit(c, h, killer, enemy);
+  const bool denied = killer && killer->team == body.team;  // by himself, too
 
   const float loss = g.death_base + net_worth(c, h) / g.death_divisor;
   // Nobody is paid, and nothing is scored, for a hero that neutrals killed with no enemy's part in it.
@@ -176,7 +177,7 @@ void hero_death(Context& c, Unit& body, Unit* killer) {
     k->streak = static_cast<std::uint8_t>(std::min(k->streak + 1, 255));
     hero_event(c, EventKind::HeroKill, *k, &body, -1, gold);
   }
-  for (int i = enemy * 5; i < enemy * 5 + 5; ++i) {
+  for (int i = enemy * 5; i < enemy * 5 + 5 && !denied; ++i) {
     HeroState& mate = w.heroes[static_cast<std::size_t>(i)];
     if (&mate != k && mate.in_game && !w.due(h.hurt_by[static_cast<std::size_t>(i)] + kAssistWindow)) {
       ++mate.assists;
