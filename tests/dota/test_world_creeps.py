@@ -151,3 +151,38 @@ def test_farther_creeps_stay_calm(new_world: Any) -> None:
     world.order(a, "attack", b)
     world.step(2)
     assert world.unit(far)["attack_target"] != a
+
+
+def first_waves(new_world: Any, hero_ahead: float | None) -> tuple[Any, list[int], list[int]]:
+    """The first waves of the top lane, brought together 450 apart; in front of the Dire's, so far from the Radiant's
+    creeps, stands its hero."""
+    world = new_world(lanes=[True, False, False])
+    world.step(2)
+    sides: list[list[int]] = [[], []]
+    for u in world.units("lane_creep"):
+        sides[u["team"]].append(u["index"])
+    x, y = -6300.0, 1500.0
+    for team, creeps in enumerate(sides):
+        for i, creep in enumerate(creeps):
+            world.set_unit(creep, x=x + 60 * i, y=y + (450 if team else 0), extra_hp=5000)
+    hero = world.hero(5)["unit"]
+    if hero_ahead is not None:
+        world.set_unit(hero, x=x + 60, y=y + hero_ahead, extra_hp=5000, attack_ready=1e9)
+        world.order(hero, "hold")
+    return world, sides[0], sides[1]
+
+
+def test_a_first_wave_passes_a_hero_who_is_alone(new_world: Any) -> None:
+    world, ours, theirs = first_waves(new_world, 200.0)
+    for creep in theirs:
+        world.set_unit(creep, x=6000, y=-6000)
+    world.step(12)
+    assert all(world.unit(creep)["attack_target"] == -1 for creep in ours)
+
+
+def test_a_hero_in_front_does_not_keep_two_first_waves_peaceful(new_world: Any) -> None:
+    """Enemy creeps are within reach: that he stands nearer changes nothing but whom they strike."""
+    world, ours, theirs = first_waves(new_world, 150.0)
+    world.step(12)
+    struck = {world.unit(creep)["attack_target"] for creep in ours}
+    assert -1 not in struck and struck <= {*theirs, world.hero(5)["unit"]}

@@ -10,7 +10,11 @@ constexpr float kFollowDistance = 100;  // a follower stops this far from its le
 constexpr float kPickupReach = 128;     // a rune is taken from this near
 
 void end_order(Context& c, Unit& u);  // the order is done or void: back to the one before the cast, or idle
-Unit* nearest_enemy(Context& c, Unit& u, float range);  // attackable, within range of the edge; nullptr when none
+
+constexpr std::uint32_t kind_bit(UnitKind kind) { return 1u << static_cast<unsigned>(kind); }
+static_assert(kUnitKinds <= 32);
+// Attackable, of one of the kinds (a bit each), within range of the edge; nullptr when none.
+Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds = ~0u);
 
 // Where a cast order aims: its target's place, its tree, or its point.
 Vec2 cast_point_of(const Context& c, const Unit& u, const Order& o);

@@ -78,15 +78,16 @@ void spawn_wave(Context& c, int team, int lane) {
     }
 }
 
-// The nearest enemy; a peaceful first wave passes heroes until enemy creeps are there.
+// The nearest enemy; a peaceful first wave passes heroes until enemy creeps are within its reach, wherever among
+// them a hero stands.
 Unit* look_around(Context& c, Unit& u) {
-  Unit* target = nearest_enemy(c, u, c.tables.units[u.type].acquisition_range);
-  if (!target || !u.first_wave) return target;
-  if (target->kind == UnitKind::LaneCreep) {
+  const float range = c.tables.units[u.type].acquisition_range;
+  if (u.first_wave) {
+    if (!nearest_enemy(c, u, range, kind_bit(UnitKind::LaneCreep)))
+      return nearest_enemy(c, u, range, ~kind_bit(UnitKind::Hero));
     u.first_wave = 0;
-    return target;
   }
-  return target->kind == UnitKind::Hero ? nullptr : target;
+  return nearest_enemy(c, u, range);
 }
 
 void walk_lane(Context& c, Unit& u) {

@@ -83,7 +83,7 @@ void end_order(Context& c, Unit& u) {
   u.velocity = Vec2{};
 }
 
-Unit* nearest_enemy(Context& c, Unit& u, float range) {
+Unit* nearest_enemy(Context& c, Unit& u, float range, std::uint32_t kinds) {
   World& w = c.world;
   bool any = false;
   for (int team = 0; team <= kNeutralTeam; ++team)
@@ -97,6 +97,7 @@ Unit* nearest_enemy(Context& c, Unit& u, float range) {
     Unit& other = w.units[static_cast<std::size_t>(near.ids[static_cast<std::size_t>(k)])];
     if (!other.alive || !is_enemy(u, other) || other.kind == UnitKind::Courier || other.kind == UnitKind::Ward)
       continue;
+    if (!(kinds & kind_bit(other.kind))) continue;
     // Nobody starts on neutrals by himself; lane creeps fight those that are angry (a camp that was pulled to
     // them).
     if (other.team == kNeutralTeam && u.team != kNeutralTeam &&
