@@ -168,6 +168,62 @@ def test_roshan_grows_and_pays(new_world: Any) -> None:
     assert world.units("roshan")
 
 
+def full_handed(world: Any, hero: int) -> None:
+    """Nine items that are nobody's parts in the hero's hands, and nothing in his stash."""
+    world.clear_items(hero)
+    world.set_gold(hero, -1e6)
+    for _ in range(9):
+        assert world.give_item(hero, "reaver")
+
+
+def held(world: Any, hero: int) -> list[str]:
+    return [i[0] for i in world.hero(hero)["items"] if i]
+
+
+def dead_roshan(new_world: Any, full: tuple[int, ...]) -> tuple[Any, Any]:
+    """Hero 0 has killed him by his pit; hero 1 is at home; those named have their hands full."""
+    world = new_world(("nevermore", "sven"), roshan=True, keep_teleport=0)
+    world.step()
+    roshan = world.units("roshan")[0]
+    for hero in (0, 1):
+        world.clear_items(hero)
+        world.set_gold(hero, -1e6)
+    for hero in full:
+        full_handed(world, hero)
+    world.set_unit(world.hero(0)["unit"], x=roshan["x"] + 400, y=roshan["y"])
+    world.clear_signals()
+    world.kill(roshan["index"], world.hero(0)["unit"])
+    return world, roshan
+
+
+def test_roshans_items_go_to_an_ally_when_the_killers_hands_are_full(new_world: Any) -> None:
+    world, _ = dead_roshan(new_world, full=(0,))
+    assert "item_aegis" not in held(world, 0) and "item_aegis" in held(world, 1)
+    assert world.ground_items() == []
+
+
+def test_roshans_items_lie_where_he_fell_when_nobody_has_room(new_world: Any) -> None:
+    """Whoever comes by with room has them, of either side, and an Aegis counts from then."""
+    world, roshan = dead_roshan(new_world, full=(0, 1))
+    assert [held(world, h).count("item_aegis") for h in (0, 1)] == [0, 0]
+    assert world.ground_items() == [("item_aegis", roshan["x"], roshan["y"])]
+    assert world.hero(0)["signals"]["aegis"] == 0
+    world.set_unit(world.hero(0)["unit"], x=roshan["x"], y=roshan["y"])
+    world.step(2)
+    assert world.ground_items()  # his hands are full
+    world.clear_items(5)
+    world.set_gold(5, -1e6)
+    world.set_unit(world.hero(0)["unit"], x=roshan["x"] + 100, y=roshan["y"])
+    world.set_unit(world.hero(5)["unit"], x=roshan["x"] + 140, y=roshan["y"], extra_hp=5000)
+    world.step(2)  # the nearest has no room: it is the other's
+    assert world.ground_items() == [] and "item_aegis" in held(world, 5)
+    assert world.hero(5)["signals"]["aegis"] == 1
+    hero = world.hero(5)["unit"]
+    world.kill(hero, world.hero(0)["unit"])
+    world.step(40)  # 5 s and a little
+    assert world.unit(hero)["alive"] and world.hero(5)["deaths"] == 0
+
+
 def test_roshan_stays_in_his_pit(new_world: Any, data: dict[str, Any]) -> None:
     world = new_world(roshan=True)
     world.step()

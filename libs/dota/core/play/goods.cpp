@@ -198,10 +198,8 @@ Outcome pick_up(Context& c, HeroState& h, Unit& u, const PersonOrder& o, bool ap
       if (apply) walk_to(c, u, item->pos);
       return {Refusal::None, true};
     }
-    const bool room =
-        free_slots(h, false) > 0 || (item_def(c, item->id).stackable && held_charges(h, item->id) > 0);
-    if (!room) return {Refusal::Full};
-    if (apply && give_item(c, h, item->id, item->charges)) *item = GroundItem{};
+    if (!hands_take(c, h, item->id, item->charges)) return {Refusal::Full};
+    if (apply && take_up(c, h, item->id, item->charges)) *item = GroundItem{};
     return {};
   }
   if (rune < 0) return {Refusal::Target};

@@ -8,6 +8,7 @@
 #include "world/inventory.hpp"
 #include "world/items.hpp"
 #include "world/kit.hpp"
+#include "world/signals.hpp"
 
 namespace dota {
 namespace {
@@ -75,41 +76,82 @@ int held_charges(const HeroState& h, int item) {
   return n;
 }
 
-// Onto the same kind in the stash, else onto what the hero has with it, never from one to the other: who moves a
-// stack out of the stash would add it to itself. False: there is none with room.
-bool stack_item(Context& c, HeroState& h, int item, int charges, bool in_stash) {
-  if (!c.tables.items[static_cast<std::size_t>(item)].stackable) return false;
+namespace {
+
+// Slot of a stack of the item's kind that so many more go onto; -1: none.
+int stack_slot(const Context& c, const HeroState& h, int item, int charges, bool in_stash) {
+  if (!c.tables.items[static_cast<std::size_t>(item)].stackable) return -1;
   for (int slot = 0; slot < kItemSlots; ++slot) {
-    ItemState& s = h.items[static_cast<std::size_t>(slot)];
+    const ItemState& s = h.items[static_cast<std::size_t>(slot)];
     if ((slot >= kStashFirst && slot < kTpSlot) != in_stash) continue;
-    if (s.id != item || s.on_courier || s.charges + charges > kStackCharges) continue;
-    s.charges = static_cast<std::int8_t>(s.charges + charges);
-    changed(c, h);
-    return true;
+    if (s.id == item && !s.on_courier && s.charges + charges <= kStackCharges) return slot;
   }
-  return false;
+  return -1;
 }
 
-bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash, int* at) {
-  const GameRules& g = *c.tables.game;
-  const bool scroll = item == g.tp_item && !to_stash;  // it has a slot of its own
-  if (stack_item(c, h, item, charges, to_stash)) return true;
-  int slot = -1;
-  if (scroll) {
-    if (h.items[kTpSlot].id < 0) slot = kTpSlot;
-  } else {
-    for (int k = to_stash ? kStashFirst : 0; k < kTpSlot && slot < 0; ++k)
-      if (h.items[static_cast<std::size_t>(k)].id < 0) slot = k;
-  }
-  if (slot < 0) return false;
+// The first free one of these slots; -1: none.
+int free_slot(const HeroState& h, int first, int end) {
+  for (int slot = first; slot < end; ++slot)
+    if (h.items[static_cast<std::size_t>(slot)].id < 0) return slot;
+  return -1;
+}
+
+// Where in a hero's hands the item would get a slot of its own: the inventory, the backpack, the scroll's slot.
+int free_in_hands(const Context& c, const HeroState& h, int item) {
+  return item == c.tables.game->tp_item ? free_slot(h, kTpSlot, kTpSlot + 1) : free_slot(h, 0, kStashFirst);
+}
+
+void fill_slot(Context& c, HeroState& h, int slot, int item, int charges) {
   ItemState& s = h.items[static_cast<std::size_t>(slot)];
   s = ItemState{};
   s.id = static_cast<std::int16_t>(item);
   s.charges = static_cast<std::int8_t>(charges);
-  if (item == g.aegis_item) h.aegis_expires = c.world.time + g.aegis_expires;
-  if (at) *at = slot;
+  if (item == c.tables.game->aegis_item) h.aegis_expires = c.world.time + c.tables.game->aegis_expires;
+  changed(c, h);
+}
+
+}  // namespace
+
+// Onto the same kind in the stash, else onto what the hero has with it, never from one to the other: who moves a
+// stack out of the stash would add it to itself. False: there is none with room.
+bool stack_item(Context& c, HeroState& h, int item, int charges, bool in_stash) {
+  const int slot = stack_slot(c, h, item, charges, in_stash);
+  if (slot < 0) return false;
+  ItemState& s = h.items[static_cast<std::size_t>(slot)];
+  s.charges = static_cast<std::int8_t>(s.charges + charges);
   changed(c, h);
   return true;
+}
+
+bool place_item(Context& c, HeroState& h, int item, int charges, bool to_stash, int* at) {
+  if (stack_item(c, h, item, charges, to_stash)) return true;
+  const bool scroll = item == c.tables.game->tp_item && !to_stash;  // it has a slot of its own
+  const int slot = scroll ? free_in_hands(c, h, item) : free_slot(h, to_stash ? kStashFirst : 0, kTpSlot);
+  if (slot < 0) return false;
+  if (at) *at = slot;
+  fill_slot(c, h, slot, item, charges);
+  return true;
+}
+
+bool hands_take(const Context& c, const HeroState& h, int item, int charges) {
+  return stack_slot(c, h, item, charges, false) >= 0 || free_in_hands(c, h, item) >= 0;
+}
+
+bool take_up(Context& c, HeroState& h, int item, int charges) {
+  if (!hands_take(c, h, item, charges)) return false;
+  if (!stack_item(c, h, item, charges, false)) fill_slot(c, h, free_in_hands(c, h, item), item, charges);
+  if (item == c.tables.game->aegis_item) hero_event(c, EventKind::Aegis, h);
+  return true;
+}
+
+bool lay_down(Context& c, int item, int charges, Vec2 at) {
+  for (GroundItem& g : c.world.ground) {
+    if (g.id >= 0) continue;
+    g = {static_cast<std::int16_t>(item), static_cast<std::int8_t>(charges), at};
+    return true;
+  }
+  ++c.world.dropped[static_cast<std::size_t>(StatePool::GroundItems)];
+  return false;
 }
 
 bool give_item(Context& c, HeroState& h, int item, int charges) { return place_item(c, h, item, charges, false); }
@@ -140,14 +182,7 @@ void drop_items(Context& c, Unit& hero) {
     if (std::none_of(p.roots.begin(), p.roots.end(),
                      [&](std::uint16_t r) { return p.nodes[r].prim == Prim::DropOnDeath; }))
       continue;
-    const auto place =
-        std::find_if(w.ground.begin(), w.ground.end(), [](const GroundItem& g) { return g.id < 0; });
-    if (place == w.ground.end()) {
-      ++w.dropped[static_cast<std::size_t>(StatePool::GroundItems)];
-      continue;
-    }
-    *place = {held.id, held.charges, hero.pos};
-    take_item(c, h, slot);
+    if (lay_down(c, held.id, held.charges, hero.pos)) take_item(c, h, slot);
   }
 }
 
@@ -160,10 +195,11 @@ void pick_up(Context& c) {
     for (HeroState& h : w.heroes) {
       const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
       if (!u || !u->alive || h.by_hand() || distance(u->pos, g.pos) >= best) continue;
+      if (!hands_take(c, h, g.id, g.charges)) continue;
       nearest = &h;
       best = distance(u->pos, g.pos);
     }
-    if (nearest && place_item(c, *nearest, g.id, g.charges, false)) g = GroundItem{};
+    if (nearest && take_up(c, *nearest, g.id, g.charges)) g = GroundItem{};
   }
 }
 

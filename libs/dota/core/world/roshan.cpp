@@ -8,7 +8,7 @@
 #include "world/creeps.hpp"
 #include "world/game_rules.hpp"
 #include "world/heroes.hpp"
-#include "world/inventory.hpp"
+#include "world/items.hpp"
 #include "world/signals.hpp"
 #include "world/units.hpp"
 
@@ -40,25 +40,22 @@ Unit* find_roshan(World& w) {
   return first;
 }
 
-// What he drops goes to the hero who killed him, or else to the nearest ally with room: dropped items do not lie
-// on the ground here.
+// What he drops goes to the hero who killed him, or else to the nearest living ally with room in his hands; when
+// there is none it lies where he fell.
 void drop(Context& c, int item, int team, Vec2 at, HeroState* killer) {
   World& w = c.world;
-  const ItemDef& def = c.tables.items[static_cast<std::size_t>(item)];
-  HeroState* taker = killer && place_item(c, *killer, item, def.initial_charges, false) ? killer : nullptr;
-  if (!taker) {
-    float best = 1e9f;
-    HeroState* nearest = nullptr;
-    for (int i = team * 5; i < team * 5 + 5; ++i) {
-      HeroState& h = w.heroes[static_cast<std::size_t>(i)];
-      const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
-      if (!u || !u->alive || &h == killer || distance(u->pos, at) >= best) continue;
-      best = distance(u->pos, at);
-      nearest = &h;
-    }
-    if (nearest && place_item(c, *nearest, item, def.initial_charges, false)) taker = nearest;
+  const int charges = c.tables.items[static_cast<std::size_t>(item)].initial_charges;
+  if (killer && take_up(c, *killer, item, charges)) return;
+  HeroState* nearest = nullptr;
+  float best = 1e9f;
+  for (int i = team * 5; i < team * 5 + 5; ++i) {
+    HeroState& h = w.heroes[static_cast<std::size_t>(i)];
+    const Unit* u = h.in_game ? w.get(h.unit) : nullptr;
+    if (!u || !u->alive || distance(u->pos, at) >= best || !hands_take(c, h, item, charges)) continue;
+    best = distance(u->pos, at);
+    nearest = &h;
   }
-  if (taker && item == c.tables.game->aegis_item) hero_event(c, EventKind::Aegis, *taker);
+  if (!nearest || !take_up(c, *nearest, item, charges)) lay_down(c, item, charges, at);
 }
 
 }  // namespace
