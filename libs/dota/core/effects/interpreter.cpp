@@ -216,6 +216,8 @@ void run_node(Context& c, Invocation& inv, int node) {
   const EffectNode& n = node_of(c, inv.ability, node);
   const PrimitiveSpec* spec = primitive_spec(n.prim);
   if (!spec || !condition(c, inv, n) || !upgraded(c, c.world.get(inv.caster), n)) return;
+  const Deeper effect(c);
+  if (!effect) return;
   if (!inv.late && n.given(Role::Delay) && waits(n.prim)) {
     // What goes with the pulses of a strike at a place (Dark Pact) comes with each of them.
     const EffectNode* strike = goes_with_pulses(n) ? pulsing_node(c, inv.ability) : nullptr;

@@ -36,6 +36,8 @@ void remember_attacker(Context& c, Unit& target, Unit& source) {
 float deal_damage(Context& c, const DamageInfo& d) {
   Unit* const target = d.target;
   if (!target || !target->alive || d.amount <= 0) return 0;
+  const Deeper blow(c);
+  if (!blow) return 0;
   World& w = c.world;
   const Rules& r = c.tables.rules;
   if (target->status & (kInvulnerable | kBanished | kGuarded)) return 0;

@@ -56,6 +56,7 @@ enum class StatePool : std::uint8_t {
   Delayed,
   GroundItems,
   Events,
+  Consequences,  // of one blow, one out of the other: Context::depth
   Count
 };
 
@@ -163,6 +164,28 @@ struct Context {
   World& world;
   const Tables& tables;
   const GameSettings& settings;
+  int depth = 0;  // consequences of consequences under way
+};
+
+// How many consequences may come out of each other. Two whose passives answer every blow with one would otherwise
+// go on until one is dead, each answer inside the last; nothing in the data comes near it.
+constexpr int kDeepestConsequence = 32;
+
+// One step deeper for as long as it lives; what is too deep does not happen, and is counted.
+class Deeper {
+ public:
+  explicit Deeper(Context& c) : c_(c), allowed_(c.depth < kDeepestConsequence) {
+    ++c.depth;
+    if (!allowed_) ++c.world.dropped[static_cast<std::size_t>(StatePool::Consequences)];
+  }
+  ~Deeper() { --c_.depth; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+  explicit operator bool() const { return allowed_; }
+
+ private:
+  Context& c_;
+  bool allowed_;
 };
 
 }  // namespace dota
