@@ -91,7 +91,8 @@ def _partial(schema: Mapping[str, Any], shared: Mapping[str, Any], merged: bool)
     if "anyOf" in schema:
         # One schema of two types is refused in plainer words than two schemas of one.
         (value,) = (_partial(s, shared, merged) for s in schema["anyOf"] if s != {"type": "null"})
-        return {**value, "type": [value["type"], "null"], "description": schema["description"]}
+        types = value["type"] if isinstance(value["type"], list) else [value["type"]]
+        return {**value, "type": [*types, "null"], "description": schema["description"]}
     found: Schema = {k: v for k, v in schema.items() if k not in (*LEFT_OUT, "$defs", "required")}
     if "required" in schema and not merged:
         found["required"] = schema["required"]

@@ -11,6 +11,7 @@ class _Section(BaseModel):
 
 MAP_SIDE = 16640.0  # world units
 FRAMES_PER_SECOND = 30
+MAX_GAME_SECONDS = 8000  # the core's durations are exact up to 8,192 s (docs/game.md)
 
 FIELDS = 1  # generation of the table of fields; see dota.omission
 
@@ -25,7 +26,7 @@ class ObservationConfig(_Section):
     couriers: int = Field(1, ge=0, le=1, description="Slots for a team's courier.")
     hero_modifiers: int = Field(10, ge=0, le=32, description="Modifier slots of a hero.")
     unit_modifiers: int = Field(2, ge=0, le=8, description="Modifier slots of any other unit.")
-    pickups: int = Field(6, ge=0, le=6, description="Slots for runes and dropped items.")
+    pickups: int = Field(6, ge=0, le=6, description="Slots for runes, by the places where they appear.")
     minimap: int = Field(10, ge=1, le=32, description="Cells along a side of the minimap.")
     nearby_map: int = Field(8, ge=2, le=16, description="Cells along a side of the terrain grid around a hero.")
     passability: int = Field(14, ge=2, le=16, description="Cells along a side of an allied hero's passability grid.")
@@ -41,16 +42,41 @@ class ObservationConfig(_Section):
 
 
 class RandomisationConfig(_Section):
-    """Per-game randomisation (Berner et al. 2019, appendix O.2). Magnitudes are not published; 0 turns one off."""
+    """Per-game randomisation (Berner et al. 2019, appendix O.2). Magnitudes are not published; 0 turns one off. Those
+    of a hero's stats that are null follow stats."""
 
-    stats: float = Field(0.0, ge=0, le=1, description="Standard deviation of the factor on a hero's starting stats.")
+    stats: float = Field(0.0, ge=0, le=1, description="How much a hero's stats at the start vary: the standard "
+                         "deviation of those below that are null, of magic resistance ten times it.")
+    attributes: float | None = Field(None, ge=0, le=1, description="Standard deviation of the factors on strength, "
+                                     "agility and intelligence; null: stats.")
+    armor: float | None = Field(None, ge=0, le=10, description="Standard deviation of what is added to armor; null: "
+                                "stats.")
+    move_speed: float | None = Field(None, ge=0, le=1, description="Standard deviation of the factor on movement "
+                                     "speed; null: stats.")
+    hp_regen: float | None = Field(None, ge=0, le=10, description="Standard deviation of the normal distribution of "
+                                   "whose values the sizes are added to health regeneration; null: stats.")
+    mana_regen: float | None = Field(None, ge=0, le=10, description="The same of mana regeneration; null: stats.")
+    magic_resistance: float | None = Field(None, ge=0, le=25, description="Standard deviation of what is added to "
+                                           "magic resistance, at most 25 either way; null: ten times stats.")
     gold: float = Field(0.0, ge=0, le=1, description="Standard deviation of the factor on starting gold.")
     xp: float = Field(0.0, ge=0, le=10, description="Mean of the exponential starting XP, in levels.")
     item_drop: float = Field(0.0, ge=0, le=1, description="Chance that an item of the build order is left out.")
-    item_insert: float = Field(0.0, ge=0, le=1, description="Chance that an item of the hero's pool is put in.")
+    item_insert: float = Field(0.0, ge=0, le=1, description="Chance that an item is put in before the rest of the "
+                               "build: one that this hero buys, in the game's own list for it or in its build.")
+    consumables: float = Field(0.0, ge=0, le=1, description="Chance, of each, that how many charges of tango, salve, "
+                               "clarity and town portal the buyer keeps for a hero, and until when, is drawn: "
+                               "uniformly from none to twice what game.consumables says, the time from 0 to that.")
     skill: float = Field(0.0, ge=0, le=1, description="Chance that two neighbours in the skill order swap.")
     lane: float = Field(0.0, ge=0, le=1, description="Chance that a hero is assigned a subset of the lanes.")
+    lane_until_seconds: float = Field(600.0, ge=0, le=MAX_GAME_SECONDS, description="Latest game time to which an "
+                                      "assignment lasts: it ends at a time drawn uniformly from 0 to this.")
     roshan: bool = Field(False, description="Start Roshan with a uniform share of his health.")
+
+    def magnitudes(self) -> dict[str, float]:
+        """All of them as numbers, those that are null from ``stats``; ``roshan`` is 0 or 1."""
+        derived = {"magic_resistance": 10 * self.stats}
+        return {name: float(derived.get(name, self.stats) if value is None else value)
+                for name, value in self.model_dump().items() if name != "stats"}
 
 
 class ConsumablesConfig(_Section):
@@ -77,7 +103,8 @@ class GameConfig(_Section):
         ["nevermore", "sniper", "lion", "crystal_maiden", "sven", "viper"],
         min_length=1, description="Heroes that lineups are drawn from, without the npc_dota_hero_ prefix.")
     mirror_match: bool = Field(False, description="Both teams play the same lineup; with a pool of one hero, always.")
-    max_game_seconds: float = Field(3600.0, gt=0, description="Game time after which a game is a draw.")
+    max_game_seconds: float = Field(3600.0, gt=0, le=MAX_GAME_SECONDS,
+                                    description="Game time after which a game is a draw.")
     start_seconds: float = Field(-90.0, le=0, description="Game time at which play begins (0 is the horn).")
     kills_to_win: int = Field(2, ge=0, description="1v1_mid: deaths that lose the game; 0: never.")
     courier: Literal["scripted", "direct"] = Field("direct", description="How bought items reach a hero.")
@@ -118,6 +145,11 @@ class GameConfig(_Section):
         if len(self.hero_pool) < needed:
             raise ValueError(f"hero_pool has {len(self.hero_pool)} heroes, a team needs {needed} different ones")
         return self
+
+
+def evaluation_game(game: GameConfig) -> GameConfig:
+    """The game as it is evaluated, and as people play it: nothing is randomised (Berner et al. 2019, appendix O.2)."""
+    return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 
 # What is told of a hero in a timestep, in the order of the core's enum Signal.

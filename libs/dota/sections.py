@@ -40,6 +40,8 @@ class PlainField:
     def check(self, value: Any, where: str) -> Any:
         """The value in the field's type. Raises ValueError naming what is wrong, and where."""
         taken = _taken(self.annotation, value, where)
+        if taken is None:  # its type says whether it may be
+            return None
         for sign, bound in self._bounds:
             fits = {">=": taken >= bound, ">": taken > bound, "<=": taken <= bound, "<": taken < bound}[sign]
             if not fits:

@@ -112,5 +112,5 @@ def core_settings(config: GameConfig) -> dict[str, Any]:
         "hide_unseen": config.hide_unseen,
         "max_game_seconds": config.max_game_seconds, "start_seconds": config.start_seconds,
         "offset_cell": config.offset_cell, "consumables": config.consumables.model_dump(),
-        "randomisation": config.randomisation.model_dump(),
+        "randomisation": config.randomisation.magnitudes(),
     }

@@ -64,8 +64,8 @@ def drawn_config(dice: random.Random) -> Any:
         consumables=ConsumablesConfig(tango=dice.randint(0, 16), salve=dice.randint(0, 16),
                                       town_portal=dice.randint(0, 16), income_share=dice.random()),
         randomisation=RandomisationConfig(stats=some(1), gold=some(1), xp=some(10), item_drop=some(1),
-                                          item_insert=some(1), skill=some(1), lane=some(1),
-                                          roshan=dice.random() < 0.5))
+                                          item_insert=some(1), consumables=some(1), skill=some(1), lane=some(1),
+                                          lane_until_seconds=some(8000), roshan=dice.random() < 0.5))
 
 
 def number(dice: random.Random) -> int:

@@ -25,12 +25,14 @@ GOOD = [
     {}, {"mode": "1v1_mid", "heroes_per_team": 1, "hero_pool": ["nevermore"], "max_game_seconds": 10},
     {"observation": {"wards": 3, "omit": ["minimap"]}, "scripted_actions": ["glyph"]},
     {"randomisation": {"stats": 0.5, "roshan": True}, "consumables": {"tango": 0}},
+    {"randomisation": {"armor": 2, "hp_regen": None}},
 ]
 BAD = [
     {"mode": "2v2"}, {"heroes_per_team": 0}, {"heroes_per_team": 6}, {"hero_pool": []}, {"hero_pool": ["axe", "axe"]},
     {"hero_pool": ["axe"]}, {"heroes": 3}, {"observation": {"wards": -1}}, {"observation": {"ward": 1}},
     {"max_game_seconds": 0}, {"neutrals": "perhaps"}, {"observation": 3}, {"heroes_per_team": 1.5},
-    {"scripted_actions": ["walk"]}, {"hero_pool": "axe"},
+    {"scripted_actions": ["walk"]}, {"hero_pool": "axe"}, {"max_game_seconds": 8001}, {"randomisation": {"armor": 11}},
+    {"randomisation": {"lane_until_seconds": None}},
 ]
 
 

@@ -94,7 +94,7 @@ def test_a_snapshot_of_other_data_is_refused(new_world: Any) -> None:
 
 def test_randomised_starts_differ_and_repeat(new_world: Any) -> None:
     def start(seed: int) -> tuple[Any, ...]:
-        world = new_world(seed=seed, random_stats=0.2, random_gold=0.2, random_xp=2.0, random_item_drop=0.5,
+        world = new_world(seed=seed, random_attributes=0.2, random_gold=0.2, random_xp=2.0, random_item_drop=0.5,
                           random_lane=1.0, random_roshan=1.0)
         hero = world.hero(0)
         unit = world.unit(hero["unit"])

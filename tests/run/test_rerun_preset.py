@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from dota.config import evaluation_game
 from dota.spaces import Layout
 from dota.tables import HERO_PREFIX
 from five.agent.compute import graphs_on
@@ -172,9 +173,13 @@ def test_the_heroes_are_those_of_the_finals() -> None:
 
 def test_everything_that_the_paper_randomises_is_random() -> None:
     """Appendix O.2; magnitudes are not printed. Lineups are drawn for each team."""
-    values = RERUN.game.randomisation.model_dump()
-    assert values.keys() == {"stats", "gold", "xp", "item_drop", "item_insert", "skill", "lane", "roshan"}
+    values = RERUN.game.randomisation.magnitudes()
+    assert values.keys() == {
+        "attributes", "armor", "move_speed", "hp_regen", "mana_regen", "magic_resistance", "gold", "xp", "item_drop",
+        "item_insert", "consumables", "skill", "lane", "lane_until_seconds", "roshan"}
     assert all(values.values()), values
+    assert not any(m for name, m in evaluation_game(RERUN.game).randomisation.magnitudes().items()
+                   if name != "lane_until_seconds")
     assert not RERUN.game.mirror_match
 
 

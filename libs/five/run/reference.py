@@ -119,6 +119,8 @@ def _section_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
 
 
 def _numeric(annotation: Any) -> bool:
+    if get_origin(annotation) in (Union, types.UnionType):  # or none
+        return any(_numeric(kind) for kind in get_args(annotation))
     return annotation in (int, float)
 
 

@@ -210,6 +210,7 @@ nb::dict hero_fields(const Tables& t, const std::string& name) {
   d["skill_build"] = build;
   d["item_start"] = items(h.item_start);
   d["item_order"] = items(h.item_order);
+  d["item_pool"] = items(h.item_pool);
   d["role_position"] = h.role_position;
   return d;
 }

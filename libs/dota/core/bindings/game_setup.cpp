@@ -44,13 +44,20 @@ GameSettings game_settings(nb::handle described) {
   s.consumables_until_s = kept.num("until_seconds");
   s.upkeep_share = kept.num("income_share");
   const Node& r = n.at("randomisation");
-  s.random_stats = r.num("stats");
+  s.random_attributes = r.num("attributes");
+  s.random_armor = r.num("armor");
+  s.random_move_speed = r.num("move_speed");
+  s.random_hp_regen = r.num("hp_regen");
+  s.random_mana_regen = r.num("mana_regen");
+  s.random_magic_resist = r.num("magic_resistance");
   s.random_gold = r.num("gold");
   s.random_xp = r.num("xp");
   s.random_item_drop = r.num("item_drop");
   s.random_item_insert = r.num("item_insert");
+  s.random_consumables = r.num("consumables");
   s.random_skill = r.num("skill");
   s.random_lane = r.num("lane");
+  s.random_lane_until_s = r.num("lane_until_seconds");
   s.random_roshan = r.num("roshan");
   return s;
 }

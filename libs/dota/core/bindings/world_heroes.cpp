@@ -1,5 +1,6 @@
 // Heroes of a world: gold, experience, items, abilities and what is told of them.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings/world.hpp"
 #include "effects/abilities.hpp"
@@ -50,6 +51,12 @@ nb::dict hero_dict(PyWorld& p, const HeroState& h) {
   d["recipe"] = h.recipe < 0 ? nb::object(nb::none())
                              : nb::object(nb::str(t.items[static_cast<std::size_t>(h.recipe)].name.c_str()));
   d["build_skip"] = h.build_skip;
+  d["build_insert"] = h.build_insert < 0
+                          ? nb::object(nb::none())
+                          : nb::object(nb::str(t.items[static_cast<std::size_t>(h.build_insert)].name.c_str()));
+  d["keep"] = std::vector<int>(h.keep.begin(), h.keep.end());
+  d["keep_until"] = h.keep_until;
+  d["lanes_until"] = h.lanes_until;
   d["buyback_cost"] = buyback_cost(c, h);
   nb::dict abilities;
   for (const AbilityState& a : h.abilities)

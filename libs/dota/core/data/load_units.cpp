@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "data/loading.hpp"
 
 namespace dota {
@@ -126,6 +128,18 @@ TalentDef read_talent(const Node& n, const Tables& t) {
   return d;
 }
 
+// The game's own lists hold names of other patches too: those are passed over.
+void read_item_pool(const Node& n, HeroDef& h, const Tables& t) {
+  std::vector<int> bought;
+  for (const std::string& name : strings(n, "default_bot_items"))
+    if (const auto at = t.item_index.find(name); at != t.item_index.end()) bought.push_back(at->second);
+  bought.insert(bought.end(), h.item_order.begin(), h.item_order.end());
+  for (const int item : bought)
+    if (!t.items[static_cast<std::size_t>(item)].consumable &&
+        std::find(h.item_pool.begin(), h.item_pool.end(), item) == h.item_pool.end())
+      h.item_pool.push_back(item);
+}
+
 // Entry of HeroDef::skill_build: an ability's index, -(i + 2) for talent i, -1 for a level without a point.
 int skill_entry(const Node& n, const HeroDef& h, const Tables& t) {
   if (n.is(Node::Type::Null)) return -1;
@@ -196,6 +210,7 @@ void load_heroes(const Node& heroes, Tables& t) {
         h.item_start.push_back(index_of(t.item_index, i, "item"));
       for (const std::string& i : strings(items, "order"))
         h.item_order.push_back(index_of(t.item_index, i, "item"));
+      read_item_pool(n, h, t);
       h.role_position = static_cast<int>(n.num("role_position"));
     });
 }
@@ -208,6 +223,8 @@ void load_camp_sets(const Node& units, Tables& t) {
       std::vector<int> ids;
       for (const Node& u : set.list)
         ids.push_back(index_of(t.unit_index, u.string, "unit"));
+      if (ids.empty())
+        throw std::runtime_error(std::string("neutral_camp_sets: a set of '") + tier + "' is empty");
       of_tier.push_back(std::move(ids));
     }
     if (of_tier.empty()) throw std::runtime_error(std::string("neutral_camp_sets: '") + tier + "' is empty");

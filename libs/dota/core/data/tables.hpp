@@ -84,6 +84,7 @@ struct HeroDef {
   std::vector<TalentDef> talents;
   std::vector<int> skill_build;  // 25 entries: >= 0 ability index, <= -2 talent -(i+2), -1 no point
   std::vector<int> item_start, item_order;
+  std::vector<int> item_pool;  // what the hero buys: the game's own list of his, then the order; consumables not
   int role_position = 3;
   bool has_charges = false;  // an ability of his is used up and comes back by charges
   bool hides = false;        // an ability makes him invisible

@@ -7,6 +7,7 @@
 #include "map/map_data.hpp"
 #include "view/fill.hpp"
 #include "world/heroes.hpp"
+#include "world/inventory.hpp"
 
 namespace dota {
 
@@ -78,7 +79,6 @@ void fill_hero_body(const Context& c, const HeroState& h, const Unit& u, bool ow
 
 void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, const Unit& u, SeenHero& s) {
   const World& w = c.world;
-  const GameSettings& g = c.settings;
   s.gold = h.gold + h.reliable;
   s.can_buyback = can_buyback(c, h);
   s.buyback_cost = buyback_cost(c, h);
@@ -86,14 +86,13 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
   s.lanes_allowed = w.time < h.lanes_until ? h.lanes_allowed : 7;
   s.build_id = h.build_id;
   const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
-  const auto next = static_cast<std::size_t>(std::max<int>(h.build_next, 0));
-  s.next_item = static_cast<std::int16_t>(next < def.item_order.size() ? def.item_order[next] : -1);
+  s.next_item = static_cast<std::int16_t>(next_item(c, h));
   const float order = static_cast<float>(std::max<std::size_t>(def.item_order.size(), 1));
-  s.purchase = {static_cast<float>(g.keep_tango),
-                static_cast<float>(g.keep_salve),
-                static_cast<float>(g.keep_clarity),
-                static_cast<float>(g.keep_teleport),
-                left(g.consumables_until_s, std::max(w.time, 0.0f)) / kForever,
+  s.purchase = {static_cast<float>(h.keep[0]),
+                static_cast<float>(h.keep[1]),
+                static_cast<float>(h.keep[2]),
+                static_cast<float>(h.keep[3]),
+                left(h.keep_until, std::max(w.time, 0.0f)) / kForever,
                 static_cast<float>(std::popcount(h.build_skip)) / order,
                 h.build_insert >= 0 ? 1.0f : 0.0f};
   s.previous = h.previous;

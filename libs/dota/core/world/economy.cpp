@@ -131,7 +131,7 @@ Step acquire(Context& c, HeroState& h, int item, std::uint32_t& used, bool fresh
   return Step::Done;
 }
 
-// The item the build wants now, or -1 when it is complete.
+// The item the build wants now, or -1 when it is complete; past entries that are left out.
 int wanted_item(const Context& c, HeroState& h) {
   const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
   while (h.build_next < static_cast<int>(def.item_order.size())) {
@@ -140,10 +140,7 @@ int wanted_item(const Context& c, HeroState& h) {
     if (!dropped && item_supported(c.tables, item)) break;
     ++h.build_next;
   }
-  if (h.build_insert >= 0 && h.build_next > 0) return h.build_insert;
-  return h.build_next < static_cast<int>(def.item_order.size())
-             ? def.item_order[static_cast<std::size_t>(h.build_next)]
-             : -1;
+  return next_item(c, h);
 }
 
 // Upkeep (consumables, scrolls, wards) stays within its share of all the gold that the hero has had: without such
@@ -272,6 +269,13 @@ int free_slots(const HeroState& h, bool stash) {
   return n;
 }
 
+int next_item(const Context& c, const HeroState& h) {
+  if (h.build_insert >= 0 && h.build_next > 0) return h.build_insert;
+  const auto& order = c.tables.heroes[static_cast<std::size_t>(h.def)].item_order;
+  const auto next = static_cast<std::size_t>(std::max<int>(h.build_next, 0));
+  return next < order.size() ? order[next] : -1;
+}
+
 const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def) {
   const std::vector<int>* best = &def.recipes.front();
   int most = -1;
@@ -375,13 +379,12 @@ void give_gold(Context& c, HeroState& h, float gold, bool reliable) {
 
 void purchase(Context& c, HeroState& h) {
   const GameRules& g = *c.tables.game;
-  const GameSettings& s = c.settings;
   h.secret_wish = -1;
   if (advance_build(c, h)) return;
-  if (keep_stocked(c, h, g.tp_item, s.keep_teleport)) return;
-  if (c.world.time < s.consumables_until_s) {
-    if (keep_stocked(c, h, g.tango_item, s.keep_tango) || keep_stocked(c, h, g.salve_item, s.keep_salve) ||
-        keep_stocked(c, h, g.clarity_item, s.keep_clarity))
+  if (keep_stocked(c, h, g.tp_item, h.keep[3])) return;
+  if (c.world.time < h.keep_until) {
+    if (keep_stocked(c, h, g.tango_item, h.keep[0]) || keep_stocked(c, h, g.salve_item, h.keep[1]) ||
+        keep_stocked(c, h, g.clarity_item, h.keep[2]))
       return;
   }
   buy_for_team(c, h);

@@ -114,10 +114,11 @@ void fields(V& visit, const HeroState& h) {
   visit.all(h.unit, h.def, h.level, h.ability_points, h.streak, h.skill_next, h.in_game, h.xp, h.gold, h.reliable,
             h.spent, h.income, h.upkeep, h.kills, h.deaths, h.assists, h.last_hits, h.denies, h.wards_placed,
             h.damage_dealt, h.respawn_at, h.death_penalty, h.buyback_ready, h.last_teleport, h.abilities, h.items,
-            h.talents, h.build_next, h.build_id, h.build_skip, h.build_insert, h.recipe, h.secret_wish,
-            h.recipe_on_courier, h.lanes_allowed, h.lanes_until, h.seen_pos, h.seen_at, h.damage_credit_until,
-            h.hurt_by, h.pending, h.previous, h.prev_hp_frac, h.prev_mana_frac, h.courier_trips, h.fountain_until,
-            h.shrine_until, h.aegis_expires, h.rising, h.skill_swaps, h.items_changed, h.passive_ticks);
+            h.talents, h.build_next, h.build_id, h.build_skip, h.build_insert, h.keep, h.keep_until, h.recipe,
+            h.secret_wish, h.recipe_on_courier, h.lanes_allowed, h.lanes_until, h.seen_pos, h.seen_at,
+            h.damage_credit_until, h.hurt_by, h.pending, h.previous, h.prev_hp_frac, h.prev_mana_frac,
+            h.courier_trips, h.fountain_until, h.shrine_until, h.aegis_expires, h.rising, h.skill_swaps,
+            h.items_changed, h.passive_ticks);
 }
 template <class V>
 void fields(V& visit, const TeamState& t) {
@@ -137,7 +138,7 @@ void fields(V& visit, const World& w) {
 }
 
 // A new field of the state must be added above; then the size here is brought up to date.
-static_assert(sizeof(Unit) == 576 && sizeof(Modifier) == 152 && sizeof(HeroState) == 796 &&
+static_assert(sizeof(Unit) == 576 && sizeof(Modifier) == 152 && sizeof(HeroState) == 808 &&
                   sizeof(TeamState) == 184,
               "a field was added to the state: name it above, then update this size");
 

@@ -90,7 +90,10 @@ struct HeroState {
   std::int16_t build_next = 0;
   std::uint16_t build_id = 0;
   std::uint32_t build_skip = 0;  // randomisation: bit per item of the order left out
-  std::int16_t build_insert = -1;
+  std::int16_t build_insert =
+      -1;  // randomisation: item of the hero's pool that comes before the rest of the order
+  std::array<std::uint8_t, kKept> keep{};  // charges that the buyer keeps: tango, salve, clarity, scroll
+  float keep_until = 0;                    // game time until which it keeps all but scrolls
   std::int16_t recipe = -1;       // item whose recipe lies in the stash, for the courier to bring to its parts
   std::int16_t secret_wish = -1;  // item that only a secret shop sells: the courier fetches it
   bool recipe_on_courier = false;

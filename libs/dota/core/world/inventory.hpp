@@ -34,7 +34,8 @@ const std::vector<int>& choose_recipe(const HeroState& h, const ItemDef& def);
 void sell_item(Context& c, HeroState& h, int slot);
 // Buys the item, or what of its parts can be bought now, and joins them; how many purchases that were.
 int buy_what_can_be(Context& c, HeroState& h, int item);
-void skip_owned(const Context& c, HeroState& h);  // the build's next entry is one that the hero does not hold
+int next_item(const Context& c, const HeroState& h);  // that the build comes to; -1: it is complete
+void skip_owned(const Context& c, HeroState& h);      // the build's next entry is one that the hero does not hold
 // Exchanges two slots; what comes into the inventory from the backpack works only after a while.
 void move_item(Context& c, HeroState& h, int from, int to);
 // The recipe that has come to the item's parts; they become the item, or its gold comes back when one is gone.

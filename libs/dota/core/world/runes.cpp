@@ -8,7 +8,6 @@
 namespace dota {
 namespace {
 
-constexpr int kBountySpots = 4, kPowerSpots = 2;
 constexpr int kFirstPower = static_cast<int>(PickupKind::DoubleDamage);
 constexpr int kPowerKinds = static_cast<int>(PickupKind::Count) - kFirstPower;
 

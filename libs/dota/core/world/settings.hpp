@@ -20,13 +20,17 @@ struct GameSettings {
   bool hide_unseen = false;      // cooldowns and charges of enemies, which a player cannot see, are not observed
   int timesteps_per_action = 1;  // a policy chooses in every so many timesteps; between, its heroes go on
   bool commit_windups = false;  // a policy that begins an attack or a cast is offered nothing else until it is out
-  // Consumables the scripted buyer keeps in stock (charges held) until the game time given.
+  // Consumables the scripted buyer keeps in stock (charges held) until the game time given, unless a hero's are
+  // drawn (random_consumables).
   int keep_tango = 1, keep_salve = 1, keep_clarity = 1, keep_teleport = 1;
   float consumables_until_s = 600;
   float upkeep_share = 0.2f;  // most of a hero's income that goes on consumables, scrolls and wards
-  // Randomisation: standard deviations as fractions, probabilities; all 0 = off.
-  float random_stats = 0, random_gold = 0, random_xp = 0, random_level = 0, random_item_drop = 0,
-        random_item_insert = 0, random_lane = 0, random_skill = 0, random_roshan = 0;
+  // Randomisation: standard deviations as fractions, those of armor, regeneration and magic resistance in points
+  // of theirs; probabilities; all 0 = off.
+  float random_attributes = 0, random_armor = 0, random_move_speed = 0, random_hp_regen = 0, random_mana_regen = 0,
+        random_magic_resist = 0, random_gold = 0, random_xp = 0, random_item_drop = 0, random_item_insert = 0,
+        random_consumables = 0, random_lane = 0, random_skill = 0, random_roshan = 0;
+  float random_lane_until_s = 600;            // latest game time to which an assignment of lanes is drawn
   const ActionVocabulary* actions = nullptr;  // what Command::action indexes; owned by whoever made the game
 };
 

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <vector>
 
 #include "effects/running.hpp"
 #include "map/ground.hpp"
@@ -54,6 +56,31 @@ void place_buildings(Context& c) {
   }
 }
 
+// An item that this hero buys goes in before the rest of his build; one that the build has anyway comes there and
+// not a second time.
+void insert_item(Context& c, HeroState& h, const HeroDef& def) {
+  std::vector<int> pool;
+  for (const int item : def.item_pool)
+    if (item_supported(c.tables, item)) pool.push_back(item);
+  if (pool.empty()) return;
+  const int item = pool[static_cast<std::size_t>(c.world.rng.below(static_cast<int>(pool.size())))];
+  h.build_insert = static_cast<std::int16_t>(item);
+  const auto at = std::find(def.item_order.begin(), def.item_order.end(), item) - def.item_order.begin();
+  if (at < std::min<std::ptrdiff_t>(std::ssize(def.item_order), 32)) h.build_skip |= 1u << at;
+}
+
+// Each of the buyer's targets for this hero, and the time until which it keeps them: as set, or drawn, charges
+// from none to twice as many.
+void draw_consumables(Context& c, HeroState& h) {
+  const GameSettings& s = c.settings;
+  Rng& rng = c.world.rng;
+  const auto drawn = [&] { return s.random_consumables > 0 && rng.uniform() < s.random_consumables; };
+  const std::array<int, kKept> set{s.keep_tango, s.keep_salve, s.keep_clarity, s.keep_teleport};
+  for (std::size_t k = 0; k < kKept; ++k)
+    h.keep[k] = static_cast<std::uint8_t>(drawn() ? rng.below(2 * set[k] + 1) : set[k]);
+  h.keep_until = drawn() ? rng.uniform() * s.consumables_until_s : s.consumables_until_s;
+}
+
 // Berner et al. 2019, appendix O.2: what the game varies at the start. The magnitudes are the settings'.
 void randomise_hero(Context& c, HeroState& h, Unit& u) {
   World& w = c.world;
@@ -61,16 +88,13 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
   const HeroDef& def = c.tables.heroes[static_cast<std::size_t>(h.def)];
   const UnitDef& body = c.tables.units[u.type];
   Rng& rng = w.rng;
-  if (s.random_stats > 0) {
-    const float d = s.random_stats;
-    for (std::size_t k = 0; k < 3; ++k)
-      u.extra_attr[k] = def.base[k] * (scatter(rng, d) - 1);
-    u.extra_armor = d * gaussian(rng);
-    u.extra_ms = body.move_speed * (scatter(rng, d) - 1);
-    u.extra_hp_regen = d * std::fabs(gaussian(rng));
-    u.extra_mana_regen = d * std::fabs(gaussian(rng));
-    u.extra_mr = std::clamp(10 * d * gaussian(rng), -25.0f, 25.0f);
-  }
+  for (std::size_t k = 0; k < 3; ++k)
+    u.extra_attr[k] = def.base[k] * (scatter(rng, s.random_attributes) - 1);
+  if (s.random_armor > 0) u.extra_armor = s.random_armor * gaussian(rng);
+  u.extra_ms = body.move_speed * (scatter(rng, s.random_move_speed) - 1);
+  if (s.random_hp_regen > 0) u.extra_hp_regen = s.random_hp_regen * std::fabs(gaussian(rng));
+  if (s.random_mana_regen > 0) u.extra_mana_regen = s.random_mana_regen * std::fabs(gaussian(rng));
+  if (s.random_magic_resist > 0) u.extra_mr = std::clamp(s.random_magic_resist * gaussian(rng), -25.0f, 25.0f);
   h.gold *= scatter(rng, s.random_gold);
   h.income = h.gold;
   const auto& table = c.tables.rules.xp_for_level;
@@ -82,29 +106,17 @@ void randomise_hero(Context& c, HeroState& h, Unit& u) {
     const std::size_t next = std::min<std::size_t>(whole + 1, table.size() - 1);
     xp = table[whole] + (table[next] - table[whole]) * (levels - static_cast<float>(whole));
   }
-  if (s.random_level > 0)
-    xp = std::max(
-        xp,
-        table[static_cast<std::size_t>(std::clamp(static_cast<int>(std::fabs(gaussian(rng)) * s.random_level * 10),
-                                                  0, c.tables.game->max_level - 1))]);
   if (xp > 0) give_xp(c, h, xp);
   for (std::size_t k = 0; k < def.item_order.size() && k < 32; ++k)
     if (s.random_item_drop > 0 && rng.uniform() < s.random_item_drop) h.build_skip |= 1u << k;
-  if (s.random_item_insert > 0 && rng.uniform() < s.random_item_insert) {
-    const HeroDef& other =
-        c.tables.heroes[static_cast<std::size_t>(rng.below(static_cast<int>(c.tables.heroes.size())))];
-    if (!other.item_order.empty()) {
-      const int item =
-          other.item_order[static_cast<std::size_t>(rng.below(static_cast<int>(other.item_order.size())))];
-      if (item_supported(c.tables, item)) h.build_insert = static_cast<std::int16_t>(item);
-    }
-  }
+  if (s.random_item_insert > 0 && rng.uniform() < s.random_item_insert) insert_item(c, h, def);
   for (std::size_t k = 0; k + 1 < def.skill_build.size() && k < 31; ++k)
     if (s.random_skill > 0 && rng.uniform() < s.random_skill) h.skill_swaps |= 1u << k++;  // pairs do not overlap
   if (s.random_lane > 0 && rng.uniform() < s.random_lane) {
     h.lanes_allowed = static_cast<std::uint8_t>(1 + rng.below(6));
-    h.lanes_until = rng.uniform() * 600;
+    h.lanes_until = rng.uniform() * s.random_lane_until_s;
   }
+  draw_consumables(c, h);
 }
 
 void place_hero(Context& c, int index, int def_index) {

@@ -12,7 +12,10 @@ constexpr int kMaxUnits = 384, kMaxModifiers = 1536, kMaxProjectiles = 384, kMax
 constexpr int kMaxKits = 96, kMaxGroundItems = 16, kMaxEvents = 192;
 constexpr int kAbilitySlots = 6, kItemSlots = 16;  // items: 6 inventory, 3 backpack, 6 stash, 1 town portal
 constexpr int kInventory = 6, kBackpackFirst = 6, kStashFirst = 9, kTpSlot = 15;
+constexpr int kKept = 4;  // consumables that the scripted buyer keeps: tango, salve, clarity, town portal scroll
 constexpr int kMaxTrees = 2560, kMaxCamps = 24, kMaxPickups = 6, kHistory = 16;
+constexpr int kBountySpots = 4, kPowerSpots = 2;  // places where runes appear
+static_assert(kBountySpots + kPowerSpots == kMaxPickups);
 constexpr int kNavCells = 260;  // navigation cells of 64 world units a side
 constexpr int kPathPoints = 6;  // corners of a planned path that a unit keeps
 constexpr int kHashCells = 66;  // spatial hash cells of 256 world units a side, with a margin
