@@ -19,6 +19,11 @@ def effects_of(abilities: dict[str, Any], ability: str) -> list[dict[str, Any]]:
     return effects
 
 
+def shorten(grid: list[int], cells: int) -> None:
+    """Takes cells off the end of a grid's last run."""
+    grid[-1] -= cells
+
+
 CASES: list[tuple[str, str, Any, list[str]]] = [
     ("a special that is missing", "abilities",
      lambda f: f["abilities"]["lion_voodoo"]["specials"].pop("duration"),
@@ -77,6 +82,60 @@ CASES: list[tuple[str, str, Any, list[str]]] = [
     ("a component that is not there", "items",
      lambda f: f["items"]["item_sange"].update(recipe={"cost": 0, "needs": [["item_ogre_club"]]}),
      ["items.json", "item_sange", "item 'item_ogre_club' is not in the data"]),
+    ("three talents on one number", "abilities",
+     lambda f: effects_of(f, "lion_voodoo")[0].update(dur=["$first", "$second", "$third"])
+     or f["abilities"]["lion_voodoo"]["specials"].update({
+         name: {"v": [1], "talent": talent} for name, talent in zip(
+             ("first", "second", "third"), ("special_bonus_unique_lion_2", "special_bonus_unique_lion_3",
+                                            "special_bonus_unique_lion_4"), strict=True)}),
+     ["abilities.json", "lion_voodoo", "more than two talents change one number"]),
+    ("a seventh ability", "heroes",
+     lambda f: f["heroes"]["npc_dota_hero_lion"].update(abilities=["lion_voodoo"] * 7),
+     ["heroes.json", "npc_dota_hero_lion", "more than 6 abilities"]),
+    ("an unknown attribute", "heroes", lambda f: f["heroes"]["npc_dota_hero_lion"].update(primary="luck"),
+     ["heroes.json", "npc_dota_hero_lion", "primary 'luck' is not str, agi or int"]),
+    *[("an unknown " + key, "units", lambda f, key=key: f["units"]["npc_dota_roshan"].update({key: "frog"}),
+       ["units.json", "npc_dota_roshan", f"{key} 'frog' is not known"])
+      for key in ("class", "attack_class", "defend_class", "move_cap")],
+    ("a tier of camps without a set", "units", lambda f: f["neutral_camp_sets"].update(large=[]),
+     ["units.json", "neutral_camp_sets: 'large' is empty"]),
+    ("a set of a camp without a creep", "units", lambda f: f["neutral_camp_sets"]["large"].append([]),
+     ["units.json", "neutral_camp_sets: a set of 'large' is empty"]),
+    ("a rune that is not built", "rules", lambda f: f["rules"]["runes"]["power"]["kinds"].append("illusion"),
+     ["rules.json", "runes", "'power.kinds'", "double_damage"]),
+    ("a rune without its effect", "rules", lambda f: f["rules"]["runes"]["effects"].pop("haste"),
+     ["rules.json", "haste"]),
+    ("a grid's value without a count", "map", lambda f: f["grids"]["elevation"].pop(),
+     ["map.json", "grid 'elevation' has a value without a count"]),
+    ("a grid with fewer cells", "map", lambda f: shorten(f["grids"]["elevation"], 1),
+     ["map.json", "grid 'elevation' has fewer cells than the map"]),
+    ("a grid with more cells", "map", lambda f: shorten(f["grids"]["elevation"], -1),
+     ["map.json", "grid 'elevation' has more cells than the map"]),
+    ("a building outside the map", "map", lambda f: f["buildings"][0].update(y=-9000),
+     ["map.json", "bad_", "key 'x, y'", "outside the map"]),
+    ("a tree outside the map", "map", lambda f: f["trees"][0].__setitem__(0, 9000),
+     ["map.json", "key 'trees'", "outside the map"]),
+    ("a shop outside the map", "map", lambda f: f["shops"][0].update(x=8321),
+     ["map.json", "shops", "key 'x, y'", "outside the map"]),
+    ("an unknown shop", "map", lambda f: f["shops"][0].update(kind="pawn"),
+     ["map.json", "shops", "kind 'pawn' is not home, side or secret"]),
+    *[(f"a {kind} rune outside the map", "map", lambda f, kind=kind: f["runes"][kind].__setitem__(0, [0, 9000]),
+       ["map.json", "runes", f"key '{kind}'", "outside the map"]) for kind in ("bounty", "power")],
+    ("a place of runes too few", "map", lambda f: f["runes"]["power"].pop(),
+     ["map.json", "runes", "there are not 4 places of bounty runes and 2 of the others"]),
+    ("a waypoint outside the map", "map",
+     lambda f: f["lanes"]["dire"]["top"]["waypoints"].__setitem__(2, [-9000, 0]),
+     ["map.json", "lanes, dire top", "key 'waypoints'", "outside the map"]),
+    ("a waypoint that is none", "map", lambda f: f["lanes"]["dire"]["top"]["waypoints"].__setitem__(2, [1]),
+     ["map.json", "lanes, dire top", "key 'waypoints'", "not a list of two numbers"]),
+    ("a spawner outside the map", "map", lambda f: f["lanes"]["radiant"]["bot"].update(spawn=[0, -8400]),
+     ["map.json", "lanes, radiant bot", "key 'spawn'", "outside the map"]),
+    ("Roshan outside the map", "map", lambda f: f["roshan"].update(x=9000),
+     ["map.json", "roshan", "key 'x, y'", "outside the map"]),
+    ("a pit outside the map", "map", lambda f: f["roshan"].update(pit_box=[-2944, 1344, 9000, 2304]),
+     ["map.json", "roshan", "key 'pit_box'", "outside the map"]),
+    ("heroes outside the map", "map", lambda f: f["hero_spawn"].update(dire=[9000, 9000]),
+     ["map.json", "key 'hero_spawn'", "outside the map"]),
 ]  # fmt: skip
 
 

@@ -198,7 +198,7 @@ Node rune_effect(const std::string& kind, const Node& r) {
                                       {"ends_on", text_node("damage_or_full")}}),
                          self("mana_over_time", {{"pct_max_per_sec", number_node(r.num("mana_pct_per_s"))},
                                                  {"ends_on", text_node("damage_or_full")}})});
-  throw std::runtime_error("rules.json: rune '" + kind + "' is unknown");
+  throw std::runtime_error("rune '" + kind + "' is unknown");
 }
 
 void link_runes(Tables& t) {
@@ -256,7 +256,7 @@ void link_programs(Tables& t) {
         t.abilities[static_cast<std::size_t>(talent.ability)].program = std::move(p);
       }
     });
-  link_runes(t);
+  reading("rules.json, runes", [&] { link_runes(t); });
   for (AbilityDef& a : t.abilities) {
     const HeroDef* hero = owner_of(t, a.program);
     reading((a.is_item >= 0 ? "items.json, " : "abilities.json, ") + a.name, [&] {

@@ -1,7 +1,9 @@
 #include "map/map_data.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
+#include <utility>
 
 #include "data/loading.hpp"
 #include "map/routes.hpp"
@@ -36,12 +38,26 @@ UnitKind building_kind(const std::string& s) {
   throw std::runtime_error("building kind '" + s + "' is not known");
 }
 
-Vec2 point(const Node& n) {
-  if (!n.is(Node::Type::List) || n.list.size() < 2)
-    throw std::runtime_error("a point is not a list of two numbers");
-  return {static_cast<float>(n.list[0].number), static_cast<float>(n.list[1].number)};
+// Every place that the file names comes through here.
+Vec2 on_map(Vec2 p, const char* key) {
+  if (!cell_of(p).inside())
+    throw std::runtime_error("key '" + std::string(key) + "': (" + std::to_string(p.x) + ", " +
+                             std::to_string(p.y) + ") is outside the map");
+  return p;
 }
-Vec2 xy(const Node& n) { return {n.num("x"), n.num("y")}; }
+Vec2 point(const Node& n, const char* key) {
+  if (!n.is(Node::Type::List) || n.list.size() < 2 || !n.list[0].is(Node::Type::Number) ||
+      !n.list[1].is(Node::Type::Number))
+    throw std::runtime_error("key '" + std::string(key) + "': a point is not a list of two numbers");
+  return on_map({static_cast<float>(n.list[0].number), static_cast<float>(n.list[1].number)}, key);
+}
+Vec2 xy(const Node& n) { return on_map({n.num("x"), n.num("y")}, "x, y"); }
+// Two corners, the lower left first.
+std::array<Vec2, 2> corners(const Node& n, const char* key) {
+  const std::vector<float> box = numbers(n, key);
+  if (box.size() != 4) throw std::runtime_error("key '" + std::string(key) + "' has not 4 numbers");
+  return {on_map({box[0], box[1]}, key), on_map({box[2], box[3]}, key)};
+}
 
 template <class T>
 std::vector<T> grid(const Node& grids, const char* name) {
@@ -77,7 +93,7 @@ void tree_cells(const MapTree& tree, F&& f) {
 
 void read_trees(const Node& map, MapData& m) {
   for (const Node& n : map.at("trees").list)
-    m.trees.push_back({point(n), static_cast<std::int8_t>(n.list.at(2).number)});
+    m.trees.push_back({point(n, "trees"), static_cast<std::int8_t>(n.list.at(2).number)});
   if (m.trees.size() > static_cast<std::size_t>(kMaxTrees))
     throw std::runtime_error("key 'trees' has more entries than a world holds");
   std::vector<std::uint16_t> count(kCells, 0);
@@ -135,11 +151,22 @@ void read_lanes(const Node& map, MapData& m) {
       reading(std::string("lanes, ") + team + " " + lane, [&] {
         const Node& n = map.at("lanes").at(team).at(lane);
         MapLane& l = m.lanes[static_cast<std::size_t>(team_of(team))][static_cast<std::size_t>(lane_of(lane))];
-        l.spawn = point(n.at("spawn"));
+        l.spawn = point(n.at("spawn"), "spawn");
         for (const Node& p : n.at("waypoints").list)
-          l.waypoints.push_back(point(p));
+          l.waypoints.push_back(point(p, "waypoints"));
         if (l.waypoints.empty()) throw std::runtime_error("no waypoints");
       });
+}
+
+MapShop read_shop(const Node& n) {
+  MapShop s;
+  const std::string kind = n.str("kind");
+  if (kind != "home" && kind != "side" && kind != "secret")
+    throw std::runtime_error("kind '" + kind + "' is not home, side or secret");
+  s.kind = kind == "home" ? MapShop::Kind::Home : kind == "side" ? MapShop::Kind::Side : MapShop::Kind::Secret;
+  if (s.kind == MapShop::Kind::Home) s.team = team_of(n.str("team"));
+  s.pos = xy(n);
+  return s;
 }
 
 void read_spots(const Node& map, MapData& m) {
@@ -148,40 +175,31 @@ void read_spots(const Node& map, MapData& m) {
     reading(n.str("id", "a camp"), [&] {
       const auto tier = std::find(tiers.begin(), tiers.end(), n.str("tier"));
       if (tier == tiers.end()) throw std::runtime_error("tier '" + n.str("tier") + "' is not known");
-      const std::vector<float> box = numbers(n, "box");
-      if (box.size() != 4) throw std::runtime_error("key 'box' has not 4 numbers");
-      const Vec2 corners[] = {xy(n), {box[0], box[1]}, {box[2], box[3]}};
-      for (const Vec2& p : corners)
-        if (!cell_of(p).inside())
-          throw std::runtime_error("key '" + std::string(&p == corners ? "x, y" : "box") + "': (" +
-                                   std::to_string(p.x) + ", " + std::to_string(p.y) + ") is outside the map");
-      m.camps.push_back({n.str("id"),
-                         team_of(n.str("side")),
-                         static_cast<int>(tier - tiers.begin()),
-                         xy(n),
-                         {box[0], box[1]},
-                         {box[2], box[3]}});
+      const auto [low, high] = corners(n, "box");
+      m.camps.push_back(
+          {n.str("id"), team_of(n.str("side")), static_cast<int>(tier - tiers.begin()), xy(n), low, high});
     });
   if (m.camps.size() > static_cast<std::size_t>(kMaxCamps)) throw std::runtime_error("key 'camps' is too long");
-  for (const Node& p : map.at("runes").at("bounty").list)
-    m.bounty_runes.push_back(point(p));
-  for (const Node& p : map.at("runes").at("power").list)
-    m.power_runes.push_back(point(p));
-  for (const Node& n : map.at("shops").list) {
-    MapShop s;
-    const std::string kind = n.str("kind");
-    s.kind = kind == "home" ? MapShop::Kind::Home : kind == "side" ? MapShop::Kind::Side : MapShop::Kind::Secret;
-    if (s.kind == MapShop::Kind::Home) s.team = team_of(n.str("team"));
-    s.pos = xy(n);
-    m.shops.push_back(s);
-  }
-  const Node& r = map.at("roshan");
-  m.roshan = xy(r);
-  const std::vector<float> pit = numbers(r, "pit_box");
-  if (pit.size() != 4) throw std::runtime_error("key 'pit_box' has not 4 numbers");
-  m.roshan_min = {pit[0], pit[1]};
-  m.roshan_max = {pit[2], pit[3]};
-  m.hero_spawn = {point(map.at("hero_spawn").at("radiant")), point(map.at("hero_spawn").at("dire"))};
+  reading("runes", [&] {
+    for (const Node& p : map.at("runes").at("bounty").list)
+      m.bounty_runes.push_back(point(p, "bounty"));
+    for (const Node& p : map.at("runes").at("power").list)
+      m.power_runes.push_back(point(p, "power"));
+    if (m.bounty_runes.size() != kBountySpots || m.power_runes.size() != kPowerSpots)
+      throw std::runtime_error("there are not " + std::to_string(kBountySpots) + " places of bounty runes and " +
+                               std::to_string(kPowerSpots) + " of the others");
+  });
+  for (const Node& n : map.at("shops").list)
+    reading("shops, " + n.str("kind"), [&] { m.shops.push_back(read_shop(n)); });
+  reading("roshan", [&] {
+    const Node& r = map.at("roshan");
+    m.roshan = xy(r);
+    const auto [low, high] = corners(r, "pit_box");
+    m.roshan_min = low;
+    m.roshan_max = high;
+  });
+  for (const char* team : {"radiant", "dire"})
+    m.hero_spawn[static_cast<std::size_t>(team_of(team))] = point(map.at("hero_spawn").at(team), "hero_spawn");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -233,6 +234,13 @@ void read_map_part(GameRules& g, const Rules& r, const Tables& t) {
   g.bottle_expires = runes.at("bottle").num("expires_s");
   g.bottle_charges = static_cast<int>(runes.at("bottle").num("refills_charges"));
   static const char* const kRunes[] = {"", "double_damage", "haste", "invisibility", "regeneration", "arcane"};
+  std::vector<std::string> kinds;
+  for (const Node& kind : runes.at("power").at("kinds").list)
+    kinds.push_back(kind.string);
+  if (!std::is_permutation(kinds.begin(), kinds.end(), std::begin(kRunes) + 1, std::end(kRunes)))
+    throw std::runtime_error(
+        "runes: key 'power.kinds' is not those that are built: double_damage, haste, "
+        "invisibility, regeneration, arcane");
   for (std::size_t k = 1; k < static_cast<std::size_t>(PickupKind::Count); ++k) {
     const Node& e = runes.at("effects").at(kRunes[k]);
     g.rune_effects[k] = {e.num("dur"),
