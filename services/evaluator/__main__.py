@@ -11,7 +11,7 @@ import numpy as np
 import redis
 
 from dota import packing
-from dota.config import GameConfig, RandomisationConfig
+from dota.config import GameConfig, evaluation_game
 from dota.vec_game import STATS, VecGame
 from five.protos.v1 import evaluator_pb2_grpc
 from five.run.config import RunConfig
@@ -46,11 +46,6 @@ log = logging.getLogger("five.services.evaluator")
 SPARSE = ("shared", "private")
 Listing = Callable[[], list[dict[str, Any]]]  # games in progress
 SEED_OFFSET = 7_919_000  # apart from the seeds of training games
-
-
-def evaluation_game(game: GameConfig) -> GameConfig:
-    """The game as it is evaluated: nothing is randomised (Berner et al. 2019, appendix O.2)."""
-    return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 
 def newest_kept(parameters: ParameterStore, every: int) -> int | None:

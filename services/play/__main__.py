@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Sequence
 
 from dota import packing
-from dota.config import GameConfig, RandomisationConfig
+from dota.config import evaluation_game
 from dota.spaces import Layout
 from five.protos.v1 import play_pb2_grpc
 from five.run.config import RunConfig
@@ -26,15 +26,10 @@ SPARSE = ("shared", "private")
 CLOSE_SECONDS = 1.0  # that calls under way get when the process ends
 
 
-def played_game(game: GameConfig) -> GameConfig:
-    """The game as people play it: nothing is randomised, as in evaluation."""
-    return game.model_copy(update={"randomisation": RandomisationConfig()})
-
-
 async def play(service: Service[RunConfig]) -> None:
     config = service.config
     settings, pools = config.services.play, config.services.inference
-    game = played_game(config.game)
+    game = evaluation_game(config.game)
     wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
     layout_hash = Layout(game).hash
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from dota.config import evaluation_game
 from dota.vec_game import VecGame
 from five.agent.draft.leaves import Pool
 from five.cli.main import main
 from five.cli.offline.leaves import make
 from five.cli.offline.line_ups import InGames
-from five.cli.offline.match import evaluation_game
 from five.cli.offline.record import keep_evidence
 from five.cli.offline.versions import ArchivedVersions
 from five.run import drafting

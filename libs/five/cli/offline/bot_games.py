@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dota.config import GameConfig, ObservationConfig
+from dota.config import GameConfig, ObservationConfig, evaluation_game
 from dota.registry import load
 from dota.rewards import SIGNALS
 from dota.vec_game import BOTS, STATS, TEAMS, VecGame, Winner
-from five.cli.offline.match import evaluation_game
 
 LOOK_SECONDS = 10.0
 MARKS = (10, 20)  # minutes at which gold, experience and last hits are noted

@@ -9,12 +9,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dota.config import GameConfig
+from dota.config import GameConfig, evaluation_game
 from dota.vec_game import TEAMS
 from five.agent.draft.leaves import Floats, Ints, Pool, of_heads
 from five.agent.model.opening import Opening
 from five.agent.model.policy import Policy
-from five.cli.offline.match import evaluation_game
 from five.run.line_ups import LineUps
 
 log = logging.getLogger(__name__)

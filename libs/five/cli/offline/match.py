@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dota.config import GameConfig, RandomisationConfig
+from dota.config import GameConfig, evaluation_game
 from dota.replay import Replay
 from dota.vec_game import BOTS, STATS, TEAMS, Controller, VecGame, Winner
 from five.agent.compute import on_threads
@@ -93,11 +93,6 @@ class Match:
     def seconds(self) -> float:
         """Mean length of a game, seconds of game time."""
         return float(np.mean([g.seconds for g in self.games]))
-
-
-def evaluation_game(game: GameConfig) -> GameConfig:
-    """The game as it is evaluated: nothing is randomised (Berner et al. 2019, appendix O.2)."""
-    return game.model_copy(update={"randomisation": RandomisationConfig()})
 
 
 def play(game: GameConfig, first: Contestant, second: Contestant, pairs: int, seed: int = 0, *, greedy: bool = False,
