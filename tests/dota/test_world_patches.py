@@ -1,0 +1,175 @@
+"""The switches of rules.json in which the two patches differ, each played in both (docs/game.md, "Two versions")."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.dota.arena import Arena, give
+from tests.dota.conftest import FILES, read_data
+
+MID = (-500.0, -400.0)
+PATCHES = ("7.21d", "7.19")
+Patched = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def patched(core: Any) -> Patched:
+    """Makes a quiet world of a patch, without items."""
+    data = {patch: read_data(patch) for patch in PATCHES}
+    tables = {patch: core.load_tables(*(files[f] for f in FILES)) for patch, files in data.items()}
+
+    def make(patch: str, radiant: Sequence[str] = ("sven",), dire: Sequence[str] = ("nevermore",)) -> Any:
+        quiet = {"start_s": 0.0, "neutrals": False, "roshan": False, "runes": False, "lanes": [False] * 3,
+                 "keep_tango": 0, "keep_salve": 0, "keep_clarity": 0, "keep_teleport": 0}
+        world = core.World(tables[patch], quiet, list(radiant), list(dire), 1)
+        for hero in (*range(len(radiant)), *range(5, 5 + len(dire))):
+            world.clear_items(hero)
+            world.set_gold(hero, -1e6)
+        return world
+
+    make.data = data  # type: ignore[attr-defined]
+    return make
+
+
+def unit(world: Any, hero: int) -> Any:
+    return world.unit(world.hero(hero)["unit"])
+
+
+@pytest.mark.parametrize(("patch", "factor", "hp"), [("7.21d", 1.0, 20), ("7.19", 1.25, 18)])
+def test_what_the_primary_attribute_gives(patched: Patched, patch: str, factor: float, hp: float) -> None:
+    """A quarter more in 7.19, except of damage; the other two attributes give what they give everybody."""
+    world = patched(patch)
+    for hero, name in ((0, "sven"), (5, "nevermore")):
+        base = patched.data[patch]["heroes"]["heroes"]["npc_dota_hero_" + name]  # type: ignore[attr-defined]
+        strength = base["base_str"] * (factor if base["primary"] == "str" else 1)
+        agility = base["base_agi"] * (factor if base["primary"] == "agi" else 1)
+        u = unit(world, hero)
+        assert u["max_hp"] == pytest.approx(base["base_hp"] + hp * strength, abs=0.01)
+        assert u["attack_speed"] == pytest.approx(100 + agility, abs=0.01)
+        assert u["armor"] == pytest.approx(base["base_armor"] + 0.16 * agility, abs=0.01)
+        assert u["dmg_min"] == pytest.approx(base["base_dmg_min"] + base["base_" + base["primary"]], abs=1)
+
+
+@pytest.mark.parametrize(("near", "by_level", "by_lag"), [
+    (1, 20, 0.138), (2, 15, 0.138), (3, 10, 0.12), (4, 7, 0.09), (5, 5, 0.072)])
+def test_experience_of_a_kill_in_7_19(patched: Patched, near: int, by_level: float, by_lag: float) -> None:
+    """Each of those near gets so much a level of the victim's, 6, and of his experience, 2,300, the share by which his
+    team is ahead: (3,300 - 100) / (3,300 + 100)."""
+    world = patched("7.19", ("sven", "lion", "viper", "axe", "razor"), ("nevermore", "lich"))
+    world.give_xp(5, 2300)
+    world.give_xp(6, 1000)
+    world.give_xp(4, 100)
+    assert world.hero(5)["level"] == 6
+    for hero in range(near):
+        world.set_unit(world.hero(hero)["unit"], x=MID[0] + 200 * hero, y=MID[1])
+    world.set_unit(world.hero(5)["unit"], x=MID[0], y=MID[1] + 300)
+    creep = world.spawn("npc_dota_creep_goodguys_melee", 0, *MID)
+    world.kill(world.hero(5)["unit"], creep)
+    each = 6 * by_level + by_lag * 2300 * 3200 / 3400
+    got = [world.hero(i)["xp"] - (100 if i == 4 else 0) for i in range(5)]
+    assert got == pytest.approx([each] * near + [0] * (5 - near), abs=0.01)
+
+
+def test_a_team_that_is_ahead_gets_the_levels_part_alone(patched: Patched) -> None:
+    world = patched("7.19")
+    world.give_xp(5, 2300)
+    world.give_xp(0, 5000)
+    for hero in (0, 5):
+        world.set_unit(world.hero(hero)["unit"], x=MID[0], y=MID[1])
+    world.kill(world.hero(5)["unit"], world.hero(0)["unit"])
+    assert world.hero(0)["xp"] - 5000 == pytest.approx(6 * 20, abs=0.01)
+
+
+@pytest.mark.parametrize(("patch", "denier", "enemy", "gold"), [("7.21d", 0.0, 0.35, 0.2), ("7.19", 0.25, 0.25, 0.0)])
+def test_what_a_deny_gives(patched: Patched, patch: str, denier: float, enemy: float, gold: float) -> None:
+    """Shares of the creep's experience for each side's heroes near, and of its gold for the denier."""
+    world = patched(patch)
+    for hero in (0, 5):
+        world.set_unit(world.hero(hero)["unit"], x=MID[0] + 200, y=MID[1])
+    row = patched.data[patch]["units"]["units"]["npc_dota_creep_goodguys_melee"]  # type: ignore[attr-defined]
+    world.clear_signals()
+    world.kill(world.spawn("npc_dota_creep_goodguys_melee", 0, *MID), world.hero(0)["unit"])
+    assert world.hero(0)["xp"] == pytest.approx(denier * row["xp"], abs=1e-3)
+    assert world.hero(5)["xp"] == pytest.approx(enemy * row["xp"], abs=1e-3)
+    low, high = row["gold_min"] * gold, row["gold_max"] * gold
+    assert low - 1e-3 <= world.hero(0)["signals"]["gold"] <= high + 1e-3
+
+
+@pytest.mark.parametrize(("patch", "each"), [("7.21d", 0), ("7.19", 3)])
+def test_armor_of_a_tower_by_the_enemy_heroes_near(patched: Patched, patch: str, each: float) -> None:
+    world = patched(patch, ("sven", "lion", "viper"))
+    tower = next(u for u in world.units("tower") if u["building"] == "dota_badguys_tower1_mid")
+    for near in (0, 1, 3):
+        for hero in range(3):
+            away = 800 if hero < near else 1200
+            world.set_unit(world.hero(hero)["unit"], x=tower["x"] - away, y=tower["y"], extra_hp=50000)
+        world.step(15)
+        assert world.unit(tower["index"])["armor"] - tower["armor"] == pytest.approx(each * near)
+
+
+@pytest.mark.parametrize(("patch", "first", "others"), [("7.21d", 2, 4), ("7.19", 2, 3)])
+def test_armor_that_towers_lend(patched: Patched, patch: str, first: float, others: float) -> None:
+    world = patched(patch)
+    bare = unit(world, 0)["armor"]
+    for name, armor in (("dota_goodguys_tower1_mid", first), ("dota_goodguys_tower2_mid", others)):
+        tower = next(u for u in world.units("tower") if u["building"] == name)
+        world.set_unit(world.hero(0)["unit"], x=tower["x"] + 300, y=tower["y"])
+        world.step(15)
+        assert unit(world, 0)["armor"] - bare == pytest.approx(armor, abs=1e-3)
+
+
+@pytest.mark.parametrize(("patch", "flat", "share"), [("7.21d", 90, 0.02), ("7.19", 75, 0.0)])
+def test_what_a_shrine_heals(patched: Patched, patch: str, flat: float, share: float) -> None:
+    """A second of it, beside the hero's own regeneration."""
+    world = patched(patch)
+    shrine = next(u for u in world.units("shrine") if u["building"] == "good_healer_6")
+    hero = world.hero(0)["unit"]
+    world.set_unit(hero, x=shrine["x"] + 250, y=shrine["y"] + 100, extra_hp=5000)
+    world.set_time(301)
+    world.set_unit(hero, hp=50)
+    assert world.shrine(0)
+    world.step(15)
+    u = world.unit(hero)
+    assert u["hp"] - 50 == pytest.approx(2 * (flat + share * u["max_hp"] + u["hp_regen"]), rel=0.03)
+
+
+@pytest.mark.parametrize(("patch", "most"), [("7.21d", 700), ("7.19", 600)])
+def test_the_highest_attack_speed(patched: Patched, patch: str, most: float) -> None:
+    world = patched(patch)
+    world.set_unit(world.hero(0)["unit"], extra_as=most - 150)
+    assert unit(world, 0)["attack_speed"] < most
+    world.set_unit(world.hero(0)["unit"], extra_as=2000)
+    u = unit(world, 0)
+    assert u["attack_speed"] == most
+    base = patched.data[patch]["heroes"]["heroes"]["npc_dota_hero_sven"]["base_attack_time"]  # type: ignore[attr-defined]
+    assert u["attack_interval"] == pytest.approx(base / (most / 100), rel=1e-5)
+
+
+@pytest.mark.parametrize(("patch", "ends"), [("7.21d", True), ("7.19", False)])
+def test_roots_end_teleports(patched: Patched, patch: str, ends: bool) -> None:
+    """In 7.21d a root ends the channel, and who is rooted begins none; in 7.19 neither."""
+    data = patched.data[patch]  # type: ignore[attr-defined]
+    arena = Arena(patched(patch, ("sven",), ("crystal_maiden",)), data)
+    hero, maiden = arena.unit(0), arena.unit(5)
+    tower = next(u for u in arena.world.units("tower") if u["building"] == "dota_goodguys_tower2_mid")
+    arena.place(hero, 0, 0)
+    arena.place(maiden, 300, 0)
+    arena.world.set_unit(hero, extra_hp=5000)
+    give(arena, "tpscroll", charges=2)
+    scroll = arena.world.ability(0, "item_tpscroll")["slot"]
+    frostbite = arena.teach(5, "crystal_maiden_frostbite", 4)
+    arena.world.order(hero, "cast_point", x=tower["x"] + 200, y=tower["y"], slot=scroll)
+    arena.seconds(0.5)
+    assert arena.world.unit(hero)["act"] == "channel"
+    arena.world.order(maiden, "cast_unit", target=hero, slot=frostbite)
+    arena.seconds(1.0)
+    assert (arena.world.unit(hero)["act"] == "channel") != ends
+    if ends:
+        assert arena.modifiers(hero, "crystal_maiden_frostbite")
+        arena.world.set_unit(hero, mana=500)
+        give(arena, "travel_boots")
+        assert not arena.world.ability(0, "item_travel_boots")["castable"]
+    arena.seconds(2.5)
+    u = arena.world.unit(hero)
+    assert (abs(u["x"] - tower["x"]) + abs(u["y"] - tower["y"]) < 1000) != ends
