@@ -20,7 +20,8 @@ from dota.vec_game import Controller, VecGame, Winner
 ALL_HEROES = list(load().heroes)
 # Everything on: all heroes, the courier that can die, the paper's randomisation.
 WHOLE = GameConfig(hero_pool=ALL_HEROES, courier="scripted", max_game_seconds=4800.0, randomisation=RandomisationConfig(
-    stats=0.05, gold=0.1, xp=0.2, item_drop=0.05, item_insert=0.05, skill=0.1, lane=0.2, roshan=True))
+    stats=0.05, gold=0.1, xp=0.2, item_drop=0.05, item_insert=0.05, consumables=0.5, skill=0.1, lane=0.2,
+    roshan=True))
 COMPONENTS = 16  # a field of more numbers than this counts as one
 ACTION = 0  # column of a recorded command
 

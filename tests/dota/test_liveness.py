@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dota.registry import load
 from dota.spaces import actions_of
+from dota.tables import HERO_PREFIX, load_tables
 from dota.vec_game import Controller
 from tests.dota.liveness import WHOLE, Liveness, Range, play
 
@@ -14,6 +16,15 @@ PAGE = (Path(__file__).parents[2] / "docs" / "observations.md").read_text()
 SECTION = PAGE.split("## What never varies", 1)[1].split("\n## ", 1)[0]
 EXCUSED = {name for entry in re.findall(r"^- (`.*?):", SECTION, re.M | re.S)
            for name in re.findall(r"`([^`]+)`", entry)}
+ENTRIES = {tuple(re.findall(r"`([^`]+)`", names)): " ".join(reason.split())
+           for names, reason in re.findall(r"^- (`.*?):(.*?)(?=\n- |\n\n|\Z)", SECTION, re.M | re.S)}
+SOMETIMES = {name for names, reason in ENTRIES.items() if "in some sets of twelve games only" in reason
+             for name in names}
+IN_NO_BUILD = {name for names, reason in ENTRIES.items() if reason == "in no build" for name in names}
+# What the scripted buyer keeps beside builds, and what Roshan drops (economy.cpp, rules.json).
+BESIDE_BUILDS = ("tango", "flask", "clarity", "tpscroll", "ward_observer", "ward_sentry", "dust", "gem",
+                 "smoke_of_deceit", "infused_raindrop", "aegis", "cheese", "refresher_shard")
+NEVER_AN_ITEM = {"item_courier", "item_ward_dispenser", "item_tango_single"}  # for reasons of their own
 # What takes longer than a few minutes to happen once; the whole games look at it.
 LATE = re.compile(r"global\.(day|roshan_(randomisation|cheese|refresher|alive|dead|max_hp)|stock|glyph_cooldown)"
                   r"|units\.(glyph|shrine|animation|tower_eta)|heroes\.|allied_heroes\.|items\.|hero_modifiers\.|unit_modifiers\.|pickups\.|minimap\.wards"
@@ -31,11 +42,36 @@ def test_a_value_that_never_changes_is_found() -> None:
 
 
 def test_page_excuses_only_what_there_is() -> None:
-    assert EXCUSED, "docs/observations.md lists nothing under 'What never varies'"
+    assert EXCUSED and SOMETIMES and IN_NO_BUILD, "docs/observations.md lists nothing under 'What never varies'"
+    assert {name for names in ENTRIES for name in names} == EXCUSED
     short = play(WHOLE, [(Controller.RANDOM, Controller.RANDOM)], -85.0, every=10)
     names = set(short.fields) | {f"{name}[{i}]" for name, seen in short.fields.items() for i in range(len(seen.low))}
     names |= {a.name for a in actions_of("7.21d")}
     assert names >= EXCUSED, f"no such field or action: {sorted(EXCUSED - names)}"
+
+
+def test_what_is_in_no_build_is_what_the_data_yield() -> None:
+    """Neither a hero buys it, put in or not, nor the buyer beside builds, nor is it dropped, nor part of any of it."""
+    tables = load_tables("7.21d")
+    held: set[str] = set()
+
+    def take(item: str) -> None:
+        if item in held or tables.item(item)["excluded"]:
+            return
+        held.add(item)
+        for recipe in tables.item(item)["recipes"]:
+            for part in recipe:
+                take(part)
+
+    for hero in load().heroes:
+        data = tables.hero(HERO_PREFIX + hero)
+        for item in (*data["item_start"], *data["item_order"], *data["item_pool"]):
+            take(item)
+    for name in BESIDE_BUILDS:
+        take("item_" + name)
+    nobodys = {a.name for a in actions_of("7.21d") if a.casts.startswith("item_") and a.casts not in held}
+    assert nobodys == IN_NO_BUILD | NEVER_AN_ITEM
+    assert not IN_NO_BUILD & SOMETIMES
 
 
 def test_fields_that_need_no_long_game_vary_in_a_short_one() -> None:
@@ -59,6 +95,8 @@ def test_everything_varies_in_whole_games() -> None:
     assert [name for name in found.dead_fields() if name not in EXCUSED] == []
     assert [name for name in found.dead_actions() if name not in EXCUSED] == []
     assert found.dead_signals() == []
+    taken_all_the_same = {name for name in EXCUSED - SOMETIMES if found.taken[name]}
+    assert not taken_all_the_same, "these are taken now: take them off the page's list"
     excused_but_alive = {name for name in EXCUSED if name in found.fields and found.fields[name].varies.any()}
     assert not excused_but_alive, "these vary now: take them off the page's list"
     assert all(count > 0 for count in found.groups.values()), found.groups

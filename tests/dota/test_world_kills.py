@@ -1,4 +1,4 @@
-"""What a hero's death pays, and whom: worked by hand from rules.json of 7.21d (gold.hero_kill_*, experience.hero_kill)."""
+"""What a hero's death pays, and whom, by hand from 7.21d's rules.json (gold.hero_kill_*, experience.hero_kill)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,8 @@ VICTIM, KILLER = 5, 0
 STEPS_A_SECOND = 7.5
 
 
-def stage(new_world: Any, near: int, gold: Sequence[float], victim_gold: float, mates_gold: Sequence[float] = ()) -> Any:
+def stage(new_world: Any, near: int, gold: Sequence[float], victim_gold: float,
+          mates_gold: Sequence[float] = ()) -> Any:
     """Five against five without items: the first ``near`` Radiant heroes stand by the Dire's first one, the others at
     home. Gold is all that they own."""
     world = new_world(RADIANT, DIRE)
