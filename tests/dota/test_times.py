@@ -3,12 +3,25 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
+from dota.config import MAX_GAME_SECONDS, GameConfig
 from tests.dota.arena import FRAME, HEX, Arena, programmed
 
 # Game times some frames beyond full seconds of minutes 0, 30, 60, 61 and 125.
 BEGINS = (7 / 30, 1800 + 1 / 30, 3600 + 7 / 30, 3661 + 20 / 30, 7500 + 13 / 30)
+
+
+SLACK = 1e-3  # world.hpp: kTimeSlack
+
+
+def test_no_game_is_longer_than_its_times_are_told_apart() -> None:
+    """A time is off by half a float's step at most, a deadline, which is two of them added, by two halves."""
+    assert np.spacing(np.float32(MAX_GAME_SECONDS)) < SLACK
+    assert GameConfig(max_game_seconds=MAX_GAME_SECONDS).max_game_seconds == 8000
+    with pytest.raises(ValueError, match="max_game_seconds"):
+        GameConfig(max_game_seconds=MAX_GAME_SECONDS + 0.5)
 
 
 def begin(arena: Arena, when: float) -> None:
