@@ -108,6 +108,28 @@ def test_an_item_of_the_build_comes_sooner_and_once(new_world: Any, tables: Any)
     assert [i[0] for i in world.hero(0)["items"] if i].count(item) == 1
 
 
+@pytest.mark.parametrize(("hero", "item"), [("witch_doctor", "item_hood_of_defiance"),
+                                            ("crystal_maiden", "item_phase_boots")])
+def test_parts_of_an_item_put_in_make_no_room_for_its_other_parts(new_world: Any, tables: Any, hero: str,
+                                                                  item: str) -> None:
+    """Fifteen slots full of dearer things: each part is bought in the place of one of those, and kept."""
+    made = [new_world((hero,), seed=seed, random_item_insert=1.0, keep_teleport=0) for seed in range(60)]
+    world = next(w for w in made if w.hero(0)["build_insert"] == item)
+    order = tables.hero("npc_dota_hero_" + hero)["item_order"]
+    world.set_gold(0, tables.item(order[0])["cost"] + 50)
+    world.step(60)
+    assert (world.hero(0)["build_next"], world.hero(0)["build_insert"]) == (1, item)
+    world.clear_items(0)
+    while world.give_item(0, "reaver"):
+        pass
+    world.set_gold(0, tables.item(item)["cost"] + 100)
+    for _ in range(100):
+        world.step(2)
+        if world.hero(0)["build_insert"] is None:
+            break
+    assert item in [i[0] for i in world.hero(0)["items"] if i]
+
+
 def test_the_next_item_that_is_seen_is_the_one_put_in() -> None:
     """Rich from the start, some of these Svens come to it at once, whatever its place in their build."""
     item_of = dict(enumerate(load().names["item"], start=1))

@@ -45,7 +45,7 @@ bool sell_cheapest(Context& c, HeroState& h, float most) {
     const ItemState& s = h.items[static_cast<std::size_t>(slot)];
     if (s.id < 0 || s.id == c.tables.game->aegis_item) continue;
     if (item_value(c, s) > most) continue;
-    bool needed = false;
+    bool needed = h.build_insert >= 0 && is_part_of(c.tables, s.id, h.build_insert);
     for (std::size_t k = static_cast<std::size_t>(h.build_next); k < def.item_order.size() && !needed; ++k)
       needed = is_part_of(c.tables, s.id, def.item_order[k]);
     if (!needed && (worst < 0 || item_value(c, s) < item_value(c, h.items[static_cast<std::size_t>(worst)])))
