@@ -21,7 +21,7 @@ VERSIONS = {f"version-{i}": min(4.0 * i, 32.0) for i in range(1, 13)}
 
 
 class Restarted(World):
-    """Every row is read anew after each write: the process dies all the time."""
+    """Every row is read again after each write: the process dies all the time."""
 
     def write(self, rows: dict[str, Any] | None) -> bool:
         wrote = super().write(rows)

@@ -24,8 +24,8 @@ def measured(anchors: Mapping[str, Standing], config: RatingConfig) -> bool:
 
 
 def bridged(standings: Mapping[str, Standing], config: RatingConfig) -> dict[str, Standing] | None:
-    """Every standing fitted anew, to all of their games at once and with random play alone at its place; None where the
-    anchors are not known much better by that, as no version reaches from random play to them yet."""
+    """Every standing fitted again, to all of their games at once and with random play alone at its place; None where
+    the anchors are not known much better by that, as no version reaches from random play to them yet."""
     skills = (fit := fit_skills(_games(standings, config), config)).skills
     for name in config.anchors:
         if name not in skills or (name != RANDOM and skills[name].sigma > NARROWER * standings[name].sigma):

@@ -3,7 +3,7 @@
 Random play is 0: the first version is rated against it alone. Then the anchors, bots of known strengths, are rated once
 against each other, and from then on one version after another plays the references near it: anchors, and past versions
 that became references while the agent grew. A reference's rating never changes, but for once: where the anchors' games
-do not tell how far they are from random play, all who are rated are fitted anew when versions have measured it
+do not tell how far they are from random play, all who are rated are fitted again when versions have measured it
 (`five.agent.bridge`).
 
 Games are assigned before they are played, a set number for each pairing, in pairs with sides swapped and equal seeds.
@@ -220,14 +220,15 @@ class Ladder:
             grown = Trial(**{**vars(self.trial), "rounds": self.trial.rounds + 1,
                              "pairings": [*self.trial.pairings, *more]})
             return Outcome(self._opened(grown), [], [])
-        anew = bridged({**self.standings, standing.player: standing}, self.config) if self.unmeasured else None
-        rows: dict[str, Any] = {} if anew is None else {_UNMEASURED: None}
-        again = anew or {}
+        fitted = bridged({**self.standings, standing.player: standing}, self.config) if self.unmeasured else None
+        again = fitted or {}
         standing = again.pop(standing.player, standing)
         references = [again.get(name, self.standings[name]).mu for name in self.references]
         standing.reference = self._fills_a_gap(standing, references)
-        rows |= self._closed(self.trial) | self._rated([standing, *again.values()])
-        return Outcome(rows, [standing], list(self.trial.ended.values()), list(again.values()))
+        done = self._closed(self.trial) | self._rated([standing, *again.values()])
+        if fitted is not None:
+            done[_UNMEASURED] = None
+        return Outcome(done, [standing], list(self.trial.ended.values()), list(again.values()))
 
     def nearby(self, mu: float) -> list[str]:
         """References within ``nearby`` points of a rating, nearest first; the nearest one when there is none."""
