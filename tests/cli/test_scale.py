@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 from five.capacity import connections, figures, sizes
-from five.capacity.links import first_bottleneck, largest_inference_pool, links, readers
+from five.capacity.links import intake_seconds, largest_inference_pool, links, nearest, readers
 from five.capacity.past import PastPool, past_pool
 from five.capacity.simulation import Outcome, flow
 from five.capacity.sizes import Cluster, clusters
 from five.capacity.standing import standing
 from five.cli.main import main
-from five.cli.scale import markdown, scenarios, written_into
+from five.cli.scale import links_table, markdown, scenarios, sizes_table, written_into
 from rapid.store.connection import MOST_CONNECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,12 +48,24 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_figures_of_benchmarks_are_those_of_their_page() -> None:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
-    rows = dict(re.findall(r"^\| `([a-z0-9_.]+)` \| ([0-9.,]+) ", page, re.MULTILINE))
+    # Of a row that stands in two tables the later one's is the newer.
+    rows = dict(re.findall(r"^\| `([a-z0-9_.]+)`[^|]*\| ([0-9.,]+) ", page, re.MULTILINE))
     for figure in figures.FIGURES:
         if figure.source == "bench":
             name = figure.about.split("`")[1]
-            value = float(rows[name].replace(",", "")) * (1e6 if name == "experience.bytes" else 1)
+            value = float(rows[name].replace(",", ""))
             assert value == pytest.approx(figure.value, rel=0.005), f"{name}: update libs/five/capacity/figures.py"
+
+
+def test_figures_of_what_made_it_faster_stand_on_their_page() -> None:
+    page = (ROOT / "docs" / "speed.md").read_text()
+    assert f"hero-steps/s learned from, now {figures.LAPTOP_HERO_STEPS.value:,.0f}" in page
+    assert re.search(rf"stages alone, game [0-9,]+ and {figures.LAPTOP_GAME_HERO_STEPS.value:,.0f},", page)
+    for figure, column in ((figures.INTAKE_SMALL, 0), (figures.INTAKE_LARGE, 1)):
+        parts = [re.search(rf"\| {row} \| (\d+) µs[^|]*\| (\d+) µs", page) for row in (
+            "message to protobuf's objects", "checked, packed as it is", "cut and put into the buffer")]
+        assert sum(int(part.groups()[column]) for part in parts if part) * 1e-6 == pytest.approx(figure.value)
+    assert {f.source for f in figures.FIGURES} == {"bench", "speed", "here", "paper", "assumed"}
 
 
 def test_sizes_of_versions_are_those_of_the_presets() -> None:
@@ -75,7 +87,7 @@ def test_the_papers_scale_is_the_papers(found: dict[str, Cluster]) -> None:
 
 def test_one_redis_core_is_what_stops_512_readers(found: dict[str, Cluster]) -> None:
     c = found["512 GPUs"]
-    worst = first_bottleneck(links(c, bfloat16=False))
+    worst = nearest(links(c, bfloat16=False))
     assert worst.name == "Redis -> inference, versions" and worst.used is not None and worst.used > 1
     half = next(link for link in links(c) if link.name == worst.name)  # as the preset has it
     assert half.used is not None and 0.5 < half.used < 1
@@ -124,7 +136,8 @@ def test_what_vanishes_is_not_asked_for_twice(outcomes: list[tuple[str, Outcome]
     for name, o in outcomes:
         if "vanish" in name:
             assert o.before[0] == o.after[0] and o.overshoot == 0 and o.recovered is not None
-            assert o.slowest < 0.7 and o.recovered < 900
+            # Of two rollouts the one that is left does more than half: it waits for inference less.
+            assert o.slowest < (0.85 if o.before[0] == 2 else 0.7) and o.recovered < 900
 
 
 def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, Outcome]]) -> None:
@@ -138,10 +151,28 @@ def test_a_store_that_takes_nothing_scales_nothing(outcomes: list[tuple[str, Out
 def test_what_a_cluster_bears_beside_its_links(found: dict[str, Cluster]) -> None:
     papers = standing(found["512 GPUs"])
     assert papers.leases == 1800 + 512 + 512 + 3 and 0.05 < papers.leases_share < 0.2
-    # Rank 0 has written a version long before the next one is made: learning does not hold for it.
-    assert all(standing(c).saving_share < 0.2 for c in found.values())
-    slow = replace(found["512 GPUs"], parameter_bytes=found["512 GPUs"].parameter_bytes * 10)
-    assert standing(slow).saving > 5 * papers.saving
+    # Rank 0 has published a version long before the next one is made: learning does not hold for it.
+    assert all(standing(c).publishing_share < 0.2 for c in found.values())
+    # A checkpoint takes most of a version, and nothing waits for it: versions go on being published meanwhile.
+    assert papers.checkpoint == pytest.approx(4 * found["512 GPUs"].parameter_bytes / 50e6)
+    assert 0.7 < papers.versions < 0.9
+    assert papers.lost == pytest.approx(10.8 * found["512 GPUs"].version_seconds, rel=0.02)
+    # Where one takes longer than the versions between two, the next begins when it is whole.
+    slow = standing(replace(found["512 GPUs"], parameter_bytes=found["512 GPUs"].parameter_bytes * 20))
+    assert slow.versions > 10 and slow.lost == pytest.approx(2 * slow.checkpoint + slow.publishing)
+
+
+def test_nearest_to_its_limit_is_the_largest_share_of_the_sizes_own_table(found: dict[str, Cluster]) -> None:
+    for c in found.values():
+        table = [float(row[4].rstrip("%")) for row in links_table(c).rows if row[4] != "-"]
+        (shown,) = [row for row in sizes_table([c]).rows if row[0] == "share of it"]
+        assert float(shown[1].rstrip("%")) == max(table), c.name
+        assert max(table) < 100, c.name  # no preset begins beyond what it carries
+
+
+def test_a_segment_costs_its_stream_and_what_was_measured_of_taking_it_in() -> None:
+    assert intake_seconds(274e3) == pytest.approx(274e3 / 830e6 + 312e-6)
+    assert intake_seconds(8.1e6) == pytest.approx(8.1e6 / 830e6 + 1344e-6)
 
 
 def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluster]) -> None:

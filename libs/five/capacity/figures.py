@@ -1,15 +1,15 @@
 """The measured numbers that the capacity tables and the simulation are made from, each with its source.
 
-``bench`` figures stand in docs/benchmarks.md (`five bench`, one core each); ``here`` were measured by hand on the same
-kind of machine (2 cores, Zen 4 class); ``paper`` is Berner et al. 2019; ``assumed`` were not measured. Nothing is
-extrapolated beyond the batch at which it was measured. A GPU is the paper's of 2019; a smaller model is taken to be
-faster on it in proportion to its parameters.
+``bench`` figures stand in docs/benchmarks.md (`five bench`, one core each), ``speed`` figures in docs/speed.md;
+``here`` were measured by hand on the same kind of machine (2 cores, Zen 4 class); ``paper`` is Berner et al. 2019;
+``assumed`` were not measured. Nothing is extrapolated beyond the batch at which it was measured. A GPU is the paper's
+of 2019; a smaller model is taken to be faster on it in proportion to its parameters.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
-Source = Literal["bench", "here", "paper", "assumed"]
+Source = Literal["bench", "speed", "here", "paper", "assumed"]
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,20 @@ class Figure:
 
 ENV_HERO_STEPS = Figure(
     20_710, "hero-steps/s", "bench", "`env.hero_steps`: games of five against five behind gRPC, one core")
+GAME_HERO_STEPS = Figure(
+    68_509, "hero-steps/s", "bench", "`game.hero_steps_agents`: the same within a rollout, for agents on both sides")
+LAPTOP_GAME_HERO_STEPS = Figure(
+    34_544, "hero-steps/s", "speed", "`train.alone.game`: laptop-1v1's games within a rollout, one core")
 CPU_BATCH_1 = Figure(348, "team-steps/s", "bench", "`inference.team_steps.batch1`: the laptop model, one core")
 CPU_BATCH_60 = Figure(10_335, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
 LAPTOP_HERO_STEPS = Figure(
-    4_629, "hero-steps/s", "bench", "`train.hero_steps`: the whole system on two cores, limited by its optimizer")
-INGEST_BYTES = Figure(217e6, "bytes/s", "bench", "`experience.bytes`: segments into one optimizer process")
+    8_545, "hero-steps/s", "speed", "`train.hero_steps`: the whole system on two cores, learned from")
+INTAKE_SMALL = Figure(312e-6, "s", "speed", "to read, check, cut and keep a segment of laptop-1v1, 274 kB: 8 + 107 + "
+                      "197 µs, beside its stream")
+INTAKE_LARGE = Figure(1344e-6, "s", "speed", "the same of rerun, 8.1 MB: 309 + 477 + 558 µs")
+PUBLISH_FP32 = Figure(1.31, "s", "bench", "`publish.seconds`: the 156.6 M parameters of rerun, from the call until "
+                      "they play")
+PUBLISH_BF16 = Figure(0.606, "s", "bench", "`publish.seconds.bfloat16`: the same in bf16")
 GPU_TEAM_STEPS = Figure(
     960, "team-steps/s", "paper", "figure 2: 57,600 workers, 256 timesteps a minute, both teams, 512 GPUs; batches of "
     "about 60, the paper's model")

@@ -54,7 +54,7 @@ def links(c: Cluster, bfloat16: bool | None = None) -> list[Link]:
         Link("inference -> rollout, actions and states", requests, answered, c.inference,
              answered / c.inference / figures.STREAM_LARGE.value, True),
         Link("rollout -> optimizer, segments", segments, segments * c.segment_bytes, c.optimizers,
-             segments * c.segment_bytes / c.optimizers / figures.INGEST_BYTES.value, True),
+             segments / c.optimizers * intake_seconds(c.segment_bytes), True),
         Link("streams rollout -> optimizer", c.rollouts * receivers, 0.0, c.optimizers, None, True),
         Link("optimizer <-> optimizer, gradients",
              c.optimizers * c.samples_per_second / config.learning.batch_samples if c.optimizers > 1 else 0.0,
@@ -75,13 +75,16 @@ def readers(c: Cluster) -> float:
     return c.inference / (SERVERS_A_NODE if c.config.store.node_folder else 1)
 
 
-def first_bottleneck(found: list[Link]) -> Link:
-    """The link nearest to its limit among those that more pods do not relieve, or a full one among the others."""
-    def load(link: Link) -> float:
-        used = link.used or 0.0
-        return used if not link.spreads or used > 1 else 0.0
+def intake_seconds(nbytes: float) -> float:
+    """What a segment takes of one optimizer process: its stream, and taking it in, by the two sizes measured."""
+    small, large = 274e3, 8.1e6
+    each = (figures.INTAKE_LARGE.value - figures.INTAKE_SMALL.value) / (large - small)
+    return nbytes / figures.STREAM_LARGE.value + figures.INTAKE_SMALL.value + each * (nbytes - small)
 
-    return max(found, key=load)
+
+def nearest(found: list[Link]) -> Link:
+    """The link nearest to its limit, of those whose limit was measured."""
+    return max(found, key=lambda link: link.used or 0.0)
 
 
 def largest_inference_pool(c: Cluster, bfloat16: bool) -> int:

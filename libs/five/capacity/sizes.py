@@ -94,14 +94,22 @@ class Cluster:
         return 2 * self.games / self.config.services.rollout.groups
 
     @property
+    def game_hero_steps(self) -> float:
+        """Hero-steps a second of the games on one core: behind gRPC, or within the rollout."""
+        if self.heroes == 1:
+            return figures.LAPTOP_GAME_HERO_STEPS.value
+        remote = self.config.services.rollout.environment == "remote"
+        return (figures.ENV_HERO_STEPS if remote else figures.GAME_HERO_STEPS).value
+
+    @property
     def rollout_most(self) -> float:
         """Team-steps a second of one rollout that waits for nobody, on one core."""
-        return figures.ENV_HERO_STEPS.value / self.heroes
+        return self.game_hero_steps / self.heroes
 
     @property
     def game_cores(self) -> float:
         """Cores that the games themselves take."""
-        return self.played_steps * self.heroes / figures.ENV_HERO_STEPS.value
+        return self.played_steps * self.heroes / self.game_hero_steps
 
 
 def cpu_forward() -> Forward:

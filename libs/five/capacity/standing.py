@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from five.capacity import figures
-from five.capacity.sizes import Cluster
+from five.capacity.sizes import FLOAT, RERUN_PARAMETERS, Cluster
 
 LOOKS = 2.0  # a second, at all leases: the controller's reconciling and its metrics page (reconcile_seconds)
 CHECKPOINT = 4.0  # of the parameters' bytes: they, Adam's two moments, the clip's second moments
@@ -11,14 +11,21 @@ CHECKPOINT = 4.0  # of the parameters' bytes: they, Adam's two moments, the clip
 
 @dataclass(frozen=True)
 class Standing:
-    """``sidecars`` and the cores that they take; ``saving``: seconds that writing takes for a version, its share of
-    checkpoints included, and what share of the time from version to version that is; ``leases`` kept, and the share of
-    Redis' core that renewing and looking take."""
+    """``sidecars`` and the cores that they take; ``leases`` kept, and the share of Redis' core that renewing and
+    looking take.
+
+    Of what the first rank writes beside learning: ``publishing`` seconds until a version plays, which the next one
+    waits for, and ``publishing_share`` of the time from version to version; ``checkpoint`` seconds of one, which
+    nothing waits for, and how many ``versions`` it spans; ``lost`` seconds of learning that a crash costs at most.
+    """
 
     sidecars: int
     sidecar_cores: float
-    saving: float
-    saving_share: float
+    publishing: float
+    publishing_share: float
+    checkpoint: float
+    versions: float
+    lost: float
     leases: int
     leases_share: float
 
@@ -26,11 +33,14 @@ class Standing:
 def standing(c: Cluster) -> Standing:
     """Of a cluster that learns at full speed."""
     config = c.config
-    # Written beside learning: the version to Redis, and now and then a checkpoint to the blob store.
-    fetches = figures.REDIS_FETCH_FP32.value * figures.PAPER_PARAMETERS.value * 4  # bytes/s of one Redis core
+    half = config.store.publish_dtype == "bfloat16"
+    publish = (figures.PUBLISH_BF16 if half else figures.PUBLISH_FP32).value
+    publishing = publish * c.parameter_bytes / (FLOAT * RERUN_PARAMETERS)
     checkpoint = CHECKPOINT * c.parameter_bytes / figures.BLOB_BYTES.value
-    saving = c.parameter_bytes / fetches + checkpoint / config.services.optimizer.checkpoint_every_versions
+    versions = checkpoint / c.version_seconds
+    # One is begun with the first version that is due and finds no other under way; it counts once it is whole.
+    between = max(config.services.optimizer.checkpoint_every_versions * c.version_seconds, checkpoint)
     leases = c.rollouts + c.inference + c.optimizers + 3
     renewing = leases / config.lifecycle.heartbeat_seconds * figures.REDIS_BEAT.value
-    return Standing(c.rollouts, c.game_cores, saving, saving / c.version_seconds, leases,
-                    renewing + LOOKS * leases * figures.REDIS_LOOK.value)
+    return Standing(c.rollouts, c.game_cores, publishing, publishing / c.version_seconds, checkpoint, versions,
+                    between + publishing + checkpoint, leases, renewing + LOOKS * leases * figures.REDIS_LOOK.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from five.capacity import connections
 from five.capacity.figures import FIGURES
-from five.capacity.links import Link, first_bottleneck, largest_inference_pool, links
+from five.capacity.links import Link, largest_inference_pool, links, nearest
 from five.capacity.past import PastPool
 from five.capacity.simulation import Outcome, Run, scenario
 from five.capacity.sizes import Cluster, clusters
@@ -76,8 +76,9 @@ def sizes_table(found: Sequence[Cluster]) -> Table:
         ("bytes/s, all links", lambda c: volume(sum(link.bytes for link in traffic(c)))),
         ("connections to the state's Redis, at most", lambda c: number(connections.of_state(c))),
         ("share of those that it takes", lambda c: share(connections.of_state(c) / connections.MAX_CLIENTS)),
-        ("nearest to its limit", lambda c: first_bottleneck(links(c)).name),
-        ("share of it", lambda c: share(first_bottleneck(links(c)).used)),
+        ("nearest to its limit", lambda c: nearest(links(c)).name),
+        ("share of it", lambda c: share(nearest(links(c)).used)),
+        ("more pods help there", lambda c: "yes" if nearest(links(c)).spreads else "no"),
     ]
     return Table("Sizes", ("", *(c.name for c in found)),
                  tuple((name, *(value(c) for c in found)) for name, value in columns))
@@ -100,12 +101,13 @@ def standing_table(found: Sequence[Cluster]) -> Table:
     """What is borne beside the links."""
     def row(c: Cluster) -> tuple[str, ...]:
         s = standing(c)
-        return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.saving:.3g} s", share(s.saving_share),
+        return (c.name, f"{s.sidecars:,} / {number(s.sidecar_cores)}", f"{s.publishing:.3g} s",
+                share(s.publishing_share), f"{s.checkpoint:.3g} s", f"{s.versions:.2f}", f"{s.lost / 60:.3g} min",
                 f"{s.leases:,}", share(s.leases_share))
 
     return Table("Beside the links", (
-        "", "games as sidecars / their cores", "saving, a version", "of its time", "leases", "of Redis' core"), tuple(
-        row(c) for c in found))
+        "", "games as sidecars / their cores", "a version is out after", "of its time", "a checkpoint takes",
+        "versions that it spans", "a crash costs at most", "leases", "of Redis' core"), tuple(row(c) for c in found))
 
 
 def versions_table(found: Sequence[Cluster]) -> Table:

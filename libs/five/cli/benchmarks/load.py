@@ -26,6 +26,7 @@ from five.agent.learning.pacing import Pacer
 from five.agent.learning.samples import Arrays, learning_specs
 from five.agent.model.states import state_specs
 from five.capacity import figures
+from five.capacity.links import intake_seconds
 from five.capacity.sizes import clusters
 from five.cli.benchmarks import recorded
 from five.cli.benchmarks.child import RPC, Child, prepare
@@ -224,5 +225,5 @@ def measure(size: Size | None = None) -> list[Row]:
         row("load.redis.look", look * 1e3, "ms", None, conditions),
         row("load.redis.rollouts", largest.config.lifecycle.heartbeat_seconds / beat, "rollouts",
             largest.config.lifecycle.heartbeat_seconds / figures.REDIS_BEAT.value, conditions),
-        row("load.intake.segments", nbytes / segment / 1e6, "MB/s", figures.INGEST_BYTES.value / 1e6, conditions),
+        row("load.intake.segments", nbytes / segment / 1e6, "MB/s", nbytes / intake_seconds(nbytes) / 1e6, conditions),
     ]
