@@ -96,6 +96,11 @@ def ability_program(tables: Tables, name: str) -> dict[str, Any]:
     The compiled program of a loaded ability, item (by item name), talent or rune.
     """
 
+def ability_numbers(world: World, hero: int, ability: str, level: int) -> dict[str, Any]:
+    """
+    What an ability's numbers are at a rank for a hero of a world, with the talents and the scepter it has: of each node of the program whether it is there, its numbers by name and its stats in order, counters left out; and the numbers of the cast. Raises KeyError.
+    """
+
 def map_grid(tables: Tables, name: str) -> object:
     """
     A grid of the map, int16 [260, 260], row 0 at the lowest y: elevation, terrain_blocked, fow_blocker, no_ward, tree_count, building (index + 1), blocked_at_start, region.

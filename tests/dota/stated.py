@@ -85,3 +85,12 @@ def hero_abilities(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def is_active(ability: dict[str, Any]) -> bool:
     return "passive" not in ability["behavior"]
+
+
+def creature_abilities(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(unit, ability) of camps' creeps, Roshan, summons and couriers, of abilities that do something."""
+    for unit, body in data["units"]["units"].items():
+        if body["class"] in ("neutral", "roshan", "summon", "courier"):
+            for ability in body.get("abilities", []):
+                if data["abilities"]["abilities"][ability]["effects"]:
+                    yield unit, ability

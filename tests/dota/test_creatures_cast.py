@@ -67,12 +67,26 @@ def test_roshan_slams(new_world: Any, data: dict[str, Any]) -> None:
     (roshan,) = [u["index"] for u in world.units("roshan")]
     hero = world.hero(0)["unit"]
     at = world.unit(roshan)
-    world.set_unit(hero, x=at["x"] + 150, y=at["y"], extra_hp=3000)
-    world.set_unit(hero, hp=3500)
+    world.set_unit(hero, x=CENTRE[0], y=CENTRE[1], extra_hp=3000)
     world.order(hero, "hold")
-    world.step(15)
-    slow = [m for m in world.modifiers(hero) if m["name"].startswith("roshan_slam")]
-    assert slow and 0 < slow[0]["left"] <= 2
+    world.step(int(4 / STEP))  # the fountain heals for a while after it is left
+    world.set_unit(hero, x=at["x"] + 150, y=at["y"], hp=3500, extra_hp_regen=-world.unit(hero)["hp_regen"])
+    slow: list[dict[str, Any]] = []
+    hp = speed = 0.0
+    for frame in range(90):
+        hp, speed = world.unit(hero)["hp"], world.unit(hero)["move_speed"]
+        world.run_frames(1)
+        slow = [m for m in world.modifiers(hero) if m["name"].startswith("roshan_slam")]
+        if slow:
+            break
+        if frame % 20 == 19:
+            world.step(1)
+    assert slow and 1.9 < slow[0]["left"] <= 2
+    damage = data["abilities"]["abilities"]["roshan_slam"]["specials"]["damage"]["v"][0]
+    assert hp - world.unit(hero)["hp"] == pytest.approx(damage * (1 - world.unit(hero)["magic_resist"]), abs=0.01)
+    world.run_frames(1)
+    base = data["heroes"]["heroes"]["npc_dota_hero_nevermore"]["move_speed"]
+    assert speed - world.unit(hero)["move_speed"] == pytest.approx(base / 2, abs=0.01)
 
 
 def test_roshan_resists_status_by_a_quarter(new_world: Any, data: dict[str, Any]) -> None:

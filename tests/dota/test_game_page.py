@@ -23,6 +23,14 @@ def test_every_ability_has_its_row() -> None:
         assert row.split("|")[4].strip(), ability
 
 
+def test_every_creatures_ability_has_its_row() -> None:
+    rows = [row.split("|") for row in section("Creatures").splitlines() if row.startswith("| `")]
+    for creature, ability in stated.creature_abilities(read_data("7.21d")):
+        (row,) = (r for r in rows if r[2].strip() == f"`{ability}`")
+        assert creature.removeprefix("npc_dota_").removeprefix("neutral_") in re.findall(r"`(\w+)`", row[1])
+        assert row[4].strip(), ability
+
+
 def test_every_item_has_its_row() -> None:
     rows = section("Items").splitlines()
     for item in read_data("7.21d")["items"]["items"]:

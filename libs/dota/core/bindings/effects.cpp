@@ -4,6 +4,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/data.hpp"
+#include "bindings/world.hpp"
+#include "effects/abilities.hpp"
+#include "effects/modifiers.hpp"
 #include "effects/program_node.hpp"
 #include "effects/programs.hpp"
 
@@ -84,6 +87,47 @@ nb::dict program_of_ability(const PyTables& tables, const std::string& name) {
   return program_dict(t, t.abilities[static_cast<std::size_t>(it->second)].program);
 }
 
+// What a number is at a rank, before a counter of the game (stacks, minutes) multiplies or divides it.
+float plain(const Context& c, const Invocation& inv, Value v) {
+  v.factor = Factor::One;
+  return evaluate(c, inv, v, nullptr);
+}
+
+nb::dict numbers_now(PyWorld& p, int hero, const std::string& name, int level) {
+  const Tables& t = p.tables();
+  const auto it = t.ability_index.find(name);
+  if (it == t.ability_index.end()) throw nb::key_error(("ability '" + name + "' is not in the tables").c_str());
+  const AbilityDef& a = t.abilities[static_cast<std::size_t>(it->second)];
+  const Context c = p.context();
+  const Unit& u = p.unit(p.hero(hero).unit.index);
+  const Invocation inv = invocation_of(c, u, a.id, level);
+  nb::list nodes;
+  for (const EffectNode& n : a.program.nodes) {
+    nb::dict numbers;
+    for (int r = 0; r < kRoles; ++r)
+      if (const Value* v = n.value(static_cast<Role>(r)))
+        numbers[role_name(static_cast<Role>(r))] = plain(c, inv, *v);
+    nb::list stats;
+    for (const NodeStat& s : n.stats) {
+      stats.append(plain(c, inv, s.value));
+      if (s.far.base.given()) stats.append(plain(c, inv, s.far));
+    }
+    nb::dict node;
+    node["there"] = upgraded(c, &u, n);
+    node["numbers"] = numbers;
+    node["stats"] = stats;
+    nodes.append(node);
+  }
+  nb::dict d;
+  d["nodes"] = nodes;
+  d["cast_range"] = cast_number(c, u, a, CastNumber::Range, level);
+  d["cast_point"] = cast_number(c, u, a, CastNumber::Point, level);
+  d["channel_time"] = cast_number(c, u, a, CastNumber::Channel, level);
+  d["cooldown"] = cast_number(c, u, a, CastNumber::Cooldown, level);
+  d["mana_cost"] = cast_number(c, u, a, CastNumber::Mana, level);
+  return d;
+}
+
 }  // namespace
 
 void bind_effects(nb::module_& m) {
@@ -93,6 +137,11 @@ void bind_effects(nb::module_& m) {
         "The compiled program of an ability given as parsed JSON: nodes, roots, missing. Raises RuntimeError.");
   m.def("ability_program", &program_of_ability, nb::arg("tables"), nb::arg("name"),
         "The compiled program of a loaded ability, item (by item name), talent or rune.");
+  m.def(
+      "ability_numbers", &numbers_now, nb::arg("world"), nb::arg("hero"), nb::arg("ability"), nb::arg("level"),
+      "What an ability's numbers are at a rank for a hero of a world, with the talents and the scepter it has: "
+      "of each node of the program whether it is there, its numbers by name and its stats in order, counters left "
+      "out; and the numbers of the cast. Raises KeyError.");
 }
 
 }  // namespace dota

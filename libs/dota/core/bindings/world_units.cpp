@@ -68,6 +68,11 @@ nb::dict unit_dict(PyWorld& p, const Unit& u) {
   d["dmg_max"] = u.dmg_max;
   d["dmg_bonus"] = u.dmg_bonus;
   d["evasion"] = u.evasion;
+  d["miss"] = u.miss;
+  d["lifesteal"] = u.lifesteal;
+  d["heal_amp"] = u.heal_amp;
+  d["phys_taken"] = u.phys_taken;
+  d["dmg_dealt"] = u.dmg_dealt;
   d["spell_amp"] = u.spell_amp;
   d["str"] = u.str;
   d["agi"] = u.agi;

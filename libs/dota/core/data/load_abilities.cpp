@@ -320,9 +320,6 @@ void load_abilities(const Node& abilities, Tables& t) {
   reading_each(all, [&](const std::string& name, const Node&) {
     AbilityDef& a = t.abilities[static_cast<std::size_t>(t.ability_index.at(name))];
     a.linked_skill = linked_skill(all, name, t);
-    if (a.owner_unit < 0) return;
-    UnitDef& owner = t.units[static_cast<std::size_t>(a.owner_unit)];
-    if (owner.hero < 0) owner.abilities.push_back(a.id);
   });
 }
 

@@ -215,6 +215,14 @@ void load_heroes(const Node& heroes, Tables& t) {
     });
 }
 
+void load_unit_abilities(const Node& units, Tables& t) {
+  reading_each(units.at("units"), [&](const std::string& name, const Node& n) {
+    UnitDef& u = t.units[static_cast<std::size_t>(t.unit_index.at(name))];
+    for (const std::string& a : strings(n, "abilities"))
+      u.abilities.push_back(index_of(t.ability_index, a, "ability"));
+  });
+}
+
 void load_camp_sets(const Node& units, Tables& t) {
   const Node& sets = units.at("neutral_camp_sets");
   for (const char* tier : {"small", "medium", "large", "ancient"}) {

@@ -75,6 +75,7 @@ std::shared_ptr<const Tables> load_tables(const Node& heroes, const Node& abilit
   reading("heroes.json", [&] { load_hero_bodies(heroes, t); });
   reading("units.json", [&] { load_camp_sets(units, t); });
   reading("abilities.json", [&] { load_abilities(abilities, t); });
+  reading("units.json", [&] { load_unit_abilities(units, t); });
   reading("items.json", [&] { load_items(items, t); });
   reading("heroes.json", [&] { load_heroes(heroes, t); });
   check_affects(abilities, t);

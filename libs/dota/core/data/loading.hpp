@@ -39,6 +39,8 @@ int index_of(const std::unordered_map<std::string, int>& index, const std::strin
 void load_units(const Node& units, Tables& t);
 void load_hero_bodies(const Node& heroes, Tables& t);  // before abilities: they name their owners
 void load_abilities(const Node& abilities, Tables& t);
+// What each unit has, by its own list: several have an ability that names one of them as its owner.
+void load_unit_abilities(const Node& units, Tables& t);
 void load_items(const Node& items, Tables& t);
 void load_heroes(const Node& heroes, Tables& t);  // after abilities and items: it names them
 // What heroes.json says of talents (affects) and what abilities.json does are the same; runtime_error when not.

@@ -149,7 +149,11 @@ bool ProgramCompiler::word(EffectNode& n, const std::string& key, const Node& v)
     return need(n.prim == Prim::CastAbility);
   }
   if (key == "ends_on") return need(find_word(kEnds, v.string, n.ends_on));
-  if (key == "decay") return need(find_word(kDecays, v.string, n.decay));
+  if (key == "decay") {
+    need(find_word(kDecays, v.string, n.decay));
+    if (n.decay == Decay::StepByPurgeRate) set(n, Role::Rate, atom(key, "$purge_rate"));
+    return true;
+  }
   if (key == "type") {
     if (v.string == "attack") {
       n.type = DamageType::Physical;

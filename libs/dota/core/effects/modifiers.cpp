@@ -58,6 +58,14 @@ std::uint8_t flags_of(const Context& c, const Invocation& inv, const EffectNode&
   return f;
 }
 
+// The share of its strength that a fading modifier still has: all of it at first, and less all the time, or in as
+// many equal steps as it says.
+float left_of(const Context& c, const Invocation& inv, const EffectNode& n, const Modifier& m) {
+  const float share = std::clamp((m.until - c.world.time) / std::max(m.until - m.start, kDt), 0.0f, 1.0f);
+  const float steps = n.decay == Decay::StepByPurgeRate ? number(c, inv, n, Role::Rate) : 0;
+  return steps > 0 ? std::ceil(share * steps - kTimeSlack) / steps : share;
+}
+
 }  // namespace
 
 Invocation invocation_of(const Context& c, const Modifier& m) {
@@ -154,8 +162,7 @@ bool fill_stats(const Context& c, const Invocation& inv, const EffectNode& n, co
     if (n.stacking) v *= m.stacks;
     if (s.set == StatSet::PerStack) v *= m.stacks;
     if (s.set == StatSet::PerCharge) v *= m.charges;
-    if (n.decay == Decay::LinearToZero && m.until < kForever)
-      v *= std::clamp((m.until - c.world.time) / std::max(m.until - m.start, kDt), 0.0f, 1.0f);
+    if (n.decay != Decay::None && m.until < kForever) v *= left_of(c, inv, n, m);
     put(s.stat, v);
   }
   if (n.prim == Prim::OnHitStatSteal && !carrier && !self)

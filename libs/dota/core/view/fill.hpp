@@ -17,7 +17,7 @@ void fill_heroes(const Context& c, TeamView& v, const TeamView* other);
 void fill_clock(const Context& c, TeamView& v);
 void fill_roshan(const Context& c, TeamView& v);
 
-inline float left(float until, float now) { return std::clamp(until - now, 0.0f, kForever); }
+inline float left(float until, float now) { return std::clamp(until - now, 0.0f, kLongest); }
 
 // The first N named modifiers of the unit; how many there are.
 template <std::size_t N>

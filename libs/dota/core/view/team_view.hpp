@@ -41,9 +41,9 @@ constexpr float kNearbyCell = 200.0f, kPassabilityCell = 64.0f;
 struct SeenModifier {
   std::int16_t name = -1;  // Tables::modifiers
   std::uint8_t stacks = 0;
-  float remaining = 0;  // seconds; infinite ones: kForever
+  float remaining = 0;  // seconds; infinite ones: kLongest
 };
-constexpr float kForever = 600.0f;
+constexpr float kLongest = 600.0f;
 
 struct SeenUnit {
   Handle handle;

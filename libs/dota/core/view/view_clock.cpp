@@ -31,7 +31,7 @@ void fill_clock(const Context& c, TeamView& v) {
   v.time_to_neutrals = c.settings.neutrals ? until_next(g.neutral_first, g.neutral_every, w.time) : 0;
   v.time_to_bounty = c.settings.runes ? until_next(g.bounty_first, g.bounty_every, w.time) : 0;
   v.time_to_runes = c.settings.runes ? until_next(g.power_first, g.power_every, w.time) : 0;
-  v.enemy_courier_unseen = std::min(w.time - v.courier_seen_at, kForever);
+  v.enemy_courier_unseen = std::min(w.time - v.courier_seen_at, kLongest);
   v.kills = {w.teams[v.team].kills, w.teams[1 - v.team].kills};
   for (std::size_t i = 0; i < 2; ++i)
     v.glyph_cooldown[i] = left(w.teams[i == 0 ? v.team : 1 - v.team].glyph_ready, w.time);

@@ -92,7 +92,7 @@ void fill_own_hero(const Context& c, const TeamView& v, const HeroState& h, cons
                 static_cast<float>(h.keep[1]),
                 static_cast<float>(h.keep[2]),
                 static_cast<float>(h.keep[3]),
-                left(h.keep_until, std::max(w.time, 0.0f)) / kForever,
+                left(h.keep_until, std::max(w.time, 0.0f)) / kLongest,
                 static_cast<float>(std::popcount(h.build_skip)) / order,
                 h.build_insert >= 0 ? 1.0f : 0.0f};
   s.previous = h.previous;
@@ -166,7 +166,7 @@ void fill_heroes(const Context& c, TeamView& v, const TeamView* other) {
       s.since_seen = 0;
       continue;
     }
-    s.since_seen = std::min(w.time - v.enemy_seen_at[e], kForever);
+    s.since_seen = std::min(w.time - v.enemy_seen_at[e], kLongest);
     s.teleporting = s.using_ability = false;
     SeenUnit& body = v.remembered[e];
     if (body.kind == UnitKind::None) {  // never seen: it began at its fountain, as everyone knows

@@ -44,7 +44,7 @@ void fill_unit(const Context& c, const Unit& u, SeenUnit& s) {
   s.attack_interval = u.attack_interval;
   s.physical_resistance = physical_resistance(c.tables.rules, u.armor);
   s.move_speed = u.move_speed;
-  s.since_attack = std::clamp(w.time - u.last_attack, 0.0f, kForever);
+  s.since_attack = std::clamp(w.time - u.last_attack, 0.0f, kLongest);
   const bool timed = u.act != Act::Idle && u.act != Act::Walk && u.act != Act::Dead;
   s.act_left = timed ? left(u.act_until, w.time) : 0;
   s.shrine_cooldown = u.kind == UnitKind::Shrine ? left(u.shrine_ready, w.time) : 0;

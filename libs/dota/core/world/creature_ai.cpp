@@ -65,8 +65,7 @@ Order cast_order(Context& c, Unit& u, Unit& enemy, const AbilityDef& a, int slot
       if (reach <= 0 || distance(u.pos, enemy.pos) <= reach) o.type = OrderType::CastNoTarget;
       return o;
     }
-    case TargetType::Unit:
-    case TargetType::UnitOffset: {
+    case TargetType::Unit: {
       Unit* target = &enemy;
       if (a.target_friendly && !a.target_enemy) target = whom_to_help(c, u, a, level);
       if (!target || !valid_cast_target(c, u, a, *target)) return o;
@@ -76,6 +75,7 @@ Order cast_order(Context& c, Unit& u, Unit& enemy, const AbilityDef& a, int slot
       break;
     }
     case TargetType::Point:
+    case TargetType::UnitOffset:
       o.point = enemy.pos;
       o.type = OrderType::CastPoint;
       break;

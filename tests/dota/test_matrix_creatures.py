@@ -1,0 +1,277 @@
+"""Every ability of camps' creeps and of Roshan against what abilities.json states of it, in a small scene: what a cast
+costs, takes and reaches; that they cast it in a fight by themselves; auras; what strikes all around. What is one's own,
+and what attacks carry, is in test_creatures_cast.py."""
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.dota import fields, stated
+from tests.dota.arena import CENTRE, STEP, Arena
+from tests.dota.conftest import read_data
+from tests.dota.test_game_page import ROOT, section
+
+DATA = read_data("7.21d")
+NOT_PLAYED = {"enraged_wildkin_tornado", "dark_troll_warlord_raise_dead"}  # docs/game.md, simplifications
+ALL = [(u, a) for u, a in stated.creature_abilities(DATA) if a not in NOT_PLAYED and "courier" not in u]
+KOBOLD = "npc_dota_neutral_kobold"
+STUNNED = 1
+
+
+def definition(ability: str) -> dict[str, Any]:
+    found: dict[str, Any] = DATA["abilities"]["abilities"][ability]
+    return found
+
+
+def ids(cases: Any) -> list[str]:
+    return [f"{c[0].removeprefix('npc_dota_').removeprefix('neutral_')}-{c[1]}" for c in cases]
+
+
+class Den(Arena):
+    """A creature at the centre; Sven `away` from it down the river, where the ground is level, Lion and Axe far off.
+    Nobody regenerates or attacks; the creature thinks for itself only if it is to."""
+
+    def __init__(self, new_world: Any, creature: str, away: float = 140, *, thinks: bool = False,
+                 team: int = 2) -> None:
+        super().__init__(new_world(("sven", "lion"), ("axe",), neutrals=thinks, keep_tango=0), DATA)
+        self.place(self.unit(0), *self.down(away), 3 * math.pi / 4)
+        self.place(self.unit(1), *self.down(2600))
+        self.place(self.unit(5), *self.down(2900))
+        for i in (0, 1, 5):
+            self.world.set_unit(self.unit(i), extra_hp=6000)
+            self.world.set_unit(self.unit(i), hp=6000)
+        self.creature = self.spawn(creature, 0, team)
+        self.world.set_unit(self.creature, facing=-math.pi / 4)
+        self.seconds(0.2)
+
+    @staticmethod
+    def down(away: float, aside: float = 0) -> tuple[float, float]:
+        """A place down the river; `aside`: to the left of the way."""
+        half = math.sqrt(0.5)
+        return (away + aside) * half, (aside - away) * half
+
+    def spawn(self, kind: str, away: float, team: int = 2, hp: float = 4000, aside: float = 0) -> int:
+        x, y = self.down(away, aside)
+        unit: int = self.world.spawn(kind, team, CENTRE[0] + x, CENTRE[1] + y)
+        self.world.set_unit(unit, x=CENTRE[0] + x, y=CENTRE[1] + y, extra_hp=hp - self.world.unit(unit)["max_hp"])
+        self.world.set_unit(unit, hp=hp)
+        self.still(unit)
+        return unit
+
+    def slot(self, ability: str) -> int:
+        found: int = self.world.unit_ability(self.creature, ability)["slot"]
+        return found
+
+    def send(self, ability: str, target: int) -> None:
+        """Orders the creature to cast, at or on the target."""
+        behavior, slot = definition(ability)["behavior"], self.slot(ability)
+        if "unit_target" in behavior:
+            self.world.order(self.creature, "cast_unit", target=target, slot=slot)
+        elif "point" in behavior:
+            at = self.world.unit(target)
+            self.world.order(self.creature, "cast_point", x=at["x"], y=at["y"], slot=slot)
+        else:
+            self.world.order(self.creature, "cast", slot=slot)
+
+    def cast(self, ability: str, target: int) -> None:
+        """Until its cooldown runs."""
+        self.send(ability, target)
+        for _ in range(90):
+            if self.world.unit_ability(self.creature, ability)["ready"] > self.world.time:
+                return
+            self.world.run_frames(1)
+        raise AssertionError(f"{ability} was not cast")
+
+    def through(self, unit: int, kind: str) -> float:
+        """Share of such damage that gets to the unit."""
+        if kind == "magical":
+            return self.magic(unit)
+        armor, r = self.world.unit(unit)["armor"], DATA["rules"]["rules"]["armor"]
+        return float(1 - r["a"] * armor / (r["b"] + r["c"] * abs(armor)))
+
+
+ACTIVE = [(u, a) for u, a in ALL if stated.is_active(definition(a)) and "attack" not in definition(a)["behavior"]]
+FRIENDLY = [(u, a) for u, a in ACTIVE if definition(a).get("target_team") == ["friendly"]]
+
+
+def target_of(den: Den, ability: str, away: float = 120) -> int:
+    """Sven, or for what helps a kobold of the creature's side."""
+    return den.spawn(KOBOLD, away) if definition(ability).get("target_team") == ["friendly"] else den.unit(0)
+
+
+@pytest.mark.parametrize(("creature", "ability"), ACTIVE, ids=ids(ACTIVE))
+def test_mana_cast_point_and_cooldown(new_world: Any, creature: str, ability: str) -> None:
+    d = definition(ability)
+    den = Den(new_world, creature)
+    target = target_of(den, ability)
+    mana, begun = den.world.unit(den.creature)["mana"], den.world.time
+    assert den.world.unit_ability(den.creature, ability)["castable"]
+    den.cast(ability, target)
+    assert mana - den.world.unit(den.creature)["mana"] == pytest.approx(stated.at(d["mana_cost"], 1), abs=0.01)
+    assert den.world.time - begun == pytest.approx(stated.at(d["cast_point"], 1), abs=STEP)
+    left = den.world.unit_ability(den.creature, ability)["ready"] - den.world.time
+    assert left == pytest.approx(stated.at(d["cooldown"], 1), abs=0.04)
+    assert not den.world.unit_ability(den.creature, ability)["castable"]
+    den.seconds(left - 0.2)
+    assert not den.world.unit_ability(den.creature, ability)["castable"]
+    den.seconds(0.4)
+    assert den.world.unit_ability(den.creature, ability)["castable"]
+
+
+RANGED = [(u, a) for u, a in ACTIVE if stated.at(definition(a).get("cast_range"), 1) > 0]
+
+
+@pytest.mark.parametrize(("creature", "ability"), RANGED, ids=ids(RANGED))
+def test_cast_range(new_world: Any, creature: str, ability: str) -> None:
+    """From a little within it, it casts where it stands; from a little beyond, it walks first."""
+    d = definition(ability)
+    reach = stated.at(d["cast_range"], 1) + (2 * 24 if "unit_target" in d["behavior"] else 0)  # between hulls
+    for beyond in (False, True):
+        away = reach + (40 if beyond else -40)
+        den = Den(new_world, creature, away)
+        den.send(ability, target_of(den, ability, away))
+        before = den.world.unit(den.creature)
+        den.world.step(2)
+        after = den.world.unit(den.creature)
+        assert (math.hypot(after["x"] - before["x"], after["y"] - before["y"]) > 1) == beyond
+
+
+@pytest.mark.parametrize(("creature", "ability"), [c for c in ACTIVE if c[1] != "roshan_slam"],
+                         ids=ids([c for c in ACTIVE if c[1] != "roshan_slam"]))
+def test_it_is_cast_in_a_fight(new_world: Any, creature: str, ability: str) -> None:
+    """Who attacks the creature is answered with it, within a few seconds; help goes to an ally, and is given again only
+    when it is over. Roshan's own fight is in test_creatures_cast.py."""
+    den = Den(new_world, creature, thinks=True)
+    ally = den.spawn(KOBOLD, 60, aside=-90)
+    den.world.set_unit(ally, hp=2000)
+    den.world.set_unit(den.creature, hp=den.world.unit(den.creature)["max_hp"])
+    den.seconds(0.3)
+    den.world.damage(den.unit(0), den.creature, 1, "pure")
+    began = den.world.time
+    for _ in range(int(6 / STEP)):
+        if den.world.unit_ability(den.creature, ability)["ready"] > began:
+            break
+        den.world.step(1)
+    assert den.world.unit_ability(den.creature, ability)["ready"] > began, "it never was"
+    assert den.world.unit_ability(den.creature, ability)["ready"] - den.world.time <= stated.at(
+        definition(ability)["cooldown"], 1) + 1e-3
+
+
+@pytest.mark.parametrize(("creature", "ability"), [c for c in ACTIVE if c not in FRIENDLY and c[1] != "roshan_slam"],
+                         ids=ids([c for c in ACTIVE if c not in FRIENDLY and c[1] != "roshan_slam"]))
+def test_it_is_not_cast_at_whom_it_does_not_reach(new_world: Any, creature: str, ability: str) -> None:
+    d = definition(ability)
+    around = [stated.number(d, n.node["shape"]["r"], 1) for n in stated.nodes(d) if "shape" in n.node]
+    reach = stated.at(d["cast_range"], 1) if (creature, ability) in RANGED else max(around)
+    den = Den(new_world, creature, reach + 400, thinks=True)
+    den.world.damage(den.unit(0), den.creature, 1, "pure")
+    den.world.step(3)
+    assert den.world.unit_ability(den.creature, ability)["ready"] <= 0
+    assert den.world.unit(den.creature)["act"] == "walk"
+
+
+AURAS = [(u, a) for u, a in ALL if definition(a)["effects"][0]["p"] == "aura"]
+
+
+@pytest.mark.parametrize(("creature", "ability"), AURAS, ids=ids(AURAS))
+@pytest.mark.parametrize("bearer", ["creep", "hero"])
+def test_aura(new_world: Any, creature: str, ability: str, bearer: str) -> None:
+    """Who stands on its side a little within the radius has what is stated, and the creature itself; who stands a
+    little beyond it and enemies have nothing; dead, it gives nothing. One on a hero's side serves that hero."""
+    d = definition(ability)
+    (node,) = d["effects"]
+    r = stated.number(d, node["r"], 1)
+    team = 0 if bearer == "hero" else 2
+    den = Den(new_world, KOBOLD, 200)
+    if bearer == "hero":
+        near, far, enemy = den.unit(0), den.unit(1), den.spawn(KOBOLD, 300)
+    else:
+        near, far, enemy = den.spawn(KOBOLD, r), den.spawn(KOBOLD, r), den.unit(0)
+    for unit, away in ((near, r - 15), (far, r + 15)):
+        den.place(unit, *den.down(away))
+    den.seconds(0.3)
+    before = {u: den.world.unit(u) for u in (near, far, enemy)}
+    carrier = den.spawn(creature, 0, team)
+    den.world.run_frames(8)
+    stats = fields.read(d, node["stats"], 1)
+    if bearer == "creep":
+        stats |= fields.read(d, node.get("creep_stats", {}), 1)
+    assert stats
+    assert not fields.differing(den.world.unit(near), fields.after(DATA, before[near], stats))
+    for unit in (far, enemy):
+        assert not fields.differing(den.world.unit(unit), fields.after(DATA, before[unit], {}))
+    assert [m for m in den.modifiers(carrier, ability + "#") if m["flags"] & 16]
+    den.world.kill(carrier)
+    den.seconds(0.4)
+    assert not fields.differing(den.world.unit(near), fields.after(DATA, before[near], {}))
+
+
+AROUND = [(u, a) for u, a in ACTIVE if any(
+    n.node.get("shape", {}).get("t") == "circle" and n.node.get("to") == "enemies" and n.primitive == "damage"
+    for n in stated.nodes(definition(a)))]
+
+
+@pytest.mark.parametrize(("creature", "ability"), AROUND, ids=ids(AROUND))
+def test_what_strikes_all_around(new_world: Any, creature: str, ability: str) -> None:
+    """A hero and a creep a little within the radius: damage after resistance, for how long what is put on them lasts,
+    what it changes; a little beyond it: nothing."""
+    d = definition(ability)
+    nodes = stated.nodes(d)
+    (blow,) = (n.node for n in nodes if n.primitive == "damage")
+    (mark,) = (n for n in nodes if n.primitive != "damage")
+    r = stated.number(d, blow["shape"]["r"], 1)
+    den = Den(new_world, creature, r - 15)
+    hero, outside = den.unit(0), den.unit(1)
+    creep = den.spawn(KOBOLD, 0, 0, aside=r - 15)
+    den.place(outside, *den.down(0, -r - 15))
+    den.seconds(0.2)
+    before = {u: den.world.unit(u) for u in (hero, creep, outside)}
+    den.cast(ability, hero)
+    amount = stated.number(d, blow["amount"], 1)
+    assert blow["type"] == "magical"
+    for unit, role in ((hero, "dur"), (creep, "dur_creep" if "dur_creep" in mark.node else "dur")):
+        lost = before[unit]["hp"] - den.hp(unit)
+        assert lost == pytest.approx(amount * (1 - before[unit]["magic_resist"]), abs=0.05)
+        (m,) = den.modifiers(unit, f"{ability}#{mark.index}")
+        assert m["left"] == pytest.approx(stated.number(d, mark.node[role], 1), abs=0.04)
+        assert bool(den.world.unit(unit)["status"] & STUNNED) == (mark.primitive == "stun")
+    den.world.run_frames(1)
+    stats = fields.read(d, mark.node.get("stats", {}), 1)
+    for unit in (hero, creep):
+        assert not fields.differing(den.world.unit(unit), fields.after(DATA, before[unit], stats))
+    assert den.hp(outside) == before[outside]["hp"] and not den.modifiers(outside, ability)
+    den.seconds(stated.number(d, mark.node["dur"], 1))
+    assert not fields.differing(den.world.unit(hero), fields.after(DATA, before[hero], {}))
+
+
+GIVEN = [(u, a) for u, a in FRIENDLY if definition(a)["effects"][0]["p"] == "mod"]
+
+
+@pytest.mark.parametrize(("creature", "ability"), GIVEN, ids=ids(GIVEN))
+def test_what_is_put_on_an_ally(new_world: Any, creature: str, ability: str) -> None:
+    d = definition(ability)
+    node = d["effects"][0]
+    den = Den(new_world, creature)
+    ally = den.spawn(KOBOLD, 120)
+    den.seconds(0.2)
+    before = den.world.unit(ally)
+    den.cast(ability, ally)
+    den.world.run_frames(1)
+    (m,) = den.modifiers(ally, ability + "#0")
+    assert m["left"] == pytest.approx(stated.number(d, node["dur"], 1), abs=0.08)
+    assert not fields.differing(den.world.unit(ally), fields.after(DATA, before, fields.read(d, node["stats"], 1)))
+    den.seconds(m["left"] + 0.2)
+    assert not fields.differing(den.world.unit(ally), fields.after(DATA, before, {}))
+
+
+def test_the_page_says_what_is_tested_here() -> None:
+    """Its table of creatures names each ability's matrices above, and files that name the ability."""
+    rows = [row.split("|") for row in section("Creatures").splitlines() if row.startswith("| `")]
+    words = {"cast": ACTIVE, "aura": AURAS, "around": AROUND, "ally": GIVEN}
+    for _, ability in ALL:
+        (cell,) = (row[4] for row in rows if row[2].strip() == f"`{ability}`")
+        for word, cases in words.items():
+            assert (word in [w.strip() for w in cell.split(",")]) == (ability in [a for _, a in cases]), (ability, word)
+        for file in cell.split("`")[1::2]:
+            assert ability in (ROOT / "tests" / "dota" / file).read_text(), (ability, file)

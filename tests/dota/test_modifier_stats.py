@@ -1,0 +1,225 @@
+"""The numbers that abilities put on units for a time: fields of caster, ally and enemy while each modifier is there are
+what abilities.json states of it by the rules of stacking, at the first and at the last rank, and are what they were
+when it is gone."""
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.dota import fields, stated
+from tests.dota.arena import STEP
+from tests.dota.test_game_page import ROOT
+from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
+
+RANKS = pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
+AURA = 16  # flag of what an aura puts on its bearers
+
+
+def given(ability: str, n: stated.Stated, rank: int, share: float = 0) -> dict[str, float]:
+    """Stats that a node puts on its bearer."""
+    d, node = definition(ability), n.node
+    if n.primitive == "hex":
+        return {"ms_set": stated.number(d, node["ms_set"], rank)}
+    if n.primitive == "ethereal":
+        return {"mr_pct": stated.number(d, node["mr_pct"], rank)}
+    if n.primitive == "stat_drain":
+        return {node["stat"]: stated.number(d, node["amount"], rank)}
+    return fields.read(d, node.get("stats", {}), rank, share)
+
+
+def gives(n: stated.Stated) -> bool:
+    by_itself = n.primitive in ("hex", "ethereal") or (n.primitive == "stat_drain" and "amount" in n.node)
+    return "stats" in n.node or by_itself
+
+
+def timed(ability: str) -> list[stated.Stated]:
+    """Nodes of a cast that give stats for a time."""
+    return [n for n in stated.nodes(definition(ability)) if gives(n) and not n.upgrade()
+            and n.primitive not in ("passive_stats", "summon") and n.trigger in ("cast", "channel")
+            and not {"proc", "attack_modifier"} & set(n.way) and stated.is_active(definition(ability))]
+
+
+TIMED = [(h, a) for h, a in ALL if timed(a)]
+# What grows with each tick of a link or is put on by an attack; here below, or where it is said.
+ELSEWHERE = {
+    "razor_static_link": "tests/dota/test_abilities_others.py",
+    "crystal_maiden_brilliance_aura": "tests/dota/test_abilities_crystal_maiden.py",
+    "nevermore_necromastery": "tests/dota/test_abilities_nevermore.py",
+    "nevermore_dark_lord": "tests/dota/test_abilities_nevermore.py",
+    "slark_essence_shift": "tests/dota/test_abilities_five.py",
+    "necrolyte_heartstopper_aura": "tests/dota/test_modifier_stats.py",
+    "slark_shadow_dance": "tests/dota/test_modifier_stats.py",
+    "sniper_headshot": "tests/dota/test_modifier_stats.py",
+    "viper_poison_attack": "tests/dota/test_modifier_stats.py",
+    "viper_corrosive_skin": "tests/dota/test_modifier_stats.py",
+    "razor_unstable_current": "tests/dota/test_abilities_others.py",
+    "witch_doctor_death_ward": "tests/dota/test_talents.py",
+}
+
+
+def test_every_ability_that_states_stats_is_here_or_has_its_own_test() -> None:
+    stating = {a for _, a in ALL if any(
+        (gives(n) or {"per_stack", "self_gains", "stat"} & set(n.node)) and not n.upgrade()
+        for n in stated.nodes(definition(a)))}
+    assert stating - {a for _, a in TIMED} <= set(ELSEWHERE)
+    assert set(ELSEWHERE) <= stating
+    for ability, file in ELSEWHERE.items():
+        others = (ROOT / file).read_text().partition("ELSEWHERE = {")
+        assert f'"{ability}"' in others[0] + others[2].partition("\n}")[2], ability
+
+
+def of_bearers(scene: Scene, ability: str, rank: int, unit: int, share: float) -> list[dict[str, float]]:
+    """What the ability's modifiers that sit on the unit now are stated to give it."""
+    nodes = {n.index: n for n in stated.nodes(definition(ability))}
+    out = []
+    for m in scene.modifiers(unit, ability + "#"):
+        n = nodes[int(m["name"].split("#")[1])]
+        around = n.primitive == "aura" and not m["flags"] & AURA
+        if around or n.primitive == "passive_stats" or not gives(n):
+            continue
+        stats = given(ability, n, rank, share)
+        if n.primitive == "stat_drain" and unit != scene.unit(0):
+            stats = {k: -v for k, v in stats.items()}
+        times = m["stacks"] if n.node.get("stack") == 1 else 1
+        whole = stated.number(definition(ability), n.node["dur"], rank) if "dur" in n.node else math.inf
+        fading = m["left"] / whole if n.node.get("decay") == "linear_to_zero" else 1
+        out.append({k: v * times * fading for k, v in stats.items()})
+    return out
+
+
+# Where the enemy stands, when it is not a sword's length away.
+AWAY = {"nevermore_requiem": 400, "razor_plasma_field": 250}
+
+
+def lasts(ability: str, rank: int) -> float:
+    """By when all that a cast puts on is gone, at the latest."""
+    d = definition(ability)
+    times = {k: [stated.number(d, n.node[k], rank) for n in stated.nodes(d) if k in n.node and not n.upgrade()]
+             for k in ("dur", "delay", "linger", "expires")}
+    return sum(max(t, default=0) for t in times.values()) + stated.at(d.get("channel_time"), rank) + 5
+
+
+@pytest.mark.parametrize(("hero", "ability"), TIMED, ids=[a for _, a in TIMED])
+@RANKS
+def test_fields_are_as_stated(new_world: Any, hero: str, ability: str, last: bool) -> None:
+    d = definition(ability)
+    rank = d["max_level"] if last else 1
+    away = AWAY.get(ability, 140)
+    scene = Scene(new_world, hero, away=away)
+    units = {"caster": scene.unit(0), "ally": scene.unit(1), "enemy": scene.unit(5)}
+    share = away / stated.number(d, "$radius", rank) if ability == "razor_plasma_field" else 0
+    slot = scene.prepare(ability, rank)
+    if ability == "axe_culling_blade":  # its speed is for a kill, by which nobody is to gain a level
+        for i in (0, 1):
+            scene.world.give_xp(i, 1e6)
+            for talent in DATA["heroes"]["heroes"][scene.world.hero(i)["name"]]["talents"]:
+                scene.world.teach(i, talent["id"], 0)
+            scene.still(scene.unit(i))
+        scene.world.set_unit(scene.unit(5), hp=50)
+    scene.world.step(2)
+    before = {name: scene.world.unit(u) for name, u in units.items()}
+    scene.world.set_unit(scene.unit(0), mana=5000)
+    scene.send(ability, slot)
+    seen: dict[str, float] = {}
+    # Fading strength is looked at once a timestep, and how far a wave had come is known to a frame.
+    loose = 0.05 if share or any(n.node.get("decay") for n in timed(ability)) else 1e-4
+    for _ in range(math.ceil(min(lasts(ability, rank), 40) / STEP)):
+        scene.world.step(1)
+        there = {name: of_bearers(scene, ability, rank, u, share) for name, u in units.items()}
+        scene.world.run_frames(1)  # statistics are of what was there before, or came in its course
+        for name, u in units.items():
+            unit = scene.world.unit(u)
+            if not unit["alive"] or len(there[name]) != len(of_bearers(scene, ability, rank, u, share)):
+                continue
+            stats = fields.add(*there[name])
+            seen |= stats
+            wrong = fields.differing(unit, fields.after(DATA, before[name], stats), rel=loose)
+            assert not wrong, (name, stats, wrong)
+    for n in timed(ability):
+        assert set(given(ability, n, rank)) <= set(seen), f"{n.node} was not seen"
+    if lasts(ability, rank) <= 40 and ability != "sniper_take_aim":  # until the next attack
+        assert [of_bearers(scene, ability, rank, u, share) for u in units.values()] == [[], [], []]
+
+
+def of(scene: Scene, unit: int) -> dict[str, Any]:
+    """The unit's fields once its statistics are up to date."""
+    scene.world.run_frames(1)
+    found: dict[str, Any] = scene.world.unit(unit)
+    return found
+
+
+@RANKS
+def test_heartstopper_gives_regeneration_by_kills(new_world: Any, last: bool) -> None:
+    """"necrolyte_heartstopper_aura": a creep counts one, each gain renews the time of all."""
+    ability = "necrolyte_heartstopper_aura"
+    d, rank = definition(ability), 4 if last else 1
+    scene = Scene(new_world, "necrolyte")
+    scene.teach(0, ability, rank)
+    before = of(scene, scene.unit(0))
+    node = next(n.node for n in stated.nodes(d) if n.primitive == "stack_gain")
+    per = fields.read(d, node["per_stack"], rank)
+    for kills in (1, 2):
+        scene.world.kill(scene.dummy(-1500, 0), scene.unit(0))
+        after = of(scene, scene.unit(0))
+        stats = {k: v * kills for k, v in per.items()}
+        assert not fields.differing(after, fields.after(DATA, before, stats))
+    scene.seconds(stated.number(d, node["dur"], rank) - 0.4)
+    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, stats))
+    scene.seconds(0.6)
+    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, {}))
+
+
+@RANKS
+def test_shadow_dance_gives_speed_and_regeneration_unseen(new_world: Any, last: bool) -> None:
+    """"slark_shadow_dance": half a second after nobody of the enemy sees him, by the dance itself or away from all."""
+    ability = "slark_shadow_dance"
+    d, rank = definition(ability), 3 if last else 1
+    scene = Scene(new_world, "slark")
+    slot = scene.teach(0, ability, rank)
+    scene.world.step(4)
+    assert scene.world.visible(1, scene.unit(0))
+    before = of(scene, scene.unit(0))
+    stats = fields.read(d, next(n.node for n in stated.nodes(d) if n.primitive == "passive_stats")["stats"], rank)
+    scene.world.set_unit(scene.unit(0), mana=5000)
+    scene.send(ability, slot)
+    scene.seconds(stated.number(d, "$activation_delay", rank) - STEP)
+    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, {}))
+    scene.seconds(0.5)
+    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, stats))
+    scene.seconds(stated.number(d, "$duration", rank) - 1.5)
+    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, stats))
+    scene.seconds(1.5)
+    assert not fields.differing(of(scene, scene.unit(0)), fields.after(DATA, before, {}))
+
+
+STRUCK = [("sniper", "sniper_headshot", 0), ("viper", "viper_poison_attack", 0), ("viper", "viper_corrosive_skin", 5)]
+
+
+@pytest.mark.parametrize(("hero", "ability", "attacker"), STRUCK, ids=[a for _, a, _ in STRUCK])
+@RANKS
+def test_what_attacks_put_on(new_world: Any, hero: str, ability: str, attacker: int, last: bool) -> None:
+    """"sniper_headshot", "viper_poison_attack" slow whom he strikes, "viper_corrosive_skin" who strikes him."""
+    d = definition(ability)
+    rank = d["max_level"] if last else 1
+    scene = Scene(new_world, hero)
+    scene.teach(0, ability, rank)
+    scene.world.set_autocast(0, ability, True)
+    enemy = scene.unit(5)
+    before = of(scene, enemy)
+    (n,) = (n for n in stated.nodes(d) if n.primitive == "mod" and "stats" in n.node)
+    scene.world.set_unit(scene.unit(attacker), attack_ready=0)
+    scene.world.order(scene.unit(attacker), "attack", target=scene.unit(5 - attacker))
+    for _ in range(600):
+        scene.world.run_frames(1)
+        if scene.modifiers(enemy, f"{ability}#{n.index}"):
+            break
+        if scene.world.frame % 30 == 0:
+            scene.world.step(1)
+    (m,) = scene.modifiers(enemy, f"{ability}#{n.index}")
+    assert m["left"] == pytest.approx(stated.number(d, n.node["dur"], rank), abs=0.04)
+    scene.world.set_unit(scene.unit(attacker), attack_ready=1e9)
+    scene.world.order(scene.unit(attacker), "hold")
+    assert not fields.differing(of(scene, enemy), fields.after(DATA, before, given(ability, n, rank)))
+    scene.seconds(stated.number(d, n.node["dur"], rank) + 0.2)
+    assert not fields.differing(of(scene, enemy), fields.after(DATA, before, {}))
