@@ -127,11 +127,16 @@ def test_roshan_bashes(new_world: Any, data: dict[str, Any]) -> None:
     assert 0.02 < stunned / int(60 / STEP) < 0.6
 
 
-def test_a_courier_shields_itself(new_world: Any) -> None:
-    """Two seconds of invulnerability, once in 200 s, when an enemy hero comes within reach of it."""
-    world = new_world(courier_scripted=True)
+@pytest.mark.parametrize("kind", ["courier", "flying_courier"])
+def test_a_courier_shields_itself(new_world: Any, data: dict[str, Any], kind: str) -> None:
+    """Two seconds of invulnerability, once in 200 s, when an enemy hero comes within reach of it; one that was born when
+    couriers fly already as well."""
+    flies = data["rules"]["rules"]["courier"]["flying_at_s"]
+    world = new_world(courier_scripted=True, start_s=0.0 if kind == "courier" else flies + 10)
+    world.step(2)
     courier, enemy = world.team(0)["courier"], world.hero(5)["unit"]
     at = world.unit(courier)
+    assert at["type"] == "npc_dota_" + kind
     world.set_unit(enemy, x=at["x"] + 200, y=at["y"])
     world.step(4)
     banished = 1 << 9
