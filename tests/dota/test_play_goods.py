@@ -329,3 +329,15 @@ def test_a_scan_of_nobody_finds_nobody() -> None:
         frames(game, 1)
         told |= {e.kind for e in game.events(0)}
     assert EventKind.SCAN_FOUND not in told and scans(game, 0)["found"] == 0
+
+
+def test_nothing_is_found_before_anybody_scans() -> None:
+    """In the middle of the map, before the horn."""
+    game = PlayedGame(duel(start_seconds=-20.0), 1)
+    game.take(0, True)
+    place(game, 5, 0, 0)
+    told = set[EventKind]()
+    for _ in range(30):
+        frames(game, 1)
+        told |= {e.kind for e in game.events(0)}
+    assert game.time < 0 and EventKind.SCAN_FOUND not in told

@@ -41,7 +41,7 @@ struct TeamState {
   std::uint8_t courier_state = 0;
   std::uint8_t tomes = 0;  // Tomes of Knowledge it has read
   std::array<Arrival, kArrivals> arrivals{};
-  float scan_ready = 0, scan_until = 0;  // game time
+  float scan_ready = 0, scan_until = -999;  // game time; before the horn that is below 0
   Vec2 scan_at;
   bool scan_found = false;  // an enemy hero was in it
 };
