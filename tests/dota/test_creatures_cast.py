@@ -129,8 +129,8 @@ def test_roshan_bashes(new_world: Any, data: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", ["courier", "flying_courier"])
 def test_a_courier_shields_itself(new_world: Any, data: dict[str, Any], kind: str) -> None:
-    """Two seconds of invulnerability, once in 200 s, when an enemy hero comes within reach of it; one that was born when
-    couriers fly already as well."""
+    """Two seconds of invulnerability, once in 200 s, when an enemy hero comes within reach of it; so does one that is
+    born when couriers fly already."""
     flies = data["rules"]["rules"]["courier"]["flying_at_s"]
     world = new_world(courier_scripted=True, start_s=0.0 if kind == "courier" else flies + 10)
     world.step(2)

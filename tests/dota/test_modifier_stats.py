@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.dota import fields, stated
-from tests.dota.arena import STEP
+from tests.dota.arena import STEP, give
 from tests.dota.test_game_page import ROOT
 from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
 
@@ -222,4 +222,30 @@ def test_what_attacks_put_on(new_world: Any, hero: str, ability: str, attacker: 
     scene.world.order(scene.unit(attacker), "hold")
     assert not fields.differing(of(scene, enemy), fields.after(DATA, before, given(ability, n, rank)))
     scene.seconds(stated.number(d, n.node["dur"], rank) + 0.2)
+    assert not fields.differing(of(scene, enemy), fields.after(DATA, before, {}))
+
+
+def test_the_diffusal_blade_lets_go_in_steps(new_world: Any) -> None:
+    """All of the speed at first, and a fifth less of it with each fifth of the time."""
+    item = DATA["items"]["items"]["item_diffusal_blade"]
+    lasts, steps = (item["specials"][k]["v"][0] for k in ("purge_slow_duration", "purge_rate"))
+    scene = Scene(new_world, "sven")
+    slot = give(scene, "diffusal_blade")
+    enemy = scene.unit(5)
+    before = of(scene, enemy)
+    scene.world.order(scene.unit(0), "cast_unit", target=enemy, slot=slot)
+    while not scene.modifiers(enemy, "item_diffusal_blade"):
+        scene.world.run_frames(1)
+    begun = scene.world.time
+    seen = set[int]()
+    while scene.world.time - begun < lasts - 0.1:
+        scene.world.run_frames(5)
+        part = (scene.world.time - begun) / lasts * steps
+        if abs(part - round(part)) < 0.25:
+            continue  # near a step, of which a timestep decides
+        seen.add(math.floor(part))
+        stats = {"ms_pct": -100 * (1 - math.floor(part) / steps)}
+        assert not fields.differing(scene.world.unit(enemy), fields.after(DATA, before, stats)), part
+    assert len(seen) == steps
+    scene.seconds(0.4)
     assert not fields.differing(of(scene, enemy), fields.after(DATA, before, {}))
