@@ -208,6 +208,34 @@ def test_tomes_teach_more_each_time(new_world: Any, data: dict[str, Any]) -> Non
     assert gained == [pytest.approx(700), pytest.approx(835), pytest.approx(970)]
 
 
+@pytest.mark.parametrize(("item", "left"), [("refresher_shard", False), ("refresher", True)])
+def test_what_refreshes_readies_abilities_and_items(new_world: Any, data: dict[str, Any], item: str, left: bool) -> None:
+    """Everything that rests but itself; the shard is spent, the orb rests for its own time."""
+    a = arena(new_world, data, ("sven",))
+    refresher = give(a, item, charges=1)
+    greaves = give(a, "guardian_greaves")
+    mine = a.unit(0)
+    bolt = a.teach(0, "sven_storm_bolt", 1)
+    a.world.order(mine, "cast_unit", target=a.unit(5), slot=bolt)
+    a.seconds(0.8)
+    a.world.set_unit(mine, mana=5000)
+    use(a, greaves)
+    resting = ("sven_storm_bolt", "item_guardian_greaves")
+    for name in resting:
+        assert a.world.ability(0, name)["ready"] > a.world.time + 10
+    a.world.set_unit(mine, mana=5000)
+    assert a.world.ability(0, "item_" + item)["castable"]
+    begun = a.world.time
+    use(a, refresher)
+    for name in resting:
+        assert a.world.ability(0, name)["castable"], name
+    held = [i[0] for i in a.world.hero(0)["items"] if i]
+    assert ("item_" + item in held) == left
+    if left:
+        (whole,) = data["items"]["items"]["item_refresher"]["cooldown"]
+        assert a.world.ability(0, "item_refresher")["ready"] - begun == pytest.approx(whole, abs=STEP)
+
+
 def test_an_amulet_hides_who_stands_still(new_world: Any, data: dict[str, Any]) -> None:
     a = arena(new_world, data)
     mine = a.unit(0)
