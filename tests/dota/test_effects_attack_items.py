@@ -227,3 +227,30 @@ def test_nothing_of_it_on_a_denied_creep(new_world: Any, data: dict[str, Any], i
     lost = hits(a, creep, 8)
     assert max(lost) <= u["dmg_max"] + u["dmg_bonus"] + 0.1
     assert not a.modifiers(creep, "item_" + item)
+
+
+def test_the_corrupted_do_not_pass_it_on(new_world: Any, data: dict[str, Any]) -> None:
+    """Whoever is corrupted and strikes back corrupts nobody, and what the bearer carries has no end by it."""
+    a = arena(new_world, data, allies=("lion",))
+    give(a, "desolator")
+    fighter, mate, enemy = a.unit(0), a.unit(1), a.unit(5)
+    a.place(enemy, 120, 0, math.pi)
+    a.place(mate, 120, 120)
+    for unit in (fighter, mate, enemy):
+        a.world.set_unit(unit, extra_hp=9000)
+        a.world.set_unit(unit, hp=9000)
+    armor = {u: a.world.unit(u)["armor"] for u in (fighter, mate)}
+    hits(a, enemy, 1)
+    assert a.modifiers(enemy, "item_desolator")
+    for target in (fighter, mate):
+        hits(a, target, 2, hero=5)
+        a.world.run_frames(1)
+        assert a.world.unit(target)["armor"] == armor[target]
+    assert not a.modifiers(mate, "item_desolator")
+    (carried,) = a.modifiers(fighter, "item_desolator")
+    assert carried["left"] > 1e6
+    a.seconds(20)
+    armor[enemy] = a.world.unit(enemy)["armor"]
+    hits(a, enemy, 1)
+    a.world.run_frames(1)
+    assert a.world.unit(enemy)["armor"] == armor[enemy] + specials("desolator", data)["corruption_armor"]

@@ -209,7 +209,7 @@ def test_tomes_teach_more_each_time(new_world: Any, data: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(("item", "left"), [("refresher_shard", False), ("refresher", True)])
-def test_what_refreshes_readies_abilities_and_items(new_world: Any, data: dict[str, Any], item: str, left: bool) -> None:
+def test_what_refreshes_readies_the_rest(new_world: Any, data: dict[str, Any], item: str, left: bool) -> None:
     """Everything that rests but itself; the shard is spent, the orb rests for its own time."""
     a = arena(new_world, data, ("sven",))
     refresher = give(a, item, charges=1)
@@ -234,6 +234,39 @@ def test_what_refreshes_readies_abilities_and_items(new_world: Any, data: dict[s
     if left:
         (whole,) = data["items"]["items"]["item_refresher"]["cooldown"]
         assert a.world.ability(0, "item_refresher")["ready"] - begun == pytest.approx(whole, abs=STEP)
+
+
+def test_a_vessel_holds_regeneration_back(new_world: Any, data: dict[str, Any]) -> None:
+    """Its bearer's enemy regenerates 70 % less for 8 s, and loses 25 and a twentieth of what is left each second."""
+    a = arena(new_world, data)
+    theirs, specials = a.unit(5), data["items"]["items"]["item_spirit_vessel"]["specials"]
+    drain, share, less, lasts = (specials[k]["v"][0] for k in ("soul_damage_amount", "enemy_hp_drain",
+                                                               "hp_regen_reduction_enemy", "duration"))
+    a.world.set_unit(theirs, extra_hp_regen=0)
+    regen = a.world.unit(theirs)["hp_regen"]
+    slot = give(a, "spirit_vessel", charges=1)
+    hp = a.hp(theirs)
+    use(a, slot, theirs)
+    assert a.world.unit(theirs)["hp_regen"] == pytest.approx(regen * (1 - less / 100), rel=1e-3)
+    a.seconds(lasts + 0.3)
+    assert a.world.unit(theirs)["hp_regen"] == pytest.approx(regen, rel=1e-3)
+    for _ in range(round(lasts)):
+        hp += regen * (1 - less / 100)
+        hp -= (drain + share / 100 * hp) * a.magic(theirs) * a.amp(a.unit(0))
+    assert a.hp(theirs) == pytest.approx(hp, rel=0.01)
+
+
+@pytest.mark.parametrize("target", [0, 1, 5])
+def test_euls_lifts_its_bearer_or_an_enemy(new_world: Any, data: dict[str, Any], target: int) -> None:
+    """2.5 s; no ally: such an order is refused, and costs nothing."""
+    a = arena(new_world, data, ("lion", "sven"))
+    a.place(a.unit(1), 200, 100)
+    slot = give(a, "cyclone")
+    mana = a.world.unit(a.unit(0))["mana"]
+    use(a, slot, a.unit(target))
+    lifted = [hero for hero in (0, 1, 5) if a.modifiers(a.unit(hero), "item_cyclone")]
+    assert lifted == ([] if target == 1 else [target])
+    assert (a.world.unit(a.unit(0))["mana"] < mana) == (target != 1)
 
 
 def test_an_amulet_hides_who_stands_still(new_world: Any, data: dict[str, Any]) -> None:

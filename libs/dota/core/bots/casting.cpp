@@ -71,7 +71,7 @@ Command aim(const Situation& s, const Tool& t, const SeenUnit& target, float wal
   switch (t.target) {
     case TargetType::Unit: {
       const int at = s.view.find(target.handle);
-      if (at < 0 || gap > t.range + walk || !may_target(s.view, *t.ability, at)) return {};
+      if (at < 0 || gap > t.range + walk || !may_target(s.view, *t.ability, s.hero.unit, at)) return {};
       return with(t.action, target.handle);
     }
     case TargetType::UnitOffset:

@@ -34,7 +34,11 @@ void read_targets(const Node& n, AbilityDef& a) {
   a.target_hero = any_body || has(type, "hero");
   a.target_basic = any_body || has(type, "basic") || has(type, "creep");
   a.target_building = has(type, "building");
+  if (const Node* effects = n.find("effects"))
+    a.target_ally_self = std::any_of(effects->list.begin(), effects->list.end(),
+                                     [](const Node& e) { return e.str("to") == "self_or_enemy"; });
   a.target_immune_enemies = has(flags, "magic_immune_enemies");
+  a.target_immune_allies = !has(flags, "not_magic_immune_allies");
   a.target_invulnerable = has(flags, "invulnerable");
 }
 
@@ -115,8 +119,7 @@ AbilityDef read_ability(const std::string& name, const Node& n, Tables& t) {
   a.aoe = has(behavior, "aoe");
   a.hidden = has(behavior, "hidden");
   read_targets(n, a);
-  const std::string immunity = n.str("spell_immunity");
-  a.pierces_immunity = immunity == "enemies_yes" || immunity == "allies_yes";
+  a.pierces_immunity = n.str("spell_immunity") == "enemies_yes";
   a.cast_range = numbers(n, "cast_range");
   a.cast_point = numbers(n, "cast_point");
   a.channel_time = numbers(n, "channel_time");

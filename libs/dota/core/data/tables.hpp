@@ -113,7 +113,8 @@ struct AbilityDef {
        target_building = false, target_tree = false;
   bool target_custom =
       false;  // team or type is the ability's own matter (Blink Strike, Eul's); both teams are set
-  bool target_immune_enemies = false, target_invulnerable = false, hidden = false;
+  bool target_ally_self = false;  // of its own side it is aimed at its caster alone (Eul's)
+  bool target_immune_enemies = false, target_immune_allies = true, target_invulnerable = false, hidden = false;
   bool pierces_immunity = false;
   // target_tree without target_hero (tango): Order::tree is the standing tree nearest to the point aimed at.
   int linked_skill = -1;     // index of the ability whose rank it copies (Shadow Fiend's razes)

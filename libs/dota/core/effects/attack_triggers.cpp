@@ -20,6 +20,9 @@ bool takes_attack_effects(const Unit& source, const Unit& target) {
   return source.team != target.team && target.kind != UnitKind::Ward && !is_building(target.kind);
 }
 
+// What an attack left on its target is of the node that the attacker carries: its bearer does not pass it on.
+bool suffered(const Modifier& m) { return m.flags & kModDebuff; }
+
 void cleave(Context& c, Unit& source, const Unit& target, const Invocation& inv, const EffectNode& n,
             float damage) {
   if (is_ranged(c, source) && n.given(Role::MeleeOnly)) return;
@@ -252,7 +255,7 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
           run_range(c, inv, n.then_first, n.then_count);
         break;
       case Prim::Bash:
-        if (!affects(c, inv, n, target) || !fires(c, m, n, inv, source)) break;
+        if (suffered(m) || !affects(c, inv, n, target) || !fires(c, m, n, inv, source)) break;
         ability_damage(c, inv, target, number(c, inv, n, Role::Damage), n.type);
         if (Modifier* stun =
                 target.alive ? add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target)) : nullptr) {
@@ -269,7 +272,8 @@ void on_attack_landed(Context& c, Unit& source, Unit& target, float damage_dealt
         if (!(m.flags & kModAura) && target.kind == UnitKind::Hero) steal(c, source, target, inv, n, m.node);
         break;
       case Prim::OrbCorruption:
-        if (affects(c, inv, n, target)) add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target));
+        if (!suffered(m) && affects(c, inv, n, target))
+          add_modifier(c, target, inv, n, m.node, duration_on(c, inv, n, target));
         break;
       case Prim::AttackModifier:
         if (n.then_count > 0 && affects(c, inv, n, target) && orb_ready(c, source, n, inv))

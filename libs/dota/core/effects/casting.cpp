@@ -167,11 +167,12 @@ bool valid_cast_target(const Context& c, const Unit& caster, const AbilityDef& a
            std::any_of(a.program.roots.begin(), a.program.roots.end(),
                        [&](std::uint16_t r) { return a.program.nodes[r].prim == Prim::ItemTransferCharge; });
   if (ally ? !a.target_friendly : !a.target_enemy) return false;
+  if (ally && a.target_ally_self && &target != &caster) return false;
   const bool hero = target.kind == UnitKind::Hero;
   if (is_building(target.kind) ? !a.target_building : hero ? !a.target_hero : !a.target_basic) return false;
   if (target.status & (kBanished | kUntargetable)) return false;
   if ((target.status & kInvulnerable) && !a.target_invulnerable) return false;
-  if (ally) return true;
+  if (ally) return a.target_immune_allies || !(target.status & kSpellImmune);
   if ((target.status & kSpellImmune) && !a.pierces_immunity && !a.target_immune_enemies &&
       !a.program.pierces_immunity)
     return false;

@@ -39,6 +39,8 @@ void ProgramCompiler::stats(EffectNode& n, const Node& list, StatSet set) {
       missing(std::string(primitive_name(n.prim)) + ".stats." + k);
       continue;
     }
+    // What boots give while they are held (Tranquil Boots) does not add to what other boots give.
+    if (is_item_ && n.prim == Prim::PassiveStats && s.stat == Stat::MsPct) s.stat = Stat::BootsMsPct;
     s.set = set;
     const bool pair = v.is(Node::Type::List);  // [near, far]
     if (pair && v.list.size() != 2) fail("stat '" + k + "' by distance needs two numbers");

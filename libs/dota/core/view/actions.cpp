@@ -94,7 +94,7 @@ bool may_attack(const TeamView& v, int attacker, int unit) {
   }
 }
 
-bool may_target(const TeamView& v, const AbilityDef& ability, int unit) {
+bool may_target(const TeamView& v, const AbilityDef& ability, int caster, int unit) {
   const SeenUnit& u = v.units[static_cast<std::size_t>(unit)];
   if (!u.visible || u.hp <= 0) return false;
   if (u.status & (kBanished | kUntargetable)) return false;
@@ -102,6 +102,8 @@ bool may_target(const TeamView& v, const AbilityDef& ability, int unit) {
   if (friendly ? !(ability.target_friendly || ability.target_custom)
                : !(ability.target_enemy || ability.target_custom))
     return false;
+  if (friendly && ability.target_ally_self && unit != caster) return false;
+  if (friendly && (u.status & kSpellImmune) && !ability.target_immune_allies) return false;
   if (u.invulnerable && !ability.target_invulnerable) return false;
   if (!friendly && (u.status & kSpellImmune) && !ability.pierces_immunity && !ability.target_immune_enemies)
     return false;

@@ -76,7 +76,7 @@ void find_free_choices(const TeamView& view, const SlotTable& slots, const Choic
 
 // Whether the ability may be aimed at the unit, as far as the team can tell; the rules decide again when it is
 // cast.
-bool may_target(const TeamView& view, const AbilityDef& ability, int unit);
+bool may_target(const TeamView& view, const AbilityDef& ability, int caster, int unit);
 bool may_attack(const TeamView& view, int attacker, int unit);
 
 // One hero's row of an action array, int16 [6], against what it was offered. Every number may be out of range:

@@ -110,7 +110,7 @@ struct Chooser {
       case TargetType::Ward:
         return true;
       case TargetType::Unit:
-        return mark(def.mask, most, [&](int unit, const SeenUnit&) { return may_target(view, a, unit); });
+        return mark(def.mask, most, [&](int unit, const SeenUnit&) { return may_target(view, a, caster, unit); });
       case TargetType::UnitOffset: {
         const bool ally = def.mask == MaskClass::Ally;
         return mark(def.mask, most, [&](int, const SeenUnit& u) {
