@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.dota.arena import CENTRE, Arena
+from tests.dota.arena import CENTRE, Arena, give, use
 
 STUNNED = 1
 
@@ -258,3 +258,135 @@ def test_shadow_strike_strikes_and_poisons(duel: Duel, rank: int) -> None:
     arena.seconds(1)
     assert not arena.modifiers(b, "queenofpain_shadow_strike")
     assert arena.world.unit(b)["move_speed"] == pytest.approx(speed)
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_ghost_shroud_hides_from_blows_and_slows_around(duel: Duel, rank: int) -> None:
+    """For its time he is struck by no attack and harder by magic, heals come in larger, and enemies within 750 are
+    slower; then all is as it was."""
+    arena = duel("necrolyte")
+    a, near, far = arena.unit(0), arena.unit(5), arena.unit(6)
+
+    def number(name: str) -> float:
+        values = arena.special("necrolyte_sadist", name)
+        return values[min(rank, len(values)) - 1]
+
+    arena.place(near, number("slow_aoe") - 20, 0, math.pi)
+    arena.place(far, 0, -number("slow_aoe") - 20)
+    arena.world.set_unit(a, extra_hp=3000)
+    arena.world.set_unit(a, hp=1000)
+    arena.still(a)
+    speed = {u: arena.world.unit(u)["move_speed"] for u in (near, far)}
+    magic, begun = arena.magic(a), arena.world.time
+    cast(arena, "necrolyte_sadist", rank, wait=0.3)
+    assert not arena.world.can_attack(near, a)
+    assert arena.world.damage(near, a, 100, "physical", attack=True) == 0
+    assert arena.magic(a) == pytest.approx(magic * (1 - number("bonus_damage") / 100), rel=1e-4)
+    assert arena.world.damage(near, a, 100, "magical") == pytest.approx(100 * arena.magic(a), rel=1e-3)
+    slowed = speed[near] - number("movement_speed") / 100 * arena.base_speed("nevermore")
+    assert arena.world.unit(near)["move_speed"] == pytest.approx(slowed, rel=1e-4)
+    assert arena.world.unit(far)["move_speed"] == speed[far]
+    hp, (heal,) = arena.hp(a), arena.data["items"]["items"]["item_faerie_fire"]["specials"]["hp_restore"]["v"]
+    use(arena, give(arena, "faerie_fire", charges=1))
+    assert arena.hp(a) - hp == pytest.approx(heal * (1 + number("heal_bonus") / 100), rel=1e-3)
+    arena.seconds(begun + number("duration") - arena.world.time - 0.2)
+    assert not arena.world.can_attack(near, a)
+    arena.seconds(0.6)
+    assert arena.world.can_attack(near, a)
+    assert arena.magic(a) == pytest.approx(magic)
+    assert arena.world.unit(near)["move_speed"] == pytest.approx(speed[near])
+
+
+@pytest.mark.parametrize(("rank", "away", "lands"), [(1, 600, 600), (4, 600, 600), (1, 2000, 1300), (1, 60, 200)])
+def test_queen_of_pains_blink(duel: Duel, rank: int, away: float, lands: float) -> None:
+    """To where it is aimed, after the cast point: no farther than its range, no nearer than its least."""
+    arena = duel("queenofpain")
+    a = arena.unit(0)
+    for other in (1, 5, 6):
+        arena.place(arena.unit(other), -1500, 1500 + 200 * other)
+    arena.place(a, 0, 0, -math.pi / 4)
+    slot = arena.teach(0, "queenofpain_blink", rank)
+    begun, root = arena.world.time, math.sqrt(0.5)
+    arena.world.order(a, "cast_point", x=CENTRE[0] + away * root, y=CENTRE[1] - away * root, slot=slot)
+    u = arena.world.unit(a)
+    while math.dist((u["x"], u["y"]), CENTRE) < 1:
+        arena.world.run_frames(1)
+        u = arena.world.unit(a)
+    (point,) = arena.field("queenofpain_blink", "cast_point")
+    assert arena.world.time - begun == pytest.approx(point, abs=0.05)
+    assert (u["x"] - CENTRE[0], u["y"] - CENTRE[1]) == pytest.approx((lands * root, -lands * root), abs=30)
+    assert arena.world.ability(0, "queenofpain_blink")["ready"] - arena.world.time == pytest.approx(
+        arena.field("queenofpain_blink", "cooldown")[rank - 1], abs=0.05)
+
+
+def test_queen_of_pains_blink_shakes_off_what_flies_at_her(duel: Duel) -> None:
+    """A bolt on its way loses her; who cannot move cannot blink."""
+    arena = duel("queenofpain", "sven")
+    a, b = arena.unit(0), arena.unit(5)
+    arena.place(b, 550, 0, math.pi)
+    bolt, slot = arena.teach(5, "sven_storm_bolt", 1), arena.teach(0, "queenofpain_blink", 1)
+    hp = arena.hp(a)
+    arena.world.order(b, "cast_unit", target=a, slot=bolt)
+    arena.seconds(0.15)
+    arena.world.order(a, "cast_point", x=CENTRE[0] - 600, y=CENTRE[1] + 200, slot=slot)
+    arena.seconds(2)
+    assert math.dist((arena.world.unit(a)["x"], arena.world.unit(a)["y"]), CENTRE) > 500
+    assert arena.hp(a) == hp
+    assert not arena.modifiers(a, "sven_storm_bolt")
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_silence_keeps_from_abilities_alone(duel: Duel, rank: int) -> None:
+    """Within 425 of where it is aimed, for its time; items can still be used, and beyond it nobody is silenced."""
+    arena = duel("death_prophet")
+    a, near, far = arena.unit(0), arena.unit(5), arena.unit(6)
+    radius = arena.special("death_prophet_silence", "radius")[0]
+    arena.place(far, 400, radius + 20)
+    arena.teach(5, "nevermore_shadowraze1", 1)
+    arena.teach(6, "viper_poison_attack", 1)
+    assert arena.world.give_item(5, "item_faerie_fire", 1)
+    slot = arena.teach(0, "death_prophet_silence", rank)
+    arena.world.order(a, "cast_point", x=CENTRE[0] + 400, y=CENTRE[1], slot=slot)
+    while not arena.modifiers(near, "death_prophet_silence"):
+        arena.world.run_frames(1)
+    begun = arena.world.time
+    assert not arena.world.ability(5, "nevermore_shadowraze1")["castable"]
+    assert arena.world.ability(5, "item_faerie_fire")["castable"]
+    assert arena.world.ability(6, "viper_poison_attack")["castable"]
+    while not arena.world.ability(5, "nevermore_shadowraze1")["castable"]:
+        arena.world.run_frames(1)
+    lasts = arena.special("death_prophet_silence", "duration")[rank - 1]
+    assert arena.world.time - begun == pytest.approx(lasts, abs=0.05)
+
+
+@pytest.mark.parametrize("rank", [1, 4])
+def test_berserkers_call_makes_them_strike_axe_in_his_armor(duel: Duel, rank: int) -> None:
+    """Whoever is within 300 attacks him and nobody else for its time, in which he has 30 armor more."""
+    arena = duel("axe")
+    a, near, far = arena.unit(0), arena.unit(5), arena.unit(6)
+    radius = arena.special("axe_berserkers_call", "radius")[0]
+    arena.place(near, radius - 20, 0, math.pi)
+    arena.place(far, 0, radius + 20)
+    arena.place(arena.unit(1), radius - 20, 150)
+    for unit in (near, far):
+        arena.world.set_unit(unit, attack_ready=0)
+        arena.world.order(unit, "attack", arena.unit(1))
+    armor = arena.world.unit(a)["armor"]
+    cast(arena, "axe_berserkers_call", rank, wait=0.0)
+    while arena.world.unit(near)["attack_target"] != a:
+        arena.world.run_frames(1)
+    begun = arena.world.time
+    assert arena.world.unit(a)["armor"] - armor == pytest.approx(arena.special("axe_berserkers_call", "bonus_armor")[0])
+    held = arena.world.unit(near)
+    arena.world.order(near, "move", x=CENTRE[0] + 2000, y=CENTRE[1])
+    lasts = arena.special("axe_berserkers_call", "duration")[rank - 1]
+    arena.seconds(lasts - 0.4)
+    there = arena.world.unit(near)
+    assert (there["attack_target"], there["x"], there["y"]) == (a, held["x"], held["y"])
+    assert arena.world.unit(far)["attack_target"] == arena.unit(1)
+    while arena.world.unit(a)["armor"] > armor + 1:
+        arena.world.run_frames(1)
+    assert arena.world.time - begun == pytest.approx(lasts, abs=0.08)
+    arena.world.order(near, "move", x=CENTRE[0] + 2000, y=CENTRE[1])
+    arena.seconds(0.8)
+    assert arena.world.unit(near)["x"] > held["x"] + 50

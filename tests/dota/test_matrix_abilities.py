@@ -1,7 +1,7 @@
 """Every ability of every hero against what abilities.json states of it, in a small scene: what a cast costs and how
-long it takes, how far it reaches, what it puts on whom for how long, what takes that off, who is immune to it, and
-what it does when it comes twice. Damage is in test_matrix_damage.py; what a scene this small cannot show is listed
-with the test that shows it."""
+long it takes, how far it reaches, what it puts on whom for how long at its first and last rank. What takes that off,
+who resists it or is immune to it, what breaks it and what it does when it comes twice is in the other files called
+test_matrix; what a scene this small cannot show is listed with the test that shows it."""
 
 import math
 from typing import Any
@@ -16,7 +16,6 @@ DATA = read_data("7.21d")
 ALL = list(stated.hero_abilities(DATA))
 ACTIVE = [(h, a) for h, a in ALL if stated.is_active(DATA["abilities"]["abilities"][a])]
 IDS = [a for _, a in ACTIVE]
-SPELL_IMMUNE = 1 << 7
 
 
 def definition(ability: str) -> dict[str, Any]:
@@ -212,8 +211,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize(("hero", "ability"), TIMED, ids=[a for _, a in TIMED])
 @pytest.mark.parametrize("last", [False, True], ids=["first", "last"])
 def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bool) -> None:
-    """Each effect is there for as long as stated, less what the bearer resists, and what dispels it is what is stated;
-    cast again it is there once."""
+    """Each effect is there once, for as long as stated, and is marked as the data say what dispels it."""
     d = definition(ability)
     rank = d["max_level"] if last else 1
     scene = Scene(new_world, hero)
@@ -249,71 +247,12 @@ def test_durations_and_dispels(new_world: Any, hero: str, ability: str, last: bo
             assert most[n.index] == 1
 
 
-def test_status_resistance_shortens_what_enemies_put_on(new_world: Any) -> None:
-    """Sange's 12 %: a stun of Storm Bolt, the slow of Gush, but no time of one's own."""
-    for hero, ability in (("sven", "sven_storm_bolt"), ("tidehunter", "tidehunter_gush"), ("lion", "lion_voodoo")):
-        left = []
-        for sange in (False, True):
-            scene = Scene(new_world, hero)
-            if sange:
-                assert scene.world.give_item(5, "sange")
-                scene.seconds(0.3)
-            scene.order(ability, 1)
-            seen: list[dict[str, Any]] = []
-            while not seen:
-                scene.world.step(1)
-                seen = [m for m in scene.modifiers(scene.unit(5), ability + "#") if 0 < m["left"] < 100]
-            left.append(max(m["left"] for m in seen))
-        share = DATA["items"]["items"]["item_sange"]["stats"]["status_res_pct"] / 100
-        assert left[1] / left[0] == pytest.approx(1 - share, abs=0.03), ability
-
-
-IMMUNITY = [(h, a) for h, a in ACTIVE if definition(a).get("spell_immunity") in ("enemies_yes", "enemies_no")
-            and "friendly" not in definition(a).get("target_team", [])]
-# Where "enemies_yes" says something that a single cast at a hero does not show.
-IMMUNE_ELSEWHERE = {"sven_great_cleave", "witch_doctor_death_ward", "gyrocopter_flak_cannon", "death_prophet_exorcism",
-                    "razor_eye_of_the_storm", "necrolyte_heartstopper_aura", "viper_poison_attack", "axe_culling_blade"}
-# From where a raze strikes.
-RAZES = {"nevermore_shadowraze1": 200, "nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
-
-
-@pytest.mark.parametrize(("hero", "ability"), IMMUNITY, ids=[a for _, a in IMMUNITY])
-def test_spell_immunity(new_world: Any, hero: str, ability: str) -> None:
-    """Black King Bar keeps off what the data say it keeps off: nothing is put on its bearer, and no magical damage."""
-    if ability in IMMUNE_ELSEWHERE:
-        pytest.skip("attacks, time or a kill: tests/dota/test_abilities_in_time.py and the heroes own files")
-    d = definition(ability)
-    touched = {}
-    for immune in (False, True):
-        scene = Scene(new_world, hero, away=RAZES.get(ability, 140))
-        scene.prepare(ability, 1)
-        enemy = scene.unit(5)
-        if immune:
-            assert scene.world.give_item(5, "black_king_bar")
-            scene.seconds(0.2)
-            scene.world.set_unit(enemy, mana=300)
-            scene.world.order(enemy, "cast", slot=scene.world.ability(5, "item_black_king_bar")["slot"])
-            scene.seconds(0.2)
-            assert scene.world.unit(enemy)["status"] & SPELL_IMMUNE
-        hp = scene.hp(enemy)
-        scene.order(ability, 1)
-        marks = False
-        for _ in range(26):
-            scene.world.step(1)
-            marks = marks or bool(scene.modifiers(enemy, ability + "#"))
-        touched[immune] = marks or scene.hp(enemy) < hp - 1e-3
-    assert touched[False], "the scene shows nothing of it"
-    pierces = d["spell_immunity"] == "enemies_yes" or "magic_immune_enemies" in d.get("target_flags", [])
-    assert touched[True] == pierces
-
-
 PASSIVE = [(h, a) for h, a in ALL if not stated.is_active(definition(a))]
 
 
 @pytest.mark.parametrize(("hero", "ability"), PASSIVE, ids=[a for _, a in PASSIVE])
-def test_a_passive_is_there_once_learned_and_broken_off(new_world: Any, core: Any, tables: Any, hero: str,
-                                                        ability: str) -> None:
-    """Learned, its modifiers are on the hero without an end; Break switches off what they do; forgotten, they go."""
+def test_a_passive_is_there_once_learned(new_world: Any, core: Any, tables: Any, hero: str, ability: str) -> None:
+    """Learned, its modifiers are on the hero without an end; forgotten, they go. Break: test_matrix_break.py."""
     scene = Scene(new_world, hero)
     unit = scene.unit(0)
     if not definition(ability)["effects"]:

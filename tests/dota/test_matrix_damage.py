@@ -1,6 +1,5 @@
 """The damage of every ability that states any, against what an enemy hero loses in a small scene: amounts and times
-of abilities.json, the caster's spell amplification, the enemy's resistance and armor of rules.json; and the radius of
-what strikes around."""
+of abilities.json, the caster's spell amplification, the enemy's resistance and armor of rules.json."""
 
 import math
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.dota import stated
-from tests.dota.arena import STEP, Arena
+from tests.dota.arena import Arena
 from tests.dota.test_matrix_abilities import ALL, DATA, Scene, definition
 
 # What deals its damage by chance, by attacks, by distance or through other units, and the test of its numbers.
@@ -120,66 +119,3 @@ def test_damage(new_world: Any, hero: str, ability: str, last: bool) -> None:
 
 # Effects that change the resistance they are reduced by, or that start with half a tick; by how much.
 LOOSE = {"viper_nethertoxin": 0.35, "sniper_shrapnel": 0.12, "lich_chain_frost": 0.02}
-
-
-AROUND = [(h, a, n) for h, a in ALL for n in stated.nodes(definition(a))
-          if not n.upgrade() and n.trigger == "cast" and stated.is_active(definition(a))
-          and n.node.get("shape", {}).get("t") == "circle" and n.primitive in ("damage", "stun", "mod", "taunt", "dot")
-          and n.node.get("to") in ("enemies", "enemy_heroes") and "ability_end" not in n.node.values()]
-AROUND = list({(h, a): (h, a, n) for h, a, n in AROUND}.values())
-
-
-@pytest.mark.parametrize(("hero", "ability", "node"), AROUND, ids=[a for _, a, _ in AROUND])
-def test_radius(new_world: Any, hero: str, ability: str, node: stated.Stated) -> None:
-    """Who stands a little within the stated radius is struck, who stands a little beyond it is not."""
-    d = definition(ability)
-    r = stated.number(d, node.node["shape"]["r"], 1)
-    razes = {"nevermore_shadowraze1": 200, "nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
-    away = razes.get(ability, 140)
-    struck = []
-    for offset in (r - 15, r + 15):
-        scene = Scene(new_world, hero, away=away)
-        unit = scene.world.unit(scene.unit(5))
-        centre = scene.world.unit(scene.unit(0)) if not (
-            {"point", "unit_target"} & set(d["behavior"]) or ability in razes) else unit
-        # Across the river's line, so that nothing else is in between.
-        x, y = centre["x"] + offset * math.sqrt(0.5), centre["y"] + offset * math.sqrt(0.5)
-        second = scene.world.spawn("npc_dota_neutral_centaur_khan", 2, x, y)
-        scene.world.set_unit(second, extra_hp=9000)
-        if node.node.get("to") == "enemy_heroes":
-            return  # a hero's own radius is the same test with a hero: tests/dota/test_abilities_others.py
-        scene.still(second)
-        scene.world.set_unit(second, x=x, y=y)
-        hp = scene.hp(second)
-        if ability in razes:
-            scene.world.set_unit(scene.unit(0), facing=-math.pi / 4)
-        scene.order(ability, 1)
-        marks = False
-        for _ in range(24):
-            scene.world.set_unit(second, x=x, y=y)
-            scene.world.step(1)
-            marks = marks or bool(scene.modifiers(second, ability + "#"))
-        struck.append(marks or scene.hp(second) < hp)
-    assert struck == [True, False]
-
-
-FLYING = [(h, a) for h, a in ALL if any(n.primitive in ("projectile", "bounce") and not n.way and not n.upgrade()
-                                        for n in stated.nodes(definition(a)))]
-
-
-@pytest.mark.parametrize(("hero", "ability"), FLYING, ids=[a for _, a in FLYING])
-def test_flight(new_world: Any, hero: str, ability: str) -> None:
-    """A projectile covers the way from edge to edge at its stated speed."""
-    d = definition(ability)
-    (speed,) = {stated.number(d, n.node["speed"], 1) for n in stated.nodes(d)
-                if n.primitive in ("projectile", "bounce") and not n.upgrade()}
-    scene = Scene(new_world, hero, away=430)
-    hp = scene.hp(scene.unit(5))
-    scene.order(ability, 1)
-    while not scene.world.projectiles():
-        scene.world.step(1)
-    flown = scene.world.time
-    while scene.hp(scene.unit(5)) == hp and not scene.modifiers(scene.unit(5), ability + "#"):
-        scene.world.step(1)
-        assert scene.world.time - flown < 4
-    assert scene.world.time - flown == pytest.approx((430 - 24) / speed, abs=1.7 * STEP)

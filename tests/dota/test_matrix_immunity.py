@@ -1,0 +1,117 @@
+"""Spell immunity, over every ability and item of the data: Black King Bar keeps off what the data do not let through,
+and nothing else; one's own side reaches its bearer as ever."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dota import stated
+from tests.dota.arena import FRAME
+from tests.dota.fight import ENEMY, MATE, OWNERS, SECOND, SEEN_HERO, Fight, case, definition, helpers, ways
+
+SPELL_IMMUNE = 1 << 7
+DEBUFF = 4  # among a modifier's flags
+CASES = [case(*way) for way in ways() if way[0] != "item_tome_of_knowledge"]  # which teaches other abilities
+# From where a raze strikes.
+AWAY = {"nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
+# What pierces or not in a way that this fight does not show, and the test that does.
+ELSEWHERE = {
+    "axe_culling_blade": "its kill pierces, its damage is magical: tests/dota/test_abilities_in_time.py",
+    "riki_permanent_invisibility": "part of an attack: tests/dota/test_abilities_five.py",
+}
+
+
+@pytest.fixture(scope="module")
+def tables(core: Any) -> dict[str, Any]:
+    nothing = [{"p": "phase", "to": "self", "dur": 0.1}]
+    return helpers(core, nothing, nothing)
+
+
+def shield(fight: Fight, hero: int) -> None:
+    """Black King Bar, used: ten seconds of immunity."""
+    fight.world.set_unit(fight.unit(hero), mana=400)
+    fight.world.order(fight.unit(hero), "cast", slot=fight.world.ability(hero, "item_black_king_bar")["slot"])
+    fight.world.run_frames(1)
+    assert fight.world.unit(fight.unit(hero))["status"] & SPELL_IMMUNE
+
+
+def reached(fight: Fight, immune: bool) -> bool:
+    """Whether it puts anything on the two enemies, or takes their health other than by the attacks between two."""
+    for hero in (ENEMY, SECOND):
+        assert fight.world.give_item(hero, "item_black_king_bar")
+    fight.seconds(0.2)
+    slot = fight.prepare()
+    if immune:
+        for hero in (ENEMY, SECOND):
+            shield(fight, hero)
+        fight.seconds(0.6)  # what an aura left on them runs out
+    touched = False
+    hp = {hero: fight.hp(fight.unit(hero)) for hero in (ENEMY, SECOND)}
+
+    def look(seconds: float, *bystanders: int) -> None:
+        nonlocal touched
+        for _ in range(round(seconds / FRAME)):
+            fight.world.run_frames(1)
+            touched = touched or any(m["flags"] & DEBUFF for hero in hp
+                                     for m in fight.modifiers(fight.unit(hero), fight.subject + "#"))
+            touched = touched or any(fight.hp(fight.unit(hero)) < hp[hero] - 1e-3 for hero in bystanders)
+
+    if slot >= 0:
+        fight.cast(slot)
+        look(5.2, ENEMY, SECOND)
+    if fight.subject == "earthshaker_aftershock":
+        fight.world.order(fight.unit(SEEN_HERO), "cast",
+                          slot=fight.teach(SEEN_HERO, "earthshaker_enchant_totem", 1))
+        look(1.1, SECOND)
+    fight.strike()
+    if slot >= 0 and "attack" in definition(fight.subject).get("behavior", []):
+        fight.cast(slot)
+    look(3, SECOND)
+    assert not immune or fight.world.unit(fight.unit(ENEMY))["status"] & SPELL_IMMUNE
+    return touched
+
+
+@pytest.mark.parametrize(("subject", "way"), CASES)
+def test_it_reaches_the_immune_if_the_data_say_so(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
+    """`spell_immunity` of the ability or item, `magic_immune_enemies` of its targets, `pierces_immunity` of an effect;
+    what says none of these does not reach them."""
+    if subject in ELSEWHERE:
+        return
+    d = definition(subject)
+    pierces = (d.get("spell_immunity") == "enemies_yes" or "magic_immune_enemies" in d.get("target_flags", [])
+               or any("pierces_immunity" in n.node for n in stated.nodes(d)))
+    plain, immune = (reached(Fight(core, tables, subject, way, AWAY.get(subject, 140)), i) for i in (False, True))
+    if d.get("spell_immunity") in ("enemies_yes", "enemies_no") and way == "enemy":
+        assert plain, "the fight shows nothing of it"
+    assert immune == (plain and pierces)
+
+
+FRIENDLY = [(s, w) for s, w in ways() if w == "mate" and "unit_target" in definition(s)["behavior"]
+            and any("dur" in n.node and n.trigger == "cast" and n.node.get("if") != "enemy" and not n.upgrade()
+                    and n.node["dur"] != "until_action" for n in stated.nodes(definition(s)))
+            and "tango" not in s]
+
+
+@pytest.mark.parametrize(("subject", "way"), [case(*f) for f in FRIENDLY])
+def test_it_reaches_ones_own_immune(core: Any, tables: dict[str, Any], subject: str, way: str) -> None:
+    """What is meant for allies reaches them through their own immunity, but for what says it does not."""
+    fight = Fight(core, tables, subject, way)
+    assert fight.world.give_item(MATE, "item_black_king_bar")
+    fight.seconds(0.2)
+    slot = fight.prepare()
+    shield(fight, MATE)
+    fight.cast(slot)
+    seen: dict[tuple[int, int], Any] = {}
+    fight.seen(60, seen)
+    refused = "not_magic_immune_allies" in definition(subject).get("target_flags", [])
+    assert bool([hero for _, hero in seen if hero == MATE]) != refused
+
+
+def test_what_is_shown_elsewhere_is() -> None:
+    for ability, where in ELSEWHERE.items():
+        (file,) = re.findall(r"tests/dota/\w+\.py", where)
+        text = (Path(__file__).parents[2] / file).read_text()
+        assert ability in OWNERS
+        assert f'"{ability}"' in text, ability

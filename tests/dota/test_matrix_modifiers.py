@@ -1,0 +1,105 @@
+"""Everything that an ability or item of the data puts on somebody for a stated time: that it is there for that time,
+less what a bearer resists of an enemy's, and that a dispel takes it if the data say so, and only then."""
+
+from typing import Any
+
+import pytest
+
+from tests.dota import stated
+from tests.dota.arena import FRAME
+from tests.dota.fight import ENEMY, ITEMS, MATE, SECOND, Fight, Sight, case, definition, helpers, rank_of, ways
+from tests.dota.fight import ranged as is_ranged
+
+AROUND = {"t": "circle", "r": 9000}
+OF_AURA = 16  # among a modifier's flags
+CASES = [case(*way) for way in ways() if any("dur" in n.node for n in stated.nodes(definition(way[0])))]
+
+# Whose time is not the bearer's to resist: links and what they took, counts of blows, forced motion.
+UNRESISTED = {"stat_drain", "on_hit_stat_steal", "stack_gain", "knockback", "force_push", "pull_to_caster", "leap",
+              "aura"}
+# Immunity is no effect to dispel; whoever is out of the world is reached by nobody.
+OUT_OF_REACH = {"spell_immune", "banish"}
+# Not put on anybody, or as long as something else is.
+NOT_BORNE = {"vision", "terrain_block", "random_explosions", "spirits", "summon", "periodic_strike", "mana_drain",
+             "drain", "random_target_hits", "plant_tree", "ground_area", "missile_unit"}
+# What this fight does not show, and the test that does.
+UNSEEN = {
+    ("axe_culling_blade", "mod"): "after a kill: tests/dota/test_abilities_in_time.py",
+    ("necrolyte_heartstopper_aura", "stack_gain"): "after a kill: tests/dota/test_abilities_others.py",
+    ("nevermore_shadowraze1", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
+    ("nevermore_shadowraze2", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
+    ("nevermore_shadowraze3", "stack_gain"): "counted: tests/dota/test_abilities_nevermore.py",
+    ("item_dust", "true_sight"): "on the invisible: tests/dota/test_matrix_radius.py",
+    ("item_dust", "mod"): "on the invisible: tests/dota/test_matrix_radius.py",
+    ("item_tango", "hot"): "from a tree: tests/dota/test_effects_items.py",
+    ("item_tango_single", "hot"): "from a tree: tests/dota/test_effects_items.py",
+    ("item_diffusal_blade", "root"): "of creeps",
+    ("item_shadow_amulet", "invis"): "without an end: tests/dota/test_effects_whole.py",
+    ("item_aeon_disk", "low_hp_guard"): "at low health: tests/dota/test_effects_whole.py",
+}
+
+
+@pytest.fixture(scope="module")
+def dispelling(core: Any) -> dict[str, Any]:
+    """The helpers' first ability is a basic dispel of everybody, the second one a strong one."""
+    basic, strong = ([{"p": "dispel", "to": whom, "shape": AROUND, "kind": kind} for whom in ("allies", "enemies")]
+                     for kind in ("basic", "strong"))
+    return helpers(core, basic, strong)
+
+
+def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tuple[stated.Stated, Sight]]:
+    """The nodes that put something on somebody for a stated time, with what was seen of them; all are seen."""
+    nodes = stated.nodes(definition(subject))
+    seen = fight.everything(keep)
+    found = [(nodes[s.index], s) for s in seen.values()
+             if "dur" in nodes[s.index].node and nodes[s.index].primitive not in NOT_BORNE
+             and not (s.flags & OF_AURA and nodes[s.index].primitive == "aura")]
+    for n in nodes:
+        other = {"mate": "enemy"}.get(way, "ally")  # whom this way does not try it on
+        if "dur" not in n.node or n.upgrade() or n.primitive in NOT_BORNE or (subject, n.primitive) in UNSEEN:
+            continue
+        if n.node.get("if") == other or (way == "ranged" and "double_attack" in n.way):
+            continue
+        assert [1 for m, _ in found if m.index == n.index], f"{n.primitive} of {subject} was never seen"
+    return found
+
+
+@pytest.mark.parametrize("resists", [False, True], ids=["plain", "resisted"])
+@pytest.mark.parametrize(("subject", "way"), CASES)
+def test_it_is_there_for_its_time(core: Any, dispelling: dict[str, Any], subject: str, way: str, resists: bool) -> None:
+    """To the frame. Satanic's 30 % less where an enemy's effect is on its bearer; one's own last as long as ever."""
+    fight = Fight(core, dispelling, subject, way, far=True)
+    if resists:
+        for hero in (0, MATE, ENEMY, SECOND):
+            assert fight.world.give_item(hero, "item_satanic")
+    d, rank = definition(subject), rank_of(subject)
+    shorter = 1 - ITEMS["item_satanic"]["stats"]["status_res_pct"] / 100 if resists else 1
+    for n, sight in borne(fight, subject, way):
+        key = "hold" if "hold" in n.node else "dur"
+        if "dur_ranged" in n.node and is_ranged(fight.hero):
+            key = "dur_ranged"
+        if "dur_vs_ranged" in n.node and is_ranged(fight.names[sight.bearer]):
+            key = "dur_vs_ranged"
+        whole = stated.number(d, n.node[key], rank)
+        if sight.bearer in (ENEMY, SECOND) and n.primitive not in UNRESISTED:
+            whole *= shorter
+        assert whole - 1.5 * FRAME <= sight.left <= whole + 2e-3, (n.primitive, n.index, sight.left, whole)
+
+
+@pytest.mark.parametrize(("subject", "way"), CASES)
+def test_a_dispel_takes_what_the_data_let_it_take(core: Any, dispelling: dict[str, Any], subject: str,
+                                                  way: str) -> None:
+    """An enemy's dispel takes a boon, a friend's a bane; a basic one what is dispellable, a strong one what says
+    `yes_strong` too; nothing takes what says `no`, and no side its own doing."""
+    fight = Fight(core, dispelling, subject, way, far=True)
+    says = definition(subject).get("dispellable", "yes")
+    for n, sight in borne(fight, subject, way, keep=True):
+        for by in (MATE, SECOND):
+            for which, kinds in enumerate((("yes",), ("yes", "yes_strong"))):
+                fight.world.restore(sight.snapshot)
+                assert fight.bears(sight)
+                if by == sight.bearer:
+                    continue  # a cast of one's own may end it
+                assert fight.help(by, which)
+                against = by == SECOND and n.primitive not in OUT_OF_REACH and not sight.flags & OF_AURA
+                assert fight.bears(sight) == (not against or says not in kinds), (n.primitive, n.index, by, which)
