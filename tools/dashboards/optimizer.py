@@ -5,7 +5,7 @@ from tools.dashboards.panels import Query, chart, heat, number
 from tools.dashboards.queries import average, buckets, increase, largest, mean, quantile, rate, series, total
 
 STEP, PUBLISH = "five_optimizer_step_seconds", "five_optimizer_publish_seconds"
-STALL = "five_optimizer_stall_seconds"
+STALL, CHECKPOINT = "five_optimizer_stall_seconds", "five_optimizer_checkpoint_seconds"
 
 BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publishing and checkpoints.", [
     Row("Time", [
@@ -39,10 +39,11 @@ BOARD = Board("optimizer", "Five / Optimizer", "Gradient steps, waiting, publish
               Query(total(series("five_optimizer_buffer_bytes"), "instance"), "{{instance}}"), unit="bytes", least=0)]),
     Row("Versions", [
         chart("Publish", "Time to publish a version, and how long learning stood still for it: it waits only for a "
-              "copy of the parameters, unless the version before is not out yet.",
+              "copy of the parameters, unless the version before is not out yet. A checkpoint comes after its version, "
+              "and nothing waits for it.",
               Query(mean(PUBLISH, window="1h"), "mean"), Query(quantile(0.95, PUBLISH, window="1h"), "95%"),
               Query(mean(STALL, window="1h"), "stall, mean"), Query(quantile(0.95, STALL, window="1h"), "stall, 95%"),
-              unit="s", least=0),
+              Query(mean(CHECKPOINT, window="1h"), "checkpoint, mean"), unit="s", least=0),
         chart("Checkpoints and skipped steps", "In the last hour.",
               Query(total(increase("five_optimizer_written_checkpoints_total")), "checkpoints"),
               Query(total(increase("five_optimizer_skipped_steps_total")), "skipped steps"), least=0),
