@@ -108,6 +108,13 @@ def test_the_runs_own_ratings_stand_beside_what_is_played_here(tmp_path: Path) -
     kept.rate(archive, 4, 4, lambda text: None)
     found = {s.player: s for s in kept.standings()}
     assert found["version-4"].games == 4 and found["scripted"].mu == 9.0  # the run's references stay
+    # Still so when it is looked at again; a run that has fitted its anchors once more has another scale.
+    assert {s.player: s.games for s in OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)
+            .standings()}["version-4"] == 4
+    moved = {**rows, "rated:scripted": {**rows["rated:scripted"], "mu": 12.0}}  # type: ignore[dict-item]
+    again = OfflineLadder(moved, Journal(folder.ladder_journal), archive.config.rating)
+    assert {s.player: (s.mu, s.games) for s in again.standings()}["version-4"] == (5.0, 2)
+    assert not Journal(folder.ladder_journal).rows and len(list(folder.path.glob("ladder.jsonl.*"))) == 1
     # A run that rated its anchors only later has another scale: what was played here is put aside, not mixed in.
     Journal(folder.ladder_journal).write({"rated:scripted": rows["rated:scripted"]})
     again = OfflineLadder(rows, Journal(folder.ladder_journal), archive.config.rating)

@@ -14,13 +14,14 @@ from five.cli.offline.match import Contestant, Game, play_games
 from five.cli.offline.versions import ArchivedVersions
 
 SEED_OFFSET = 15_485_000  # apart from the evaluator's games
+_SCALE = "scale"  # the journal's row of the run's anchors, as they were when something was rated beside them
 
 
 class OfflineLadder:
     """The standings of a run, ``rows`` as its evaluator keeps them, together with what was played here (``journal``).
 
     The run's references stay what they are. If it has rated its anchors after they were rated here, on a scale of their
-    own, what was played here is put aside.
+    own, or has fitted them again since (`five.agent.bridge`), what was played here is put aside.
     """
 
     def __init__(self, rows: dict[str, Any], journal: Journal, config: RatingConfig) -> None:
@@ -28,7 +29,9 @@ class OfflineLadder:
         self._journal = journal
         self._config = config
         anchors = [f"{RATED}{name}" for name in config.anchors if name != "random"]
-        if any(name in self._run and name in journal.rows for name in anchors):
+        self._scale = {name: self._run[name]["mu"] for name in anchors if name in self._run}
+        before = journal.rows.get(_SCALE)
+        if any(name in journal.rows for name in self._scale) or (before and before != self._scale):
             journal.forget()
 
     @property
@@ -56,6 +59,8 @@ class OfflineLadder:
         if opened is not None and opened["player"] not in (player, "anchors"):  # another one's, of an earlier call
             self._write({"open": None, **{n: None for n in self._journal.rows if n.startswith("game:")}})
             fresh = {n: r for n, r in fresh.items() if n != "open" and not n.startswith("game:")}
+        if self._scale and self._journal.rows.get(_SCALE) != self._scale:
+            self._write({_SCALE: self._scale})
         ladder.take(fresh, True)
         rated = [(abs(other - version), s) for s in self.standings() if (other := version_of(s.player)) is not None]
         near = min(rated, key=lambda found: found[0])[1] if rated else None
