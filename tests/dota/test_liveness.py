@@ -89,7 +89,7 @@ def test_everything_varies_in_whole_games() -> None:
     """Twelve whole games of the strongest, the middle, the weakest and the random bot."""
     sides = [(Controller.HARD, Controller.HARD), (Controller.HARD, Controller.SCRIPTED),
              (Controller.RANDOM, Controller.EASY), (Controller.EASY, Controller.HARD)]
-    found = play(WHOLE, sides * 3, 4800.0)
+    found = play(WHOLE, sides * 3, 4800.0, seed=3)  # in not every set of twelve Roshan dies twice in one game
     print("\n".join(f"{name}: {seen.changed.max() / found.looks:.4f}" for name, seen in sorted(found.fields.items())))
     print(found.taken, found.signals)
     assert [name for name in found.dead_fields() if name not in EXCUSED] == []
