@@ -3,8 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.dota import stated
 from tests.dota.conftest import read_data
+from tests.dota.fight import ITEMS, OWNERS
+from tests.dota.shown import OF_EFFECTS, words
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "game.md").read_text()
@@ -36,6 +40,29 @@ def test_every_item_has_its_row() -> None:
     for item in read_data("7.21d")["items"]["items"]:
         (row,) = (r for r in rows if r.startswith(f"| `{item}` |"))
         assert row.split("|")[2].strip(), item
+
+
+def said_of(subject: str) -> tuple[list[str], list[str]]:
+    """The words and the files of its row."""
+    title = "Items" if subject in ITEMS else "Heroes and abilities"
+    (row,) = (r for r in section(title).splitlines() if f"| `{subject}` |" in r)
+    cell = row.split("|")[-2]
+    return [w for w in cell.replace(" ", "").split(",") if w.isalpha()], re.findall(r"`(test_\w+\.py)`", cell)
+
+
+@pytest.mark.parametrize("subject", [*OWNERS, *ITEMS])
+def test_a_row_says_what_is_tested(subject: str) -> None:
+    """Its words are those of the tests over all abilities and items that try it; the files it names name it; and of
+    what does anything at all, something that it does is seen, not only how it is cast or bought."""
+    said, files = said_of(subject)
+    if "not built" in section("Items" if subject in ITEMS else "Heroes and abilities").split(f"`{subject}` |")[1][:12]:
+        return
+    assert said == words(subject)
+    name = subject.removeprefix("item_")
+    for file in files:
+        text = (ROOT / "tests" / "dota" / file).read_text()
+        assert f'"{name}"' in text or f'"{subject}"' in text or f"{subject}" in text, file
+    assert set(said) & OF_EFFECTS or files
 
 
 def test_every_block_of_the_rules_is_there() -> None:

@@ -27,7 +27,8 @@ def speeds(subject: str) -> list[stated.Stated]:
             if "speed" in n.node and not n.upgrade() and n.primitive not in ELSEWHERE]
 
 
-CASES = [case(s, w) for s, w in ways() if w == "enemy" and speeds(s)]
+SUBJECTS = [(s, w) for s, w in ways() if w == "enemy" and speeds(s)]
+CASES = [case(*s) for s in SUBJECTS]
 
 
 @pytest.fixture(scope="module")

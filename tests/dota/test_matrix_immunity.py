@@ -9,7 +9,7 @@ import pytest
 
 from tests.dota import stated
 from tests.dota.arena import FRAME
-from tests.dota.fight import ENEMY, MATE, OWNERS, SECOND, SEEN_HERO, Fight, case, definition, helpers, ways
+from tests.dota.fight import ENEMY, MATE, SECOND, SEEN_HERO, Fight, case, definition, helpers, name_of, ways
 
 SPELL_IMMUNE = 1 << 7
 DEBUFF = 4  # among a modifier's flags
@@ -19,6 +19,7 @@ AWAY = {"nevermore_shadowraze2": 450, "nevermore_shadowraze3": 700}
 # What pierces or not in a way that this fight does not show, and the test that does.
 ELSEWHERE = {
     "axe_culling_blade": "its kill pierces, its damage is magical: tests/dota/test_abilities_in_time.py",
+    "item_hand_of_midas": "of creeps, which are never immune here: tests/dota/test_effects_items.py",
     "riki_permanent_invisibility": "part of an attack: tests/dota/test_abilities_five.py",
 }
 
@@ -83,7 +84,7 @@ def test_it_reaches_the_immune_if_the_data_say_so(core: Any, tables: dict[str, A
     pierces = (d.get("spell_immunity") == "enemies_yes" or "magic_immune_enemies" in d.get("target_flags", [])
                or any("pierces_immunity" in n.node for n in stated.nodes(d)))
     plain, immune = (reached(Fight(core, tables, subject, way, AWAY.get(subject, 140)), i) for i in (False, True))
-    if d.get("spell_immunity") in ("enemies_yes", "enemies_no") and way == "enemy":
+    if states_it(subject) and way == "enemy":
         assert plain, "the fight shows nothing of it"
     assert immune == (plain and pierces)
 
@@ -109,9 +110,15 @@ def test_it_reaches_ones_own_immune(core: Any, tables: dict[str, Any], subject: 
     assert bool([hero for _, hero in seen if hero == MATE]) != refused
 
 
+def states_it(subject: str) -> bool:
+    """Whether the data say of it what immunity keeps off."""
+    d = definition(subject)
+    says = d.get("spell_immunity") or any("immune" in f for f in d.get("target_flags", []))
+    return subject not in ELSEWHERE and bool(says or any("pierces_immunity" in n.node for n in stated.nodes(d)))
+
+
 def test_what_is_shown_elsewhere_is() -> None:
     for ability, where in ELSEWHERE.items():
         (file,) = re.findall(r"tests/dota/\w+\.py", where)
         text = (Path(__file__).parents[2] / file).read_text()
-        assert ability in OWNERS
-        assert f'"{ability}"' in text, ability
+        assert f'"{name_of(ability)}"' in text, ability

@@ -12,8 +12,6 @@ from tests.dota.fight import ranged as is_ranged
 
 AROUND = {"t": "circle", "r": 9000}
 OF_AURA = 16  # among a modifier's flags
-CASES = [case(*way) for way in ways() if any("dur" in n.node for n in stated.nodes(definition(way[0])))]
-
 # Whose time is not the bearer's to resist: links and what they took, counts of blows, forced motion.
 UNRESISTED = {"stat_drain", "on_hit_stat_steal", "stack_gain", "knockback", "force_push", "pull_to_caster", "leap",
               "aura"}
@@ -39,6 +37,16 @@ UNSEEN = {
 }
 
 
+def lasting(subject: str) -> list[stated.Stated]:
+    """Its nodes that put something on somebody for a stated time, and that this fight shows."""
+    return [n for n in stated.nodes(definition(subject)) if "dur" in n.node and not n.upgrade()
+            and n.primitive not in NOT_BORNE and (subject, n.primitive) not in UNSEEN]
+
+
+SUBJECTS = [(s, w) for s, w in ways() if lasting(s)]
+CASES = [case(*s) for s in SUBJECTS]
+
+
 @pytest.fixture(scope="module")
 def dispelling(core: Any) -> dict[str, Any]:
     """The helpers' first ability is a basic dispel of everybody, the second one a strong one."""
@@ -54,10 +62,8 @@ def borne(fight: Fight, subject: str, way: str, keep: bool = False) -> list[tupl
     found = [(nodes[s.index], s) for s in seen.values()
              if "dur" in nodes[s.index].node and nodes[s.index].primitive not in NOT_BORNE
              and not (s.flags & OF_AURA and nodes[s.index].primitive == "aura")]
-    for n in nodes:
-        other = {"mate": "enemy"}.get(way, "ally")  # whom this way does not try it on
-        if "dur" not in n.node or n.upgrade() or n.primitive in NOT_BORNE or (subject, n.primitive) in UNSEEN:
-            continue
+    other = {"mate": "enemy"}.get(way, "ally")  # whom this way does not try it on
+    for n in lasting(subject):
         if n.node.get("if") == other or (way == "ranged" and "double_attack" in n.way):
             continue
         assert [1 for m, _ in found if m.index == n.index], f"{n.primitive} of {subject} was never seen"

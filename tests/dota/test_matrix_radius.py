@@ -41,7 +41,8 @@ def circles(subject: str) -> list[tuple[stated.Stated, float]]:
     return out
 
 
-CASES = [case(s, w) for s, w in ways() if s not in ELSEWHERE and w != "ranged" and circles(s)]
+SUBJECTS = [(s, w) for s, w in ways() if s not in ELSEWHERE and w != "ranged" and circles(s)]
+CASES = [case(*s) for s in SUBJECTS]
 
 
 @pytest.fixture(scope="module")

@@ -24,9 +24,37 @@ from tests.dota.fight import (
     helpers,
     ways,
 )
+from tests.dota.test_matrix_modifiers import lasting
 
 STATS = ("armor", "magic_resist", "move_speed", "attack_speed", "dmg_min", "dmg_max", "dmg_bonus", "hp_regen",
          "mana_regen")
+
+
+def states(stat: str, *without: str) -> list[str]:
+    """Items whose `stats` hold it, and none of the others, which would change it too."""
+    return [i for i, d in ITEMS.items() if stat in d.get("stats", {}) and not set(without) & set(d["stats"])]
+
+
+def blocks() -> Iterator[tuple[str, float]]:
+    for item, d in ITEMS.items():
+        for n in stated.nodes(d):
+            if n.primitive == "damage_block":
+                yield item, stated.number(d, n.node["melee"], 1)
+
+
+def has(item: str, primitive: str) -> bool:
+    return any(n.primitive == primitive for n in stated.nodes(ITEMS[item]))
+
+
+# Of blindness, which is not among a unit's numbers: test_matrix_stats.py.
+AURAS = [i for i in ITEMS if any(n.primitive == "aura" and set(n.node.get("stats", {})) - {"miss_pct"}
+                                 for n in stated.nodes(ITEMS[i]))]
+EVASIVE, STEADY = states("evasion_pct"), states("status_res_pct")
+RESISTANT = [i for i in states("mr_pct", "str", "all") if not has(i, "aura")]
+BLOCKING = list(blocks())
+BOOTS = [i for i in states("ms_pct", "agi", "all") if i != "item_power_treads"] + ["item_tranquil_boots"]
+CRITS = ("item_lesser_crit", "item_greater_crit")
+TWICE = {*AURAS, *EVASIVE, *STEADY, *RESISTANT, *BOOTS, *CRITS, *(item for item, _ in BLOCKING), "item_crimson_guard"}
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +74,6 @@ def with_items(core: Any, plain: dict[str, Any], *items: str) -> Fight:
         assert fight.world.give_item(SEEN_HERO, item)
     fight.seconds(0.5)
     return fight
-
-
-def states(stat: str, *without: str) -> list[str]:
-    """Items whose `stats` hold it, and none of the others, which would change it too."""
-    return [i for i, d in ITEMS.items() if stat in d.get("stats", {}) and not set(without) & set(d["stats"])]
-
-
-AURAS = [i for i, d in ITEMS.items()
-         if any(n.primitive == "aura" and set(n.node.get("stats", {})) - {"miss_pct"} for n in stated.nodes(d))]
 
 
 @pytest.mark.parametrize("item", AURAS)
@@ -97,7 +116,7 @@ def test_two_heroes_auras_give_once(new_world: Any, hero: str, ability: str) -> 
     assert seen[2] == pytest.approx(seen[1])
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(states("evasion_pct"), 2)))
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(EVASIVE, 2)))
 def test_evasion_leaves_a_share(core: Any, plain: dict[str, Any], one: str, other: str) -> None:
     misses = 1.0
     for item in (one, other):
@@ -106,9 +125,7 @@ def test_evasion_leaves_a_share(core: Any, plain: dict[str, Any], one: str, othe
     assert fight.world.unit(fight.unit(SEEN_HERO))["evasion"] == pytest.approx(1 - misses, abs=1e-5)
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(
-    [i for i in states("mr_pct", "str", "all") if not ITEMS[i].get("effects")
-     or all(n.primitive != "aura" for n in stated.nodes(ITEMS[i]))], 2)))
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(RESISTANT, 2)))
 def test_magic_resistance_leaves_a_share(core: Any, plain: dict[str, Any], one: str, other: str) -> None:
     bare = with_items(core, plain)
     passes = bare.magic(bare.unit(SEEN_HERO))
@@ -118,7 +135,7 @@ def test_magic_resistance_leaves_a_share(core: Any, plain: dict[str, Any], one: 
     assert fight.magic(fight.unit(SEEN_HERO)) == pytest.approx(passes, abs=1e-5)
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(states("status_res_pct"), 2)))
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations_with_replacement(STEADY, 2)))
 def test_status_resistance_leaves_a_share(core: Any, plain: dict[str, Any], one: str, other: str) -> None:
     """A stun of Storm Bolt, in seconds."""
     fight = Fight(core, plain, "sven_storm_bolt")
@@ -133,14 +150,7 @@ def test_status_resistance_leaves_a_share(core: Any, plain: dict[str, Any], one:
     assert max(s.left for (_, hero), s in seen.items() if hero == ENEMY) == pytest.approx(whole, abs=0.04)
 
 
-def blocks() -> Iterator[tuple[str, float]]:
-    for item, d in ITEMS.items():
-        for n in stated.nodes(d):
-            if n.primitive == "damage_block":
-                yield item, stated.number(d, n.node["melee"], 1)
-
-
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(list(blocks()), 2)),
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(BLOCKING, 2)),
                          ids=lambda b: b[0].removeprefix("item_"))
 def test_of_blocks_the_greatest_counts(core: Any, plain: dict[str, Any], one: tuple[str, float],
                                        other: tuple[str, float]) -> None:
@@ -172,8 +182,7 @@ def test_a_lent_block_is_one_of_them(core: Any, plain: dict[str, Any]) -> None:
     assert taken == {MATE: {lent}, SEEN_HERO: {lent, own}}
 
 
-@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(
-    [i for i in states("ms_pct", "agi", "all") if i != "item_power_treads"] + ["item_tranquil_boots"], 2)))
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(BOOTS, 2)))
 def test_of_boots_the_faster_counts(core: Any, plain: dict[str, Any], one: str, other: str) -> None:
     alone = [stats(with_items(core, plain, item), SEEN_HERO)["move_speed"] for item in (one, other)]
     both = stats(with_items(core, plain, one, other), SEEN_HERO)["move_speed"]
@@ -182,14 +191,13 @@ def test_of_boots_the_faster_counts(core: Any, plain: dict[str, Any], one: str, 
 
 def test_of_crits_the_greatest_counts(core: Any, plain: dict[str, Any]) -> None:
     """With both a blow is plain, one's or the other's, never both's."""
-    names = ("item_lesser_crit", "item_greater_crit")
-    fight = with_items(core, plain, *names)
+    fight = with_items(core, plain, *CRITS)
     hero = fight.unit(SEEN_HERO)
     fight.stand(ENEMY, 3000, 0)
     target = fight.dummy(120, 0, hp=1e6)
     fight.world.set_unit(target, extra_armor=-fight.world.unit(target)["armor"])
     u = fight.world.unit(hero)
-    bands = [(1.0, "plain"), *((ITEMS[n]["specials"]["crit_multiplier"]["v"][0] / 100, n) for n in names)]
+    bands = [(1.0, "plain"), *((ITEMS[n]["specials"]["crit_multiplier"]["v"][0] / 100, n) for n in CRITS)]
     fight.world.set_unit(hero, attack_ready=0, extra_as=300)
     fight.world.order(hero, "attack", target)
     seen, hp = [], fight.hp(target)
@@ -218,13 +226,12 @@ def tireless(core: Any) -> dict[str, Any]:
 OTHERWISE = {"death_prophet_spirit_siphon": "by charges", "item_cyclone": "out of the world: reached by nobody",
              "item_black_king_bar": "shorter each time: tests/dota/test_effects_items.py",
              "item_smoke_of_deceit": "an enemy is near: tests/dota/test_effects_whole.py"}
-AGAIN = [case(s, w) for s, w in ways() if w != "ranged" and any(
-    "dur" in n.node and n.trigger == "cast" and not n.upgrade() for n in stated.nodes(definition(s)))
+AGAIN = [(s, w) for s, w in ways() if w != "ranged" and any(n.trigger == "cast" for n in lasting(s))
     and {"no_target", "unit_target", "point"} & set(definition(s)["behavior"])
     and not {"channelled", "toggle", "attack"} & set(definition(s)["behavior"]) and s not in OTHERWISE]
 
 
-@pytest.mark.parametrize(("subject", "way"), AGAIN)
+@pytest.mark.parametrize(("subject", "way"), [case(*a) for a in AGAIN])
 def test_a_second_cast_renews_the_first(core: Any, tireless: dict[str, Any], subject: str, way: str) -> None:
     """Of each effect one is on its bearer, with all of its time again; but what says it counts each victim."""
     fight = Fight(core, tireless, subject, way)
@@ -248,6 +255,7 @@ def test_a_second_cast_renews_the_first(core: Any, tireless: dict[str, Any], sub
                     longest[hero, m["name"]] = max(longest.get((hero, m["name"]), 0), m["left"])
         left.append(longest)
     first, second = left
+    assert first, "the fight shows nothing of it"
     for key, whole in first.items():
         if nodes[int(key[1].split("#")[1])].primitive not in ("leap", "knockback", "force_push"):
             assert second.get(key, 0) == pytest.approx(whole, abs=0.17), key
