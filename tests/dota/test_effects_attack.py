@@ -81,6 +81,35 @@ def test_bash_stuns_and_rests(make: Make) -> None:
     assert stuns in (2, 3)
 
 
+def test_the_bashed_bash_nobody(make: Make) -> None:
+    """A shot that is under way when its shooter is bashed carries nothing of it."""
+    arena = make({"p": "bash", "chance_pct": 100, "dur": 0.5, "damage": 80, "type": "physical"}, behavior=("passive",))
+    a, b = arena.unit(0), arena.unit(5)
+    arena.teach(5, "nevermore_necromastery", 0)
+    for unit in (a, b):
+        arena.world.set_unit(unit, extra_hp=9000, extra_armor=-arena.world.unit(unit)["armor"])
+        arena.world.set_unit(unit, hp=9000)
+    arena.place(b, 480, 0, math.pi)
+    landed = 0
+    for wait in range(1, 20):  # whenever the one is struck, once the other's shot is on its way
+        for unit, other, later in ((a, b, wait), (b, a, 0)):
+            arena.world.set_unit(unit, attack_ready=0)
+            arena.world.order(unit, "attack", other)
+            arena.world.run_frames(later)
+        u, hp = arena.world.unit(b), arena.hp(a)
+        for _ in range(75):
+            arena.world.run_frames(1)
+            assert not arena.world.unit(a)["status"] & STUNNED
+            lost, hp = hp - arena.hp(a), arena.hp(a)
+            assert lost <= u["dmg_max"] + u["dmg_bonus"] + 0.1
+            landed += lost > 1
+        for unit in (a, b):
+            arena.world.set_unit(unit, attack_ready=1e9)
+            arena.world.order(unit, "hold")
+        arena.seconds(1.5)
+    assert landed > 10
+
+
 def test_orb_corruption(make: Make) -> None:
     arena = make({"p": "orb_corruption", "armor": -6, "dur": 3}, behavior=("passive",))
     target, a = arena.dummy(400, 0), arena.unit(0)
