@@ -204,6 +204,16 @@ def join16(rows: Sequence[bytes], values: int) -> bytes:
     The packed form of rows one after another, each that of so many values.
     """
 
+def pack_changes(values: NDArray[numpy.uint16], rows: int, period: int) -> bytes:
+    """
+    The packed form of rows, each but every `period`-th as its exclusive or with the row before.
+    """
+
+def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
+    """
+    The same of rows that are packed each by itself, each that of so many values.
+    """
+
 def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
 
 class RowColumns:
@@ -224,6 +234,29 @@ def standard_rows(values: NDArray[numpy.uint16], places: tuple[int, int, int, in
 
 def id_rows(ids: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], out: NDArray[numpy.int64]) -> None:
     """Writes rows of ids as int64."""
+
+class Stored:
+    """
+    Arrays at rest, each cut along its first dimension into the same number of parts.
+    """
+
+    def __init__(self, arrays: Sequence[tuple[object, int, int, int, int, int]], parts: int) -> None:
+        """
+        `arrays`: of each what holds its bytes, where they begin there and how many they are, form, rows of a part and bytes of a row.
+        """
+
+    @property
+    def parts(self) -> int: ...
+
+class Stacker:
+    """Puts parts of stored arrays side by side, on several threads."""
+
+    def __init__(self, threads: int) -> None: ...
+
+    def stack(self, sets: Sequence[Stored], parts: Sequence[int], outs: list[Any], way: int = 0) -> None:
+        """
+        Writes part `parts[b]` of `sets[b]` into column b of the arrays `outs`, rows first.
+        """
 
 def to_half(values: NDArray[numpy.float32], out: NDArray[numpy.uint16], portable: bool = False) -> None: ...
 

@@ -4,7 +4,9 @@ Most of an observation is zero: one bit a value says whether it is not, and the 
 form holds no shape and no dtype; who unpacks knows both.
 """
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +32,24 @@ def join_f16(rows: Sequence[bytes], values: int) -> bytes:
     return bytes(_core.join16(rows, values))
 
 
+def pack_changes(array: npt.NDArray[Any], period: int) -> bytes:
+    """Packs the rows of a C-contiguous array [rows, ...], of at least one, each but every ``period``-th (counted from
+    the first) as its exclusive or with the row before, in 16-bit words. `dota.stacking` reads it (`Form.CHANGES`).
+
+    Raises ValueError for rows that are no whole number of words.
+    """
+    row_bytes = math.prod(array.shape[1:]) * array.itemsize
+    if row_bytes % 2:
+        raise ValueError(f"rows of {list(array.shape[1:])} {array.dtype} are no whole number of 16-bit words")
+    return bytes(_core.pack_changes(_words(array), len(array), period))
+
+
+def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
+    """The same of rows that are packed each by itself, each of ``values`` 16-bit numbers. Raises ValueError when a row
+    is not that."""
+    return bytes(_core.join_changes(rows, values, period))
+
+
 def unpack_f16(data: bytes | bytearray | memoryview, out: Array16) -> None:
     """Unpacks into ``out``, whose size must be that of the array packed.
 
@@ -42,7 +62,7 @@ def unpack_f16(data: bytes | bytearray | memoryview, out: Array16) -> None:
         raise ValueError(f"{len(memoryview(data).cast('B'))} bytes are no packed array of {out.size} values")
 
 
-def unpacked_f16(data: bytes, count: int) -> npt.NDArray[np.float16]:
+def unpacked_f16(data: bytes | memoryview, count: int) -> npt.NDArray[np.float16]:
     """Unpacks into a new array, float16 [count]. Raises ValueError as `unpack_f16` does."""
     out = np.empty(count, np.float16)
     unpack_f16(data, out)
@@ -54,4 +74,10 @@ def _bits(array: Array16, name: str) -> npt.NDArray[np.uint16]:
         raise ValueError(f"{name} must hold 16-bit numbers, not {array.dtype}")
     if not array.flags.c_contiguous:
         raise ValueError(f"{name} must be C-contiguous")
+    return array.reshape(-1).view(np.uint16)
+
+
+def _words(array: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    if not array.flags.c_contiguous:
+        raise ValueError("array must be C-contiguous")
     return array.reshape(-1).view(np.uint16)

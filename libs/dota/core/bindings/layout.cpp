@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/data.hpp"
+#include "view/changes.hpp"
 #include "view/half.hpp"
 #include "view/pack.hpp"
 
@@ -62,6 +63,12 @@ LayoutTable layout_table(nb::handle described) {
 }
 namespace {
 
+// A thread's own, which keeps its memory.
+ChangesPacker& changes_packer() {
+  static thread_local ChangesPacker packer;
+  return packer;
+}
+
 void bind_packing(nb::module_& m) {
   m.def(
       "pack16",
@@ -97,6 +104,41 @@ void bind_packing(nb::module_& m) {
       },
       nb::arg("rows"), nb::arg("values"),
       "The packed form of rows one after another, each that of so many values.");
+  m.def(
+      "pack_changes",
+      [](Array<const std::uint16_t> values, std::size_t rows, std::size_t period) {
+        if (rows == 0 || period == 0 || values.size() % rows != 0)
+          throw nb::value_error("pack_changes: the array is no whole number of values a row");
+        std::vector<std::uint8_t> out;
+        {
+          nb::gil_scoped_release release;
+          out = changes_packer().pack(reinterpret_cast<const std::uint8_t*>(values.data()), rows,
+                                      values.size() / rows, period);
+        }
+        return nb::bytes(out.data(), out.size());
+      },
+      nb::arg("values").noconvert(), nb::arg("rows"), nb::arg("period"),
+      "The packed form of rows, each but every `period`-th as its exclusive or with the row before.");
+  m.def(
+      "join_changes",
+      [](const std::vector<nb::bytes>& rows, std::size_t values, std::size_t period) {
+        if (period == 0) throw nb::value_error("join_changes: the period is at least 1");
+        std::vector<std::span<const std::uint8_t>> parts;
+        for (const nb::bytes& row : rows)
+          parts.emplace_back(static_cast<const std::uint8_t*>(row.data()), row.size());
+        std::vector<std::uint8_t> out;
+        bool fits = false;
+        {
+          nb::gil_scoped_release release;
+          fits = changes_packer().join(parts, values, period, out);
+        }
+        if (!fits)
+          throw nb::value_error(
+              ("join_changes: a row is no packed array of " + std::to_string(values) + " values").c_str());
+        return nb::bytes(out.data(), out.size());
+      },
+      nb::arg("rows"), nb::arg("values"), nb::arg("period"),
+      "The same of rows that are packed each by itself, each that of so many values.");
   m.def(
       "unpack16",
       [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {

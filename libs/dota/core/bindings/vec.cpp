@@ -132,6 +132,7 @@ Unit& unit_at(PyVecGame& self, int game, int slot) {
 void bind_vec(nb::module_& m) {
   bind_layout(m);
   bind_rows(m);
+  bind_stack(m);
   bind_tables_seen(m);
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;

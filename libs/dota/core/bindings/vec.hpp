@@ -38,5 +38,6 @@ void bind_tables_seen(nanobind::module_& m);  // SEEN_TABLES, SEEN_BITS, UNIT_KI
 void bind_play(nanobind::module_& m);         // games that people play in
 void bind_layout(nanobind::module_& m);       // Layout and packing
 void bind_rows(nanobind::module_& m);         // rows of observations
+void bind_stack(nanobind::module_& m);        // samples at rest and batches of them
 
 }  // namespace dota
