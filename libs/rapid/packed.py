@@ -1,47 +1,57 @@
-"""float16 arrays that stay in the sparse encoding, as they came over the wire or as they rest in a buffer."""
+"""Arrays that stay packed, as they came over the wire or as they rest in a buffer."""
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 FLOAT16 = np.dtype(np.float16)
 _BYTES_PER_WORD = 8
-Join = Callable[[Sequence[bytes], int], bytes]
+Bytes = bytes | memoryview
+
+
+class Join(NamedTuple):
+    """What joins rows that are packed each by itself, of so many values each."""
+
+    whole: Callable[[Sequence[bytes], int], bytes]  # of rows and values: the packed form of all
+    changes: Callable[[Sequence[bytes], int, int], bytes]  # of a period too: that of what changes
 
 
 class PackedArray:
-    """An array as ``ceil(n / 8)`` presence bytes and the values that are not zero; `rapid.wire` has the codec.
+    """An array in words of 16 bits: ``ceil(n / 8)`` presence bytes and the words that are not zero; `rapid.codec`
+    has the codec. With a ``period`` each row, but every ``period``-th counted from the first, is packed as its
+    exclusive or with the row before: of consecutive observations little is left.
 
-    It is checked without being unpacked: whether the presence bits announce exactly the values that are there. Cut
-    along its first dimension it gives packed arrays again, by slices of its bytes.
+    It is checked without being unpacked: whether the presence bits announce exactly the words that are there.
 
-    Raises ValueError when ``data`` is not the packed form of an array of ``shape``.
+    Raises ValueError when ``data`` is not the packed form of an array of ``shape`` and ``dtype``.
     """
 
-    __slots__ = ("data", "shape")
-    dtype = FLOAT16
+    __slots__ = ("data", "dtype", "period", "shape")
 
-    def __init__(self, shape: Sequence[int], data: bytes) -> None:
+    def __init__(self, shape: Sequence[int], data: Bytes, dtype: np.dtype[Any] = FLOAT16, period: int = 0) -> None:
         self.shape = tuple(shape)
+        self.dtype = dtype
+        self.period = period
         self.data = data
-        count = math.prod(self.shape)
+        count = words_of(self.shape, dtype)
         mask_bytes = -(-count // 8)
         if len(data) < mask_bytes:
             raise ValueError(f"{len(data)} bytes are too few for the presence bits of {count} values")
         mask = np.frombuffer(data, np.uint8, mask_bytes)
         if count % 8 and int(mask[-1]) >> count % 8:
             raise ValueError(f"presence bits are set beyond the {count} values")
-        needed = mask_bytes + 2 * int(_ones(mask, 1)[0])
+        needed = mask_bytes + 2 * _ones(mask)
         if len(data) != needed:
             raise ValueError(f"{len(data)} bytes where the presence bits announce {needed}")
 
     @classmethod
-    def of(cls, shape: tuple[int, ...], data: bytes) -> "PackedArray":
+    def of(cls, shape: tuple[int, ...], data: Bytes, dtype: np.dtype[Any] = FLOAT16, period: int = 0) -> "PackedArray":
         """Without a look at bytes that are known to be right."""
         made = cls.__new__(cls)
-        made.shape, made.data = shape, data
+        made.shape, made.data, made.dtype, made.period = shape, data, dtype, period
         return made
 
     @property
@@ -54,29 +64,19 @@ class PackedArray:
         """Values, zeros included."""
         return math.prod(self.shape)
 
-    def split(self, parts: int) -> "list[PackedArray] | None":
-        """Equal parts along the first dimension, each with bytes of its own. None where their borders fall into the
-        middle of a presence byte. Raises ValueError when the dimension cannot be split so."""
-        if self.shape[0] % parts:
-            raise ValueError(f"{self.shape[0]} rows cannot be split into {parts} parts")
-        count = self.size // parts
-        if count % 8:
-            return None
-        shape, size = (self.shape[0] // parts, *self.shape[1:]), count // 8
-        whole = memoryview(self.data)
-        mask = np.frombuffer(self.data, np.uint8, size * parts)
-        ends = size * parts + 2 * np.cumsum(_ones(mask, parts))
-        starts = [size * parts, *ends[:-1].tolist()]
-        return [self.of(shape, b"".join((whole[i * size:(i + 1) * size], whole[start:end])))
-                for i, (start, end) in enumerate(zip(starts, ends.tolist(), strict=True))]
+
+def words_of(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """16-bit words of an array whose rows are packed. Raises ValueError where a row is no whole number of them."""
+    if math.prod(shape[1:]) * dtype.itemsize % 2:
+        raise ValueError(f"rows of {list(shape[1:])} {dtype.name} are no whole number of 16-bit words")
+    return math.prod(shape) * dtype.itemsize // 2
 
 
 class PackedRows:
     """An array whose rows are packed each by itself, as games make them: selected without a look at their bytes, and
     joined to one packed array when it is sent.
 
-    ``rows`` object [...]: of each the bytes, of an array of ``row_shape``. ``join`` makes of rows and a row's number of
-    values the bytes of all.
+    ``rows`` object [...]: of each the bytes, of an array of ``row_shape``.
     """
 
     __slots__ = ("_join", "_row_shape", "rows", "shape")
@@ -96,7 +96,16 @@ class PackedRows:
 
     def joined(self) -> PackedArray:
         """All rows in one."""
-        return PackedArray.of(self.shape, self._join(self.rows.reshape(-1).tolist(), math.prod(self._row_shape)))
+        return PackedArray.of(self.shape, self._join.whole(self._rows(), math.prod(self._row_shape)))
+
+    def changes(self, period: int) -> PackedArray:
+        """All rows in one, as what changes from row to row; ``period`` as `PackedArray` has it."""
+        data = self._join.changes(self._rows(), math.prod(self._row_shape), period)
+        return PackedArray.of(self.shape, data, period=period)
+
+    def _rows(self) -> list[bytes]:
+        rows: list[bytes] = self.rows.reshape(-1).tolist()
+        return rows
 
     def present(self, columns: npt.NDArray[np.integer]) -> npt.NDArray[np.bool_]:
         """Which values of each row are not zero, [len(self), len(columns)]; ``columns`` count a row's values. Of rows
@@ -107,12 +116,8 @@ class PackedRows:
         return found
 
 
-def _ones(mask: npt.NDArray[np.uint8], parts: int) -> npt.NDArray[np.int64]:
-    """How many bits are set in each of ``parts`` equal parts of ``mask``."""
-    size = len(mask) // parts
-    if size % _BYTES_PER_WORD == 0:
-        counts = np.bitwise_count(mask.view(np.uint64)).reshape(parts, -1)
-    else:
-        counts = np.bitwise_count(mask).reshape(parts, -1)
-    total: npt.NDArray[np.int64] = counts.sum(1, dtype=np.int64)
-    return total
+def _ones(mask: npt.NDArray[np.uint8]) -> int:
+    """How many bits are set."""
+    whole = len(mask) // _BYTES_PER_WORD * _BYTES_PER_WORD
+    return (int(np.bitwise_count(mask[:whole].view(np.uint64)).sum(dtype=np.int64))
+            + int(np.bitwise_count(mask[whole:]).sum(dtype=np.int64)))

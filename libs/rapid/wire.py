@@ -7,7 +7,7 @@ before and after decompression. What is wrong with a message is a ValueError tha
 import functools
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ import zstandard
 from google.protobuf.message import Message
 
 from five.protos.v1 import tensors_pb2
-from rapid.packed import PackedArray, PackedRows
+from rapid import codec
+from rapid.packed import Bytes, PackedArray, PackedRows, words_of
+from rapid.raw_sets import RawSet, RawTensor
 
 Array = npt.NDArray[Any]
 Decoded = TypeVar("Decoded", Array, Array | PackedArray)
@@ -26,6 +28,10 @@ RAW = tensors_pb2.ENCODING_RAW
 SPARSE = tensors_pb2.ENCODING_SPARSE
 ZSTD = tensors_pb2.ENCODING_ZSTD
 SPARSE_ZSTD = tensors_pb2.ENCODING_SPARSE_ZSTD
+CHANGES = tensors_pb2.ENCODING_CHANGES
+CHANGES_ZSTD = tensors_pb2.ENCODING_CHANGES_ZSTD
+PACKED = (SPARSE, SPARSE_ZSTD, CHANGES, CHANGES_ZSTD)
+COMPRESSED = (ZSTD, SPARSE_ZSTD, CHANGES_ZSTD)
 
 DTYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(name)
@@ -48,59 +54,6 @@ class LayoutMismatch(ValueError):
         self.own = own
 
 
-class Pack(Protocol):
-    """float16 values to sparse bytes: a presence bit a value (lowest bit first), then the non-zero values."""
-
-    def __call__(self, values: npt.NDArray[np.float16], /) -> bytes: ...
-
-
-class Unpack(Protocol):
-    """Sparse bytes and the number of values to float16 values. Raises ValueError when the bytes do not fit."""
-
-    def __call__(self, data: bytes, count: int, /) -> npt.NDArray[np.float16]: ...
-
-
-def pack_sparse(values: npt.NDArray[np.float16]) -> bytes:
-    """The sparse encoding in numpy: ceil(n / 8) presence bytes, then the values whose bits are not all zero."""
-    bits = np.ascontiguousarray(values, np.float16).reshape(-1).view(np.uint16)
-    present = bits != 0
-    mask: bytes = np.packbits(present, bitorder="little").tobytes()
-    values_present: bytes = bits[present].tobytes()
-    return mask + values_present
-
-
-def unpack_sparse(data: bytes, count: int) -> npt.NDArray[np.float16]:
-    """The reverse of ``pack_sparse``: float16 [count]. Raises ValueError when the bytes do not fit ``count``."""
-    mask_bytes = -(-count // 8)
-    if len(data) < mask_bytes:
-        raise ValueError(f"{len(data)} bytes are too few for the presence bits of {count} values")
-    mask = np.unpackbits(np.frombuffer(data, np.uint8, mask_bytes), bitorder="little")
-    if mask[count:].any():
-        raise ValueError(f"presence bits are set beyond the {count} values")
-    present = mask[:count].astype(bool)
-    needed = mask_bytes + 2 * int(np.count_nonzero(present))
-    if len(data) != needed:
-        raise ValueError(f"{len(data)} bytes where the presence bits announce {needed}")
-    values = np.zeros(count, np.uint16)
-    values[present] = np.frombuffer(data, np.uint16, offset=mask_bytes)
-    return values.view(np.float16)
-
-
-_sparse: tuple[Pack, Unpack] = (pack_sparse, unpack_sparse)
-
-
-def register_sparse(pack: Pack, unpack: Unpack) -> None:
-    """Uses a faster codec of the same bytes. Raises ValueError when it differs from the numpy one on a probe."""
-    probe = np.zeros(19, np.float16)
-    probe[[0, 3, 8, 18]] = [1.5, -2, 65504, -0.25]
-    if bytes(pack(probe)) != pack_sparse(probe):
-        raise ValueError("the sparse codec's bytes differ from the wire format's")
-    if not np.array_equal(unpack(pack_sparse(probe), probe.size), probe):
-        raise ValueError("the sparse codec does not read the wire format's bytes")
-    global _sparse
-    _sparse = (pack, unpack)
-
-
 def _named(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> str:
     """The dtype's name. Raises ValueError where an array of it cannot be encoded so."""
     dtype = _NAMES.get(array.dtype)
@@ -109,25 +62,29 @@ def _named(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding)
     if encoding in (SPARSE, SPARSE_ZSTD):
         if dtype != "float16":
             raise ValueError(f"tensor {name!r}: the sparse encodings take float16, not {dtype}")
-    elif isinstance(array, PackedRows):
-        raise ValueError(f"tensor {name!r} is packed: it travels in a sparse encoding or not at all")
+    elif isinstance(array, PackedRows) and encoding not in PACKED:
+        raise ValueError(f"tensor {name!r} is packed: it travels in a sparse encoding, as changes, or not at all")
     return dtype
 
 
-def _encoded(array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> bytes | memoryview:
+def _encoded(array: Array | PackedRows, encoding: tensors_pb2.Encoding, period: int = 0) -> bytes | memoryview:
     """The array's bytes; where nothing is encoded they are its own."""
-    if isinstance(array, PackedRows):
+    data: Bytes
+    if encoding in (CHANGES, CHANGES_ZSTD):
+        data = (array.changes(period).data if isinstance(array, PackedRows)
+                else codec.packed_changes(np.ascontiguousarray(array), period))
+    elif isinstance(array, PackedRows):
         data = array.joined().data
     elif encoding == RAW:
-        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        return array.data.cast("B") if array.flags.c_contiguous and array.size else array.tobytes()
     else:
         data = pack(array).data if encoding in (SPARSE, SPARSE_ZSTD) else array.tobytes()
-    if encoding in (ZSTD, SPARSE_ZSTD):
+    if encoding in COMPRESSED:
         data = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(data)
     return data
 
 
-def _decompress(name: str, data: bytes, limit: int) -> bytes:
+def _decompress(name: str, data: Bytes, limit: int) -> bytes:
     try:
         announced = zstandard.get_frame_parameters(data).content_size
         if announced > limit:
@@ -139,41 +96,50 @@ def _decompress(name: str, data: bytes, limit: int) -> bytes:
 
 def pack(array: npt.NDArray[np.float16]) -> PackedArray:
     """A float16 array in the sparse encoding."""
-    return PackedArray.of(array.shape, bytes(_sparse[0](np.ascontiguousarray(array).reshape(-1))))
+    return PackedArray.of(array.shape, codec.packed(np.ascontiguousarray(array).reshape(-1)))
 
 
-def unpack(array: PackedArray) -> npt.NDArray[np.float16]:
+def unpack(array: PackedArray) -> Array:
     """The array that was packed."""
-    return _sparse[1](array.data, array.size).reshape(array.shape)
+    words = codec.unpacked(array.data, words_of(array.shape, array.dtype))
+    if array.period and array.size:
+        codec.restore(words.view(np.uint16).reshape(array.shape[0], -1), array.period)
+    return words.view(array.dtype).reshape(array.shape)
 
 
-def decode(tensor: Tensor, max_bytes: int = MAX_DECODED_BYTES) -> Array:
+def decode(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array:
     """The array that a message holds; read-only where the bytes need no decoding.
 
     Raises ValueError, naming the tensor, when its dtype is unknown, its bytes are not exactly what its shape needs,
     or decoding would take more than ``max_bytes``.
     """
     dtype, count, data = _checked(tensor, max_bytes)
-    if tensor.encoding in (SPARSE, SPARSE_ZSTD):
+    if tensor.encoding in PACKED:
         try:
-            return _sparse[1](data, count).reshape(tuple(tensor.shape))
+            return unpack(PackedArray(tensor.shape, data, dtype, tensor.period))
         except ValueError as error:
             raise ValueError(f"tensor {tensor.name!r}: {error}") from None
     return _plain(tensor, dtype, count, data)
 
 
-def decode_packed(tensor: Tensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
+def decode_packed(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
     """As `decode`, but what came in a sparse encoding stays in it; it is checked all the same."""
+    array = decode_stored(tensor, max_bytes)
+    return unpack(array) if isinstance(array, PackedArray) and array.period else array
+
+
+def decode_stored(tensor: Tensor | RawTensor, max_bytes: int = MAX_DECODED_BYTES) -> Array | PackedArray:
+    """As `decode_packed`, but what came as changes from row to row stays so as well."""
     dtype, count, data = _checked(tensor, max_bytes)
-    if tensor.encoding in (SPARSE, SPARSE_ZSTD):
+    if tensor.encoding in PACKED:
         try:
-            return PackedArray(tensor.shape, data)
+            return PackedArray(tensor.shape, data, dtype, tensor.period)
         except ValueError as error:
             raise ValueError(f"tensor {tensor.name!r}: {error}") from None
     return _plain(tensor, dtype, count, data)
 
 
-def _checked(tensor: Tensor, max_bytes: int) -> tuple[np.dtype[Any], int, bytes]:
+def _checked(tensor: Tensor | RawTensor, max_bytes: int) -> tuple[np.dtype[Any], int, Bytes]:
     """Dtype, number of values and bytes of a tensor, without zstd. Raises ValueError as `decode` does."""
     name = tensor.name
     dtype = DTYPES.get(tensor.dtype)
@@ -189,11 +155,16 @@ def _checked(tensor: Tensor, max_bytes: int) -> tuple[np.dtype[Any], int, bytes]
                          f"the limit is {max_bytes}")
     encoding = tensor.encoding
     data = tensor.data
-    if encoding in (SPARSE, SPARSE_ZSTD):
-        if tensor.dtype != "float16":
+    if encoding in PACKED:
+        changes = encoding in (CHANGES, CHANGES_ZSTD)
+        if not changes and tensor.dtype != "float16":
             raise ValueError(f"tensor {name!r}: the sparse encodings hold float16, not {tensor.dtype}")
-        if encoding == SPARSE_ZSTD:
-            data = _decompress(name, data, -(-count // 8) + 2 * count)
+        if changes == (tensor.period == 0):
+            raise ValueError(f"tensor {name!r}: a period of {tensor.period} does not go with encoding {encoding}")
+        if changes and (not shape or dtype == np.bool_):  # a bool's values are looked at, which packed ones are not
+            raise ValueError(f"tensor {name!r}: rows of {tensor.dtype} {list(shape)} do not travel as changes")
+        if encoding in COMPRESSED:
+            data = _decompress(name, data, -(-needed // 16) + needed)
     elif encoding == ZSTD:
         data = _decompress(name, data, needed)
     elif encoding != RAW:
@@ -201,7 +172,7 @@ def _checked(tensor: Tensor, max_bytes: int) -> tuple[np.dtype[Any], int, bytes]
     return dtype, count, data
 
 
-def _plain(tensor: Tensor, dtype: np.dtype[Any], count: int, data: bytes) -> Array:
+def _plain(tensor: Tensor | RawTensor, dtype: np.dtype[Any], count: int, data: Bytes) -> Array:
     name, shape = tensor.name, tuple(tensor.shape)
     if len(data) != count * dtype.itemsize:
         raise ValueError(f"tensor {name!r}: {len(data)} bytes where shape {list(shape)} of {tensor.dtype} "
@@ -234,21 +205,21 @@ def fill_set(target: TensorSet, arrays: Mapping[str, Array | PackedRows], layout
 
 
 def with_set(message: Message, field: str, arrays: Mapping[str, Array | PackedRows], layout_hash: str,
-             sparse: Collection[str] = (), zstd: bool = False) -> bytes:
+             sparse: Collection[str] = (), zstd: bool = False, changes: Collection[str] = (), period: int = 0) -> bytes:
     """The bytes of ``message`` with the arrays as its empty TensorSet ``field``, as `fill_set` would write them.
 
     Each array is copied once; by way of the message itself it is three times, into its field, to its bytes and from
-    there to the whole's. A protobuf message is its fields in any order, so these come behind the others. Raises as
-    `fill_set` does.
+    there to the whole's. A protobuf message is its fields in any order, so these come behind the others. ``changes``
+    names arrays whose rows are sent as what changes from one to the next, but every ``period``-th. Raises as `fill_set`
+    does.
     """
-    plain, packed = (ZSTD, SPARSE_ZSTD) if zstd else (RAW, SPARSE)
+    plain, packed, changed = (ZSTD, SPARSE_ZSTD, CHANGES_ZSTD) if zstd else (RAW, SPARSE, CHANGES)
     pieces: list[bytes | memoryview] = [_set_start(layout_hash)]
     for name, array in arrays.items():
-        encoding = packed if name in sparse else plain
-        start = _tensor_start(name, _named(name, array, encoding), array.shape, encoding)
-        data = _encoded(array, encoding)
-        length = _number(len(data))
-        pieces += (_TENSORS, _number(len(start) + len(length) + len(data)), start, length, data)
+        encoding = changed if name in changes else packed if name in sparse else plain
+        every = period if name in changes else 0
+        data = _encoded(array, encoding, every)
+        pieces += (_tensor_start(name, _named(name, array, encoding), array.shape, encoding, every, len(data)), data)
     size = sum(map(len, pieces))
     return b"".join((message.SerializeToString(), _tag(message, field), _number(size), *pieces))
 
@@ -280,10 +251,28 @@ def _set_start(layout_hash: str) -> bytes:
     return TensorSet(layout_hash=layout_hash).SerializeToString()
 
 
+def _tensor_start(name: str, dtype: str, shape: tuple[int, ...], encoding: tensors_pb2.Encoding, period: int, size: int
+                  ) -> bytes:
+    """A set's field of a Tensor up to its data, which are ``size`` bytes."""
+    # Only those of packed arrays are of any size; what is made once each would only fill the cache.
+    return (_started if encoding == RAW else _start)(name, dtype, shape, encoding, period, size)
+
+
+def _start(name: str, dtype: str, shape: tuple[int, ...], encoding: tensors_pb2.Encoding, period: int, size: int
+           ) -> bytes:
+    head = _head(name, dtype, shape, encoding, period)
+    length = _number(size)
+    return b"".join((_TENSORS, _number(len(head) + len(length) + size), head, length))
+
+
+_started = functools.lru_cache(maxsize=4096)(_start)
+
+
 @functools.lru_cache(maxsize=4096)
-def _tensor_start(name: str, dtype: str, shape: tuple[int, ...], encoding: tensors_pb2.Encoding) -> bytes:
+def _head(name: str, dtype: str, shape: tuple[int, ...], encoding: tensors_pb2.Encoding, period: int) -> bytes:
     """A Tensor's bytes up to the length of its data."""
-    return Tensor(name=name, dtype=dtype, shape=shape, encoding=encoding).SerializeToString() + _DATA
+    start = Tensor(name=name, dtype=dtype, shape=shape, encoding=encoding, period=period)
+    return start.SerializeToString() + _DATA
 
 
 def decode_set(message: TensorSet, layout_hash: str | None,
@@ -296,15 +285,21 @@ def decode_set(message: TensorSet, layout_hash: str | None,
     return _decoded(decode, message, layout_hash, max_bytes)
 
 
-def decode_packed_set(message: TensorSet, layout_hash: str | None,
+def decode_packed_set(message: TensorSet | RawSet, layout_hash: str | None,
                       max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
     """As `decode_set`, but what came in a sparse encoding stays in it. ``max_bytes`` are those of the arrays as they
     would be unpacked."""
     return _decoded(decode_packed, message, layout_hash, max_bytes)
 
 
-def _decoded(each: Callable[[Tensor, int], Decoded], message: TensorSet, layout_hash: str | None, max_bytes: int
-             ) -> dict[str, Decoded]:
+def decode_stored_set(message: TensorSet | RawSet, layout_hash: str | None,
+                      max_bytes: int = MAX_DECODED_BYTES) -> dict[str, Array | PackedArray]:
+    """As `decode_packed_set`, but what came as changes from row to row stays so as well."""
+    return _decoded(decode_stored, message, layout_hash, max_bytes)
+
+
+def _decoded(each: Callable[[Any, int], Decoded], message: TensorSet | RawSet, layout_hash: str | None,
+             max_bytes: int) -> dict[str, Decoded]:
     if layout_hash is not None and message.layout_hash != layout_hash:
         raise LayoutMismatch(message.layout_hash, layout_hash)
     arrays: dict[str, Decoded] = {}

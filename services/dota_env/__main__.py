@@ -8,7 +8,7 @@ from five.protos.v1 import env_pb2_grpc
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.dota_env.service import EnvService
-from rapid import wire
+from rapid import codec
 from rapid.rpc.server import serve
 from rapid.storeless import StorelessService, start_storeless
 
@@ -29,7 +29,7 @@ async def serve_games(service: StorelessService[RunConfig]) -> None:
 
 
 def main() -> None:
-    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     with start_storeless("dota_env", load) as service:
         service.vital.run(serve_games(service))
 

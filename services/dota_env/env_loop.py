@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
-from dota.packing import join_f16
+from dota.packing import join_changes, join_f16
 from dota.spectator.happenings import happenings
 from dota.spectator.schema import game_schema, pack_frame
 from dota.vec_game import STATS, TEAMS, Controller, VecGame
-from rapid.packed import PackedRows
+from rapid.packed import Join, PackedRows
 
 Array = npt.NDArray[Any]
+JOIN = Join(join_f16, join_changes)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class GameBatch:
         seen: dict[str, Array | PackedRows] = {name: array[which] for name, array in g.obs.items()}
         for name in g.packed:
             rows = np.array(g.packed_obs(name, which), np.object_).reshape(len(which), TEAMS)
-            seen[name] = PackedRows(rows, self._specs[name][0], join_f16)
+            seen[name] = PackedRows(rows, self._specs[name][0], JOIN)
         return Shown(seen, g.signals[which], g.winner[which], g.game_time[which], g.stats[which], took,
                      g.lineups[which])
 

@@ -28,7 +28,7 @@ from five.services.evaluator.pace import Pace
 from five.services.evaluator.rating_loop import RatingLoop, number
 from five.services.evaluator.recording import Films, Recorder, tidy
 from five.services.evaluator.service import PLAYERS, EvaluatorService
-from rapid import wire
+from rapid import codec
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import InferencePools, inference_pools
 from rapid.live import LiveSource
@@ -139,7 +139,7 @@ async def evaluate(service: Service[RunConfig]) -> None:
     config = service.config
     settings = config.services.evaluator
     game = evaluation_game(config.game)
-    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     layout_hash = VecGame(game, 1, 0).layout.hash
 
     pools = config.services.inference

@@ -24,7 +24,7 @@ from five.services.inference.metrics import Meter
 from five.services.inference.models import Models
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
-from rapid import wire
+from rapid import codec
 from rapid.rpc.server import RpcServer, serve
 from rapid.service import Service, start
 
@@ -106,7 +106,7 @@ async def serve_actions(service: Service[RunConfig]) -> None:
 
 
 def main() -> None:
-    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     with start("inference", load, overlay=overlay) as service:
         torch.set_num_threads(service.config.services.inference.threads)
         torch.set_flush_denormal(True)

@@ -17,22 +17,22 @@ from five.agent.model.policy import Policy
 from five.agent.model.schema import Schema
 from five.agent.model.states import state_specs
 from five.agent.surgery import AgentSpec
-from five.protos.v1 import experience_pb2_grpc
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.optimizer import metrics
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.group import Group, device_of, join, leave
-from five.services.optimizer.intake import Intake, unpack
+from five.services.optimizer.intake import Intake
 from five.services.optimizer.older import OlderCheckpoints, commit_staged
 from five.services.optimizer.publishing import LeasedPublisher
 from five.services.optimizer.recording import Recordings
+from five.services.optimizer.resting import Stacking
 from five.services.optimizer.run_state_client import RunStateClient
-from five.services.optimizer.service import ExperienceService
+from five.services.optimizer.service import ExperienceService, add_to_server
 from five.services.optimizer.surgery import Surgeon
 from five.services.optimizer.training import Training
-from rapid import wire
+from rapid import codec
 from rapid.rpc.server import serve
 from rapid.service import Service, start
 from rapid.starting import local_rank
@@ -52,7 +52,8 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     settings = config.services.optimizer
     learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20,
                       graphs_on(device, config.compute, settings.cuda_graphs))
-    buffer = SampleBuffer(config.buffer, unpack, seed=config.seed * 1000 + group.rank, allocate=learner.allocate)
+    buffer = SampleBuffer(config.buffer, Stacking(settings.drawing_threads), seed=config.seed * 1000 + group.rank,
+                          allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
                      lambda: publisher.authority)
@@ -110,9 +111,7 @@ async def take_in(service: Service[RunConfig], training: Training, layout: Layou
     sample_specs = {f"state/{n}": spec for n, spec in state_specs(layout, config.model).items()}
     servicer = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
                                  training.intake, epoch=service.epoch, active=lambda: service.lifecycle.active)
-    server = await serve(service.listen_address(port),
-                         [(experience_pb2_grpc.add_ExperienceServiceServicer_to_server, servicer)], config.rpc,
-                         service.token)
+    server = await serve(service.listen_address(port), [(add_to_server, servicer)], config.rpc, service.token)
     log.info("takes segments of %d heroes in at %s", heroes, service.announce(server.port))
     service.not_ready = lambda: ""
     meter = metrics.BufferMeter()
@@ -129,7 +128,7 @@ def main() -> None:
         settings = config.services.optimizer
         torch.set_num_threads(settings.threads)
         apply(config.compute)
-        wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+        codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
         device = device_of(settings.device)
         group = join(device)
         layout = Layout(config.game)

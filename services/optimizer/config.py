@@ -17,6 +17,8 @@ class OptimizerConfig(BaseModel):
     optimizers: int = Field(1, ge=1, le=4096, description="Optimizer processes (the paper: one a GPU, 512 in Rerun).")
     device: str = Field("cpu", pattern=r"^(cpu|cuda(:\d+)?)$", description="Where the optimizer computes.")
     threads: int = Field(1, ge=1, description="CPU threads of the optimizer's computation.")
+    drawing_threads: int = Field(1, ge=1, le=64, description="CPU threads that unpack the next batch's samples while a "
+                                 "step is computed; as many more as a fast device needs to be fed.")
     bucket_mebibytes: int = Field(25, ge=1, le=4096, description="Gradients are averaged over the optimizers in "
                                   "buckets of at least this size, while the backward pass goes on.")
     cuda_graphs: bool = Field(True, description="Where compute.cuda_graphs is on, gradient steps are recorded as well. "

@@ -4,41 +4,27 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from five.agent.learning.buffer import Drawn, DropReason, SampleBuffer
 from five.agent.learning.pacing import Pacer
-from five.agent.learning.samples import split_segment
-from rapid import wire
-from rapid.packed import PackedArray
+from five.services.optimizer.resting import RestingSegment
 
-Array = npt.NDArray[Any]
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 REMEMBERED_SEGMENTS = 65536
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A segment as it came: its arrays checked against the layout, its reward sums, its age."""
+    """A segment as it came: its arrays, checked against the layout, its reward sums, its age."""
 
     segment_id: str
-    samples: int
-    arrays: Mapping[str, Array | PackedArray]
+    segment: RestingSegment
     reward_sum: float
     reward_square_sum: float
     reward_count: int
     newest_version: int
-
-    @cached_property
-    def hero_steps(self) -> int:
-        """Steps that count: where the mask is 1."""
-        mask = self.arrays["mask"]
-        assert isinstance(mask, np.ndarray)
-        return int(mask.sum())
 
 
 @dataclass
@@ -48,51 +34,6 @@ class RewardSums:
     count: float = 0.0
     total: float = 0.0
     squares: float = 0.0
-
-
-class PackedSample:
-    """A sample at rest: float16 arrays as bitmask and values, the rest as they are. Nothing is copied: the arrays of
-    a segment's samples are parts of the segment's, and leave with the last of them."""
-
-    __slots__ = ("nbytes", "packed", "plain")
-
-    def __init__(self, plain: dict[str, Array], packed: dict[str, PackedArray], nbytes_of_plain: int) -> None:
-        self.plain = plain
-        self.packed = packed
-        self.nbytes = nbytes_of_plain + sum([len(array.data) for array in packed.values()])
-
-    def arrays(self) -> dict[str, Array]:
-        """The sample's arrays again."""
-        return {**{name: wire.unpack(array) for name, array in self.packed.items()}, **self.plain}
-
-
-def unpack(sample: PackedSample) -> dict[str, Array]:
-    """The buffer's decoder."""
-    return sample.arrays()
-
-
-def samples_of(arrays: Mapping[str, Array | PackedArray], samples: int) -> list[PackedSample]:
-    """A segment's samples. Packed arrays are cut without being unpacked. Raises ValueError naming an array that cannot
-    be split so."""
-    plain: dict[str, Array] = {}
-    packed: dict[str, list[PackedArray]] = {}
-    for name, array in arrays.items():
-        if isinstance(array, PackedArray):
-            try:
-                parts = array.split(samples)
-            except ValueError as error:
-                raise ValueError(f"{name!r}: {error}") from None
-            if parts is None:  # their borders are within a byte
-                parts = [wire.pack(part) for part in np.split(wire.unpack(array), samples)]
-            packed[name] = parts
-        elif array.dtype == np.float16:  # it came unpacked
-            packed[name] = [wire.pack(part[name]) for part in split_segment({name: array}, samples)]
-        else:
-            plain[name] = array
-    nbytes = sum(array.nbytes for array in plain.values()) // samples
-    columns = [dict(zip(packed, column, strict=True)) for column in zip(*packed.values(), strict=True)]
-    return [PackedSample(of_plain, of_packed, nbytes)
-            for of_plain, of_packed in zip(split_segment(plain, samples), columns or [{}] * samples, strict=True)]
 
 
 class Intake:
@@ -121,8 +62,7 @@ class Intake:
         """("accepted" | "duplicate" | "too_old", reason). Changes nothing unless accepted.
 
         A segment counts as seen once its samples are in the buffer: one whose taking in failed may be sent again. One
-        that comes a second time meanwhile waits for what becomes of the first. Raises ValueError when the arrays do
-        not split into samples.
+        that comes a second time meanwhile waits for what becomes of the first.
         """
         with self._settled:
             self._settled.wait_for(lambda: offer.segment_id not in self._under_way)
@@ -137,9 +77,8 @@ class Intake:
                 self._settled.notify_all()
 
     def _take(self, offer: Offer) -> tuple[str, str]:
-        # Packed first, all of them: what can fail does so before the buffer has any.
-        parts = samples_of(offer.arrays, offer.samples)
-        kept = sum(self.buffer.add(sample, sample.plain["versions"], self.version, sample.nbytes) for sample in parts)
+        segment = offer.segment
+        kept = self.buffer.add_all(segment.cut(), segment.versions, self.version, segment.nbytes)
         if kept == 0:
             age = self.version - offer.newest_version
             return "too_old", f"{age} versions old, at most {self.buffer.config.max_age_versions} are learned from"
@@ -148,7 +87,7 @@ class Intake:
             if len(self._seen) > REMEMBERED_SEGMENTS:
                 self._seen.popitem(last=False)
             self.pacer.on_received(kept)
-            self.hero_steps += offer.hero_steps
+            self.hero_steps += segment.hero_steps
             self._rewards.count += offer.reward_count
             self._rewards.total += offer.reward_sum
             self._rewards.squares += offer.reward_square_sum

@@ -5,11 +5,15 @@ import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import grpc
+
 from five.agent.anneal.arms import Arm
-from five.protos.v1 import experience_pb2, experience_pb2_grpc
+from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Offer, Specs
 from five.services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
+from five.services.optimizer.resting import AS_IT_CAME, Plan, RestingSegment, plan_of
 from rapid import wire
+from rapid.raw_sets import Head, RawSet, SetReader, Split
 from rapid.rpc.epochs import StaleEpoch, require_epoch
 
 VERDICTS = {
@@ -20,10 +24,20 @@ VERDICTS = {
 }
 ARMS = ("", *Arm)
 GATE_SECONDS = 0.01
+NAME = "five.v1.ExperienceService"
+LONG_BYTES = 1 << 16  # more to decode is done on another thread
 MAX_SAMPLES = 4096
 
 
-class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
+def add_to_server(service: "ExperienceService", server: Any) -> None:
+    """Registers the service, as the generated function does it, for requests that stay in bytes."""
+    push = grpc.stream_stream_rpc_method_handler(
+        service.Push, response_serializer=experience_pb2.PushResponse.SerializeToString)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(NAME, {"Push": push}),))
+    server.add_registered_method_handlers(NAME, {"Push": push})
+
+
+class ExperienceService:
     """Checks each segment against the run and its layout, and acknowledges it when pacing lets it in.
 
     ``step_specs``: arrays with one row a timestep; ``sample_specs``: arrays with one row a sample. ``epoch`` is the
@@ -41,24 +55,30 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
         self._steps = step_specs
         self._samples = sample_specs
         self._intake = intake
+        self._reader = SetReader(experience_pb2.PushRequest, "tensors")
+        self._plan: tuple[tuple[Head, ...], Plan | None] = ((), None)  # of the form that came last
 
-    async def Push(self, request_iterator: AsyncIterator[experience_pb2.PushRequest], context: Any
+    async def Push(self, request_iterator: AsyncIterator[bytes], context: Any
                    ) -> AsyncIterator[experience_pb2.PushResponse]:
-        """A rollout's stream. A malformed segment ends it with INVALID_ARGUMENT and changes nothing, one of a newer
-        epoch with UNAVAILABLE; one of an older epoch is answered so, and the stream goes on."""
-        async for request in request_iterator:
-            verdict, reason = await self._verdict(request)
+        """A rollout's stream of PushRequests in bytes, which the segments' arrays stay parts of. A malformed segment
+        ends it with INVALID_ARGUMENT and changes nothing, one of a newer epoch with UNAVAILABLE; one of an older epoch
+        is answered so, and the stream goes on."""
+        async for data in request_iterator:
+            request, split = self._reader.split(data)
+            verdict, reason = await self._verdict(request, split)
             SEGMENTS.labels(verdict).inc()
             yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict], reason=reason,
                                               epoch=self._epoch)
 
-    async def _verdict(self, request: experience_pb2.PushRequest) -> tuple[str, str]:
+    async def _verdict(self, request: experience_pb2.PushRequest, split: Split) -> tuple[str, str]:
         try:
             # Before anything else of it is read: it may have the layout of its own epoch.
             require_epoch(self._epoch, request.epoch)
         except StaleEpoch as error:
             return "stale_epoch", str(error)
-        offer, taken = await asyncio.to_thread(self._check_and_take, request)
+        tensors = self._reader.tensors(split)
+        offer, taken = (await asyncio.to_thread(self._check_and_take, request, tensors)
+                        if _takes_long(tensors) else self._check_and_take(request, tensors))
         while taken is None:
             if self._admits():
                 taken = await asyncio.to_thread(self._intake.take, offer)
@@ -66,21 +86,27 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
                 await asyncio.sleep(GATE_SECONDS)
         verdict, reason = taken
         if verdict == "accepted":
-            HERO_STEPS.inc(offer.hero_steps)
+            HERO_STEPS.inc(offer.segment.hero_steps)
             if request.arm:
-                ARM_HERO_STEPS.labels(request.arm).inc(offer.hero_steps)
+                ARM_HERO_STEPS.labels(request.arm).inc(offer.segment.hero_steps)
         return verdict, reason
 
     def _admits(self) -> bool:
         return not self._active() or self._intake.admits()
 
-    def _check_and_take(self, request: experience_pb2.PushRequest) -> tuple[Offer, tuple[str, str] | None]:
+    def _check_and_take(self, request: experience_pb2.PushRequest, tensors: RawSet
+                        ) -> tuple[Offer, tuple[str, str] | None]:
         """The segment, and its verdict unless pacing holds it back: each way to another thread costs as much as the
         check itself."""
-        offer = self.check(request)
+        offer = self._check(request, tensors)
         return offer, self._intake.take(offer) if self._admits() else None
 
-    def check(self, request: experience_pb2.PushRequest) -> Offer:
+    def check(self, data: bytes) -> Offer:
+        """The segment of a PushRequest. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""
+        request, split = self._reader.split(data)
+        return self._check(request, self._reader.tensors(split))
+
+    def _check(self, request: experience_pb2.PushRequest, tensors: RawSet) -> Offer:
         """The segment's arrays. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""
         if request.run != self._run:
             raise ValueError(f"this optimizer learns run {self._run!r}, the segment is of run {request.run!r}")
@@ -93,9 +119,33 @@ class ExperienceService(experience_pb2_grpc.ExperienceServiceServicer):
         sums = (request.reward_sum, request.reward_square_sum)
         if not all(map(math.isfinite, sums)):
             raise ValueError(f"the reward sums are not finite: {sums}")
-        arrays = wire.decode_packed_set(request.tensors, self._layout)
+        segment = self._recognised(request.samples, tensors) or self._looked_through(request.samples, tensors)
+        return Offer(request.segment_id, segment, request.reward_sum, request.reward_square_sum, request.reward_count,
+                     request.newest_version)
+
+    def _recognised(self, samples: int, tensors: RawSet) -> RestingSegment | None:
+        """The segment when it has the form of the one before, whose names, dtypes and shapes were right: then only its
+        data can be wrong."""
+        heads, plan = self._plan
+        if plan is None or plan.samples != samples or tensors.layout_hash != self._layout or tensors.heads != heads:
+            return None
+        try:
+            return RestingSegment.again(plan, tensors.message, tensors.places)
+        except ValueError:
+            return None  # and to be named
+
+    def _looked_through(self, samples: int, tensors: RawSet) -> RestingSegment:
+        arrays = wire.decode_stored_set(tensors, self._layout)
         steps = {n: a for n, a in arrays.items() if n not in self._samples}
-        wire.require(steps, self._steps, request.samples * self._unroll)
-        wire.require({n: a for n, a in arrays.items() if n in self._samples}, self._samples, request.samples)
-        return Offer(request.segment_id, request.samples, arrays, request.reward_sum, request.reward_square_sum,
-                     request.reward_count, request.newest_version)
+        wire.require(steps, self._steps, samples * self._unroll)
+        wire.require({n: a for n, a in arrays.items() if n in self._samples}, self._samples, samples)
+        segment = RestingSegment.of(arrays, samples)
+        self._plan = tensors.heads, plan_of(tensors.heads, segment)
+        return segment
+
+
+def _takes_long(tensors: RawSet) -> bool:
+    """Whether to decode takes longer than the way to another thread and back. What rests as it came does not."""
+    to_decode = sum(size for head, (_, size) in zip(tensors.heads, tensors.places, strict=True)
+                    if head.encoding not in AS_IT_CAME or (head.encoding == wire.RAW and head.dtype == "float16"))
+    return to_decode > LONG_BYTES

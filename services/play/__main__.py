@@ -16,7 +16,7 @@ from five.run.load import load
 from five.services.play.players import Filler, filler, kept_versions
 from five.services.play.ratings import People
 from five.services.play.service import PlayService
-from rapid import wire
+from rapid import codec
 from rapid.clients.inference import InferenceClient
 from rapid.clients.inference_pools import inference_pools
 from rapid.rpc.server import port_of, serve
@@ -30,7 +30,7 @@ async def play(service: Service[RunConfig]) -> None:
     config = service.config
     settings, pools = config.services.play, config.services.inference
     game = evaluation_game(config.game)
-    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     layout_hash = Layout(game).hash
 
     def connect(addresses: Sequence[str], name: str) -> InferenceClient:

@@ -27,9 +27,9 @@ from five.services.rollout.past import PastOpponent
 from five.services.rollout.ring import StepRing
 from five.services.rollout.rollout import Group, Wiring, ring_capacity, spread
 from five.services.rollout.segments import Rates, Segments
-from five.services.rollout.sender import SPARSE, Sender, optimizers_of
+from five.services.rollout.sender import SPARSE, Sender, changing, optimizers_of
 from five.services.rollout.streams import Streams
-from rapid import wire
+from rapid import codec
 from rapid.clients.environment import EnvironmentClient
 from rapid.clients.experience import ExperienceClient
 from rapid.clients.inference import InferenceClient
@@ -139,7 +139,9 @@ class Rollout:
         self._packed = bool(sparse) and settings.environment == "local"
         self.sender = Sender(
             [ExperienceClient([target], config.rpc, self._layout.hash, config.name, name, service.token,
-                              settings.in_flight_segments, sparse, zstd, epoch=self._epoch) for target in targets],
+                              settings.in_flight_segments, sparse, zstd, epoch=self._epoch,
+                              changes=changing(self._layout), period=config.learning.lstm_unroll_length)
+             for target in targets],
             settings.max_unsent_segments)
         self._opponents = OpponentsClient([config.services.opponents.address], config.rpc, config.name, service.token,
                                           epoch=self._epoch)
@@ -283,7 +285,7 @@ async def run(service: Service[RunConfig]) -> None:
 
 
 def main() -> None:
-    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     with start("rollout", load, overlay=overlay) as service:
         service.vital.run(run(service))
 

@@ -35,7 +35,8 @@ class RolloutConfig(BaseModel):
         8, ge=1, description="Optimizers that one process sends to, drawn by its id. All of hundreds would each hold "
         "in_flight_segments of it, minutes of old play, behind as many connections.")
     encoding: Literal["raw", "sparse", "zstd", "sparse_zstd"] = Field(
-        "sparse", description="How observations travel: sparse leaves zeros out, zstd compresses on top.")
+        "sparse", description="How observations travel to inference: sparse leaves zeros out, zstd compresses on top. "
+        "Segments always travel as what changes from timestep to timestep, with zstd compressed on top.")
     schedule_poll_seconds: float = Field(
         2.0, gt=0, description="How often team spirit and the advantage horizon are read from the run's state.")
     drain_seconds: float = Field(

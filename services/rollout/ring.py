@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dota.packing import join_f16
-from rapid.packed import PackedRows
+from dota.packing import join_changes, join_f16
+from rapid.packed import Join, PackedRows
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -15,6 +15,7 @@ Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 
 SIDES = 2
 ACTION_PARTS = 6
+JOIN = Join(join_f16, join_changes)
 
 
 class StepRing:
@@ -65,7 +66,7 @@ class StepRing:
         return found
 
     def _as_sent(self, name: str, rows: Array) -> Array | PackedRows:
-        return PackedRows(rows, self._packed[name], join_f16) if name in self._packed else rows
+        return PackedRows(rows, self._packed[name], JOIN) if name in self._packed else rows
 
     def team(self, game: int, side: int) -> dict[str, Array | PackedRows]:
         """All rows of one team, [capacity, ...], as views under the names that samples have."""

@@ -2,11 +2,15 @@
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from dota.spaces import Layout
 from five.agent.learning import segments
 from five.agent.learning.pacing import WaitMeter
 from rapid.clients.experience import ExperienceClient, Segment
@@ -16,6 +20,13 @@ log = logging.getLogger(__name__)
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")
+
+
+def changing(layout: Layout) -> list[str]:
+    """Arrays that a segment has as what changes from timestep to timestep: observations, most of which stand in the one
+    before. Those in rows of an odd number of bytes travel as they are."""
+    return [name for name, (shape, dtype) in layout.array_specs().items()
+            if math.prod(shape) * np.dtype(dtype).itemsize % 2 == 0]
 
 
 def optimizers_of(identity: str, optimizers: int, most: int) -> list[int]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from five.agent.config import BufferConfig
-from five.agent.learning.buffer import DropReason, SampleBuffer
+from five.agent.learning.buffer import DropReason, SampleBuffer, stack_arrays
 from five.agent.learning.pacing import Pacer
 
 T, H = 4, 2
@@ -17,9 +17,9 @@ def sample(number, version=0, mask=1.0):
         "state/h": np.full((H, 5), number, np.float32)}
 
 
-def buffer(decode=None, seed=0, **changes):
+def buffer(stack=None, seed=0, **changes):
     settings = dict(capacity_samples=8, capacity_bytes=1 << 20, minimum_samples=2, max_age_versions=4)
-    return SampleBuffer(BufferConfig(**{**settings, **changes}), decode, seed=seed)
+    return SampleBuffer(BufferConfig(**{**settings, **changes}), stack, seed=seed)
 
 
 def fill(b, numbers, version=0):
@@ -184,19 +184,19 @@ def test_nothing_is_drawn_below_the_minimum():
 
 
 def test_samples_rest_packed_until_they_are_drawn():
-    decoded = []
+    unpacked = []
 
-    def decode(payload):
-        decoded.append(payload)
-        return sample(payload[0])
+    def stack(batch, payloads, allocate):
+        unpacked.extend(payloads)
+        stack_arrays(batch, [sample(payload[0]) for payload in payloads], allocate)
 
-    b = buffer(decode)
+    b = buffer(stack)
     for n in range(6):
         b.add(bytes([n] * 100), [0] * T, 0)
     assert b.statistics().nbytes == 600
-    assert not decoded
+    assert not unpacked
     drawn = b.draw(3, 0)
-    assert [d[0] for d in decoded] == drawn.arrays["x"][0, :, 0].astype(int).tolist()
+    assert [u[0] for u in unpacked] == drawn.arrays["x"][0, :, 0].astype(int).tolist()
 
 
 def test_two_batches_live_at_once_and_their_arrays_are_reused():

@@ -1,12 +1,15 @@
-"""Arrays that stay packed: cut by slices, checked without being unpacked."""
+"""Arrays that stay packed: checked without being unpacked, joined of rows without being looked at."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
-from rapid import wire
-from rapid.packed import PackedArray, PackedRows
+from five.protos.v1.experience_pb2 import PushRequest
+from five.protos.v1.tensors_pb2 import Tensor, TensorSet
+from rapid import codec, wire
+from rapid.packed import Join, PackedArray, PackedRows
 from tests.rapid.tensor_sets import encode_set
 
 
@@ -15,28 +18,10 @@ def sparse(*shape: int, share: float = 0.3, seed: int = 0) -> np.ndarray:
     return (rng.normal(size=shape) * (rng.random(shape) < share)).astype(np.float16)
 
 
-@pytest.mark.parametrize("shape", [(16, 8), (32, 3, 5), (64,), (16, 1000), (8, 24)])
-@pytest.mark.parametrize("parts", [1, 2, 4])
-def test_parts_are_those_of_the_array(shape: tuple[int, ...], parts: int) -> None:
-    array = sparse(*shape)
-    found = wire.pack(array).split(parts)
-    assert found is not None and len(found) == parts
-    for part, expected in zip(found, np.split(array, parts), strict=True):
-        assert part.shape == expected.shape and part.dtype == np.float16
-        assert part.data == wire.pack_sparse(expected)
-        assert np.array_equal(wire.unpack(PackedArray(part.shape, part.data)), expected)
-
-
-def test_a_border_within_a_byte_is_not_cut_and_rows_that_do_not_split_are_refused() -> None:
-    assert wire.pack(sparse(4, 3)).split(2) is None
-    with pytest.raises(ValueError, match="5 rows cannot be split into 2"):
-        wire.pack(sparse(5, 8)).split(2)
-
-
 @pytest.mark.parametrize("count", [1, 7, 8, 63, 64, 65, 1000])
 def test_what_is_no_packed_form_is_refused_as_unpacking_it_is(count: int) -> None:
     array = sparse(count, share=0.5)
-    data = wire.pack_sparse(array)
+    data = codec.pack_sparse(array)
     assert PackedArray((count,), data).nbytes == len(data)
     broken = [data[:-1], data + b"\0", b"", bytes([data[0] ^ 1]) + data[1:]]
     if count % 8:
@@ -44,7 +29,7 @@ def test_what_is_no_packed_form_is_refused_as_unpacking_it_is(count: int) -> Non
         broken.append(data[:mask - 1] + bytes([data[mask - 1] | 0x80]) + data[mask:] + b"\0\0")
     for bad in broken:
         with pytest.raises(ValueError):
-            wire.unpack_sparse(bad, count)
+            codec.unpack_sparse(bad, count)
         with pytest.raises(ValueError, match=r"bytes|bits"):
             PackedArray((count,), bad)
 
@@ -66,15 +51,56 @@ def test_a_set_stays_packed_where_it_came_packed(zstd: bool) -> None:
         wire.decode_packed_set(message, "abc")
 
 
+@pytest.mark.parametrize("zstd", [False, True])
+@pytest.mark.parametrize("dtype", [np.float16, np.uint8, np.uint16, np.float32])
+def test_a_set_keeps_changes_where_it_is_asked_to(dtype: type, zstd: bool) -> None:
+    rng = np.random.default_rng(1)
+    array = (rng.integers(0, 9, (12, 3, 10)) * (rng.random((12, 3, 10)) < 0.3)).astype(dtype)
+    array[1::2] = array[::2]
+    data = wire.with_set(PushRequest(), "tensors", {"x": array, "mask": np.ones((3, 1), np.float32)}, "abc",
+                         zstd=zstd, changes=("x", "other"), period=4)
+    message = PushRequest.FromString(data).tensors
+    for decode in (wire.decode_set, wire.decode_packed_set):
+        found = decode(message, "abc")["x"]
+        assert isinstance(found, np.ndarray) and found.dtype == dtype and np.array_equal(found, array)
+    kept = wire.decode_stored_set(message, "abc")["x"]
+    assert isinstance(kept, PackedArray) and (kept.period, kept.shape, kept.dtype) == (4, array.shape, dtype)
+    assert np.array_equal(wire.unpack(kept), array)
+    whole = wire.pack(array.view(np.uint8).view(np.float16).reshape(12, -1))
+    assert kept.nbytes < whole.nbytes
+
+
+@pytest.mark.parametrize(("changed", "words"), [
+    ({"period": 0}, "a period of 0 does not go with encoding 5"),
+    ({"encoding": wire.SPARSE}, "a period of 2 does not go with encoding 2"),
+    ({"dtype": "bool", "shape": [4, 20]}, "do not travel as changes"),
+    ({"shape": []}, "do not travel as changes"),
+    ({"dtype": "uint8", "shape": [4, 5]}, r"rows of \[5\] uint8 are no whole number of 16-bit words"),
+    ({"shape": [4, 11]}, "'x': .* bytes"),
+])
+def test_what_cannot_be_changes_is_refused_by_name(changed: dict[str, Any], words: str) -> None:
+    array = sparse(4, 10)
+    tensor = {"name": "x", "dtype": "float16", "shape": [4, 10], "encoding": wire.CHANGES, "period": 2,
+              "data": codec.pack_changes(array, 2)}
+    good = TensorSet(tensors=[Tensor(**tensor)])
+    assert np.array_equal(wire.decode_set(good, "")["x"], array)
+    with pytest.raises(ValueError, match=words):
+        wire.decode_stored_set(TensorSet(tensors=[Tensor(**(tensor | changed))]), "")
+
+
 def join(rows: Sequence[bytes], values: int) -> bytes:
-    return wire.pack_sparse(np.concatenate([wire.unpack_sparse(row, values) for row in rows]))
+    return codec.pack_sparse(np.concatenate([codec.unpack_sparse(row, values) for row in rows]))
+
+
+def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
+    return codec.pack_changes(np.stack([codec.unpack_sparse(row, values) for row in rows]), period)
 
 
 def rows_of(array: np.ndarray, lead: int) -> PackedRows:
     """Packed rows of an array, whose first ``lead`` dimensions count them."""
     flat = array.reshape(-1, *array.shape[lead:])
-    rows = np.array([wire.pack_sparse(row) for row in flat], np.object_).reshape(array.shape[:lead])
-    return PackedRows(rows, array.shape[lead:], join)
+    rows = np.array([codec.pack_sparse(row) for row in flat], np.object_).reshape(array.shape[:lead])
+    return PackedRows(rows, array.shape[lead:], Join(join, join_changes))
 
 
 def test_rows_travel_as_the_array_that_they_make() -> None:
@@ -86,6 +112,9 @@ def test_rows_travel_as_the_array_that_they_make() -> None:
         for zstd in (False, True):
             assert (encode_set({"a": rows[which]}, "l", ("a",), zstd).SerializeToString()
                     == encode_set({"a": array[which]}, "l", ("a",), zstd).SerializeToString())
+        for period in (1, 2, 4):
+            changes = rows[which].changes(period)
+            assert changes.period == period and np.array_equal(wire.unpack(changes), array[which])
     pairs = rows_of(array.reshape(3, 2, 3, 7), 2)
     assert pairs.shape == (3, 2, 3, 7) and pairs.joined().data == wire.pack(array).data
     with pytest.raises(ValueError, match="'a' is packed"):

@@ -156,25 +156,6 @@ def test_require_names_the_first_difference() -> None:
         wire.require({**good, "b": np.zeros(2, np.int32)}, specs, 2)
 
 
-def test_another_codec_must_speak_the_same_bytes() -> None:
-    with pytest.raises(ValueError, match="differ from the wire format"):
-        wire.register_sparse(lambda values: values.tobytes(), wire.unpack_sparse)
-    with pytest.raises(ValueError, match="does not read"):
-        wire.register_sparse(wire.pack_sparse, lambda data, count: np.zeros(count, np.float16))
-    calls = []
-
-    def pack(values: np.ndarray) -> bytes:
-        calls.append(values.size)
-        return wire.pack_sparse(values)
-
-    try:
-        wire.register_sparse(pack, wire.unpack_sparse)
-        encode("x", np.zeros((2, 3), np.float16), SPARSE)
-        assert calls[-1] == 6
-    finally:
-        wire.register_sparse(wire.pack_sparse, wire.unpack_sparse)
-
-
 def test_bytes_fields_have_exactly_their_size() -> None:
     np.testing.assert_array_equal(wire.decode_bytes("ids", np.arange(3).tobytes(), np.int64, (3,)), np.arange(3))
     with pytest.raises(ValueError, match=r"ids: 23 bytes where int64 \[3\] needs 24"):

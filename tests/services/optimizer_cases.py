@@ -19,7 +19,8 @@ from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
 from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.intake import Intake, Offer, unpack
+from five.services.optimizer.intake import Intake, Offer
+from five.services.optimizer.resting import RestingSegment, Stacking
 from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
 
@@ -110,7 +111,7 @@ def training(folder: Path, versions: Versions, client: StateInMemory | None = No
 
 def feed(run: Training, segments: int, first: int = 0) -> None:
     for i in range(first, first + segments):
-        run.intake.take(Offer(str(i), 2, segment(2, run.version, seed=i), 1.0, 2.0, 8, run.version))
+        run.intake.take(Offer(str(i), RestingSegment.of(segment(2, run.version, seed=i), 2), 1.0, 2.0, 8, run.version))
 
 
 def until(run: Training, version: int, patience: int = 400) -> None:
@@ -124,8 +125,8 @@ def until(run: Training, version: int, patience: int = 400) -> None:
 
 
 def offer(identity: str, samples: int = 2, version: int = 0) -> Offer:
-    return Offer(identity, samples, segment(samples, version), 2.0, 3.0, samples * UNROLL, version)
+    return Offer(identity, RestingSegment.of(segment(samples, version), samples), 2.0, 3.0, samples * UNROLL, version)
 
 
 def intake(buffer: BufferConfig = BUFFER) -> Intake:
-    return Intake(SampleBuffer(buffer, unpack), Pacer(buffer, LEARNING.batch_samples))
+    return Intake(SampleBuffer(buffer, Stacking()), Pacer(buffer, LEARNING.batch_samples))

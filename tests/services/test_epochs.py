@@ -28,7 +28,7 @@ from five.services.evaluator.service import EvaluatorService
 from five.services.opponents.pool import Pool
 from five.services.opponents.service import OpponentService
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.service import ExperienceService
+from five.services.optimizer.service import ExperienceService, add_to_server
 from rapid.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient, Segment
 from rapid.clients.inference import NEWEST, RESET, InferenceClient
@@ -86,8 +86,7 @@ class Optimizer:
         self.rpc: RpcServer | None = None
 
     async def start(self, port: int = 0) -> str:
-        self.rpc = await serve(f"127.0.0.1:{port}", [
-            (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, self.servicer)], RPC)
+        self.rpc = await serve(f"127.0.0.1:{port}", [(add_to_server, self.servicer)], RPC)
         return f"127.0.0.1:{self.rpc.port}"
 
     async def stop(self) -> None:

@@ -1,55 +1,22 @@
 """Segments as they come in to an optimizer: packed, counted once, refused by name."""
 
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from five.agent.learning.buffer import DropReason
+from five.agent.learning.samples import split_segment
 from five.protos.v1 import experience_pb2
-from five.services.optimizer.intake import Intake, samples_of
+from five.services.optimizer.intake import Intake
 from five.services.optimizer.metrics import ARM_HERO_STEPS
 from five.services.optimizer.service import ExperienceService
+from five.services.rollout.sender import changing
 from rapid import wire
-from rapid.packed import PackedArray
 from tests.rapid.tensor_sets import encode_set
 from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, offer, segment
-
-
-def test_a_sample_rests_packed_and_comes_back_the_same() -> None:
-    arrays = segment(1)
-    (sample,) = samples_of(arrays, 1)
-    back = sample.arrays()
-    assert back.keys() == arrays.keys()
-    for name, array in arrays.items():
-        np.testing.assert_array_equal(back[name], array[0] if name.startswith("state/") else array)
-    assert sample.nbytes < sum(a.nbytes for a in arrays.values())
-
-
-def test_a_segment_is_cut_as_it_came_without_being_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    arrays = {"shared": (rng.normal(size=(32, 24)) * (rng.random((32, 24)) < 0.3)).astype(np.float16),
-              "mask": np.ones((32, 2), np.float32), "state/h": rng.normal(size=(2, 3)).astype(np.float32)}
-    came = wire.decode_packed_set(encode_set(arrays, "l", ("shared",)), "l")
-    with monkeypatch.context() as patched:
-        patched.setattr(wire, "_sparse", (None, None))  # neither packs nor unpacks
-        parts = samples_of(came, 2)
-    for i, part in enumerate(parts):
-        for name, array in part.arrays().items():
-            expected = arrays[name][i] if name.startswith("state/") else arrays[name][i * 16:(i + 1) * 16]
-            np.testing.assert_array_equal(array, expected)
-
-
-def test_a_segment_whose_samples_end_within_a_byte_is_taken_in_all_the_same() -> None:
-    arrays = segment(2)
-    assert arrays["shared"][0].size * UNROLL % 8
-    checked = service(intake()).check(request(arrays=arrays))
-    assert isinstance(checked.arrays["shared"], PackedArray) and checked.hero_steps == 2 * UNROLL
-    second = samples_of(checked.arrays, 2)[1].arrays()
-    np.testing.assert_array_equal(second["shared"], arrays["shared"][UNROLL:])
-    np.testing.assert_array_equal(second["state/h"], arrays["state/h"][1])
 
 
 def test_a_segment_counts_once() -> None:
@@ -63,12 +30,17 @@ def test_a_segment_counts_once() -> None:
     assert into.take_rewards().count == 0
 
 
-def test_a_segment_counts_as_seen_only_once_it_is_in_the_buffer() -> None:
+def fail(*_: Any) -> int:
+    raise OSError("no room")
+
+
+def test_a_segment_counts_as_seen_only_once_it_is_in_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     into = intake()
     whole = offer("a")
-    broken = replace(whole, arrays=whole.arrays | {"state/h": np.zeros((3, 1, 8), np.float32)})
-    with pytest.raises(ValueError, match="cannot be split"):
-        into.take(broken)
+    with monkeypatch.context() as patched:
+        patched.setattr(into.buffer, "add_all", fail)
+        with pytest.raises(OSError, match="no room"):
+            into.take(whole)
     assert len(into.buffer) == 0 and into.pacer.received == 0
     assert into.take(whole)[0] == "accepted"
     assert into.take(whole)[0] == "duplicate"
@@ -131,12 +103,17 @@ def service(into: Intake) -> ExperienceService:
     return ExperienceService("trial", LAYOUT.hash, UNROLL, STEP_SPECS, SAMPLE_SPECS, into, epoch=1)
 
 
-def request(**changes: Any) -> experience_pb2.PushRequest:
+def request(**changes: Any) -> bytes:
     arrays = changes.pop("arrays", None) or segment()
     values: dict[str, Any] = {
         "segment_id": "a", "run": "trial", "samples": 2, "reward_count": 8, "epoch": 1,
         "tensors": encode_set(arrays, changes.pop("layout", LAYOUT.hash), ("shared", "private"))}
-    return experience_pb2.PushRequest(**(values | changes))
+    return experience_pb2.PushRequest(**(values | changes)).SerializeToString()
+
+
+async def stream(*requests: bytes) -> AsyncIterator[bytes]:
+    for one in requests:
+        yield one
 
 
 async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
@@ -145,19 +122,70 @@ async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
 
     before, into = counted(), intake()
     for i, arm in enumerate(("", "new", "new", "old", "new")):
-        verdict, _ = await service(into)._verdict(request(segment_id=str(i), arm=arm))
-        assert verdict == "accepted"
+        (answer,) = [a async for a in service(into).Push(stream(request(segment_id=str(i), arm=arm)), None)]
+        assert answer.verdict == experience_pb2.PUSH_VERDICT_ACCEPTED and answer.segment_id == str(i)
     steps = into.hero_steps / 5
     assert [a - b for a, b in zip(counted(), before, strict=True)] == [steps, 3 * steps]
     with pytest.raises(ValueError, match="arm is 'left'; an anneal has old and new"):
         service(into).check(request(arm="left"))
 
 
-def test_a_good_segment_is_taken_in() -> None:
-    checked = service(intake()).check(request())
-    shared = checked.arrays["shared"]
-    assert isinstance(shared, PackedArray)
-    np.testing.assert_array_equal(wire.unpack(shared), segment()["shared"])
+def in_changes(arrays: Any, period: int = UNROLL, **fields: Any) -> bytes:
+    """A request as a rollout writes it: observations by what changes from timestep to timestep."""
+    message = experience_pb2.PushRequest(segment_id="a", run="trial", samples=len(arrays["mask"]) // UNROLL, epoch=1)
+    return wire.with_set(message, "tensors", arrays, LAYOUT.hash, changes=changing(LAYOUT), period=period, **fields)
+
+
+@pytest.mark.parametrize("zstd", [False, True])
+def test_a_good_segment_is_taken_in_and_drawn_as_it_was_sent(zstd: bool) -> None:
+    taker = service(intake())
+    for seed in range(3):  # the second and third are recognised by the first's form
+        arrays = segment(seed=seed)
+        for data in (request(arrays=arrays), in_changes(arrays, zstd=zstd), request(arrays=arrays)):
+            for sample, sent in zip(taker.check(data).segment.cut(), split_segment(arrays, 2), strict=True):
+                back = sample.arrays()
+                assert back.keys() == sent.keys()
+                for name, array in sent.items():
+                    assert back[name].dtype == array.dtype and back[name].tobytes() == array.tobytes()
+
+
+def test_segments_of_one_form_are_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    taker = service(intake())
+    taker.check(in_changes(segment(seed=0)))
+    monkeypatch.setattr(wire, "decode_stored_set", fail)
+    assert taker.check(in_changes(segment(seed=1))).segment.hero_steps == 2 * UNROLL
+    with pytest.raises(OSError):  # as long as it is the same form
+        taker.check(in_changes(segment(1)))
+
+
+def test_changes_within_other_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match="within 8 rows, but a sample has 4: .*lstm_unroll_length"):
+        service(intake()).check(in_changes(segment(), period=8))
+
+
+def damaged(name: str, data: Callable[[bytes], bytes], arrays: Any = None) -> bytes:
+    message = experience_pb2.PushRequest.FromString(in_changes(arrays or segment(seed=1)))
+    (tensor,) = [tensor for tensor in message.tensors.tensors if tensor.name == name]
+    tensor.data = data(tensor.data)
+    return message.SerializeToString()
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(("name", "damage", "words"), [
+    ("shared", lambda data: data[:-1], "'shared': .* bytes where the presence bits announce"),
+    ("shared", lambda data: data + b"\0\0", "'shared': .* bytes where the presence bits announce"),
+    ("private_ids", lambda data: b"", "'private_ids': 0 bytes are too few"),
+    ("mask", lambda data: data[:-4], "'mask': 28 bytes where"),
+    ("resets", lambda data: b"\2" + data[1:], "'resets': a bool is neither 0 nor 1"),
+])
+def test_damaged_data_is_refused_by_name_recognised_or_not(
+        before: bool, name: str, damage: Callable[[bytes], bytes], words: str) -> None:
+    taker = service(intake())
+    if before:
+        taker.check(in_changes(segment()))
+    with pytest.raises(ValueError, match=words):
+        taker.check(damaged(name, damage))
+    assert taker.check(in_changes(segment())).segment.samples == 2
 
 
 @pytest.mark.parametrize(("changes", "words"), [
@@ -172,7 +200,8 @@ def test_a_good_segment_is_taken_in() -> None:
     ({"arrays": segment() | {"mask": np.zeros((8, 1), np.float16)}}, "'mask'"),
 ])
 def test_a_bad_segment_is_refused_by_name(changes: dict[str, Any], words: str) -> None:
-    into = intake()
-    with pytest.raises(ValueError, match=words):
-        service(into).check(request(**changes))
-    assert len(into.buffer) == 0
+    taker = service(intake())
+    for _ in range(2):  # also when the form is the one of the good segment before
+        with pytest.raises(ValueError, match=words):
+            taker.check(request(**changes))
+        taker.check(request())

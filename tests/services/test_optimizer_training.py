@@ -9,6 +9,7 @@ from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
 from five.services.optimizer.intake import Offer
 from five.services.optimizer.records import Window, quantile
+from five.services.optimizer.resting import RestingSegment
 from rapid.telemetry.metrics import definitions
 from tests.services.optimizer_cases import (
     HYPER,
@@ -52,7 +53,7 @@ def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_p
     run.start()
     run.version = run.intake.version = 7
     for i, version in enumerate((7, 7, 5, 5)):  # 2 segments of 2 samples of 4 steps each: two steps of 4 samples
-        run.intake.take(Offer(str(i), 2, segment(2, version, seed=i), 1.0, 2.0, 8, version))
+        run.intake.take(Offer(str(i), RestingSegment.of(segment(2, version, seed=i), 2), 1.0, 2.0, 8, version))
     before = ages_shown()
     until(run, 8)
     (record,) = client.records

@@ -16,7 +16,7 @@ from dota.vec_game import PACKED, Controller, VecGame
 from five.protos.v1 import tensors_pb2
 from five.services.rollout.environment import LocalEnvironment
 from five.services.rollout.ring import SIDES, StepRing
-from rapid import wire
+from rapid import codec, wire
 
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-10.0)
 LAYOUT = Layout(GAME)
@@ -57,7 +57,7 @@ def sent(arrays: Any, zstd: bool = False) -> bytes:
 
 @pytest.fixture(scope="module")
 def rings() -> tuple[StepRing, StepRing]:
-    wire.register_sparse(packing.pack_f16, packing.unpacked_f16)
+    codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     both = (Kept.of(False), Kept.of(True))
     for kept in both:
         asyncio.run(kept.play())

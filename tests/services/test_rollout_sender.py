@@ -1,6 +1,7 @@
 """Segments held back at the pace of learning, sent on draining, and never lost silently."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 
 from five.agent.learning.segments import Segment
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
-from five.services.rollout.sender import Sender, optimizers_of
+from five.services.rollout.sender import Sender, changing, optimizers_of
 from rapid.clients.experience import ExperienceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve
+from tests.services.optimizer_cases import LAYOUT
 
 RPC = RpcConfig(require_token=False, deadline_seconds=2, backoff_seconds=0.02, max_backoff_seconds=0.1,
                 max_message_mebibytes=1)
@@ -151,3 +153,10 @@ def test_few_optimizers_are_all_sent_to_and_of_many_each_gets_about_as_much() ->
         for clients in chosen:
             fed[min(clients, key=fed.__getitem__)] += 512 / 1800 / 20
     assert fed.min() > 0.97
+
+
+def test_all_observations_in_whole_words_travel_as_changes() -> None:
+    names = changing(LAYOUT)
+    assert {"shared", "private", "shared_ids", "private_ids", "available", "target_mask"} <= set(names)
+    odd = {name: spec for name, spec in LAYOUT.array_specs().items() if name not in names}
+    assert all(math.prod(shape) * np.dtype(dtype).itemsize % 2 for shape, dtype in odd.values())

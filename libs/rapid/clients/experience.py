@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from five.protos.v1 import experience_pb2
 from rapid import wire
+from rapid.clients.room import Room
 from rapid.config import RpcConfig
 from rapid.packed import PackedRows
 from rapid.rpc.caller import require_addresses
@@ -63,11 +64,14 @@ class ExperienceClient:
     ``async with``. The first address is kept through losses of the connection; another is taken only when no server
     answers there for ``failover_seconds``. What was sent to the first and not answered is then given up
     (``abandoned``): it may have been taken in there, and servers know only what they took in themselves.
+    ``changes`` names arrays that travel as what changes from row to row within each ``period`` of rows (a sample's
+    timesteps); ``sparse`` those of the others that are mostly zero, ``zstd`` compresses all.
     """
 
     def __init__(self, addresses: Sequence[str], config: RpcConfig, layout_hash: str, run: str, rollout: str,
                  token: Token = None, in_flight: int = 4, sparse: Collection[str] = (), zstd: bool = False,
-                 first: int = 0, failover_seconds: float = 30.0, *, epoch: int) -> None:
+                 first: int = 0, failover_seconds: float = 30.0, *, epoch: int, changes: Collection[str] = (),
+                 period: int = 0) -> None:
         if in_flight < 1:
             raise ValueError("in_flight must be at least 1")
         self._addresses = require_addresses(addresses, "five.v1.ExperienceService")
@@ -79,9 +83,11 @@ class ExperienceClient:
         self._epoch = epoch
         self._sparse = frozenset(sparse)
         self._zstd = zstd
+        self._changes = frozenset(changes)
+        self._period = period
         self._at = first % len(self._addresses)
         self._failover_seconds = failover_seconds
-        self._room = asyncio.Semaphore(in_flight)
+        self._room = Room(in_flight)
         self._unacked: OrderedDict[str, _Pushed] = OrderedDict()
         self._fresh: asyncio.Queue[_Pushed] = asyncio.Queue()
         self._idle = asyncio.Event()
@@ -120,12 +126,10 @@ class ExperienceClient:
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
             newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
             arm=segment.arm)
-        data = wire.with_set(request, "tensors", segment.tensors, self._layout_hash, self._sparse, self._zstd)
+        data = wire.with_set(request, "tensors", segment.tensors, self._layout_hash, self._sparse, self._zstd,
+                             self._changes, self._period)
         check_size("the segment", len(data), self._config.max_message_bytes)
-        if self._failure is None and not self._room.locked():
-            await self._room.acquire()  # at once
-        else:
-            await self._unless_failed(self._room.acquire())
+        await self._room.take()
         pushed = self._unacked[segment.segment_id] = _Pushed(segment.segment_id, data)
         self._idle.clear()
         self._fresh.put_nowait(pushed)
@@ -197,6 +201,7 @@ class ExperienceClient:
             if not failure.may_retry:
                 self._failure = failure
                 self._failed.set()
+                self._room.fail(failure)
                 log.error("segments are refused: %s", failure)
                 return
             if loop.time() - reached_at > self._failover_seconds and len(self._addresses) > 1:
@@ -211,7 +216,7 @@ class ExperienceClient:
         for identity in self._sent:
             del self._unacked[identity]
             self.abandoned += 1
-            self._room.release()
+            self._room.leave()
         if self._sent:
             log.warning("%d segments are given up with the optimizer that they were sent to", len(self._sent))
         self._sent.clear()
@@ -245,7 +250,7 @@ class ExperienceClient:
                 self.verdicts[answer.verdict] += 1
                 if answer.verdict in (TOO_OLD, STALE_EPOCH):
                     log.info("segment %s was dropped: %s", answer.segment_id, answer.reason)
-                self._room.release()
+                self._room.leave()
                 if not self._unacked:
                     self._idle.set()
         finally:

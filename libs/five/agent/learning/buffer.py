@@ -1,11 +1,11 @@
 """An optimizer's experience: a ring of samples, bounded in number and bytes, drawn from by chance.
 
-Samples rest as they came in (packed bytes or arrays) and are decoded into a batch's arrays only when they are drawn.
+Samples rest as they came in (packed bytes or arrays) and are put into a batch's arrays only when they are drawn.
 Every sample's uses are counted, and every sample that leaves does so under a reason.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -17,6 +17,8 @@ from five.agent.config import BufferConfig
 from five.agent.learning.samples import STATE_PREFIX, Array, Arrays
 
 Allocate = Callable[[tuple[int, ...], npt.DTypeLike], Array]
+# Puts payloads side by side in a batch's arrays, [T, B, ...], states [B, ...]: in those that it has where they fit.
+Stack = Callable[[Arrays, Sequence[Any], Allocate], None]
 
 
 class DropReason(StrEnum):
@@ -75,15 +77,15 @@ class SampleBuffer:
 
     Args:
         config: bounds and ages.
-        decode: from a stored payload to the sample's arrays; None: payloads are the arrays themselves.
+        stack: makes a batch of stored payloads; None: payloads are the samples' arrays (`stack_arrays`).
         seed: of the draws.
         allocate: makes a batch's arrays (`Learner.allocate` makes pinned ones); None: ``numpy.zeros``.
     """
 
-    def __init__(self, config: BufferConfig, decode: Callable[[Any], Mapping[str, Array]] | None = None, *,
-                 seed: int = 0, allocate: Allocate | None = None) -> None:
+    def __init__(self, config: BufferConfig, stack: Stack | None = None, *, seed: int = 0,
+                 allocate: Allocate | None = None) -> None:
         self.config = config
-        self._decode = decode
+        self._stack: Stack = stack or stack_arrays
         self._allocate: Allocate = allocate or np.zeros
         self._rng = np.random.default_rng(seed)
         self._lock = threading.Lock()
@@ -104,31 +106,17 @@ class SampleBuffer:
         ``versions`` int [T]: the version that acted at each step. ``nbytes``: what the payload holds; by default
         the length of bytes or the size of arrays. The payload must not be changed afterwards.
         """
-        if nbytes is None:
-            nbytes = _size(payload)
-        acted = np.array(versions, np.int32)
-        held = _Held(payload, nbytes, acted, int(acted.max()))
+        return self.add_all([payload], np.array(versions, np.int32)[None], current_version, nbytes) == 1
+
+    def add_all(self, payloads: Sequence[Any], versions: npt.NDArray[np.int32], current_version: int,
+                nbytes: int | None = None) -> int:
+        """As `add`, of several samples: ``versions`` int32 [n, T], which must not be changed afterwards, ``nbytes`` of
+        each. Returns how many were taken in."""
+        newest = versions.max(axis=1).tolist()
+        added = [_Held(payload, _size(payload) if nbytes is None else nbytes, acted, latest)
+                 for payload, acted, latest in zip(payloads, versions, newest, strict=True)]
         with self._lock:
-            self._statistics.received += 1
-            if self._too_old(held, current_version):
-                self._statistics.dropped[DropReason.TOO_OLD] += 1
-                return False
-            if nbytes > self.config.capacity_bytes:
-                self._statistics.dropped[DropReason.TOO_LARGE] += 1
-                return False
-            while self._count and (self._count == self.config.capacity_samples
-                                   or self._statistics.nbytes + nbytes > self.config.capacity_bytes):
-                if self._count < self.config.capacity_samples:
-                    self._crowded = max(self._crowded, self._count)
-                oldest = self._at(0)
-                self._leave(oldest, DropReason.USED if oldest.uses else DropReason.UNUSED)
-                self._ring[self._first] = None
-                self._first = (self._first + 1) % len(self._ring)
-                self._count -= 1
-            self._ring[(self._first + self._count) % len(self._ring)] = held
-            self._count += 1
-            self._statistics.nbytes += nbytes
-            return True
+            return sum(self._add(held, current_version) for held in added)
 
     def draw(self, batch_samples: int, current_version: int) -> Drawn | None:
         """A batch of different samples, by ``buffer.draw``: each with equal chance, or those of the fewest uses first
@@ -151,8 +139,8 @@ class SampleBuffer:
             self._statistics.consumed += batch_samples
             batch = self._batches[self._draws % len(self._batches)]
             self._draws += 1
-        # Decoding happens outside the lock: a sample that leaves meanwhile stays alive through `chosen`.
-        self._fill(batch, self._decoded(chosen))
+        # Outside the lock: a sample that leaves meanwhile stays alive through `chosen`.
+        self._stack(batch, [held.payload for held in chosen], self._allocate)
         staleness = current_version - np.stack([held.versions for held in chosen], axis=1)
         if "mask" in batch:
             staleness = np.where(batch["mask"].any(axis=-1), staleness, -1)
@@ -168,7 +156,7 @@ class SampleBuffer:
         if not chosen:
             return None
         batch: Arrays = {}
-        self._fill(batch, self._decoded(chosen))
+        self._stack(batch, [held.payload for held in chosen], np.empty)
         return batch
 
     def expire(self, current_version: int) -> int:
@@ -216,6 +204,28 @@ class SampleBuffer:
         ties = np.arange(self._count) if self.config.draw == "oldest" else self._rng.random(self._count)
         return np.lexsort((ties, uses))[:samples]
 
+    def _add(self, held: _Held, current_version: int) -> bool:
+        self._statistics.received += 1
+        if self._too_old(held, current_version):
+            self._statistics.dropped[DropReason.TOO_OLD] += 1
+            return False
+        if held.nbytes > self.config.capacity_bytes:
+            self._statistics.dropped[DropReason.TOO_LARGE] += 1
+            return False
+        while self._count and (self._count == self.config.capacity_samples
+                               or self._statistics.nbytes + held.nbytes > self.config.capacity_bytes):
+            if self._count < self.config.capacity_samples:
+                self._crowded = max(self._crowded, self._count)
+            oldest = self._at(0)
+            self._leave(oldest, DropReason.USED if oldest.uses else DropReason.UNUSED)
+            self._ring[self._first] = None
+            self._first = (self._first + 1) % len(self._ring)
+            self._count -= 1
+        self._ring[(self._first + self._count) % len(self._ring)] = held
+        self._count += 1
+        self._statistics.nbytes += held.nbytes
+        return True
+
     def _at(self, index: int) -> _Held:
         held = self._ring[(self._first + index) % len(self._ring)]
         assert held is not None
@@ -243,28 +253,35 @@ class SampleBuffer:
             self._first, self._count = 0, len(kept)
         return expired
 
-    def _decoded(self, chosen: list[_Held]) -> list[Mapping[str, Array]]:
-        return [held.payload if self._decode is None else self._decode(held.payload) for held in chosen]
 
-    def _fill(self, batch: Arrays, samples: list[Mapping[str, Array]]) -> None:
-        """Puts the samples side by side, in the arrays that ``batch`` has where they are right."""
-        names = samples[0].keys()
-        for sample in samples:
-            if sample.keys() != names:
-                raise ValueError(f"samples of one batch differ: one lacks {sorted(names ^ sample.keys())}")
-        for name in batch.keys() - names:
-            del batch[name]
-        for name, first in samples[0].items():
-            rows = [sample[name] for sample in samples]
-            if any(row.shape != first.shape or row.dtype != first.dtype for row in rows):
-                raise ValueError(f"samples of one batch differ: {name!r} is {first.dtype} {first.shape} in one and "
-                                 "something else in another")
-            axis = 0 if name.startswith(STATE_PREFIX) else 1
-            shape = (*first.shape[:axis], len(rows), *first.shape[axis:])
-            target = batch.get(name)
-            if target is None or target.shape != shape or target.dtype != first.dtype:
-                target = batch[name] = self._allocate(shape, first.dtype)
-            np.stack(rows, axis, out=target)
+def stack_arrays(batch: Arrays, samples: Sequence[Mapping[str, Array]], allocate: Allocate) -> None:
+    """Puts samples side by side, in the arrays that ``batch`` has where they are right (`Stack`). Raises ValueError
+    naming an array in which the samples differ."""
+    names = samples[0].keys()
+    for sample in samples:
+        if sample.keys() != names:
+            raise ValueError(f"samples of one batch differ: one lacks {sorted(names ^ sample.keys())}")
+    for name in batch.keys() - names:
+        del batch[name]
+    for name, first in samples[0].items():
+        rows = [sample[name] for sample in samples]
+        if any(row.shape != first.shape or row.dtype != first.dtype for row in rows):
+            raise ValueError(f"samples of one batch differ: {name!r} is {first.dtype} {first.shape} in one and "
+                             "something else in another")
+        target = batch_array(batch, name, first.shape, first.dtype, len(rows), allocate)
+        np.stack(rows, 0 if name.startswith(STATE_PREFIX) else 1, out=target)
+
+
+def batch_array(batch: Arrays, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], samples: int,
+                allocate: Allocate) -> Array:
+    """The batch's array of that name for samples of ``shape`` [T, ...], states without T: the one that it has, or a
+    new one where that is of another shape or dtype."""
+    axis = 0 if name.startswith(STATE_PREFIX) else 1
+    whole = (*shape[:axis], samples, *shape[axis:])
+    target = batch.get(name)
+    if target is None or target.shape != whole or target.dtype != dtype:
+        target = batch[name] = allocate(whole, dtype)
+    return target
 
 
 def _size(payload: Any) -> int:

@@ -30,15 +30,16 @@ from five.capacity.links import intake_seconds
 from five.capacity.sizes import clusters
 from five.cli.benchmarks import recorded
 from five.cli.benchmarks.child import RPC, Child, prepare
-from five.cli.benchmarks.experience import SPARSE
 from five.cli.benchmarks.table import Row, machine, row
-from five.protos.v1 import experience_pb2_grpc, opponents_pb2_grpc
+from five.protos.v1 import opponents_pb2_grpc
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.opponents.pool import LAST_ADDED, TABLE, Pool
 from five.services.opponents.service import OpponentService
-from five.services.optimizer.intake import Intake, unpack
-from five.services.optimizer.service import ExperienceService
+from five.services.optimizer.intake import Intake
+from five.services.optimizer.resting import Stacking
+from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.rollout.sender import changing
 from rapid.clients.experience import ACCEPTED, ExperienceClient, Segment
 from rapid.clients.opponents import WON, OpponentsClient
 from rapid.embedded_redis import EmbeddedRedis
@@ -90,10 +91,10 @@ def _intake(pipe: Connection, config: RunConfig) -> None:
     layout, buffer = Layout(config.game), config.buffer
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
                         minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
-    intake = Intake(SampleBuffer(free, unpack), Pacer(free, config.learning.batch_samples))
+    intake = Intake(SampleBuffer(free, Stacking()), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
-    _serve_and_tell(pipe, (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, ExperienceService(
+    _serve_and_tell(pipe, (add_to_server, ExperienceService(
         RUN, layout.hash, config.learning.lstm_unroll_length, steps, states, intake, epoch=1)))
 
 
@@ -134,8 +135,10 @@ async def _segments(server: Child, config: RunConfig, size: Size, parts: list[Ar
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     turn = itertools.cycle(parts)
     steps = samples * config.learning.lstm_unroll_length
-    clients = [ExperienceClient([server.first], RPC, Layout(config.game).hash, RUN, f"rollout-{i}", in_flight=1,
-                                sparse=SPARSE, zstd=settings.encoding.endswith("zstd"), epoch=1)
+    layout = Layout(config.game)
+    clients = [ExperienceClient([server.first], RPC, layout.hash, RUN, f"rollout-{i}", in_flight=1,
+                                zstd=settings.encoding.endswith("zstd"), epoch=1, changes=changing(layout),
+                                period=config.learning.lstm_unroll_length)
                for i in range(size.rollouts)]
 
     async def play(client: ExperienceClient) -> None:

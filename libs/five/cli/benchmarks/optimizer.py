@@ -19,7 +19,8 @@ from five.cli.benchmarks.table import Row, machine, median_rate, row
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.optimizer.drawing import BatchesAhead
-from five.services.optimizer.intake import Intake, samples_of, unpack
+from five.services.optimizer.intake import Intake
+from five.services.optimizer.resting import RestingSegment, Stacking
 
 SIDE = 2048  # of the square matrices at most; larger ones are no faster
 
@@ -56,13 +57,14 @@ def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> Batches
     """Batches out of a buffer that holds ``parts`` packed, as often as they are asked for."""
     buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9,
                            reuse_window_batches=1e9)
-    intake = Intake(SampleBuffer(buffers, unpack, allocate=learner.allocate),
+    threads = config.services.optimizer.drawing_threads
+    intake = Intake(SampleBuffer(buffers, Stacking(threads), allocate=learner.allocate),
                     Pacer(buffers, config.learning.batch_samples))
     for part in parts:
         # A sample is a segment of one; a segment's states lead with its samples.
         whole = {name: array[None] if name.startswith("state/") else array for name, array in part.items()}
-        (sample,) = samples_of(whole, 1)
-        intake.buffer.add(sample, part["versions"], 0, sample.nbytes)
+        segment = RestingSegment.of(whole, 1)
+        intake.buffer.add_all(segment.cut(), segment.versions, 0, segment.nbytes)
     intake.pacer.on_received(len(parts))
     return BatchesAhead(intake, config.learning.batch_samples, learner)
 

@@ -1,0 +1,100 @@
+"""Segments rest as they came and are drawn as they were: bit for bit what unpacking and stacking each sample gives."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.samples import Arrays, split_segment
+from five.services.optimizer.resting import RestingSegment, Stacking
+from rapid import wire
+from tests.rapid.tensor_sets import encode_set
+from tests.services.optimizer_cases import BUFFER, UNROLL, segment
+
+SPARSE = ("shared", "private")
+
+
+def came(arrays: Arrays, sparse: tuple[str, ...] = SPARSE, zstd: bool = False) -> Any:
+    return wire.decode_packed_set(encode_set(arrays, "l", sparse, zstd), "l")
+
+
+def same(found: Any, expected: Any) -> None:
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    assert found.tobytes() == expected.tobytes()  # nothing is rounded, minus zero stays
+
+
+@pytest.mark.parametrize("zstd", [False, True])
+@pytest.mark.parametrize("sparse", [(), SPARSE])
+def test_samples_come_back_as_they_were(sparse: tuple[str, ...], zstd: bool) -> None:
+    arrays = segment(3)
+    assert arrays["shared"][0].size * UNROLL % 8  # the border of two samples is within a byte of bits
+    arrays["shared"][1, 5] = -0.0
+    whole = RestingSegment.of(came(arrays, sparse, zstd), 3)
+    parts = whole.cut()
+    for sample, expected in zip(parts, split_segment(arrays, 3), strict=True):
+        back = sample.arrays()
+        assert back.keys() == expected.keys()
+        for name, array in expected.items():
+            same(back[name], array)
+    assert 0 < whole.nbytes < sum(array.nbytes for array in arrays.values()) // 3
+    same(whole.versions, arrays["versions"].reshape(3, UNROLL))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_batch_of_many_segments_is_what_stacking_their_samples_gives(threads: int) -> None:
+    segments = [segment(2, seed=i) for i in range(8)]
+    buffers = [SampleBuffer(BUFFER, seed=5), SampleBuffer(BUFFER, Stacking(threads), seed=5)]
+    for i, arrays in enumerate(segments):
+        # Encodings may differ from rollout to rollout, and so may the order of the arrays.
+        sent = dict(reversed(arrays.items())) if i % 2 else arrays
+        whole = RestingSegment.of(came(sent, SPARSE if i % 3 else ()), 2)
+        for plain, resting, versions in zip(split_segment(arrays, 2), whole.cut(), whole.versions, strict=True):
+            buffers[0].add(plain, versions, 0)
+            buffers[1].add(resting, versions, 0, whole.nbytes)
+    for _ in range(3):
+        one, other = (buffer.draw(6, 0) for buffer in buffers)
+        assert one is not None and other is not None and one.arrays.keys() == other.arrays.keys()
+        for name, array in one.arrays.items():
+            same(other.arrays[name], array)
+    seen, there = (buffer.peek(4, seed=1) for buffer in buffers)
+    assert seen is not None and there is not None
+    for name, array in seen.items():
+        same(there[name], array)
+
+
+def test_a_batch_fills_the_arrays_that_it_has() -> None:
+    made: list[tuple[int, ...]] = []
+
+    def allocate(shape: tuple[int, ...], dtype: Any) -> Any:
+        made.append(shape)
+        return np.full(shape, 99, dtype)
+
+    samples = RestingSegment.of(segment(2), 2).cut()
+    batch: Arrays = {"other": np.zeros(3)}
+    stacking = Stacking()
+    stacking(batch, samples, allocate)
+    first = dict(batch)
+    assert "other" not in batch and len(made) == len(batch)
+    stacking(batch, samples[::-1], allocate)
+    assert len(made) == len(batch) and all(batch[name] is array for name, array in first.items())
+    stacking(batch, samples[:1], allocate)
+    assert len(made) == 2 * len(batch)
+
+
+def test_a_segment_that_cannot_be_cut_is_refused_by_name() -> None:
+    arrays = segment(2)
+    for name, broken in (("mask", np.ones((7, 1), np.float32)), ("state/h", np.zeros((3, 1, 8), np.float32)),
+                         ("win_label", np.float32(1))):
+        with pytest.raises(ValueError, match=f"'{name}' of shape .* cannot be split into 2 samples"):
+            RestingSegment.of(arrays | {name: np.asarray(broken)}, 2)
+
+
+def test_samples_that_differ_are_not_put_into_one_batch() -> None:
+    arrays = segment(1)
+    without = {name: array for name, array in arrays.items() if name != "returns"}
+    one, *others = [RestingSegment.of(changed, 1).cut()[0]
+                    for changed in (arrays, arrays | {"mask": np.ones((UNROLL, 2), np.float32)}, without)]
+    for other, words in zip(others, ("'mask' is float32", r"lacks \['returns'\]"), strict=True):
+        with pytest.raises(ValueError, match=f"samples of one batch differ: .*{words}"):
+            Stacking()({}, [one, other], np.empty)
