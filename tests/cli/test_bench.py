@@ -42,7 +42,8 @@ FIXED = {
              "game.hero_steps_agents", "game.threads2"),
     "env": ("env.hero_steps",),
     "inference": ("inference.team_steps.batch1", "inference.team_steps.batch8", "inference.team_steps.batch60"),
-    "experience": ("experience.bytes", "experience.segments"),
+    "experience": ("experience.bytes", "experience.segments", "experience.processor", "experience.draw",
+                   "experience.draw.threads2"),
     "optimizer": ("optimizer.flops", "optimizer.samples", "optimizer.step.samples"),
     "publish": ("publish.seconds",),
     "rest": ("rest.status", "rest.versions", "rest.events", "rest.series"),
@@ -203,8 +204,11 @@ def test_requests_that_fill_a_batch():
 def test_experience():
     rows = experience.measure(experience.Size("laptop-1v1", SMALL, 2, -25.0, seconds=0.1, repeats=2))
     check(rows, "experience")
-    megabytes, segments = rows
+    megabytes, segments, _, drawn, drawn_by_two = rows
     assert megabytes.value == pytest.approx(segments.value * segments.conditions["segment_bytes"] / 1e6)
+    assert segments.conditions["segment_bytes"] < segments.conditions["segment_bytes_decoded"]
+    assert 0 < drawn.conditions["sample_bytes"] < drawn.conditions["sample_bytes_decoded"]
+    assert drawn.conditions["sample_bytes"] == drawn_by_two.conditions["sample_bytes"]
 
 
 def test_optimizer():

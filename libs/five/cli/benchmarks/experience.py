@@ -17,18 +17,18 @@ from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.pacing import Pacer
 from five.agent.learning.samples import Arrays, learning_specs
 from five.agent.model.states import state_specs
-from five.cli.benchmarks import recorded
+from five.cli.benchmarks import drawing, recorded
 from five.cli.benchmarks.child import RPC, Child, prepare, serve_until_closed
 from five.cli.benchmarks.table import Row, machine, row
-from five.protos.v1 import experience_pb2_grpc
 from five.run.config import RunConfig
 from five.run.load import load
-from five.services.optimizer.intake import Intake, unpack
-from five.services.optimizer.service import ExperienceService
+from five.services.optimizer.intake import Intake
+from five.services.optimizer.resting import Stacking
+from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.rollout.sender import changing
 from rapid.clients.experience import ACCEPTED, ExperienceClient, Segment
 from rapid.rpc.channel import aio_channel
 
-SPARSE = ("shared", "private")
 OPAQUE = "five.bench.Opaque"
 
 
@@ -55,25 +55,34 @@ def _serve(pipe: Connection, config: RunConfig) -> None:
     # Nothing is consumed here, so nothing may be held back: reuse is as good as nought.
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
                         minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
-    intake = Intake(SampleBuffer(free, unpack), Pacer(free, config.learning.batch_samples))
+    intake = Intake(SampleBuffer(free, Stacking()), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
     service = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake,
                              epoch=1)
     handler = grpc.method_handlers_generic_handler(OPAQUE, {"Push": grpc.stream_stream_rpc_method_handler(_discard)})
     serve_until_closed(pipe, [
-        (experience_pb2_grpc.add_ExperienceServiceServicer_to_server, service),
+        (add_to_server, service),
         (lambda _, server: server.add_generic_rpc_handlers((handler,)), None)])
 
 
-async def segments_pushed(config: RunConfig, size: Size, address: str, parts: list[Arrays]) -> tuple[float, int]:
+@dataclass(frozen=True)
+class Rate:
+    """Messages a second, and a second of processor time of both ends."""
+
+    clock: float
+    processor: float
+
+
+async def segments_pushed(config: RunConfig, size: Size, server: Child, parts: list[Arrays]) -> tuple[Rate, int]:
     """(segments a second that came to rest in the buffer, bytes of one on the wire)."""
     settings, samples = config.services.rollout, config.learning.samples_per_segment
     steps = samples * config.learning.lstm_unroll_length
     turn = itertools.cycle(parts)
-    client = ExperienceClient([address], RPC, Layout(config.game).hash, config.name, "bench",
-                              in_flight=settings.in_flight_segments, sparse=SPARSE,
-                              zstd=settings.encoding.endswith("zstd"), epoch=1)
+    layout = Layout(config.game)
+    client = ExperienceClient([server.first[0]], RPC, layout.hash, config.name, "bench",
+                              in_flight=settings.in_flight_segments, zstd=settings.encoding.endswith("zstd"), epoch=1,
+                              changes=changing(layout), period=config.learning.lstm_unroll_length)
 
     async def push() -> None:
         await client.push(Segment(samples, next(turn), 0.0, 1.0, steps, 0, 0))
@@ -83,18 +92,18 @@ async def segments_pushed(config: RunConfig, size: Size, address: str, parts: li
             raise TimeoutError("the buffer does not acknowledge segments")
 
     async with client:
-        rate = await _median_rate(push, settle, size)
+        rate = await _median_rate(push, settle, size, server)
         if client.verdicts.total() != client.verdicts[ACCEPTED]:
             raise RuntimeError(f"segments were refused: {dict(client.verdicts)}")
         return rate, client.bytes_sent // client.verdicts.total()
 
 
-async def opaque_pushed(size: Size, address: str, nbytes: int, in_flight: int) -> float:
+async def opaque_pushed(size: Size, server: Child, nbytes: int, in_flight: int) -> Rate:
     """Messages of ``nbytes`` a second through a server that discards them, acknowledged one by one."""
     message = np.random.default_rng(0).bytes(nbytes)
     room = asyncio.Semaphore(in_flight)
     sending: asyncio.Queue[bytes] = asyncio.Queue()
-    channel = aio_channel(address, RPC)
+    channel = aio_channel(server.first[1], RPC)
     await channel.ready(10)
 
     async def requests() -> AsyncIterator[bytes]:
@@ -120,7 +129,7 @@ async def opaque_pushed(size: Size, address: str, nbytes: int, in_flight: int) -
         for _ in range(in_flight):
             room.release()
 
-    rate = await _median_rate(push, settle, size)
+    rate = await _median_rate(push, settle, size, server)
     call.cancel()
     reader.cancel()
     await asyncio.gather(reader, return_exceptions=True)
@@ -128,25 +137,32 @@ async def opaque_pushed(size: Size, address: str, nbytes: int, in_flight: int) -
     return rate
 
 
-async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]], size: Size
-                       ) -> float:
-    """Pushes a second, the median of several stretches; each ends when all of its pushes are acknowledged."""
+async def _median_rate(push: Callable[[], Awaitable[None]], settle: Callable[[], Awaitable[None]], size: Size,
+                       server: Child) -> Rate:
+    """Pushes a second, the medians of several stretches; each ends when all of its pushes are acknowledged."""
     await push()
     await settle()
-    rates = []
+    rates, costs = [], []
     for _ in range(size.repeats):
         began, pushed = time.perf_counter(), 0
+        spent = time.process_time() + server.processor_seconds()
         while time.perf_counter() < began + size.seconds:
             await push()
             pushed += 1
         await settle()
         rates.append(pushed / (time.perf_counter() - began))
-    return float(np.median(rates))
+        costs.append((time.process_time() + server.processor_seconds() - spent) / pushed)
+    return Rate(float(np.median(rates)), 1 / float(np.median(costs)))
 
 
 def measure(size: Size | None = None) -> list[Row]:
-    """Rows ``experience.segments`` and ``experience.bytes`` (as on the wire): encoded, sent, checked, packed into the
-    buffer, acknowledged. The reference is gRPC over the loopback with as many opaque bytes a message."""
+    """Rows ``experience.segments`` and ``experience.bytes`` (as on the wire): encoded, sent, checked, at rest in the
+    buffer, acknowledged; ``experience.processor``: segments a second of both ends' processor time. The reference is
+    gRPC over the loopback with as many opaque bytes a message.
+
+    ``experience.draw``: samples a second of processor time that one thread draws into a batch's arrays, beside a copy
+    of the batch; ``experience.draw.threads2``: the same by the clock on two, beside one.
+    """
     size = size or Size()
     prepare()
     config = load(size.preset, size.overrides)
@@ -154,12 +170,18 @@ def measure(size: Size | None = None) -> list[Row]:
     found = recorded.samples(config, samples * size.segments, size.from_seconds)
     parts = [recorded.segment_of(found[i * samples:(i + 1) * samples]) for i in range(size.segments)]
     with Child(_serve, config) as server, asyncio.Runner() as runner:
-        rate, nbytes = runner.run(segments_pushed(config, size, server.first[0], parts))
-        opaque = runner.run(opaque_pushed(size, server.first[1], nbytes, in_flight))
+        rate, nbytes = runner.run(segments_pushed(config, size, server, parts))
+        opaque = runner.run(opaque_pushed(size, server, nbytes, in_flight))
     conditions = machine(preset=size.preset, encoding=config.services.rollout.encoding, in_flight=in_flight,
                          segment_bytes=nbytes, segment_bytes_decoded=sum(a.nbytes for a in parts[0].values()),
                          layout=Layout(config.game).hash)
+    one, two = (drawing.drawn(config, parts, threads, size.seconds) for threads in (1, 2))
+    of_draws = conditions | {"sample_bytes": one.resting_bytes, "sample_bytes_decoded": one.batch_bytes}
     return [
-        row("experience.bytes", rate * nbytes / 1e6, "MB/s", opaque * nbytes / 1e6, conditions),
-        row("experience.segments", rate, "segments/s", opaque, conditions),
+        row("experience.bytes", rate.clock * nbytes / 1e6, "MB/s", opaque.clock * nbytes / 1e6, conditions),
+        row("experience.segments", rate.clock, "segments/s", opaque.clock, conditions),
+        row("experience.processor", rate.processor, "segments/s of processor time", opaque.processor, conditions),
+        row("experience.draw", one.processor, "samples/s of processor time", one.copied, of_draws),
+        row("experience.draw.threads2", two.clock, "samples/s", one.clock,
+            of_draws | {"processor": round(two.processor)}),
     ]

@@ -1,0 +1,73 @@
+"""Batches out of an optimizer's buffer: samples unpacked side by side, beside a copy of as many bytes."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dota.spaces import Layout
+from five.agent.config import BufferConfig
+from five.agent.learning.buffer import SampleBuffer
+from five.agent.learning.samples import Arrays
+from five.run.config import RunConfig
+from five.services.optimizer.resting import RestingSegment, Stacking
+from five.services.rollout.sender import changing
+from rapid import codec
+from rapid.packed import PackedArray
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Samples a second of processor time that ``threads`` threads draw together, by the clock, and that are copied;
+    bytes of a sample at rest and in a batch."""
+
+    processor: float
+    clock: float
+    copied: float
+    resting_bytes: int
+    batch_bytes: int
+
+
+def as_sent(config: RunConfig, segment: Arrays) -> dict[str, np.ndarray | PackedArray]:
+    """A segment's arrays as they come to an optimizer."""
+    layout, period = Layout(config.game), config.learning.lstm_unroll_length
+    changes = {name: PackedArray(segment[name].shape, codec.packed_changes(segment[name], period),
+                                 segment[name].dtype, period) for name in changing(layout)}
+    return {**segment, **changes}
+
+
+def drawn(config: RunConfig, segments: Sequence[Arrays], threads: int, seconds: float) -> Drawn:
+    """Draws batches of the run's size, or of all samples that there are, for so long."""
+    per_segment = config.learning.samples_per_segment
+    held = per_segment * len(segments)
+    samples = min(config.learning.batch_samples, held)
+    buffer = SampleBuffer(BufferConfig(capacity_samples=held, minimum_samples=1), Stacking(threads))
+    for arrays in segments:
+        segment = RestingSegment.of(as_sent(config, arrays), per_segment)
+        buffer.add_all(segment.cut(), segment.versions, 0, segment.nbytes)
+    for _ in range(2):  # the buffer's two sets of arrays
+        batch = buffer.draw(samples, 0)
+    assert batch is not None
+    sources = list(batch.arrays.values())
+    targets = [array.copy() for array in sources]
+
+    def copy() -> None:
+        for target, source in zip(targets, sources, strict=True):
+            np.copyto(target, source)
+
+    processor, clock = _rates(lambda: buffer.draw(samples, 0), samples, seconds)
+    copied, _ = _rates(copy, samples, seconds)
+    return Drawn(processor, clock, copied, segment.nbytes, sum(array.nbytes for array in sources) // samples)
+
+
+def _rates(work: Callable[[], object], samples: int, seconds: float) -> tuple[float, float]:
+    """Samples a second, by processor time and by the clock: those of the fastest call."""
+    best = [np.inf, np.inf]
+    began = time.perf_counter()
+    while time.perf_counter() < began + seconds:
+        before = time.process_time(), time.perf_counter()
+        work()
+        best = [min(b, now - then) for b, now, then in
+                zip(best, (time.process_time(), time.perf_counter()), before, strict=True)]
+    return samples / best[0], samples / best[1]
