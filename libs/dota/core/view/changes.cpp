@@ -28,7 +28,7 @@ void ChangesPacker::add(const std::uint16_t* row, const std::uint16_t* before, s
 }
 
 std::vector<std::uint8_t> ChangesPacker::all(std::size_t n) {
-  if (ends_.empty()) return {};
+  if (ends_.empty() || n == 0) return {};  // pointers may be null then
   std::vector<std::span<const std::uint8_t>> rows;
   rows.reserve(ends_.size());
   std::size_t begin = 0;
@@ -45,6 +45,7 @@ std::vector<std::uint8_t> ChangesPacker::all(std::size_t n) {
 std::vector<std::uint8_t> ChangesPacker::pack(const std::uint8_t* in, std::size_t rows, std::size_t n,
                                               std::size_t period) {
   begin(rows, n);
+  if (n == 0) return {};
   for (std::size_t r = 0; r < rows; ++r) {
     // Copied because the rows may lie at any address.
     std::memcpy(rows_[r % 2].data(), in + r * 2 * n, 2 * n);
