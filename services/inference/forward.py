@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from five.agent.model.host_actor import HostActor
 from five.services.inference.models import Served
 from five.services.inference.requests import Array, Arrays, Request
 from five.services.inference.rows import joined, to_numpy
@@ -90,6 +91,9 @@ class HostForward:
         """Evaluates at once."""
         if part.rows is not None:
             batch = {name: array[part.rows] for name, array in batch.items()}
+        frozen = getattr(served.policy, "frozen", None)
+        if frozen is not None and part.replayed is None and frozen.takes(batch):
+            return self._by_core(frozen, batch, part)
         with torch.inference_mode():
             before = self._table.gather(part.slots)
             acted = served.policy.act(
@@ -108,6 +112,21 @@ class HostForward:
                 watched = torch.from_numpy(np.flatnonzero(part.thinks))
                 out |= {f"thought/{name}": to_numpy(shown, np.float16)
                         for name, shown in thoughts(flattened(acted), watched).items()}
+        return lambda: out
+
+    def _by_core(self, frozen: HostActor, batch: Arrays, part: Part) -> Callable[[], Arrays]:
+        """As the bytes came: nothing of a message is copied."""
+        with torch.inference_mode():
+            before = {name: state.numpy() for name, state in self._table.gather(part.slots).items()}
+            acted = frozen(batch, before, self._generator, part.greedy)
+            self._table.scatter(part.slots, {name: torch.from_numpy(state) for name, state in acted.state.items()})
+        out: Arrays = {"actions": acted.actions, "logp": acted.logp, "values": acted.values}
+        if part.want.any():
+            out |= {f"state/{name}": state[part.want] for name, state in before.items()}
+            out |= {f"aux/{name}": head[part.want] for name, head in acted.aux.items()}
+        if part.thinks.any():
+            shown = {**acted.aux, "choice": np.exp(acted.choice), "aim": np.exp(acted.aim)}
+            out |= {f"thought/{name}": array[part.thinks].astype(np.float16) for name, array in shown.items()}
         return lambda: out
 
 

@@ -119,8 +119,9 @@ class PolicyLoader:
         return policy
 
     def nbytes(self, policy: Any) -> int:
-        """Bytes of the policy's tensors."""
-        return sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
+        """Bytes of the policy's tensors, and of what acts in its place."""
+        beside = 0 if policy.frozen is None else policy.frozen.nbytes
+        return beside + sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
 
     def load(self, policy: Any, tensors: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Overwrite all of a policy. Raises ValueError when the version is of another layout or model."""
@@ -139,6 +140,7 @@ class PolicyLoader:
                 target.copy_(_tensor(name, tensors[name], name in carried, target.shape), non_blocking=True)
         if self._stream is not None:
             self._stream.synchronize()
+        policy.freeze()
 
 
 def _tensor(name: str, array: npt.NDArray[Any], bfloat16: bool, shape: torch.Size) -> torch.Tensor:

@@ -39,5 +39,6 @@ void bind_play(nanobind::module_& m);         // games that people play in
 void bind_layout(nanobind::module_& m);       // Layout and packing
 void bind_rows(nanobind::module_& m);         // rows of observations
 void bind_stack(nanobind::module_& m);        // samples at rest and batches of them
+void bind_net(nanobind::module_& m);          // a policy that acts on them
 
 }  // namespace dota

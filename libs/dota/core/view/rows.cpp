@@ -61,13 +61,17 @@ __attribute__((target("avx,f16c,fma"))) void f16c_row(const std::uint16_t* in, s
 
 }  // namespace
 
+RowReader row_reader(bool portable) {
+#ifdef FIVE_F16C
+  if (!portable && has_f16c() && __builtin_cpu_supports("fma")) return f16c_row;
+#endif
+  return portable_row;
+}
+
 void standard_rows(const std::uint16_t* in, const RowPlaces& places, const std::int64_t* step,
                    const std::int64_t* slot, const std::int64_t* group, std::size_t rows, const float* scale,
                    const float* shift, float clip, float* out, bool portable) {
-  auto row = portable_row;
-#ifdef FIVE_F16C
-  if (!portable && has_f16c() && __builtin_cpu_supports("fma")) row = f16c_row;
-#endif
+  const RowReader row = row_reader(portable);
   const std::size_t n = places.fields;
   for (std::size_t r = 0; r < rows; ++r) {
     const std::size_t at = places.offset + static_cast<std::size_t>(slot[r]) * places.stride;

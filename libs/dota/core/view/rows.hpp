@@ -13,6 +13,11 @@ struct RowPlaces {
   std::size_t width = 0, lines = 1, offset = 0, stride = 0, fields = 0;
 };
 
+// Reads one row of n values: out = clamp(shift + value * scale, -clip, clip), see `standard_rows`.
+using RowReader = void (*)(const std::uint16_t* in, std::size_t n, const float* scale, const float* shift, float clip,
+                           float* out);
+RowReader row_reader(bool portable = false);
+
 // out[row][line][field] = clamp(shift + value * scale, -clip, clip) of float16 values, in float32, rounded
 // once before it is clipped. `group` says which of the scales and shifts, [groups][fields], are a row's; null: the
 // first. `portable`: without the processor's own conversion, for the test that compares them.

@@ -35,9 +35,9 @@ class HostReader:
     def _tables(self) -> "_Tables":
         reader = self._reader
         return _Tables(
-            _columns_of(reader),
-            {name: (array, _place(reader, block, array)) for name, (block, array, _) in reader.streams.items()},
-            {name: _place(reader, block, "shared_ids") for name, block in reader.blocks.items()},
+            columns_of(reader),
+            {name: (array, place_of(reader, block, array)) for name, (block, array, _) in reader.streams.items()},
+            {name: place_of(reader, block, "shared_ids") for name, block in reader.blocks.items()},
             *(table.cpu().numpy() for table in (
                 reader.owner_slots, reader.bounds, reader.tower_slots, reader.tower_of, reader.place_of)))
 
@@ -61,6 +61,17 @@ class HostReader:
         index = self._units(read, inputs, column[first:], step[first:], [cut - first for cut in cuts[sets:]])
         self._sets(read, inputs, column, step, cuts[:sets], index)
         return inputs, read.floats
+
+    def maps(self, obs: dict[str, Tensor], normaliser: Normaliser) -> tuple[dict[str, Tensor], Tensor | None]:
+        """The maps' streams alone, and the ids [N, H, cells, n] of areas on the nearby map where the layout has them.
+        """
+        read = _Read(self._reader, self._tables, obs, normaliser)
+        for name in MAPS:
+            if name in self._reader.streams:
+                read.whole_map(name, obs)
+        nearby = self._reader.blocks["nearby_map"]
+        ids = rows_of(obs["private_ids"], nearby, "private_ids").long() if nearby.has("area_effect") else None
+        return read.floats, ids
 
     def _whole(self, read: "_Read", inputs: Inputs, obs: dict[str, Tensor]) -> None:
         blocks = self._reader.blocks
@@ -166,13 +177,15 @@ class _Read:
         return torch.from_numpy(id_rows(self.arrays["shared_ids"], self._tables.ids[block.name], step, slot))
 
 
-def _place(reader: InputReader, block: Block, array: Array) -> Place:
+def place_of(reader: InputReader, block: Block, array: Array) -> Place:
+    """Where the rows of a block lie in an array of the reader's layout."""
     width, lines = {"shared": (reader.shared, 1), "private": (reader.private, reader.heroes),
                     "shared_ids": (reader.shared_ids, 1)}[array]
     return Place(width, lines, block.offset.get(array, 0), block.width(array), block.width(array))
 
 
-def _columns_of(reader: InputReader) -> RowColumns:
+def columns_of(reader: InputReader) -> RowColumns:
+    """The reader's columns, of sets and then of units by tower, as the core searches them."""
     pickups = reader.sets.get("pickups")
     status = (0, 0, 0)
     if pickups is not None:

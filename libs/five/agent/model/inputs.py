@@ -7,7 +7,7 @@ absent rows is read as zeros, and `Inputs.there` keeps them out of pools and sta
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -193,7 +193,7 @@ class InputReader(nn.Module):
             self._sets(inputs, column[:first], step[:first], cuts[:count], shared, shared_ids)
         return inputs
 
-    def require_widths(self, shared: Tensor, private: Tensor) -> None:
+    def require_widths(self, shared: Any, private: Any) -> None:
         """Raises ValueError on arrays of other widths than the layout's."""
         if shared.shape[-1] != self.shared or private.shape[-2:] != (self.heroes, self.private):
             raise ValueError(

@@ -12,6 +12,7 @@ from five.agent.model.cross_hero import cross_hero_pool
 from five.agent.model.embeddings import Embeddings
 from five.agent.model.found import Found, RowSearch
 from five.agent.model.heads import ActionHeads, AuxiliaryHeads, Chosen
+from five.agent.model.host_actor import HostActed, HostActor, suits
 from five.agent.model.host_reader import HostReader
 from five.agent.model.inputs import Inputs, Present
 from five.agent.model.normaliser import REWARD_PRIOR, Normaliser, RewardStatistics
@@ -62,14 +63,17 @@ class Policy(nn.Module):
 
     Attributes: ``dense``, no part of a version, is for whoever runs the policy to set: everything is computed on all
     slots, absent ones among them, in the same sequence of kernels for all batches of a size, and the host never waits.
-    What comes out is the same but for rounding.
+    What comes out is the same but for rounding. ``frozen``: what acts in its place after `freeze`.
     """
+
+    frozen: HostActor | None
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         super().__init__()
         self.layout = layout
         self.config = config
         self.dense = False
+        self.frozen = None
         self.embeddings = Embeddings(config)
         self.trunk = Trunk(layout, config, self.embeddings)
         widths = self.trunk.reader.widths()
@@ -96,6 +100,13 @@ class Policy(nn.Module):
         return {name: torch.zeros((teams, *shape), device=self.device)
                 for name, (shape, _) in state_specs(self.layout, self.config).items()}
 
+    def freeze(self) -> bool:
+        """Says that parameters and statistics stay as they are until the next call: whoever acts with them from now on
+        does so by one call of the core, where that suits (small, in float32, on the host, one thread). Returns whether
+        it does. Actions are the same ones, and all numbers but for rounding."""
+        self.frozen = HostActor(self) if suits(self) else None
+        return self.frozen is not None
+
     @torch.no_grad()
     def act(self, obs: dict[str, Tensor], state: State, *, generator: torch.Generator | None = None,
             greedy: bool = False, replay: Tensor | None = None) -> Acted:
@@ -105,6 +116,11 @@ class Policy(nn.Module):
         ``replay`` int16 [B, H, 6] holds the actions of steps that were played before, -1 in a row that is to be
         chosen: a lost state is rebuilt with what was done, not with a new choice.
         """
+        if self.frozen is not None and replay is None and not self.dense:
+            seen = {name: array.numpy() for name, array in obs.items()}
+            if self.frozen.takes(seen):
+                return _as_tensors(self.frozen(seen, {name: array.numpy() for name, array in state.items()}, generator,
+                                               greedy))
         with self._autocast():
             inputs, trunk, floats = self._encode(obs, on_host=not self.dense and self._reads[0].takes(obs))
             joined = self._join(inputs, trunk, floats, state["target_embedding"])
@@ -223,6 +239,12 @@ class Policy(nn.Module):
         if resets is not None:
             previous = previous.masked_fill(resets[:, :, None, None], 0.0)
         return previous.flatten(0, 1)
+
+
+def _as_tensors(done: HostActed) -> Acted:
+    out = torch.from_numpy
+    return Acted(out(done.actions), out(done.logp), out(done.values), {name: out(a) for name, a in done.aux.items()},
+                 {name: out(a) for name, a in done.state.items()}, out(done.choice), out(done.aim))
 
 
 def _leading(x: Tensor, *lead: int) -> Tensor:

@@ -167,7 +167,8 @@ def milliseconds(work: Any, times: int) -> list[float]:
 def measure(size: Size | None = None) -> list[Row]:
     """Rows ``inference.team_steps.batchN``: team-steps/s with two requests of N under way, as a rollout has; and
     ``inference.latency.batchN.p50|p95|p99``, milliseconds with one. The reference is the bare forward pass, by CUDA
-    graphs where the server runs it so: then ``inference.forward.batchN`` has it beside the pass kernel by kernel.
+    graphs or by one call of the core where the server runs it so: then ``inference.forward.batchN`` has it beside the
+    pass operation by operation.
 
     Where N is more than a group of the preset's rollouts sends, several requests of what it sends make a batch, from as
     many clients: two batches of them are under way for the rate, one for the latency."""
@@ -186,15 +187,17 @@ def measure(size: Size | None = None) -> list[Row]:
         batches = tuple(sorted({*batches, settings.max_batch}))
     seen = recorded.team_steps(config, max(-(-max(batches) // 16), 16), size.from_seconds)
     policy = recorded.policy_of(config).to(device).eval()
+    frozen = recorded.policy_of(config).to(device).eval()
+    frozen.freeze()
     graphed = Graphed(config, policy, max(batches), device) if graphs_on(device, config.compute) else None
     rows: list[Row] = []
     with Child(_serve, config, batches) as server, asyncio.Runner() as runner:
         for batch, address in zip(batches, server.first, strict=True):
             bare: Callable[[], float] = forward(policy, seen, batch, device)
             bare_rate = median_rate(bare, size.seconds, size.repeats)
-            if graphed is not None:
-                bare, one_by_one = graphed.of(seen, batch), bare_rate
-                bare_rate = median_rate(bare, size.seconds, size.repeats)
+            if graphed is not None or frozen.frozen is not None:
+                bare = forward(frozen, seen, batch, device) if graphed is None else graphed.of(seen, batch)
+                one_by_one, bare_rate = bare_rate, median_rate(bare, size.seconds, size.repeats)
                 rows.append(row(f"inference.forward.batch{batch}", bare_rate, "team-steps/s", one_by_one, conditions))
             bare_latency = percentiles(milliseconds(bare, size.requests))
             requests = requests_of(batch, max(2 * rollout.games // rollout.groups, 1))

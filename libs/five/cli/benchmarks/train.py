@@ -102,8 +102,9 @@ def stages(config: RunConfig, size: Size) -> dict[str, float]:
     torch.set_num_threads(services.inference.threads)
     seen = recorded.team_steps(config, 16, size.from_seconds)
     device = torch.device(services.inference.device)
-    acting = forward(recorded.policy_of(config).to(device).eval(), seen, TEAMS * group, device)
-    torch.set_num_threads(services.inference.threads)
+    policy = recorded.policy_of(config).to(device).eval()
+    policy.freeze()
+    acting = forward(policy, seen, TEAMS * group, device)
     servers = max(len(services.inference.addresses), 1)
     inference = median_rate(acting, size.alone_seconds, size.repeats) * heroes * servers
 

@@ -74,6 +74,7 @@ class ArchivedVersions:
         tensors = self._in_present_schema(number, tensors, index.meta)
         policy = Policy(layout, self.config.model).eval().requires_grad_(False)
         policy.load_state_dict({name: torch.from_numpy(array) for name, array in tensors.items()})
+        policy.freeze()
         return number, policy, dict(index.meta)
 
     def _in_present_schema(self, number: int, tensors: dict[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
