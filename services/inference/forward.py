@@ -77,7 +77,9 @@ class HostForward:
         self._generator.manual_seed(seed)
 
     def prepare(self, turn: Callable[[], None]) -> None:
-        """Nothing."""
+        """As many threads as the process has are said to this one too: MKL's functions of vectors go by a thread's own
+        number, and would take all cores for a few hundred logarithms, and wait for more with the cores in hand."""
+        torch.set_num_threads(torch.get_num_threads())
 
     def stage(self, request: Request) -> None:
         """They are where they are needed."""

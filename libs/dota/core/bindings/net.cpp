@@ -232,7 +232,7 @@ void act_for(const ActorNet& n, const nb::dict& in, const nb::dict& out) {
   const std::size_t steps = first.ndim() == 2 ? first.shape(0) : 0, rows = steps * n.heroes;
   if (steps == 0) return;
   const std::size_t lstm = n.gates.out() / 4, key = n.action.width;
-  const bool draws = in.contains("noise_choice");
+  const bool draws = in.contains("uniform_choice");
   const ActorSeen seen{
       steps,
       data<const std::uint16_t>(in, "shared", steps * n.shared),
@@ -246,9 +246,9 @@ void act_for(const ActorNet& n, const nb::dict& in, const nb::dict& out) {
       data<const float>(in, "h", rows * lstm),
       data<const float>(in, "c", rows * lstm),
       data<const float>(in, "target_embedding", rows * key),
-      {data<const float>(in, "noise_choice", rows * n.choices, !draws),
-       data<const float>(in, "noise_small", rows * 27, !draws),
-       data<const float>(in, "noise_unit", rows * n.units, !draws)}};
+      {data<const float>(in, "uniform_choice", rows * n.choices, !draws),
+       data<const float>(in, "uniform_small", rows * 27, !draws),
+       data<const float>(in, "uniform_unit", rows * n.units, !draws)}};
   const ActorDone done{data<std::int16_t>(out, "actions", rows * 6), data<float>(out, "logp", rows),
                        data<float>(out, "values", rows),             data<float>(out, "h", rows * lstm),
                        data<float>(out, "c", rows * lstm),           data<float>(out, "target_embedding", rows * key),

@@ -72,8 +72,9 @@ struct ActorNet {
   ActionReads reads;
 };
 
-// A batch of team-steps: observations as games write them, recurrent states [steps][heroes][...]. `noise` is null where
-// the likeliest is taken; else it holds that of choices, of 3 x 9 small parts and of units, each [steps][heroes][...].
+// A batch of team-steps: observations as games write them, recurrent states [steps][heroes][...]. `uniform` is null
+// where the likeliest is taken; else it holds numbers [0, 1) to draw by: for choices, for 3 x 9 small parts and for
+// units, each [steps][heroes][...].
 struct ActorSeen {
   std::size_t steps = 0;
   const std::uint16_t *shared = nullptr, *apart = nullptr, *shared_ids = nullptr, *apart_ids = nullptr;
@@ -81,7 +82,7 @@ struct ActorSeen {
   const std::uint8_t* target_mask = nullptr;
   const float *maps = nullptr, *maps_apart = nullptr;
   const float *h = nullptr, *c = nullptr, *target = nullptr;
-  const float* noise[3] = {};
+  const float* uniform[3] = {};
 };
 
 // What was done, [steps][heroes][...]; `choice` and `aim` are log-probabilities.

@@ -149,8 +149,12 @@ class Row {
       query_[k] = query[k] * net_.gate[action * heads_.key + k];
   }
 
-  const float* noise(std::size_t of, std::size_t row, std::size_t n) const {
-    return seen_.noise[of] == nullptr ? nullptr : seen_.noise[of] + row * n;
+  // What is taken from the row's n log-probabilities; null: nothing. Until the next call.
+  const float* noise(std::size_t of, std::size_t row, std::size_t n) {
+    if (seen_.uniform[of] == nullptr) return nullptr;
+    noise_.resize(n);
+    maths_.gumbel(seen_.uniform[of] + row * n, noise_.data(), n);
+    return noise_.data();
   }
 
   const ActorNet& net_;
@@ -159,7 +163,7 @@ class Row {
   const ActorDone& done_;
   Heads heads_;
   RowMaths maths_;
-  std::vector<float> query_;
+  std::vector<float> query_, noise_;
 };
 
 }  // namespace

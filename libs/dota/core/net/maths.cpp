@@ -84,12 +84,39 @@ FIVE_INLINE float product_of(const float* a, const float* b, std::size_t n) {
   return sum;
 }
 
+// Cephes' polynomial about 1, of normal numbers.
+FIVE_INLINE float logarithm(float x) {
+  x = std::max(x, 1.1754944e-38f);
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  // Of x = m * 2^e with m in [sqrt(1/2), sqrt(2)).
+  const std::uint32_t shifted = bits - 0x3F3504F3u;
+  const auto e = static_cast<float>(static_cast<std::int32_t>(shifted) >> 23);
+  const float m = std::bit_cast<float>((shifted & 0x007FFFFFu) + 0x3F3504F3u) - 1.0f;
+  float p = 7.0376836292e-2f;
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  const float square = m * m;
+  const float small = p * m * square + -2.12194440e-4f * e - 0.5f * square;
+  return m + small + 0.693359375f * e;
+}
+
+FIVE_INLINE void gumbel_of(const float* __restrict u, float* __restrict to, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    to[i] = logarithm(-logarithm(u[i]));
+}
+
 FIVE_INLINE void raise_to(float* __restrict to, const float* __restrict row, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i)
     to[i] = std::max(to[i], row[i]);
 }
 
-// The same four, compiled for instructions: functions of their own, since what is compiled for more than the rest must
+// The same five, compiled for instructions: functions of their own, since what is compiled for more than the rest must
 // not be reached but by its pointer.
 #define FIVE_MATHS(name, attributes)                                                                       \
   struct name {                                                                                            \
@@ -100,8 +127,9 @@ FIVE_INLINE void raise_to(float* __restrict to, const float* __restrict row, std
     attributes static float product(const float* a, const float* b, std::size_t n) {                       \
       return product_of(a, b, n);                                                                          \
     }                                                                                                      \
+    attributes static void gumbel(const float* u, float* to, std::size_t n) { gumbel_of(u, to, n); }       \
     attributes static void raise(float* to, const float* row, std::size_t n) { raise_to(to, row, n); }     \
-    static RowMaths all() { return {log_softmax, lstm_cell, product, raise}; }                             \
+    static RowMaths all() { return {log_softmax, lstm_cell, product, gumbel, raise}; }                     \
   };
 
 FIVE_MATHS(Portable, )

@@ -10,8 +10,8 @@ namespace dota {
 // What stands where there is no choice: the lowest finite number, as PyTorch's masks have it.
 constexpr float kNoChoice = -3.4028234663852886e38f;
 
-// Functions of rows, for one set of instructions. Exponentials are exact to 2 units in the last place; what is below
-// e^-87 counts as that.
+// Functions of rows, for one set of instructions. Exponentials and logarithms are exact to 2 units in the last
+// place; what is below e^-87 counts as that.
 struct RowMaths {
   // In place: log-probabilities of the logits x [n]. Where all are kNoChoice, they are equal.
   void (*log_softmax)(float* x, std::size_t n);
@@ -20,6 +20,9 @@ struct RowMaths {
   void (*lstm_cell)(const float* gates, std::size_t d, float* h, float* c);
   // The inner product of two rows [n].
   float (*product)(const float* a, const float* b, std::size_t n);
+  // to[i] = log(-log(u[i])) of n uniform numbers [0, 1): what a logarithmic probability less it is the largest of, is
+  // drawn by that probability (the Gumbel-max trick).
+  void (*gumbel)(const float* u, float* to, std::size_t n);
   // to[i] = max(to[i], row[i]) of n numbers.
   void (*raise)(float* to, const float* row, std::size_t n);
 };

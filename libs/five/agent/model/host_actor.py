@@ -92,7 +92,7 @@ class HostActor:
         for name in ("shared", "private"):
             seen[name] = seen[name].view(np.uint16)
         if not greedy:
-            seen |= self._noise(steps, generator)
+            seen |= self._drawn(steps, generator)
         done = {"actions": np.empty((*lead, len(ActionPart)), np.int16)}
         for name, shape in (("logp", ()), ("values", ()), ("h", (self._lstm,)), ("c", (self._lstm,)),
                             ("target_embedding", (self._key,)), ("win", ()), ("rank", (RANKS,)),
@@ -104,12 +104,12 @@ class HostActor:
             {"win_probability": done["win"], "net_worth_rank": done["rank"], "building_events": done["buildings"]},
             {name: done[name] for name in ("h", "c", "target_embedding")}, done["choice"], done["aim"])
 
-    def _noise(self, steps: int, generator: torch.Generator | None) -> dict[str, Array]:
-        """What `five.agent.model.distribution.sample` subtracts, from the same numbers of the generator."""
+    def _drawn(self, steps: int, generator: torch.Generator | None) -> dict[str, Array]:
+        """Uniform numbers for `five.agent.model.distribution.sample`'s three draws, the ones that it would have."""
         sizes = [steps * self._heroes * n for n in (MAX_AVAILABLE, SMALL * OFFSETS, self._units)]
-        noise = torch.rand(sum(sizes), generator=generator).log_().neg_().log_().numpy()
+        numbers = torch.rand(sum(sizes), generator=generator).numpy()
         cuts = np.cumsum(sizes[:2]).tolist()
-        return dict(zip(("noise_choice", "noise_small", "noise_unit"), np.split(noise, cuts), strict=True))
+        return dict(zip(("uniform_choice", "uniform_small", "uniform_unit"), np.split(numbers, cuts), strict=True))
 
 
 class _Maps:
