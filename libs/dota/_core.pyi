@@ -215,6 +215,23 @@ def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
     """
 
 def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
+def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16], way: int = 0) -> bool:
+    """
+    Whether the bytes were those of as many values, which are unpacked then; `way` as of pack16.
+    """
+
+class Actor:
+    """A policy with its parameters, copied; wrapped by dota.acting."""
+
+    def __init__(self, net: dict[str, Any], instructions: str = "") -> None:
+        """
+        `net`: sizes, places, layers and tables by name. `instructions`: 'portable' or 'avx2', for the test that compares them; '': the widest that the processor has.
+        """
+
+    def act(self, seen: dict[str, Any], done: dict[str, Any]) -> None:
+        """
+        Acts on the arrays of `seen` and writes those of `done`. Raises ValueError for sizes that do not fit, IndexError for an id that has no vector.
+        """
 
 class RowColumns:
     """Which rows a team-step may have, and how they are seen to be there."""

@@ -52,9 +52,10 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         """Games of all streams now."""
         return self._games
 
-    async def Play(self, request_iterator: AsyncIterator[env_pb2.PlayRequest], context: Any
-                   ) -> AsyncIterator[env_pb2.PlayResponse]:
-        """A client's games. The first request creates them; a bad request ends the stream."""
+    async def Play(self, request_iterator: AsyncIterator[env_pb2.PlayRequest], context: Any  # type: ignore[override]
+                   ) -> AsyncIterator[bytes]:
+        """A client's games, each answer as the bytes of a PlayResponse. The first request creates them; a bad request
+        ends the stream."""
         if self._streams >= self._max_streams:
             raise Exhausted(f"{self._streams} streams are open, the limit; raise services.dota_env.max_streams or add "
                             "servers")
@@ -154,7 +155,8 @@ def _games(data: bytes) -> np.ndarray[Any, np.dtype[np.int32]]:
     return wire.decode_bytes("games", data, np.int32, (len(data) // 4,))
 
 
-def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) -> env_pb2.PlayResponse:
+def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) -> bytes:
+    """The bytes of a PlayResponse: an observation is copied once on its way out."""
     response = env_pb2.PlayResponse(
         signals=shown.signals.tobytes(),
         winners=shown.winners.tobytes(), game_time=shown.game_time.tobytes(), statistics=shown.statistics.tobytes(),
@@ -162,5 +164,4 @@ def _response(shown: Shown, layout_hash: str, epoch: int, seen_schema: bytes) ->
         epoch=epoch, lineups=shown.lineups.tobytes(),
         seen=[env_pb2.SeenGame(place=place, schema=seen_schema, frame=frame, slots=slots, happened=happened)
               for place, (frame, slots, happened) in shown.seen.items()])
-    wire.fill_set(response.observations, shown.observations, layout_hash, SPARSE)
-    return response
+    return wire.with_set(response, "observations", shown.observations, layout_hash, SPARSE)

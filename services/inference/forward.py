@@ -118,10 +118,9 @@ class HostForward:
 
     def _by_core(self, frozen: HostActor, batch: Arrays, part: Part) -> Callable[[], Arrays]:
         """As the bytes came: nothing of a message is copied."""
-        with torch.inference_mode():
-            before = {name: state.numpy() for name, state in self._table.gather(part.slots).items()}
-            acted = frozen(batch, before, self._generator, part.greedy)
-            self._table.scatter(part.slots, {name: torch.from_numpy(state) for name, state in acted.state.items()})
+        before = self._table.take(part.slots)
+        acted = frozen(batch, before, self._generator, part.greedy)
+        self._table.put(part.slots, acted.state)
         out: Arrays = {"actions": acted.actions, "logp": acted.logp, "values": acted.values}
         if part.want.any():
             out |= {f"state/{name}": state[part.want] for name, state in before.items()}

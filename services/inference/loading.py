@@ -121,7 +121,8 @@ class PolicyLoader:
     def nbytes(self, policy: Any) -> int:
         """Bytes of the policy's tensors, and of what acts in its place."""
         beside = 0 if policy.frozen is None else policy.frozen.nbytes
-        return beside + sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
+        own = sum(t.numel() * t.element_size() for t in (*policy.parameters(), *policy.buffers()))
+        return int(own + beside)
 
     def load(self, policy: Any, tensors: Mapping[str, npt.NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Overwrite all of a policy. Raises ValueError when the version is of another layout or model."""

@@ -14,9 +14,9 @@ def groups(versions: npt.NDArray[np.int64], greedy: npt.NDArray[np.bool_]
             ) -> list[tuple[tuple[int, bool], npt.NDArray[np.int64] | None]]:
     """Rows of each (version, greedy); None for all rows when there is one group."""
     keys = versions * 2 + greedy
+    if (keys == keys[0]).all():
+        return [((int(keys[0]) >> 1, bool(keys[0] & 1)), None)]
     unique = np.unique(keys)
-    if len(unique) == 1:
-        return [((int(unique[0]) >> 1, bool(unique[0] & 1)), None)]
     return [((int(key) >> 1, bool(key & 1)), np.flatnonzero(keys == key)) for key in unique]
 
 

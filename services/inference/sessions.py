@@ -117,6 +117,15 @@ class SessionTable:
             torch.index_select(storage, 0, index, out=out[name])
         return out
 
+    def take(self, slots: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[np.float32]]:
+        """States [len(slots), ...] as arrays, copied, of a table in the host's memory."""
+        return {name: storage.numpy()[slots] for name, storage in self.storage.items()}
+
+    def put(self, slots: npt.NDArray[np.int64], states: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Stores states [len(slots), ...] that ``take`` gave and a forward pass moved on."""
+        for name, storage in self.storage.items():
+            storage.numpy()[slots] = states[name]
+
     def scatter(self, slots: npt.NDArray[np.int64], states: Mapping[str, torch.Tensor]) -> None:
         """Store states [len(slots), ...] that ``gather`` gave and a forward pass moved on."""
         self.scatter_at(self._index(slots), states)

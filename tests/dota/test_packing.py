@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dota import _core
 from dota.packing import pack_f16, unpack_f16
 from dota.vec_game import VecGame
 from tests.dota.watching import duel
@@ -57,6 +58,28 @@ def test_packed_the_same_whatever_the_processor_has(core: ModuleType, share: flo
         assert len({core.pack16(values, way=way) for way in range(4)}) == 1
     with pytest.raises(ValueError, match="no such way"):
         core.pack16(values, way=4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 300), st.sampled_from(["", "bit", "zero", "long"]))
+def test_unpacked_the_same_whatever_the_processor_has(seed: int, n: int, wrong: str) -> None:
+    rng = np.random.default_rng(seed)
+    values = (rng.integers(1, 2**16, n) * (rng.random(n) < rng.random())).astype(np.uint16)
+    data = np.frombuffer(pack_f16(values), np.uint8).copy()
+    if wrong == "bit" and n:
+        data[rng.integers(-(-n // 8))] ^= 1 << int(rng.integers(8))
+    elif wrong == "zero":
+        data[-2:] = 0
+    elif wrong == "long":
+        data = np.append(data, np.zeros(2, np.uint8))
+    found = []
+    for way in range(4):
+        out = np.full(n + 40, 0xBEEF, np.uint16)
+        fits = _core.unpack16(data, out[:n], way=way)
+        assert (out[n:] == 0xBEEF).all()
+        found.append((fits, out[:n].tobytes() if fits else b""))
+    assert len(set(found)) == 1
+    assert wrong or found[0] == (True, values.tobytes())
 
 
 def test_layout_of_the_packed_form() -> None:

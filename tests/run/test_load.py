@@ -102,7 +102,7 @@ def test_a_file_lists_what_differs_from_a_preset(tmp_path: Path) -> None:
     found, preset = load(path), load("laptop-1v1")
     assert (found.name, found.game.max_game_seconds, found.services.rollout.games) == ("mine", 90.0, 3)
     assert found.game.hero_pool == preset.game.hero_pool and found.model == preset.model
-    assert found.services.rollout.encoding == preset.services.rollout.encoding == "raw"
+    assert found.services.rollout.games_per_past_opponent == preset.services.rollout.games_per_past_opponent == 26
     assert load(path, ["services.rollout.games=5", "services.optimizer.optimizers=4"]).services.rollout.games == 5
 
 

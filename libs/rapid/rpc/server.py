@@ -130,7 +130,12 @@ def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any
         (True, False): grpc.stream_unary_rpc_method_handler,
         (True, True): grpc.stream_stream_rpc_method_handler,
     }[bool(handler.request_streaming), bool(streams_answers)]
-    return make(guarded, handler.request_deserializer, handler.response_serializer)
+    return make(guarded, handler.request_deserializer, _unless_bytes(handler.response_serializer))
+
+
+def _unless_bytes(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """Answers that a servicer gives as the bytes of a message (`rapid.wire.with_set`) go out as they are."""
+    return lambda answer: answer if isinstance(answer, bytes) else serialize(answer)
 
 
 async def _refuse(context: Context, method: str) -> NoReturn:

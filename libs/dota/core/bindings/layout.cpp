@@ -141,15 +141,18 @@ void bind_packing(nb::module_& m) {
       "The same of rows that are packed each by itself, each that of so many values.");
   m.def(
       "unpack16",
-      [](Array<const std::uint8_t> packed, Array<std::uint16_t> out) {
+      [](Array<const std::uint8_t> packed, Array<std::uint16_t> out, int way) {
+        if (way < 0 || way >= static_cast<int>(PackWay::Count))
+          throw nb::value_error("there is no such way to unpack");
         bool fits = false;
         {
           nb::gil_scoped_release release;
-          fits = unpack16(packed.data(), packed.size(), out.data(), out.size());
+          fits = unpack16(packed.data(), packed.size(), out.data(), out.size(), static_cast<PackWay>(way));
         }
         return fits;
       },
-      nb::arg("packed").noconvert(), nb::arg("out").noconvert());
+      nb::arg("packed").noconvert(), nb::arg("out").noconvert(), nb::arg("way") = 0,
+      "Whether the bytes were those of as many values, which are unpacked then; `way` as of pack16.");
   m.def(
       "to_half",
       [](Array<const float> in, Array<std::uint16_t> out, bool portable) {

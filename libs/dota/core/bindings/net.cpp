@@ -83,7 +83,8 @@ void check(const ActorNet& n) {
       for (std::size_t i = 0; i < s.columns; ++i) {
         const std::int64_t owner = n.owner_slots[set_columns + i];
         require(owner >= 0 && static_cast<std::size_t>(owner) < units, "a set's owner");
-        require((static_cast<std::size_t>(owner) < 2 * heroes) == (s.owner == SetNet::Owner::kHero), "a set's owner");
+        require((static_cast<std::size_t>(owner) < 2 * heroes) == (s.owner == SetNet::Owner::kHero),
+                "a set's owner");
         require(set_columns + i < n.columns.owners.size(), "a set without owners");
       }
     } else {
@@ -98,7 +99,8 @@ void check(const ActorNet& n) {
     std::size_t in = unit + (t < 2 ? n.hero.at.fields + hero_sets : unit_sets);
     if (t == 0) in += n.ally.at.fields + n.build.width + n.next_item.width;
     require(tower.first.in() == in && tower.apart.out() == tower.first.out(), "a tower's first layer");
-    require(tower.apart.in() == n.unit_apart.at.fields + (t < 2 ? n.hero_apart.at.fields : 0), "a tower's first layer");
+    require(tower.apart.in() == n.unit_apart.at.fields + (t < 2 ? n.hero_apart.at.fields : 0),
+            "a tower's first layer");
     require(tower.second.in() == tower.first.out() && tower.second.out() == width && width >= key,
             "a tower's second layer");
     tower_columns += tower.columns;
@@ -110,6 +112,11 @@ void check(const ActorNet& n) {
   require(n.columns.status_rows == 0 ||
               n.columns.status_offset + (n.columns.status_rows - 1) * n.columns.status_stride + 3 <= n.shared,
           "a status");
+  // What hangs on a unit is there with it only, so that its pool is never looked for in vain.
+  for (std::size_t i = 0; i < n.columns.owners.size(); ++i) {
+    const auto owner = static_cast<std::size_t>(n.columns.owners[i]);
+    require(owner >= set_columns && n.tower_slots[owner - set_columns] == n.owner_slots[i], "a set's owner");
+  }
   std::vector<bool> is_tower(units, false);
   std::size_t at = 0;
   for (std::size_t t = 0; t < n.towers.size(); ++t)
@@ -134,8 +141,8 @@ void check(const ActorNet& n) {
   check_place(n.next_item, n.shared_ids, heroes, "purchases");
   check_place(n.last_action, n.apart_ids, 1, "the last action's id");
   require(n.join.in() == n.global.at.fields + n.maps + team_sets, "the team's half of the join");
-  require(n.join_apart.in() == n.maps_apart + (n.towers.size() + 1) * width + n.previous.at.fields + key +
-                                   n.last_action.width,
+  require(n.join_apart.in() ==
+              n.maps_apart + (n.towers.size() + 1) * width + n.previous.at.fields + key + n.last_action.width,
           "the heroes' half of the join");
   require(n.last_action.width == 0 || n.last_action.width == key, "the last action");
   require(n.join.out() == n.join_apart.out() && n.pooled <= n.join.out(), "the join");
@@ -211,8 +218,8 @@ void make(ActorNet* self, const nb::dict& given, const std::string& instructions
   n.win = layer_of(given["win"], with), n.rank = layer_of(given["rank"], with);
   n.buildings = layer_of(given["buildings"], with);
   n.gate = floats(given["gate"]);
-  n.reads = {list<std::int64_t>(given, "mask_class"),  list<std::int64_t>(given, "offset_pair"),
-             list<std::int64_t>(given, "unit_split"),  list<std::uint8_t>(given, "reads_unit"),
+  n.reads = {list<std::int64_t>(given, "mask_class"),     list<std::int64_t>(given, "offset_pair"),
+             list<std::int64_t>(given, "unit_split"),     list<std::uint8_t>(given, "reads_unit"),
              list<std::uint8_t>(given, "reads_teleport"), list<std::uint8_t>(given, "reads_offset")};
   check(n);
   new (self) ActorNet(std::move(n));
@@ -233,28 +240,32 @@ void act_for(const ActorNet& n, const nb::dict& in, const nb::dict& out) {
   if (steps == 0) return;
   const std::size_t lstm = n.gates.out() / 4, key = n.action.width;
   const bool draws = in.contains("uniform_choice");
-  const ActorSeen seen{
-      steps,
-      data<const std::uint16_t>(in, "shared", steps * n.shared),
-      data<const std::uint16_t>(in, "private", rows * n.apart),
-      data<const std::uint16_t>(in, "shared_ids", steps * n.shared_ids),
-      data<const std::uint16_t>(in, "private_ids", rows * n.apart_ids),
-      data<const std::uint16_t>(in, "available", rows * n.choices),
-      data<const std::uint8_t>(in, "target_mask", rows * n.classes * n.units),
-      data<const float>(in, "maps", steps * n.maps, n.maps == 0),
-      data<const float>(in, "maps_private", rows * n.maps_apart, n.maps_apart == 0),
-      data<const float>(in, "h", rows * lstm),
-      data<const float>(in, "c", rows * lstm),
-      data<const float>(in, "target_embedding", rows * key),
-      {data<const float>(in, "uniform_choice", rows * n.choices, !draws),
-       data<const float>(in, "uniform_small", rows * 27, !draws),
-       data<const float>(in, "uniform_unit", rows * n.units, !draws)}};
-  const ActorDone done{data<std::int16_t>(out, "actions", rows * 6), data<float>(out, "logp", rows),
-                       data<float>(out, "values", rows),             data<float>(out, "h", rows * lstm),
-                       data<float>(out, "c", rows * lstm),           data<float>(out, "target_embedding", rows * key),
-                       data<float>(out, "win", rows),                data<float>(out, "rank", rows * 5),
+  const ActorSeen seen{steps,
+                       data<const std::uint16_t>(in, "shared", steps * n.shared),
+                       data<const std::uint16_t>(in, "private", rows * n.apart),
+                       data<const std::uint16_t>(in, "shared_ids", steps * n.shared_ids),
+                       data<const std::uint16_t>(in, "private_ids", rows * n.apart_ids),
+                       data<const std::uint16_t>(in, "available", rows * n.choices),
+                       data<const std::uint8_t>(in, "target_mask", rows * n.classes * n.units),
+                       data<const float>(in, "maps", steps * n.maps, n.maps == 0),
+                       data<const float>(in, "maps_private", rows * n.maps_apart, n.maps_apart == 0),
+                       data<const float>(in, "h", rows * lstm),
+                       data<const float>(in, "c", rows * lstm),
+                       data<const float>(in, "target_embedding", rows * key),
+                       {data<const float>(in, "uniform_choice", rows * n.choices, !draws),
+                        data<const float>(in, "uniform_small", rows * 27, !draws),
+                        data<const float>(in, "uniform_unit", rows * n.units, !draws)}};
+  const ActorDone done{data<std::int16_t>(out, "actions", rows * 6),
+                       data<float>(out, "logp", rows),
+                       data<float>(out, "values", rows),
+                       data<float>(out, "h", rows * lstm),
+                       data<float>(out, "c", rows * lstm),
+                       data<float>(out, "target_embedding", rows * key),
+                       data<float>(out, "win", rows),
+                       data<float>(out, "rank", rows * 5),
                        data<float>(out, "buildings", rows * n.buildings.out()),
-                       data<float>(out, "choice", rows * n.choices), data<float>(out, "aim", rows * n.units)};
+                       data<float>(out, "choice", rows * n.choices),
+                       data<float>(out, "aim", rows * n.units)};
   nb::gil_scoped_release released;
   act(n, seen, done);
 }
@@ -262,9 +273,10 @@ void act_for(const ActorNet& n, const nb::dict& in, const nb::dict& out) {
 }  // namespace
 
 void bind_net(nb::module_& m) {
-  nb::class_<ActorNet>(m, "Actor", "A policy with its parameters, copied; wrapped by five.agent.model.host_actor.")
+  nb::class_<ActorNet>(m, "Actor", "A policy with its parameters, copied; wrapped by dota.acting.")
       .def("__init__", &make, nb::arg("net"), nb::arg("instructions") = "",
-           "`net`: sizes, places, layers and tables by name. `instructions`: 'portable' or 'avx2', for the test that "
+           "`net`: sizes, places, layers and tables by name. `instructions`: 'portable' or 'avx2', for the test "
+           "that "
            "compares them; '': the widest that the processor has.")
       .def("act", &act_for, nb::arg("seen"), nb::arg("done"),
            "Acts on the arrays of `seen` and writes those of `done`. Raises ValueError for sizes that do not fit, "

@@ -49,7 +49,8 @@ void act(const ActorNet& net, const ActorSeen& seen, const ActorDone& done) {
     const std::size_t count = std::min(kBlock, rows - first);
     net.gates(inputs.data() + first * width, width, count, gates.data(), 4 * units);
     for (std::size_t r = 0; r < count; ++r)
-      maths.lstm_cell(gates.data() + r * 4 * units, units, done.h + (first + r) * units, done.c + (first + r) * units);
+      maths.lstm_cell(gates.data() + r * 4 * units, units, done.h + (first + r) * units,
+                      done.c + (first + r) * units);
     net.heads(done.h + first * units, units, count, said.data(), heads);
     choose(net, seen, trunk, said.data(), first, first + count, done);
   }

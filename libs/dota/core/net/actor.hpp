@@ -1,4 +1,5 @@
-// A whole policy on rows of observations in the host's memory: what acts where a call of a few rows must cost little.
+// A whole policy on rows of observations in the host's memory: what acts where a call of a few rows must cost
+// little.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +11,15 @@
 
 namespace dota {
 
-// Numbers of one kind of row and how they are standardised: scale and shift [groups][fields]. No fields: no such rows.
+// Numbers of one kind of row and how they are standardised: scale and shift [groups][fields]. No fields: no such
+// rows.
 struct Numbers {
   RowPlaces at;
   std::vector<float> scale, shift;
 };
 
-// Where a row's id lies in the ids of a team-step (or of a hero), and the vectors of its space [rows][width]; width 0:
-// the layout has no such id.
+// Where a row's id lies in the ids of a team-step (or of a hero), and the vectors of its space [rows][width];
+// width 0: the layout has no such id.
 struct Embedded {
   std::size_t offset = 0, stride = 0, width = 0, rows = 0;
   std::vector<float> table;
@@ -45,12 +47,12 @@ struct ActionReads {
   std::vector<std::uint8_t> unit, teleport, offset;
 };
 
-// The policy of five.agent.model.policy, with its parameters. Layers over several things one after another have their
-// inputs in that module's order.
+// The policy of five.agent.model.policy, with its parameters. Layers over several things one after another have
+// their inputs in that module's order.
 struct ActorNet {
   Instructions with = Instructions::kPortable;
   std::size_t heroes = 0, units = 0, choices = 0, classes = 0, teleports = 0;  // `teleports`: the class of these
-  std::size_t shared = 0, apart = 0, shared_ids = 0, apart_ids = 0;            // widths of the observation's arrays
+  std::size_t shared = 0, apart = 0, shared_ids = 0, apart_ids = 0;  // widths of the observation's arrays
   std::size_t maps = 0, maps_apart = 0;  // widths of what others made of the maps, of a team and of a hero
   std::size_t pooled = 0, pairs = 0;
   float clip = 0.0f;
@@ -63,8 +65,8 @@ struct ActorNet {
   std::vector<TowerNet> towers;
 
   Layer join, join_apart, gates;  // gates: of the joined input and the state side by side
-  // primary, unit and teleport queries, delays, offsets, queries of split heads, the value and the hidden layers of the
-  // three auxiliary heads, side by side
+  // primary, unit and teleport queries, delays, offsets, queries of split heads, the value and the hidden layers
+  // of the three auxiliary heads, side by side
   Layer heads;
   Layer win, rank, buildings;
   Embedded action;
@@ -72,9 +74,9 @@ struct ActorNet {
   ActionReads reads;
 };
 
-// A batch of team-steps: observations as games write them, recurrent states [steps][heroes][...]. `uniform` is null
-// where the likeliest is taken; else it holds numbers [0, 1) to draw by: for choices, for 3 x 9 small parts and for
-// units, each [steps][heroes][...].
+// A batch of team-steps: observations as games write them, recurrent states [steps][heroes][...]. `uniform` is
+// null where the likeliest is taken; else it holds numbers [0, 1) to draw by: for choices, for 3 x 9 small parts
+// and for units, each [steps][heroes][...].
 struct ActorSeen {
   std::size_t steps = 0;
   const std::uint16_t *shared = nullptr, *apart = nullptr, *shared_ids = nullptr, *apart_ids = nullptr;
@@ -95,8 +97,8 @@ struct ActorDone {
 // Any number of threads may act with one net. Throws std::out_of_range for an id without a vector.
 void act(const ActorNet& net, const ActorSeen& seen, const ActorDone& done);
 
-// Parts of it. What the trunk makes of a batch: the input of the join's two halves and, of the units that are there,
-// keys [rows][heroes][key] and where each slot's row is, [steps][units] (-1: nothing).
+// Parts of it. What the trunk makes of a batch: the input of the join's two halves and, of the units that are
+// there, keys [rows][heroes][key] and where each slot's row is, [steps][units] (-1: nothing).
 struct Trunk {
   std::vector<float> of_team, of_hero, keys;
   std::vector<std::int32_t> row_of;

@@ -47,7 +47,13 @@ struct Heads {
 class Row {
  public:
   Row(const ActorNet& net, const ActorSeen& seen, const Trunk& trunk, const ActorDone& done)
-      : net_(net), seen_(seen), trunk_(trunk), done_(done), heads_(net), maths_(row_maths(net.with)), query_(heads_.key) {}
+      : net_(net),
+        seen_(seen),
+        trunk_(trunk),
+        done_(done),
+        heads_(net),
+        maths_(row_maths(net.with)),
+        query_(heads_.key) {}
 
   void choose(std::size_t row, const float* said) {
     const std::size_t step = row / net_.heroes, hero = row % net_.heroes;
@@ -62,7 +68,8 @@ class Row {
     const std::size_t unit = target(row, step, hero, said, action, teleports, counted, logp);
 
     std::int16_t* out = done_.actions + row * kParts;
-    const std::size_t parts[kParts] = {slot, small[0], teleports ? 0 : unit, teleports ? unit : 0, small[1], small[2]};
+    const std::size_t parts[kParts] = {slot,     small[0], teleports ? 0 : unit, teleports ? unit : 0,
+                                       small[1], small[2]};
     for (std::size_t i = 0; i < kParts; ++i)
       out[i] = static_cast<std::int16_t>(parts[i]);
     done_.logp[row] = logp;
@@ -95,7 +102,8 @@ class Row {
     return slot;
   }
 
-  void small_parts(std::size_t row, const float* said, std::size_t action, bool acts, std::size_t* small, float& logp) {
+  void small_parts(std::size_t row, const float* said, std::size_t action, bool acts, std::size_t* small,
+                   float& logp) {
     const auto pair = static_cast<std::size_t>(net_.reads.offset_pair[action]);
     const float* offsets = said + heads_.offsets + pair * 2 * kOffsets;
     float logits[kSmall][kOffsets];
@@ -118,8 +126,7 @@ class Row {
     float* aim = done_.aim + row * units;
     std::fill_n(aim, units, kNoChoice);
     if (net_.reads.unit[action] != 0 || teleports) {
-      const std::size_t by =
-          teleports ? net_.teleports : static_cast<std::size_t>(net_.reads.mask_class[action]);
+      const std::size_t by = teleports ? net_.teleports : static_cast<std::size_t>(net_.reads.mask_class[action]);
       const std::uint8_t* mask = seen_.target_mask + (row * net_.classes + by) * units;
       const std::int32_t* there = trunk_.row_of.data() + step * units;
       for (std::size_t u = 0; u < units; ++u) {

@@ -188,7 +188,8 @@ void Layer::operator()(const float* x, std::size_t x_stride, std::size_t rows, f
       const std::size_t most = with_ == Instructions::kAvx512 ? kRows512 : kRows256;
       for (std::size_t row = 0; row < rows; row += most) {
         const std::size_t here = std::min(most, rows - row);
-        (with_ == Instructions::kAvx512 ? kAvx512Tiles[count - 1][here - 1] : kAvx2Tiles[count - 1][here - 1])(tile);
+        (with_ == Instructions::kAvx512 ? kAvx512Tiles[count - 1][here - 1]
+                                        : kAvx2Tiles[count - 1][here - 1])(tile);
         tile.x += here * x_stride;
         tile.y += here * y_stride;
       }

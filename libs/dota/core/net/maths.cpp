@@ -116,20 +116,20 @@ FIVE_INLINE void raise_to(float* __restrict to, const float* __restrict row, std
     to[i] = std::max(to[i], row[i]);
 }
 
-// The same five, compiled for instructions: functions of their own, since what is compiled for more than the rest must
-// not be reached but by its pointer.
-#define FIVE_MATHS(name, attributes)                                                                       \
-  struct name {                                                                                            \
-    attributes static void log_softmax(float* x, std::size_t n) { log_softmax_of(x, n); }                  \
-    attributes static void lstm_cell(const float* gates, std::size_t d, float* h, float* c) {              \
-      lstm_cell_of(gates, d, h, c);                                                                        \
-    }                                                                                                      \
-    attributes static float product(const float* a, const float* b, std::size_t n) {                       \
-      return product_of(a, b, n);                                                                          \
-    }                                                                                                      \
-    attributes static void gumbel(const float* u, float* to, std::size_t n) { gumbel_of(u, to, n); }       \
-    attributes static void raise(float* to, const float* row, std::size_t n) { raise_to(to, row, n); }     \
-    static RowMaths all() { return {log_softmax, lstm_cell, product, gumbel, raise}; }                     \
+// The same five, compiled for instructions: functions of their own, since what is compiled for more than the rest
+// must not be reached but by its pointer.
+#define FIVE_MATHS(name, attributes)                                                                   \
+  struct name {                                                                                        \
+    attributes static void log_softmax(float* x, std::size_t n) { log_softmax_of(x, n); }              \
+    attributes static void lstm_cell(const float* gates, std::size_t d, float* h, float* c) {          \
+      lstm_cell_of(gates, d, h, c);                                                                    \
+    }                                                                                                  \
+    attributes static float product(const float* a, const float* b, std::size_t n) {                   \
+      return product_of(a, b, n);                                                                      \
+    }                                                                                                  \
+    attributes static void gumbel(const float* u, float* to, std::size_t n) { gumbel_of(u, to, n); }   \
+    attributes static void raise(float* to, const float* row, std::size_t n) { raise_to(to, row, n); } \
+    static RowMaths all() { return {log_softmax, lstm_cell, product, gumbel, raise}; }                 \
   };
 
 FIVE_MATHS(Portable, )

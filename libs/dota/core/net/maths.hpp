@@ -20,8 +20,8 @@ struct RowMaths {
   void (*lstm_cell)(const float* gates, std::size_t d, float* h, float* c);
   // The inner product of two rows [n].
   float (*product)(const float* a, const float* b, std::size_t n);
-  // to[i] = log(-log(u[i])) of n uniform numbers [0, 1): what a logarithmic probability less it is the largest of, is
-  // drawn by that probability (the Gumbel-max trick).
+  // to[i] = log(-log(u[i])) of n uniform numbers [0, 1): what a logarithmic probability less it is the largest of,
+  // is drawn by that probability (the Gumbel-max trick).
   void (*gumbel)(const float* u, float* to, std::size_t n);
   // to[i] = max(to[i], row[i]) of n numbers.
   void (*raise)(float* to, const float* row, std::size_t n);

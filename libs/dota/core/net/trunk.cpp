@@ -87,8 +87,8 @@ class Walk {
   }
 
   // Reads a row of numbers of one hero's line to `to`; returns where it ends.
-  float* numbers(const Numbers& of, const std::uint16_t* array, std::size_t step, std::size_t line, std::size_t slot,
-                 std::size_t group, float* to) const {
+  float* numbers(const Numbers& of, const std::uint16_t* array, std::size_t step, std::size_t line,
+                 std::size_t slot, std::size_t group, float* to) const {
     const RowPlaces& at = of.at;
     if (at.fields == 0) return to;
     const std::uint16_t* in = array + (step * at.lines + line) * at.width + at.offset + slot * at.stride;
@@ -107,7 +107,8 @@ class Walk {
     const std::size_t heroes = net_.heroes, key = net_.action.width;
     float* team = room(out_.of_team, seen_.steps * team_width_);
     float* hero = room(out_.of_hero, seen_.steps * heroes * hero_width_);
-    const std::size_t pools = hero_width_ - net_.maps_apart - net_.previous.at.fields - key - net_.last_action.width;
+    const std::size_t pools =
+        hero_width_ - net_.maps_apart - net_.previous.at.fields - key - net_.last_action.width;
     for (std::size_t s = 0; s < seen_.steps; ++s, team += team_width_) {
       float* to = numbers(net_.global, seen_.shared, s, 0, 0, 0, team);
       if (net_.maps) to = std::copy_n(seen_.maps + s * net_.maps, net_.maps, to);
@@ -135,7 +136,8 @@ class Walk {
     pools.used = 0;
     const bool of_team = set.owner == SetNet::Owner::kTeam;
     if (!of_team) pools.of.assign(units_, -1);
-    float* pooled = of_team ? out_.of_team.data() + team_width_ - width : room(pools.values, (end - begin) * width);
+    float* pooled =
+        of_team ? out_.of_team.data() + team_width_ - width : room(pools.values, (end - begin) * width);
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t count = std::min(kBlock, end - at);
       for (std::size_t r = 0; r < count; ++r) {
@@ -151,8 +153,7 @@ class Walk {
           into = pooled + step_of(at + r) * team_width_;
         } else {
           const auto slot = static_cast<std::size_t>(net_.owner_slots[static_cast<std::size_t>(column_[at + r])]);
-          std::int32_t& of =
-              pools.of[static_cast<std::size_t>(out_.row_of[step_of(at + r) * net_.units + slot])];
+          std::int32_t& of = pools.of[static_cast<std::size_t>(out_.row_of[step_of(at + r) * net_.units + slot])];
           if (of < 0) {
             of = static_cast<std::int32_t>(pools.used++);
             std::fill_n(pooled + static_cast<std::size_t>(of) * width, width, 0.0f);
@@ -196,7 +197,8 @@ class Walk {
     float* y = room(hidden, kBlock * heroes * between);
     float* z = room(rows, kBlock * heroes * width);
     float* keys = room(out_.keys, std::max<std::size_t>(units_, 1) * heroes * key);
-    const std::size_t pool = net_.maps_apart + tower * width, itself = net_.maps_apart + net_.towers.size() * width;
+    const std::size_t pool = net_.maps_apart + tower * width,
+                      itself = net_.maps_apart + net_.towers.size() * width;
     for (std::size_t at = begin; at < end; at += kBlock) {
       const std::size_t count = std::min(kBlock, end - at);
       for (std::size_t r = 0; r < count; ++r) {

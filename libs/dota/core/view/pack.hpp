@@ -22,6 +22,7 @@ std::size_t pack16(const std::uint16_t* in, std::size_t n, std::uint8_t* out, Pa
 bool join16(std::span<const std::span<const std::uint8_t>> rows, std::size_t n, std::uint8_t* out);
 // Unpacks exactly n values from exactly `size` bytes. False when they do not fit: too short, too long, a bit set
 // behind the end, or a value that is zero though its bit is set. `out` then holds unspecified values.
-bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n);
+bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n,
+              PackWay way = PackWay::Best);
 
 }  // namespace dota

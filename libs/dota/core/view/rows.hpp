@@ -14,8 +14,8 @@ struct RowPlaces {
 };
 
 // Reads one row of n values: out = clamp(shift + value * scale, -clip, clip), see `standard_rows`.
-using RowReader = void (*)(const std::uint16_t* in, std::size_t n, const float* scale, const float* shift, float clip,
-                           float* out);
+using RowReader = void (*)(const std::uint16_t* in, std::size_t n, const float* scale, const float* shift,
+                           float clip, float* out);
 RowReader row_reader(bool portable = false);
 
 // out[row][line][field] = clamp(shift + value * scale, -clip, clip) of float16 values, in float32, rounded

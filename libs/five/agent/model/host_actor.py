@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from dota import _core
+from dota.acting import Actor
 from dota.spaces import MAX_AVAILABLE, OFFSETS, ActionPart, Block, MaskClass
 from five.agent.model.host_reader import READ as MAPPED
 from five.agent.model.host_reader import HostReader, columns_of, place_of
@@ -66,7 +66,7 @@ class HostActor:
         self._maps = _Maps(policy)
         self.nbytes = sum(p.numel() * p.element_size() for p in policy.parameters())
         with torch.no_grad():
-            self._core = _core.Actor(_described(policy, self._maps), instructions)
+            self._core = Actor(_described(policy, self._maps), instructions)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "HostActor":
         return self  # nothing of it ever changes
@@ -106,10 +106,11 @@ class HostActor:
 
     def _drawn(self, steps: int, generator: torch.Generator | None) -> dict[str, Array]:
         """Uniform numbers for `five.agent.model.distribution.sample`'s three draws, the ones that it would have."""
-        sizes = [steps * self._heroes * n for n in (MAX_AVAILABLE, SMALL * OFFSETS, self._units)]
-        numbers = torch.rand(sum(sizes), generator=generator).numpy()
-        cuts = np.cumsum(sizes[:2]).tolist()
-        return dict(zip(("uniform_choice", "uniform_small", "uniform_unit"), np.split(numbers, cuts), strict=True))
+        rows = steps * self._heroes
+        first, second = rows * MAX_AVAILABLE, rows * (MAX_AVAILABLE + SMALL * OFFSETS)
+        numbers = torch.rand(second + rows * self._units, generator=generator).numpy()
+        return {"uniform_choice": numbers[:first], "uniform_small": numbers[first:second],
+                "uniform_unit": numbers[second:]}
 
 
 class _Maps:
