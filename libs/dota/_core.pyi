@@ -214,7 +214,6 @@ def join_changes(rows: Sequence[bytes], values: int, period: int) -> bytes:
     The same of rows that are packed each by itself, each that of so many values.
     """
 
-def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16]) -> bool: ...
 def unpack16(packed: NDArray[numpy.uint8], out: NDArray[numpy.uint16], way: int = 0) -> bool:
     """
     Whether the bytes were those of as many values, which are unpacked then; `way` as of pack16.
