@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -197,7 +196,7 @@ void choose(const ActorNet& net, const ActorSeen& seen, const Trunk& trunk, cons
     done.win[first + r] = sigmoid(done.win[first + r]);
     maths.log_softmax(rank + r * kRanks, kRanks);
     for (std::size_t i = 0; i < kRanks; ++i)
-      rank[r * kRanks + i] = std::exp(rank[r * kRanks + i]);
+      rank[r * kRanks + i] = power_of_e(rank[r * kRanks + i]);
     for (std::size_t i = 0; i < buildings; ++i)
       of_buildings[r * buildings + i] = sigmoid(of_buildings[r * buildings + i]);
   }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
+
+#include "world/math.hpp"
 
 namespace dota {
 
@@ -57,7 +58,7 @@ FIVE_INLINE void log_softmax_of(float* x, std::size_t n) {
   float sum = 0.0f;
   for (const float part : parts)
     sum += part;
-  const float log_sum = std::log(sum);
+  const float log_sum = ln(sum);
   for (std::size_t j = 0; j < n; ++j)
     x[j] = x[j] - most - log_sum;
 }
@@ -148,6 +149,7 @@ RowMaths row_maths(Instructions with) {
   return Portable::all();
 }
 
-float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+float sigmoid(float x) { return sigmoid_of(x); }
+float power_of_e(float x) { return exponential(x); }
 
 }  // namespace dota

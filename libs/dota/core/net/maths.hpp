@@ -31,5 +31,6 @@ struct RowMaths {
 RowMaths row_maths(Instructions with);
 
 float sigmoid(float x);
+float power_of_e(float x);
 
 }  // namespace dota
