@@ -60,7 +60,7 @@ function Portrait({ session, hero, time }: { session: Session; hero: HeroNow; ti
 /** Looks for enemy heroes in a circle that is chosen next; while it is not ready, when it will be. */
 function Scan({ session, time }: { session: Session; time: number }) {
   const ready = session.scanReady(), left = Math.ceil(ready - time);
-  return <button type="button" aria-disabled={left > 0} onClick={(event) => session.pressed(event, () => session.scan())}>Scan{left > 0 ? ` (in ${clock(left)})` : ""}</button>;
+  return <button type="button" aria-disabled={left > 0} title={left > 0 ? `ready in ${clock(left)}` : ""} onClick={(event) => session.pressed(event, () => session.scan())}>Scan{left > 0 ? ` ${clock(left)}` : ""}</button>;
 }
 
 function Purse({ session, hero, time, seat }: { session: Session; hero: HeroNow; time: number; seat: Seat | undefined }) {
