@@ -17,6 +17,7 @@ PROJECT = "five-surgery"
 # The script keeps the glyph, so that surgery has an action to hand over.
 CHANGES = {"game": {"scripted_actions": ["glyph", "shrine"]}}
 WARM_UP = 2
+LONG_WARM_UP = 40  # that lasts: two versions of this small network are there within a second
 
 
 def curl(project: Project, method: str, path: str, body: dict[str, Any] | None = None, token: str = "",
@@ -117,7 +118,7 @@ def test_every_container_may_be_killed_in_the_middle_of_it(project: Project) -> 
     """At the hold, and those that play while it warms up: dota-env too, which no run on one machine has."""
     before = project.version()
     planned = curl(project, "POST", "surgery/plan", {
-        "name": "wider-still", "overrides": ["model.unit_hidden=12"], "warm_up_versions": WARM_UP})[1]
+        "name": "wider-still", "overrides": ["model.unit_hidden=12"], "warm_up_versions": LONG_WARM_UP})[1]
     asked = curl(project, "POST", "surgery/check", {"plan": planned["plan"]}, key=str(uuid.uuid4()))[1]
     digest = ended(project, asked["id"], 120)["request"]["digest"]
     identity = curl(project, "POST", "surgery/apply", {"digest": digest, "hold": True}, key=str(uuid.uuid4()))[1]["id"]
