@@ -12,6 +12,7 @@ from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import VecGame
 from five.agent.config import LearnerConfig, ModelConfig
+from five.agent.learning.samples import split_segment
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
 from five.protos.v1 import inference_pb2_grpc
@@ -29,7 +30,6 @@ from five.services.rollout.streams import Streams
 from rapid.clients.inference import InferenceClient
 from rapid.rpc.server import serve
 from tests.services.inference_server import QUICK
-from tests.services.plain_samples import split_segment
 from tests.services.test_rollout import Collected, Opponents
 
 GAME = GameConfig(
