@@ -1,7 +1,5 @@
 """The order of copies and steps on a GPU, shown on streams that only write down what they are told."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -9,44 +7,12 @@ import pytest
 import torch
 
 from five.agent.learning.to_device import Batch, ToDevice
-
-LOG: list[str] = []
-
-
-class Event:
-    def __init__(self) -> None:
-        self.name = ""
-
-    def record(self, stream: "Stream") -> None:
-        self.name = f"{stream.name}@{len(LOG)}"
-        LOG.append(f"{stream.name}: record {self.name}")
-
-    def synchronize(self) -> None:
-        LOG.append(f"host waits for {self.name}")
-
-
-class Stream:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def wait_event(self, event: Event) -> None:
-        LOG.append(f"{self.name}: wait for {event.name}")
-
-
-COPY, MAIN = Stream("copy"), Stream("main")
+from tests.agent.streams import COPY, LOG, write_down
 
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> ToDevice:
-    @contextmanager
-    def within(stream: Stream) -> Iterator[None]:
-        assert stream is COPY
-        yield
-
-    LOG.clear()
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "stream", within)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: MAIN)
+    write_down(monkeypatch)
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda tensor, stream: None)
     made = ToDevice(torch.device("cpu"))
     made._stream = COPY  # type: ignore[assignment]
@@ -68,14 +34,15 @@ def test_the_next_batch_is_copied_while_a_step_is_computed_and_places_are_used_a
     assert step(first)["x"][0, 0] == 0
     assert LOG[2:] == ["main: wait for copy@0", "main: step", "main: record main@4"]
     ways.settle()
-    assert LOG[5:] == ["host waits for copy@0"]  # the arrays of the first may be filled again, those of the second not
+    # The arrays of the first may be filled again, those of the second not.
+    assert LOG[5:] == ["MainThread waits until copy@0"]
     third = ways.begin(arrays[2], None)
     # Into the first's place, once the step that read it is over.
     assert LOG[6:] == ["copy: wait for main@4", "copy: record copy@7"]
     assert third.tensors["x"] is first.tensors["x"] and third.tensors["x"] is not second.tensors["x"]
     assert step(second)["x"][0, 0] == 1 and step(third)["x"][0, 0] == 2
     ways.settle(0)
-    assert LOG[-2:] == ["host waits for copy@1", "host waits for copy@7"]
+    assert LOG[-2:] == ["MainThread waits until copy@1", "MainThread waits until copy@7"]
 
 
 def test_a_batch_of_another_size_has_memory_of_its_own(ways: ToDevice) -> None:

@@ -1,53 +1,18 @@
 """Copies for a version or a checkpoint: as of when they were taken, and in an order that holds up no step, shown on
-streams that only write down what they are told."""
+streams that write down what they are told."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 import torch
 
 from five.agent.learning.to_host import ToHost
-
-LOG: list[str] = []
-
-
-class Event:
-    def __init__(self, blocking: bool = False) -> None:
-        self.name, self.blocking = "", blocking
-
-    def record(self, stream: "Stream") -> None:
-        self.name = f"{stream.name}@{len(LOG)}"
-        LOG.append(f"{stream.name}: record {self.name}")
-
-    def synchronize(self) -> None:
-        assert self.blocking  # the host sleeps: its processor is the learner's
-        LOG.append(f"{threading.current_thread().name} waits for {self.name}")
-
-
-class Stream:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def wait_event(self, event: Event) -> None:
-        LOG.append(f"{self.name}: wait for {event.name}")
-
-
-COPY, MAIN = Stream("copy"), Stream("main")
+from tests.agent.streams import COPY, LOG, write_down
 
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> ToHost:
-    @contextmanager
-    def within(stream: Stream) -> Iterator[None]:
-        assert stream is COPY
-        yield
-
-    LOG.clear()
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    monkeypatch.setattr(torch.cuda, "stream", within)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: MAIN)
+    write_down(monkeypatch)
     made = ToHost(torch.device("cpu"))
     made._stream = COPY  # type: ignore[assignment]
     return made
@@ -62,7 +27,7 @@ def test_who_learns_only_asks_for_copies_and_another_waits_for_them(ways: ToHost
     beside = threading.Thread(target=lambda: brought.append(float(first.arrays()["w"][1, 2])), name="beside")
     beside.start()
     beside.join()
-    assert LOG[1:] == ["copy: wait for main@0", "copy: record copy@2", "beside waits for copy@2"]
+    assert LOG[1:] == ["copy: wait for main@0", "copy: record copy@2", "beside sleeps until copy@2"]
     assert brought == [1.0] and first.arrays()["count"].shape == () and first.arrays()["count"] == 4
     assert len(LOG) == 4  # asked again it is there
 
