@@ -59,12 +59,16 @@ def test_figures_of_benchmarks_are_those_of_their_page() -> None:
 
 def test_figures_of_what_made_it_faster_stand_on_their_page() -> None:
     page = (ROOT / "docs" / "speed.md").read_text()
-    assert f"hero-steps/s learned from, now {figures.LAPTOP_HERO_STEPS.value:,.0f}" in page
-    assert re.search(rf"stages alone, game [0-9,]+ and {figures.LAPTOP_GAME_HERO_STEPS.value:,.0f},", page)
-    for figure, column in ((figures.INTAKE_SMALL, 0), (figures.INTAKE_LARGE, 1)):
-        parts = [re.search(rf"\| {row} \| (\d+) µs[^|]*\| (\d+) µs", page) for row in (
-            "message to protobuf's objects", "checked, packed as it is", "cut and put into the buffer")]
-        assert sum(int(part.groups()[column]) for part in parts if part) * 1e-6 == pytest.approx(figure.value)
+    rows = {name: (float(small), float(large)) for name, small, large in re.findall(
+        r"^\| ([^|]+) \| [^|]+ \| ([0-9.]+)[^|]* \| [^|]+ \| ([0-9.]+)[^|]* \|$", page, re.MULTILINE)}
+    taken, kept = rows["message to protobuf's objects, checked"], rows["put into the buffer"]
+    assert figures.INTAKE_SMALL.value == pytest.approx((taken[0] + kept[0]) * 1e-6)
+    assert figures.INTAKE_LARGE.value == pytest.approx((taken[1] + kept[1]) * 1e-3)
+    laptop, _, _, papers = clusters()
+    kilobytes, megabytes = rows["bytes of a segment (16 samples; `laptop-1v1`: 8)"]
+    assert laptop.segment_bytes == pytest.approx(kilobytes * 1e3, rel=0.02)
+    assert papers.segment_bytes == pytest.approx(megabytes * 1e6, rel=0.02)
+    assert f"| all as changes | {figures.SEGMENT_STEP_5V5.value:,.0f} |" in page
     assert {f.source for f in figures.FIGURES} == {"bench", "speed", "here", "paper", "assumed"}
 
 
@@ -171,8 +175,8 @@ def test_nearest_to_its_limit_is_the_largest_share_of_the_sizes_own_table(found:
 
 
 def test_a_segment_costs_its_stream_and_what_was_measured_of_taking_it_in() -> None:
-    assert intake_seconds(274e3) == pytest.approx(274e3 / 830e6 + 312e-6)
-    assert intake_seconds(8.1e6) == pytest.approx(8.1e6 / 830e6 + 1344e-6)
+    assert intake_seconds(109e3) == pytest.approx(109e3 / 830e6 + 78e-6)
+    assert intake_seconds(4.36e6) == pytest.approx(4.36e6 / 830e6 + 150e-6)
 
 
 def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluster]) -> None:

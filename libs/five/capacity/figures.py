@@ -23,18 +23,18 @@ class Figure:
 
 
 ENV_HERO_STEPS = Figure(
-    20_710, "hero-steps/s", "bench", "`env.hero_steps`: games of five against five behind gRPC, one core")
+    24_929, "hero-steps/s", "bench", "`env.hero_steps`: games of five against five behind gRPC, one core")
 GAME_HERO_STEPS = Figure(
     68_509, "hero-steps/s", "bench", "`game.hero_steps_agents`: the same within a rollout, for agents on both sides")
 LAPTOP_GAME_HERO_STEPS = Figure(
-    34_544, "hero-steps/s", "speed", "`train.alone.game`: laptop-1v1's games within a rollout, one core")
-CPU_BATCH_1 = Figure(348, "team-steps/s", "bench", "`inference.team_steps.batch1`: the laptop model, one core")
-CPU_BATCH_60 = Figure(10_335, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
+    32_275, "hero-steps/s", "bench", "`train.alone.game`: laptop-1v1's games within a rollout, one core")
+CPU_BATCH_1 = Figure(960, "team-steps/s", "bench", "`inference.team_steps.batch1`: the laptop model, one core")
+CPU_BATCH_60 = Figure(34_358, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
 LAPTOP_HERO_STEPS = Figure(
-    8_545, "hero-steps/s", "speed", "`train.hero_steps`: the whole system on two cores, learned from")
-INTAKE_SMALL = Figure(312e-6, "s", "speed", "to read, check, cut and keep a segment of laptop-1v1, 274 kB: 8 + 107 + "
-                      "197 µs, beside its stream")
-INTAKE_LARGE = Figure(1344e-6, "s", "speed", "the same of rerun, 8.1 MB: 309 + 477 + 558 µs")
+    9_789, "hero-steps/s", "bench", "`train.hero_steps`: the whole system on two cores, learned from")
+INTAKE_SMALL = Figure(78e-6, "s", "speed", "to read, check, cut and keep a segment of laptop-1v1, 109 kB: 61 + 17 µs, "
+                      "beside its stream")
+INTAKE_LARGE = Figure(150e-6, "s", "speed", "the same of rerun, 4.36 MB: 0.12 + 0.03 ms")
 PUBLISH_FP32 = Figure(1.31, "s", "bench", "`publish.seconds`: the 156.6 M parameters of rerun, from the call until "
                       "they play")
 PUBLISH_BF16 = Figure(0.606, "s", "bench", "`publish.seconds.bfloat16`: the same in bf16")
@@ -58,9 +58,13 @@ STREAM_LARGE = Figure(830e6, "bytes/s", "here", "the same with 640 KB: 1,300 a s
 ASSIGN = Figure(0.0006, "s", "here", "CPU time of the opponents service for one assignment, pool of 5,600 versions: "
                 "0.1 ms for the pool, Redis included, and a round trip of gRPC as measured for small messages")
 REPORT = Figure(0.0008, "s", "here", "the same for one result: 0.32 ms for the pool")
-TEAM_STEP_1V1 = Figure(2_661, "bytes", "here", "one team-step of laptop-1v1, which had maps then, minute 5, bitmask "
-                       "and float16")
+TEAM_STEP_1V1 = Figure(2_000, "bytes", "speed", "one team-step of laptop-1v1, bitmask and float16: a 128th of a "
+                       "segment of 271 kB, less states and labels")
 TEAM_STEP_5V5 = Figure(20_340, "bytes", "here", "one team-step of the paper's layout, minute 10, bitmask and float16")
+SEGMENT_STEP_1V1 = Figure(740, "bytes", "speed", "one team-step of laptop-1v1 within a segment, as changes: a 128th of "
+                          "109 kB, less states and labels")
+SEGMENT_STEP_5V5 = Figure(6_290, "bytes", "speed", "one team-step of the paper's layout within a segment, as changes, "
+                          "minute 8")
 TEAM_STEP_5V5_ZSTD = Figure(4_607, "bytes", "here", "the same with zstd on top (services.rollout.encoding sparse_zstd)")
 FIXED_SHARE = Figure(
     0.5, "of a pass", "assumed", "what a GPU's forward pass of 60 costs whatever its batch; on the CPU it is 0.48")

@@ -77,7 +77,7 @@ def readers(c: Cluster) -> float:
 
 def intake_seconds(nbytes: float) -> float:
     """What a segment takes of one optimizer process: its stream, and taking it in, by the two sizes measured."""
-    small, large = 274e3, 8.1e6
+    small, large = 109e3, 4.36e6
     each = (figures.INTAKE_LARGE.value - figures.INTAKE_SMALL.value) / (large - small)
     return nbytes / figures.STREAM_LARGE.value + figures.INTAKE_SMALL.value + each * (nbytes - small)
 

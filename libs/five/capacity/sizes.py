@@ -40,7 +40,8 @@ class Cluster:
     optimizers: int
     samples_per_second: float  # of one optimizer
     forward: Forward
-    team_step_bytes: float
+    team_step_bytes: float  # of an observation that is asked about
+    segment_step_bytes: float  # of one within a segment
     parameter_bytes: float  # float32
     heroes: int
     config: RunConfig
@@ -79,7 +80,7 @@ class Cluster:
     @property
     def segment_bytes(self) -> float:
         """Of a segment: observations, one state a sample, and what was done and got in each step."""
-        steps = self.segment_steps * (self.team_step_bytes + self.heroes * 40)
+        steps = self.segment_steps * (self.segment_step_bytes + self.heroes * 40)
         return steps + self.config.learning.samples_per_segment * self.state_bytes
 
     @property
@@ -137,12 +138,12 @@ def clusters() -> list[Cluster]:
              optimizers: int) -> Cluster:
         return Cluster(name, config.name, rollouts, config.services.rollout.games, inference, optimizers,
                        figures.GPU_SAMPLES.value * paper / parameters, gpu_forward(parameters),
-                       figures.TEAM_STEP_5V5.value, FLOAT * parameters, 5, config)
+                       figures.TEAM_STEP_5V5.value, figures.SEGMENT_STEP_5V5.value, FLOAT * parameters, 5, config)
 
     return [
         Cluster("laptop", laptop.name, 1, laptop.services.rollout.games, 1, 1,
                 figures.LAPTOP_HERO_STEPS.value / laptop.learning.lstm_unroll_length, cpu_forward(),
-                figures.TEAM_STEP_1V1.value, LAPTOP_PARAMETERS * FLOAT, 1, laptop),
+                figures.TEAM_STEP_1V1.value, figures.SEGMENT_STEP_1V1.value, LAPTOP_PARAMETERS * FLOAT, 1, laptop),
         gpus("one node", node, NODE_PARAMETERS, node.services.rollout.processes, 2, 1),
         gpus("64 GPUs", eighth, RERUN_PARAMETERS, 7200 // eighth.services.rollout.games, 64, 64),
         gpus("512 GPUs", rerun, RERUN_PARAMETERS, rerun.services.rollout.processes, 512, 512),
