@@ -243,10 +243,16 @@ class RowColumns:
     def find(self, ids: NDArray[numpy.uint16], shared: NDArray[numpy.uint16], steps: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
         """Column and step of each row that is there, by column and then by step."""
 
-def standard_rows(values: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], group: NDArray[numpy.int64] | None, scale: NDArray[numpy.float32], shift: NDArray[numpy.float32], clip: float, out: NDArray[numpy.float32], portable: bool = False) -> None:
+def standard_rows(values: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], group: NDArray[numpy.int64] | None, scale: NDArray[numpy.float32], shift: NDArray[numpy.float32], clip: float, out: NDArray[numpy.float32], sums: tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]] | None = None, portable: bool = False) -> None:
     """
-    Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride and fields.
+    Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride and fields. `sums`: count, first, and sums of differences from that and of their squares, which are added to.
     """
+
+def pool_rows(values: NDArray[numpy.float32], owner: NDArray[numpy.int64], pooled: NDArray[numpy.float32]) -> None:
+    """Writes the largest of 0 and each owner's rows."""
+
+def pool_gradient(values: NDArray[numpy.float32], owner: NDArray[numpy.int64], pooled: NDArray[numpy.float32], gradient: NDArray[numpy.float32], out: NDArray[numpy.float32]) -> None:
+    """Writes what of the pools' gradient each row gets."""
 
 def id_rows(ids: NDArray[numpy.uint16], places: tuple[int, int, int, int, int], step: NDArray[numpy.int64], slot: NDArray[numpy.int64], out: NDArray[numpy.int64]) -> None:
     """Writes rows of ids as int64."""

@@ -14,6 +14,17 @@ from dota import _core
 RowColumns = _core.RowColumns
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """Of values, [groups * fields] each, zeros to begin with: how many there were, the first one, and the sums of how
+    far all are from that and of the squares, in float32 a few rows at a time."""
+
+    count: Doubles
+    near: Doubles
+    total: Doubles
+    squares: Doubles
 
 
 class Place(NamedTuple):
@@ -27,14 +38,15 @@ class Place(NamedTuple):
 
 
 def standard_rows(values: npt.NDArray[np.float16], place: Place, step: Ints, slot: Ints, scale: Floats, shift: Floats,
-                  clip: float, out: Floats, group: Ints | None = None) -> None:
+                  clip: float, out: Floats, group: Ints | None = None, sums: Sums | None = None) -> None:
     """Writes rows as ``shift + value * scale``, clipped to ±``clip``, into ``out`` [R, lines, fields], C-contiguous.
 
     ``step`` and ``slot`` [R] say which rows; ``scale`` and ``shift`` [groups * fields] are those of each row's
-    ``group`` [R], by default the first. Product and sum are rounded to float32 once. Raises ValueError for sizes that
-    do not fit together, IndexError for rows that the array does not have.
+    ``group`` [R], by default the first. Product and sum are rounded to float32 once. ``sums``: what is added up of the
+    values as they were. Raises ValueError for sizes that do not fit together, IndexError for rows that the array does
+    not have.
     """
-    _core.standard_rows(values.view(np.uint16), place, step, slot, group, scale, shift, clip, out)
+    _core.standard_rows(values.view(np.uint16), place, step, slot, group, scale, shift, clip, out, sums)
 
 
 def id_rows(ids: npt.NDArray[np.uint16], place: Place, step: Ints, slot: Ints) -> npt.NDArray[Any]:

@@ -9,8 +9,8 @@ from five.agent.config import BufferConfig, LearnerConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
-from five.agent.learning.samples import split_segment
 from five.agent.schedules import Hyperparameters
+from tests.agent.plain_samples import split_segment
 from tests.agent.standins import HYPER, Rollout, TinyPolicy
 
 CONFIG = LearnerConfig(lstm_unroll_length=4, samples_per_segment=4, batch_samples=16, initial_hold_steps=0,

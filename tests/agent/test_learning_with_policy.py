@@ -11,10 +11,11 @@ from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.labels import Outcome
 from five.agent.learning.learner import Learner
 from five.agent.learning.ppo import ppo_loss
-from five.agent.learning.samples import split_batch, split_segment
+from five.agent.learning.samples import split_batch
 from five.agent.model.policy import Policy
 from five.agent.schedules import Hyperparameters
 from tests.agent.model_cases import SMALL, layout, random_arrays
+from tests.agent.plain_samples import split_segment
 from tests.agent.standins import Recorder
 
 CONFIG = LearnerConfig(lstm_unroll_length=8, samples_per_segment=3, batch_samples=6, initial_hold_steps=0,

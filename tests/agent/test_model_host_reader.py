@@ -27,10 +27,15 @@ def policy_of(of: Layout) -> Policy:
 def test_the_same_to_the_bit(of: Layout, present: float) -> None:
     policy, obs = policy_of(of), random_obs(of, 7, seed=3, present=present)
     obs["shared"][0, :9] = torch.tensor([0.0, -0.0, 6e-8, -6e-8, 1e-4, 65504, -65504, 1.0, 3.1])
-    inputs, floats = HostReader(policy.trunk.reader)(obs, policy.normaliser)
+    inputs, floats, moments = HostReader(policy.trunk.reader)(obs, policy.normaliser, moments=True)
     expected = policy.trunk.reader(obs)
     standard = policy.normaliser(expected)
     assert floats.keys() == standard.keys()
+    # PyTorch adds up in float32.
+    assert moments is not None
+    others = policy.normaliser.stream_moments(expected)
+    assert torch.equal(moments[0], others[0])
+    torch.testing.assert_close(moments[1:], others[1:], rtol=1e-5, atol=1e-3)
     for name, values in standard.items():
         assert floats[name].shape == values.shape
         assert torch.equal(floats[name], values), name
@@ -50,6 +55,43 @@ def test_the_same_to_the_bit(of: Layout, present: float) -> None:
                 assert (mine[name].owners, mine[name].slots) == (rows.owners, rows.slots), name
         else:
             assert mine == other, field.name
+
+
+@pytest.mark.parametrize("of", [layout(1), layout(5), bare_layout()], ids=["1v1", "5v5", "bare"])
+def test_a_search_finds_the_same_rows_and_what_is_found_is_read(of: Layout) -> None:
+    policy, obs = policy_of(of), random_obs(of, 7, seed=8)
+    reader = policy.trunk.reader
+    read, presence = HostReader(reader), reader.presence(obs["shared"], obs["shared_ids"].long())
+    found, there = read.search(obs)
+    expected = reader.search(presence)
+    assert torch.equal(found.column, expected.column) and torch.equal(found.step, expected.step)
+    assert found.ends == expected.ends and torch.equal(there, reader.units_of(presence))
+    given, searched = (read(obs, policy.normaliser, present) for present in (found, None))
+    assert all(torch.equal(given.floats[name], values) for name, values in searched.floats.items())
+    assert torch.equal(given.inputs.index, searched.inputs.index) and given.moments is None
+
+
+@pytest.mark.parametrize("of", [layout(1), layout(5)], ids=["1v1", "5v5"])
+def test_a_policy_learns_by_it_as_without(of: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, obs = policy_of(of), random_obs(of, 3, 4, seed=9)
+    state = policy.initial_state(4)
+    steps = [policy.act({n: a[t] for n, a in obs.items()}, state, generator=torch.Generator().manual_seed(t)).actions
+             for t in range(3)]
+    actions, resets = torch.stack(steps), torch.zeros(3, 4, dtype=torch.bool)
+
+    def learned() -> tuple[torch.Tensor, dict[str, torch.Tensor], torch.Tensor]:
+        policy.zero_grad()
+        unrolled = policy.unroll(obs, actions, state, resets, policy.find(obs, actions, resets))
+        (unrolled.logp.sum() + unrolled.entropy.sum() + unrolled.values.square().sum()).backward()
+        return unrolled.logp.detach(), {n: p.grad.clone() for n, p in policy.named_parameters() if p.grad is not None
+                                        }, unrolled.observation_moments
+
+    mine = learned()
+    monkeypatch.setattr(HostReader, "takes", staticmethod(lambda obs: False))
+    other = learned()
+    assert torch.equal(mine[0], other[0]) and mine[1].keys() == other[1].keys()
+    assert all(torch.equal(mine[1][name], gradient) for name, gradient in other[1].items())
+    torch.testing.assert_close(mine[2], other[2], rtol=1e-5, atol=1e-3)
 
 
 def test_a_policy_acts_by_it_as_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,8 +119,9 @@ def test_arrays_that_games_do_not_write_are_read_otherwise() -> None:
 
 def test_a_part_of_larger_arrays_is_read() -> None:
     policy, obs = policy_of(layout(1)), random_obs(layout(1), 2, 6, seed=5)
-    _, floats = HostReader(policy.trunk.reader)({n: a[:, 1] for n, a in obs.items()}, policy.normaliser)
-    _, same = HostReader(policy.trunk.reader)({n: a[:, 1].clone() for n, a in obs.items()}, policy.normaliser)
+    read = HostReader(policy.trunk.reader)
+    floats = read({n: a[:, 1] for n, a in obs.items()}, policy.normaliser).floats
+    same = read({n: a[:, 1].clone() for n, a in obs.items()}, policy.normaliser).floats
     assert all(torch.equal(floats[name], same[name]) for name in same)
 
 

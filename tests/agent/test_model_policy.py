@@ -7,6 +7,7 @@ from torch import Tensor
 
 from dota.spaces import ActionPart, TargetType, action_parts_used
 from five.agent.config import ModelConfig
+from five.agent.model.host_reader import HostReader
 from five.agent.model.policy import Policy, State
 from five.agent.model.states import state_specs
 from tests.agent.model_cases import SMALL, layout, random_obs
@@ -265,10 +266,10 @@ def test_the_moments_of_an_unroll_are_those_of_its_observations(precision: str) 
     flat = {name: array.flatten(0, 1) for name, array in obs.items()}
     expected = policy.normaliser.stream_moments(policy.trunk.reader(flat))
     assert out.observation_moments.dtype == torch.float64 and not out.observation_moments.requires_grad
-    assert torch.equal(out.observation_moments, expected)
+    torch.testing.assert_close(out.observation_moments, expected, rtol=1e-5, atol=1e-3)  # both sum in float32
 
 
-def test_observations_are_read_once_a_step() -> None:
+def test_observations_are_read_once_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = make(5)
     reads = 0
 
@@ -276,6 +277,8 @@ def test_observations_are_read_once_a_step() -> None:
         nonlocal reads
         reads += 1
 
+    read = HostReader.__call__
+    monkeypatch.setattr(HostReader, "__call__", lambda *a: count() or read(*a))
     policy.trunk.reader.register_forward_hook(count)
     see(policy, random_obs(policy.layout, STEPS, TEAMS))
     assert reads == 1 and policy.normaliser.count.sum() > 0

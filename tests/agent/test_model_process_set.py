@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from five.agent.model import process_set
 from five.agent.model.inputs import Rows
 from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, first_layer, segment_max
 from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
@@ -39,6 +40,22 @@ def test_segment_max_and_its_gradient(pool: Pool) -> None:
     fast, = torch.autograd.grad(pool(rows, pools).square().sum(), rows)
     slow, = torch.autograd.grad(slow_max(rows, owner, 6).square().sum(), rows)
     torch.testing.assert_close(fast, slow)
+
+
+def test_the_core_pools_as_pytorch_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    pools = pools_of(torch.randint(0, 9, (60,)), 9)
+    rows = torch.randn(60, 7, requires_grad=True)
+    weights = torch.randn(9, 7)
+
+    def pooled() -> tuple[torch.Tensor, torch.Tensor]:
+        out = segment_max(rows, pools)
+        gradient, = torch.autograd.grad((out * weights).sum(), rows)
+        return out.detach(), gradient
+
+    mine = pooled()
+    monkeypatch.setattr(process_set, "_in_core", lambda rows: False)
+    assert all(torch.equal(a, b) for a, b in zip(mine, pooled(), strict=True))
 
 
 @BOTH

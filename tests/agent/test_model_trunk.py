@@ -81,7 +81,7 @@ def test_what_a_hero_alone_sees_reaches_the_others_by_the_pool_only() -> None:
     other["private"][:, 0] += 1.0
     target = policy.initial_state(8)["target_embedding"]
     before, after = (policy._join(inputs, trunk, floats, target)
-                     for inputs, trunk, floats in (policy._encode(o) for o in (obs, other)))
+                     for inputs, trunk, floats, _ in (policy._encode(o) for o in (obs, other)))
     assert not torch.equal(before[:, 0, SMALL.pooled:], after[:, 0, SMALL.pooled:])
     torch.testing.assert_close(before[:, 1:, SMALL.pooled:], after[:, 1:, SMALL.pooled:])
     assert not torch.equal(before[:, 1:, :SMALL.pooled], after[:, 1:, :SMALL.pooled])

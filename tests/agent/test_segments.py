@@ -7,8 +7,9 @@ import torch
 from five.agent.config import LearnerConfig
 from five.agent.learning.gae import discount
 from five.agent.learning.labels import Outcome
-from five.agent.learning.samples import split_batch, split_segment
+from five.agent.learning.samples import split_batch
 from five.agent.learning.segments import Following, TeamSteps, cut_segment
+from tests.agent.plain_samples import split_segment
 from tests.agent.standins import Recorder, Rollout, TinyPolicy
 
 H, N = 2, 3  # heroes, buildings

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dota import _core
-from dota.rows import Place, RowColumns, id_rows, standard_rows
+from dota.rows import Place, RowColumns, Sums, id_rows, standard_rows
 
 
 @pytest.mark.parametrize("portable", [False, True])
@@ -19,13 +19,37 @@ def test_rows_are_standardised_and_clipped(fields: int, portable: bool) -> None:
     scale, shift = rng.normal(size=(2, 2, fields)).astype(np.float32)
     out = np.zeros((4, 2, fields), np.float32)
     _core.standard_rows(values.view(np.uint16), place, step, slot, group, scale.ravel(), shift.ravel(), 1.5, out,
-                        portable)
+                        portable=portable)
     for r in range(4):
         first = 4 + slot[r] * fields
         row = values[step[r], :, first:first + fields].astype(np.float64)
         # Of float64 products and sums of such numbers the rounding to float32 is that of one operation.
         expected = (row * scale[group[r]] + shift[group[r]]).astype(np.float32)
         np.testing.assert_array_equal(out[r], np.clip(expected, -1.5, 1.5))
+
+
+@pytest.mark.parametrize("portable", [False, True])
+@pytest.mark.parametrize("fields", [1, 8, 13])
+def test_values_are_added_up_by_group_as_they_were(fields: int, portable: bool) -> None:
+    rng = np.random.default_rng(1)
+    place = Place(width=2 * fields + 3, lines=2, offset=3, stride=fields, fields=fields)
+    values = rng.normal(1000.0, 4.0, size=(150, 2, place.width)).astype(np.float16)
+    step, slot, group = rng.integers(0, 150, 400), rng.integers(0, 2, 400), np.repeat([2, 0, 2], [100, 250, 50])
+    sums = np.zeros((4, 3 * fields))
+    standing = np.ones(3 * fields, np.float32)
+    _core.standard_rows(values.view(np.uint16), place, step, slot, group, standing, standing, 1.0,
+                        np.zeros((400, 2, fields), np.float32), tuple(sums), portable)
+    count, near, total, squares = sums.reshape(4, 3, fields)
+    rows = np.stack([values[s, :, 3 + i * fields:][:, :fields] for s, i in zip(step, slot, strict=True)]).astype(float)
+    for g in (0, 2):
+        mine = rows[group == g].reshape(-1, fields)
+        assert (count[g] == len(mine)).all() and (near[g] == mine[0]).all()
+        np.testing.assert_allclose(total[g], (mine - mine[0]).sum(0), rtol=1e-5, atol=1e-2)
+        np.testing.assert_allclose(squares[g], ((mine - mine[0]) ** 2).sum(0), rtol=1e-5)
+    assert not sums.reshape(4, 3, fields)[:, 1].any()
+    with pytest.raises(ValueError, match="a sum for each field"):
+        standard_rows(values, place, step, slot, standing, standing, 1.0, np.zeros((400, 2, fields), np.float32), group,
+                      Sums(*sums[:, 1:].copy()))
 
 
 def test_no_row_outside_of_the_array_is_read() -> None:

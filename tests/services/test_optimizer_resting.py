@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from five.agent.learning.buffer import SampleBuffer
-from five.agent.learning.samples import Arrays, split_segment
+from five.agent.learning.samples import Arrays
 from five.services.optimizer.resting import RestingSegment, Stacking
 from rapid import wire
+from tests.agent.plain_samples import split_segment
 from tests.rapid.tensor_sets import encode_set
 from tests.services.optimizer_cases import BUFFER, UNROLL, segment
 

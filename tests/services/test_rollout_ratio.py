@@ -12,7 +12,6 @@ from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import VecGame
 from five.agent.config import LearnerConfig, ModelConfig
-from five.agent.learning.samples import split_segment
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
 from five.protos.v1 import inference_pb2_grpc
@@ -29,6 +28,7 @@ from five.services.rollout.segments import Rates, Segments
 from five.services.rollout.streams import Streams
 from rapid.clients.inference import InferenceClient
 from rapid.rpc.server import serve
+from tests.agent.plain_samples import split_segment
 from tests.services.inference_server import QUICK
 from tests.services.test_rollout import Collected, Opponents
 

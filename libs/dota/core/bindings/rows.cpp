@@ -32,6 +32,14 @@ void check_places(std::size_t size, const RowPlaces& p, const Indices& step, con
       throw nb::index_error("rows: a row that the array does not have");
 }
 
+// Raises where a row is of a group that is none of so many.
+void check_groups(const std::optional<Indices>& group, std::size_t rows, std::size_t groups) {
+  if (!group) return;
+  if (group->size() != rows) throw nb::value_error("rows: as many groups as steps are needed");
+  for (std::size_t r = 0; r < rows; ++r)
+    if (!below(group->data()[r], groups)) throw nb::index_error("rows: an unknown group");
+}
+
 RowPlaces places_of(const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>& given) {
   const auto [width, lines, offset, stride, fields] = given;
   return {width, lines, offset, stride, fields};
@@ -86,26 +94,32 @@ void bind_rows(nb::module_& m) {
       [](Array<const std::uint16_t> values,
          const std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>& places, Indices step,
          Indices slot, std::optional<Indices> group, Array<const float> scale, Array<const float> shift,
-         float clip, Array<float> out, bool portable) {
+         float clip, Array<float> out,
+         const std::optional<std::tuple<Array<double>, Array<double>, Array<double>, Array<double>>>& sums,
+         bool portable) {
         const RowPlaces p = places_of(places);
         check_places(values.size(), p, step, slot);
         if (out.size() != step.size() * p.lines * p.fields) throw nb::value_error("rows: out has another size");
         if (p.fields == 0) return;
         if (scale.size() != shift.size() || scale.size() < p.fields)
           throw nb::value_error("rows: a scale and a shift for each field are needed");
-        if (group) {
-          if (group->size() != step.size()) throw nb::value_error("rows: as many groups as steps are needed");
-          for (std::size_t r = 0; r < group->size(); ++r)
-            if (!below(group->data()[r], scale.size() / p.fields)) throw nb::index_error("rows: an unknown group");
+        check_groups(group, step.size(), scale.size() / p.fields);
+        RowSums added{};
+        if (sums) {
+          const auto& [count, near, total, squares] = *sums;
+          for (const auto* each : {&count, &near, &total, &squares})
+            if (each->size() != scale.size()) throw nb::value_error("rows: a sum for each field is needed");
+          added = {count.data(), near.data(), total.data(), squares.data()};
         }
-        standard_rows(values.data(), p, step.data(), slot.data(), group ? group->data() : nullptr, step.size(),
-                      scale.data(), shift.data(), clip, out.data(), portable);
+        nb::gil_scoped_release free;
+        standard_rows(values.data(), values.size(), p, step.data(), slot.data(), group ? group->data() : nullptr,
+                      step.size(), scale.data(), shift.data(), clip, out.data(), sums ? &added : nullptr, portable);
       },
       nb::arg("values").noconvert(), nb::arg("places"), nb::arg("step").noconvert(), nb::arg("slot").noconvert(),
       nb::arg("group").none(), nb::arg("scale").noconvert(), nb::arg("shift").noconvert(), nb::arg("clip"),
-      nb::arg("out").noconvert(), nb::arg("portable") = false,
+      nb::arg("out").noconvert(), nb::arg("sums") = nb::none(), nb::arg("portable") = false,
       "Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride "
-      "and fields.");
+      "and fields. `sums`: count, first, and sums of differences from that and of their squares, which are added to.");
   m.def(
       "id_rows",
       [](Array<const std::uint16_t> ids,

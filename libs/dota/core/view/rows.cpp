@@ -59,6 +59,79 @@ __attribute__((target("avx,f16c,fma"))) void f16c_row(const std::uint16_t* in, s
 }
 #endif
 
+constexpr std::size_t kAhead = 12;     // rows that are asked for ahead: they lie apart
+constexpr std::size_t kTogether = 64;  // lines that are added up in float32
+
+// What rows of one group are read by, padded to whole vectors, and what was added up of the last few of them.
+struct GroupRows {
+  explicit GroupRows(std::size_t n) : fields(n), padded((n + 7) / 8 * 8) {
+    for (auto* each : {&scale, &shift, &near, &total, &squares})
+      each->assign(padded, 0.0f);
+  }
+
+  void enter(std::size_t group_at, const float* scales, const float* shifts, const std::uint16_t* first,
+             const RowSums* sums) {
+    at = group_at;
+    std::copy_n(scales, fields, scale.begin());
+    std::copy_n(shifts, fields, shift.begin());
+    if (sums == nullptr) return;
+    for (std::size_t i = 0; i < fields; ++i) {
+      if (sums->count[at + i] == 0.0) sums->near[at + i] = static_cast<double>(from_half(first[i]));
+      near[i] = static_cast<float>(sums->near[at + i]);
+    }
+  }
+
+  void leave(const RowSums* sums) {
+    if (sums != nullptr && lines > 0)
+      for (std::size_t i = 0; i < fields; ++i) {
+        sums->count[at + i] += static_cast<double>(lines);
+        sums->total[at + i] += static_cast<double>(total[i]);
+        sums->squares[at + i] += static_cast<double>(squares[i]);
+      }
+    std::fill(total.begin(), total.end(), 0.0f);
+    std::fill(squares.begin(), squares.end(), 0.0f);
+    lines = 0;
+  }
+
+  std::size_t fields, padded, at = 0, lines = 0;
+  std::vector<float> scale, shift, near, total, squares;
+};
+
+// Reads one row, and adds it to the group's sums.
+using GroupReader = void (*)(const std::uint16_t* in, GroupRows& of, float clip, float* out);
+
+void portable_group(const std::uint16_t* in, GroupRows& of, float clip, float* out) {
+  for (std::size_t i = 0; i < of.fields; ++i) {
+    const float value = from_half(in[i]), apart = value - of.near[i];
+    out[i] = standard(value, of.scale[i], of.shift[i], clip);
+    of.total[i] += apart;
+    of.squares[i] = std::fma(apart, apart, of.squares[i]);
+  }
+}
+
+#ifdef FIVE_F16C
+__attribute__((target("avx,f16c,fma"))) void f16c_group(const std::uint16_t* in, GroupRows& of, float clip,
+                                                        float* out) {
+  const __m256 most = _mm256_set1_ps(clip), least = _mm256_set1_ps(-clip);
+  const float *scale = of.scale.data(), *shift = of.shift.data(), *near = of.near.data();
+  float *total = of.total.data(), *squares = of.squares.data();
+  for (std::size_t i = 0; i < of.padded; i += 8) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
+    _mm256_storeu_ps(out + i, eight(halves, _mm256_loadu_ps(scale + i), _mm256_loadu_ps(shift + i), most, least));
+    const __m256 apart = _mm256_sub_ps(_mm256_cvtph_ps(halves), _mm256_loadu_ps(near + i));
+    _mm256_storeu_ps(total + i, _mm256_add_ps(_mm256_loadu_ps(total + i), apart));
+    _mm256_storeu_ps(squares + i, _mm256_fmadd_ps(apart, apart, _mm256_loadu_ps(squares + i)));
+  }
+}
+#endif
+
+GroupReader group_reader(bool portable) {
+#ifdef FIVE_F16C
+  if (!portable && has_f16c() && __builtin_cpu_supports("fma")) return f16c_group;
+#endif
+  return portable_group;
+}
+
 }  // namespace
 
 RowReader row_reader(bool portable) {
@@ -68,18 +141,39 @@ RowReader row_reader(bool portable) {
   return portable_row;
 }
 
-void standard_rows(const std::uint16_t* in, const RowPlaces& places, const std::int64_t* step,
+void standard_rows(const std::uint16_t* in, std::size_t size, const RowPlaces& places, const std::int64_t* step,
                    const std::int64_t* slot, const std::int64_t* group, std::size_t rows, const float* scale,
-                   const float* shift, float clip, float* out, bool portable) {
-  const RowReader row = row_reader(portable);
-  const std::size_t n = places.fields;
+                   const float* shift, float clip, float* out, const RowSums* sums, bool portable) {
+  const std::size_t n = places.fields, total = rows * places.lines * n;
+  const std::uint16_t* const in_end = in + size;
+  const float* const out_end = out + total;
+  const auto line_of = [&](std::size_t r) {
+    return in + static_cast<std::size_t>(step[r]) * places.lines * places.width + places.offset +
+           static_cast<std::size_t>(slot[r]) * places.stride;
+  };
+  const GroupReader fast = group_reader(portable);
+  GroupRows now(n);
+  std::int64_t last = -1;
   for (std::size_t r = 0; r < rows; ++r) {
-    const std::size_t at = places.offset + static_cast<std::size_t>(slot[r]) * places.stride;
-    const std::size_t of = group == nullptr ? 0 : static_cast<std::size_t>(group[r]) * n;
-    const std::uint16_t* line = in + static_cast<std::size_t>(step[r]) * places.lines * places.width + at;
-    for (std::size_t l = 0; l < places.lines; ++l, line += places.width, out += n)
-      row(line, n, scale + of, shift + of, clip, out);
+    const std::int64_t g = group == nullptr ? 0 : group[r];
+    const std::uint16_t* line = line_of(r);
+    if (r + kAhead < rows) __builtin_prefetch(line_of(r + kAhead));
+    if (g != last) {
+      const std::size_t of = static_cast<std::size_t>(g) * n;
+      now.leave(sums);
+      now.enter(of, scale + of, shift + of, line, sums);
+      last = g;
+    }
+    for (std::size_t l = 0; l < places.lines; ++l, line += places.width, out += n) {
+      // What lies behind a row is read and written with it: the next one is written over that.
+      if (line + now.padded <= in_end && out + now.padded <= out_end)
+        fast(line, now, clip, out);
+      else
+        portable_group(line, now, clip, out);
+      if (++now.lines == kTogether) now.leave(sums);
+    }
   }
+  now.leave(sums);
 }
 
 void find_rows(const RowColumns& where, const std::uint16_t* ids, std::size_t id_width,

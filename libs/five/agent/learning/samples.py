@@ -38,18 +38,6 @@ def learning_specs(heroes: int, buildings: int) -> dict[str, tuple[tuple[int, ..
         "building_label": ((buildings,), np.float32)}
 
 
-def split_segment(arrays: Mapping[str, Array], samples: int) -> list[Arrays]:
-    """The samples of a segment, as views. Raises ValueError naming an array that cannot be split so."""
-    columns = []
-    for name, array in arrays.items():
-        if array.shape[0] % samples or (name.startswith(STATE_PREFIX) and array.shape[0] != samples):
-            raise ValueError(f"{name!r} of shape {array.shape} cannot be split into {samples} samples")
-        # Views, made without a line of Python each: a segment has hundreds.
-        columns.append(list(array if name.startswith(STATE_PREFIX)
-                            else array.reshape(samples, array.shape[0] // samples, *array.shape[1:])))
-    return [dict(zip(arrays, column, strict=True)) for column in zip(*columns, strict=True)] or [{}] * samples
-
-
 def split_batch(batch: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """(observation, state, learning arrays) of a batch, states without their prefix."""
     observation, state, learning = {}, {}, {}

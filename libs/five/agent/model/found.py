@@ -13,6 +13,7 @@ from torch import Tensor
 from dota.spaces import Layout
 from five.agent.config import ModelConfig
 from five.agent.model.distribution import ActionTable, chosen_action, valid_targets
+from five.agent.model.host_reader import HostReader
 from five.agent.model.inputs import InputReader, Present
 
 
@@ -47,6 +48,7 @@ class RowSearch:
 
     def __init__(self, layout: Layout, config: ModelConfig) -> None:
         self._reader = InputReader(layout)
+        self._on_host = HostReader(self._reader)
         self._table = ActionTable(layout, config)
 
     @torch.no_grad()
@@ -54,8 +56,11 @@ class RowSearch:
         """``obs`` arrays [T, B, ...], ``actions`` [T, B, H, 6], ``resets`` bool [T, B], all in the host's memory."""
         flat = {name: obs[name].flatten(0, 1) for name in ("shared", "shared_ids", "available", "target_mask")}
         given = actions.flatten(0, 1).long()
-        presence = self._reader.presence(flat["shared"], flat["shared_ids"].long())
-        present, there = self._reader.search(presence), self._reader.units_of(presence)
+        if self._on_host.takes(obs):
+            present, there = self._on_host.search(flat)
+        else:
+            presence = self._reader.presence(flat["shared"], flat["shared_ids"].long())
+            present, there = self._reader.search(presence), self._reader.units_of(presence)
         action = chosen_action(flat["available"].long(), given)
         mask = valid_targets(self._table, flat["target_mask"], action, there)
         starts = [0, *(t for t in resets.any(1).nonzero().squeeze(1).tolist() if t > 0)]

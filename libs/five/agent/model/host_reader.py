@@ -1,25 +1,34 @@
-"""What `InputReader` and `Normaliser` do for a policy that acts in the host's memory, in one pass over it.
+"""What `InputReader` and `Normaliser` do for a policy in the host's memory, in one pass over it.
 
-The rows and their order are the same; raw values are not kept, and no gradient passes. A call of the network on a few
-team-steps is mostly the cost of its many small operations: reading was a quarter of them.
+The rows and their order are the same; raw values are not kept. A call of the network on a few team-steps is mostly the
+cost of its many small operations, and so is a gradient step on a few hundred: reading was a quarter of the one.
 """
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from dota.rows import Place, RowColumns, id_rows, standard_rows
+from dota.rows import Place, RowColumns, Sums, id_rows, standard_rows
 from dota.spaces import Array, Block
-from five.agent.model.inputs import InputReader, Inputs, Rows, id_columns, rows_of
-from five.agent.model.normaliser import Normaliser
+from five.agent.model.inputs import InputReader, Inputs, Present, Rows, id_columns, rows_of
+from five.agent.model.normaliser import Normaliser, row_sums
 
 Ints = npt.NDArray[np.int64]
 MAPS = ("minimap", "nearby_map")
 READ = {"shared": torch.float16, "private": torch.float16, "shared_ids": torch.uint16}
+
+
+class HostRead(NamedTuple):
+    """``inputs`` without their ``floats``; the streams as the normaliser makes them of these; ``moments`` float64
+    [3, F] as of `Normaliser.stream_moments`, where they were asked for."""
+
+    inputs: Inputs
+    floats: dict[str, Tensor]
+    moments: Tensor | None
 
 
 class HostReader:
@@ -46,26 +55,42 @@ class HostReader:
         """Whether these arrays are such as games write, in the host's memory."""
         return all(obs[name].device.type == "cpu" and obs[name].dtype is dtype for name, dtype in READ.items())
 
-    def __call__(self, obs: dict[str, Tensor], normaliser: Normaliser) -> tuple[Inputs, dict[str, Tensor]]:
-        """The inputs, without ``floats``, and the streams as ``normaliser`` makes them of these; ``obs`` as
-        `InputReader` takes it, such as `takes` says. Raises ValueError on arrays of other widths."""
+    def __call__(self, obs: dict[str, Tensor], normaliser: Normaliser, present: Present | None = None,
+                 moments: bool = False) -> HostRead:
+        """``obs`` as `InputReader` takes it, such as `takes` says; ``present`` as there. Raises ValueError on arrays of
+        other widths."""
         self._reader.require_widths(obs["shared"], obs["private"])
-        read = _Read(self._reader, self._tables, obs, normaliser)
+        read = _Read(self._reader, self._tables, obs, normaliser, moments)
         inputs = Inputs(read.steps)
         self._whole(read, inputs, obs)
-        ids, bits = read.arrays["shared_ids"], read.arrays["shared"].view(np.uint16)
-        column, step = self._tables.columns.find(ids, bits, read.steps)
-        cuts: list[int] = np.searchsorted(column, self._tables.bounds).tolist()
+        column, step, cuts = self._found(read.arrays) if present is None else (
+            present.column.numpy(), present.step.numpy(), present.ends)
         sets = len(self._reader.sets)
         first = cuts[sets - 1] if sets else 0
         index = self._units(read, inputs, column[first:], step[first:], [cut - first for cut in cuts[sets:]])
         self._sets(read, inputs, column, step, cuts[:sets], index)
-        return inputs, read.floats
+        seen = None if read.sums is None else normaliser.about_the_mean(*torch.from_numpy(read.sums))
+        return HostRead(inputs, read.floats, seen)
+
+    def search(self, obs: dict[str, Tensor]) -> tuple[Present, Tensor]:
+        """The rows that are present, as `InputReader.search` finds them, and the unit slots that have one, as
+        `InputReader.units_of` does: bool [N, U]."""
+        column, step, ends = self._found({name: obs[name].contiguous().numpy() for name in ("shared", "shared_ids")})
+        first = ends[len(self._reader.sets) - 1] if self._reader.sets else 0
+        there = np.zeros((len(obs["shared"]), self._reader.units), np.bool_)
+        there[step[first:], self._tables.tower_slots[column[first:] - self._reader.set_columns]] = True
+        return Present(torch.from_numpy(column), torch.from_numpy(step), ends), torch.from_numpy(there)
+
+    def _found(self, arrays: dict[str, npt.NDArray[Any]]) -> tuple[Ints, Ints, list[int]]:
+        """Column and step of each row, and where each set or tower ends."""
+        shared = arrays["shared"]
+        column, step = self._tables.columns.find(arrays["shared_ids"], shared.view(np.uint16), len(shared))
+        return column, step, np.searchsorted(column, self._tables.bounds).tolist()
 
     def maps(self, obs: dict[str, Tensor], normaliser: Normaliser) -> tuple[dict[str, Tensor], Tensor | None]:
         """The maps' streams alone, and the ids [N, H, cells, n] of areas on the nearby map where the layout has them.
         """
-        read = _Read(self._reader, self._tables, obs, normaliser)
+        read = _Read(self._reader, self._tables, obs, normaliser, moments=False)
         for name in MAPS:
             if name in self._reader.streams:
                 read.whole_map(name, obs)
@@ -142,10 +167,11 @@ class _Tables(NamedTuple):
 
 
 class _Read:
-    """A batch while it is read: its arrays in numpy, and the streams that are done."""
+    """A batch while it is read: its arrays in numpy, the streams that are done, and what was added up of their values,
+    if it is wanted: `Sums`, [4, F]."""
 
-    def __init__(self, reader: InputReader, tables: _Tables, obs: dict[str, Tensor], normaliser: Normaliser
-                 ) -> None:
+    def __init__(self, reader: InputReader, tables: _Tables, obs: dict[str, Tensor], normaliser: Normaliser,
+                 moments: bool) -> None:
         self._reader = reader
         self._tables = tables
         self._normaliser = normaliser
@@ -154,6 +180,7 @@ class _Read:
         self.arrays = {name: obs[name].contiguous().numpy() for name in READ}
         self.steps = len(self.arrays["shared"])
         self.floats: dict[str, Tensor] = {}
+        self.sums = np.zeros((4, len(self._scales))) if moments else None
 
     def stream(self, name: str, step: Ints, slot: Ints, group: Ints | None = None) -> None:
         """The stream of that name from these rows of its block."""
@@ -163,14 +190,18 @@ class _Read:
         start, groups, fields = self._normaliser.columns[name]
         span = slice(start, start + groups * fields)
         standard_rows(self.arrays[array], place, step, slot, self._scales[span], self._shifts[span],
-                      self._normaliser.clip, out.numpy(), group)
+                      self._normaliser.clip, out.numpy(), group,
+                      None if self.sums is None else Sums(*self.sums[:, span]))
         self.floats[name] = out
 
     def whole_map(self, name: str, obs: dict[str, Tensor]) -> None:
         """A map's stream: all of its cells."""
         block, array, _ = self._reader.streams[name]
-        self.floats[name] = self._normaliser.standardised(name, rows_of(obs[array], block, array).float(), self._scale,
-                                                          self._shift)
+        values = rows_of(obs[array], block, array).float()
+        self.floats[name] = self._normaliser.standardised(name, values, self._scale, self._shift)
+        if self.sums is not None:
+            start, _, fields = self._normaliser.columns[name]
+            self.sums[:, start:start + fields] = torch.stack([x.double() for x in row_sums(values, None)]).numpy()
 
     def ids(self, block: Block, step: Ints, slot: Ints) -> Tensor:
         """int64 [R, fields]."""

@@ -32,10 +32,10 @@ class RunningStatistics(nn.Module):
     @torch.no_grad()
     def moments(self, values: Tensor) -> Tensor:
         """float64 [3, width]: count, sum and sum of squares of ``values`` [..., width] about the running mean."""
-        return self._about_the_mean(*_sums(values, None))
+        return self.about_the_mean(*row_sums(values, None))
 
-    def _about_the_mean(self, count: Tensor, near: Tensor, total: Tensor, squares: Tensor) -> Tensor:
-        """The moments [3, width] of `_sums`, shifted to the running mean."""
+    def about_the_mean(self, count: Tensor, near: Tensor, total: Tensor, squares: Tensor) -> Tensor:
+        """`moments` float64 [3, width] out of `row_sums` [width] each."""
         near, total, squares = near.double(), total.double(), squares.double()
         apart = near - self.mean
         return torch.stack((count, total + count * apart, squares + 2.0 * apart * total + count * apart.square()))
@@ -57,9 +57,9 @@ class RunningStatistics(nn.Module):
         return scale.float(), (-self.mean * scale).float()
 
 
-def _sums(values: Tensor, there: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def row_sums(values: Tensor, there: Tensor | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Of each field of ``values`` [R, ..., fields]: the count, float64; a mean of the batch; the sums of the values and
-    of their squares about that, in float32, which is exact enough so near to their mean.
+    of their squares about that, in float32, which is exact enough so near to their mean. [fields] each.
 
     ``there`` bool [R]: which rows count; the others are zeros.
     """
@@ -122,8 +122,8 @@ class Normaliser(RunningStatistics):
             values = inputs.floats[name]
             sizes = by_group.get(name, [len(values)])
             there = torch.split(inputs.there[name], sizes) if name in inputs.there else [None] * len(sizes)
-            parts += [_sums(piece, mine) for piece, mine in zip(torch.split(values, sizes), there, strict=True)]
-        return self._about_the_mean(*map(torch.cat, zip(*parts, strict=True)))
+            parts += [row_sums(piece, mine) for piece, mine in zip(torch.split(values, sizes), there, strict=True)]
+        return self.about_the_mean(*map(torch.cat, zip(*parts, strict=True)))
 
 
 REWARD_PRIOR = 65_536.0

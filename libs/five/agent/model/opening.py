@@ -37,7 +37,7 @@ class Opening:
         input is before its activation."""
         policy = self._policy
         with torch.autocast(policy.device.type, enabled=False):
-            inputs, trunk, floats = policy._encode(obs)
+            inputs, trunk, floats, _ = policy._encode(obs)
             steps = trunk.private.shape[0]
             nobody = trunk.private.new_zeros(steps, policy.layout.heroes, policy.config.key)
             private = [trunk.private, floats["previous_action"], nobody]

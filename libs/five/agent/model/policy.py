@@ -122,7 +122,7 @@ class Policy(nn.Module):
                 return _as_tensors(self.frozen(seen, {name: array.numpy() for name, array in state.items()}, generator,
                                                greedy))
         with self._autocast():
-            inputs, trunk, floats = self._encode(obs, on_host=not self.dense and self._reads[0].takes(obs))
+            inputs, trunk, floats, _ = self._encode(obs)
             joined = self._join(inputs, trunk, floats, state["target_embedding"])
             h, c = self.core.step(joined, state["h"], state["c"])
             chosen = self.heads(h, trunk, obs, self.embeddings.table("action"), None, generator, greedy)
@@ -154,8 +154,8 @@ class Policy(nn.Module):
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
         with self._autocast():
-            inputs, trunk, floats = self._encode(flat, None if found is None else found.present)
-            moments = self.normaliser.stream_moments(inputs)
+            inputs, trunk, floats, moments = self._encode(flat, None if found is None else found.present, moments=True)
+            assert moments is not None
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
             core, h, c = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
@@ -183,7 +183,7 @@ class Policy(nn.Module):
         steps, teams = actions.shape[:2]
         flat = {name: array.flatten(0, 1) for name, array in obs.items()}
         with self._autocast():
-            inputs, trunk, floats = self._encode(flat)
+            inputs, trunk, floats, _ = self._encode(flat)
             previous = self._previous_targets(actions, obs, state["target_embedding"], trunk, resets)
             joined = self._join(inputs, trunk, floats, previous)
             core, _, _ = self.core(_leading(joined, steps, teams), state["h"], state["c"], resets,
@@ -206,15 +206,16 @@ class Policy(nn.Module):
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.precision == "bfloat16")
 
-    def _encode(self, obs: dict[str, Tensor], present: Present | None = None, on_host: bool = False
-                ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor]]:
+    def _encode(self, obs: dict[str, Tensor], present: Present | None = None, moments: bool = False
+                ) -> tuple[Inputs, TrunkOutput, dict[str, Tensor], Tensor | None]:
         with torch.autocast(self.device.type, enabled=False):
-            if on_host:
-                inputs, floats = self._reads[0](obs, self.normaliser)
+            if not self.dense and self._reads[0].takes(obs):
+                inputs, floats, seen = self._reads[0](obs, self.normaliser, present, moments)
             else:
                 inputs = self.trunk.reader(obs, present, self.dense)
                 floats = self.normaliser(inputs)
-        return inputs, self.trunk(inputs, floats, self.embeddings), floats
+                seen = self.normaliser.stream_moments(inputs) if moments else None
+        return inputs, self.trunk(inputs, floats, self.embeddings), floats, seen
 
     def _join(self, inputs: Inputs, trunk: TrunkOutput, floats: dict[str, Tensor], target: Tensor) -> Tensor:
         """The LSTM's input [N, H, I]; ``target`` [N, H, K]: embeddings of the units targeted the step before."""
