@@ -21,7 +21,7 @@ class Sums(NamedTuple):
     """Of values, [groups * fields] each, zeros to begin with: how many there were, the first one, and the sums of how
     far all are from that and of the squares, in float32 a few rows at a time."""
 
-    count: Doubles
+    number: Doubles
     near: Doubles
     total: Doubles
     squares: Doubles

@@ -113,13 +113,15 @@ void bind_rows(nb::module_& m) {
         }
         nb::gil_scoped_release free;
         standard_rows(values.data(), values.size(), p, step.data(), slot.data(), group ? group->data() : nullptr,
-                      step.size(), scale.data(), shift.data(), clip, out.data(), sums ? &added : nullptr, portable);
+                      step.size(), scale.data(), shift.data(), clip, out.data(), sums ? &added : nullptr,
+                      portable);
       },
       nb::arg("values").noconvert(), nb::arg("places"), nb::arg("step").noconvert(), nb::arg("slot").noconvert(),
       nb::arg("group").none(), nb::arg("scale").noconvert(), nb::arg("shift").noconvert(), nb::arg("clip"),
       nb::arg("out").noconvert(), nb::arg("sums") = nb::none(), nb::arg("portable") = false,
       "Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride "
-      "and fields. `sums`: count, first, and sums of differences from that and of their squares, which are added to.");
+      "and fields. `sums`: count, first, and sums of differences from that and of their squares, which are added "
+      "to.");
   m.def(
       "id_rows",
       [](Array<const std::uint16_t> ids,

@@ -16,8 +16,8 @@ struct PooledRows {
 // pooled [owners][width] = the largest of 0 and the owner's rows. What is no number stays none.
 void pool_rows(const PooledRows& of, float* pooled);
 
-// out [rows][width] = the pools' `gradient` where a row reached them; rows that share a maximum share its gradient, and
-// a pool at its floor of zero was reached by none.
+// out [rows][width] = the pools' `gradient` where a row reached them; rows that share a maximum share its
+// gradient, and a pool at its floor of zero was reached by none.
 void pool_gradient(const PooledRows& of, const float* pooled, const float* gradient, float* out);
 
 }  // namespace dota

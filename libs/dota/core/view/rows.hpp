@@ -18,16 +18,16 @@ using RowReader = void (*)(const std::uint16_t* in, std::size_t n, const float* 
                            float clip, float* out);
 RowReader row_reader(bool portable = false);
 
-// Of rows, [groups][fields] each, zeros to begin with: how many there were; the first of each group; the sums of how far
-// all are from that, and of the squares.
+// Of rows, [groups][fields] each, zeros to begin with: how many there were; the first of each group; the sums of
+// how far all are from that, and of the squares.
 struct RowSums {
   double *count, *near, *total, *squares;
 };
 
 // out[row][line][field] = clamp(shift + value * scale, -clip, clip) of the float16 values `in` [size], in float32,
-// rounded once before it is clipped. `group` says which of the scales and shifts, [groups][fields], are a row's; null:
-// the first. `sums`: what is added up of the values meanwhile, as they were; null: nothing. `portable`: without the
-// processor's own conversion, for the test that compares them.
+// rounded once before it is clipped. `group` says which of the scales and shifts, [groups][fields], are a row's;
+// null: the first. `sums`: what is added up of the values meanwhile, as they were; null: nothing. `portable`:
+// without the processor's own conversion, for the test that compares them.
 void standard_rows(const std::uint16_t* in, std::size_t size, const RowPlaces& places, const std::int64_t* step,
                    const std::int64_t* slot, const std::int64_t* group, std::size_t rows, const float* scale,
                    const float* shift, float clip, float* out, const RowSums* sums = nullptr,
