@@ -21,6 +21,7 @@ def test_intervals_are_students() -> None:
     m = mean([1.0, 2.0, 3.0, math.nan])
     assert m.value == 2.0 and m.half == pytest.approx(4.303 / math.sqrt(3), rel=1e-3) and m.seeds == 3
     assert str(m) == "2 ± 2.5" and str(mean([4.0])) == "4" and str(mean([])) == str(mean([math.nan])) == "-"
+    assert str(mean([0.99] * 3)) == "0.99 ± 0"
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.01234, "0.0123"), (12.34, "12.3"), (1234.5, "1,234"), (0.0, "0"),

@@ -125,13 +125,16 @@ def test_every_commit_is_named_and_what_ran_under_a_high_load() -> None:
     kept = Conditions([1], 540.0, 600.0, 1.4, 0.9, "old").as_dict()
     outcome = assemble(CONFIG, [(result("none", 1), []), (result("none", 2, machine={"load": 13.9}), []),
                                 (result("queue-4", 1, conditions=kept), []),
-                                (result("queue-4", 2, conditions={**kept, "load": 4.1}, commit="old"), [])])
-    assert outcome.commits() == {"abc": 3, "old": 2}
-    assert "commits: abc (3 runs), old (2 runs)" in page.text(CONFIG, outcome, ABOUT)
+                                (result("queue-4", 2, conditions={**kept, "load": 4.1, "processor_seconds": 480.0},
+                                        commit="old"), []),
+                                (result("queue-4", 3, conditions={**kept, "load": 6.5}, commit="old"), [])])
+    assert outcome.commits() == {"abc": 3, "old": 3}
+    assert "commits: abc (3 runs), old (3 runs)" in page.text(CONFIG, outcome, ABOUT)
     table = found(outcome, "Runs")
     assert [row[1:] for row in table.rows] == [
         ["-", "-", "-", "1.5 when judged", "abc"], ["-", "-", "-", "13.9 when judged", "abc"],
-        ["1", "540", "90 %", "1.4 in training", "old, judged abc"], ["1", "540", "90 %", "4.1 in training", "old"]]
+        ["1", "540", "90 %", "1.4 in training", "old, judged abc"], ["1", "480", "80 %", "4.1 in training", "old"],
+        ["1", "540", "90 %", "6.5 in training", "old"]]
     assert table.notes[-1].startswith("High load: none-seed2 (13.9), queue-4-seed2 (4.1).")
     assert not any("High load" in note for note in found(outcome, "Runs", processors=8).notes)
 

@@ -47,8 +47,8 @@ def mean(values: Sequence[float]) -> Mean:
         return Mean(math.nan, math.nan, 0)
     if len(array) == 1:
         return Mean(float(array[0]), math.inf, 1)
-    return Mean(float(array.mean()), float(t95(len(array) - 1) * array.std(ddof=1) / math.sqrt(len(array))),
-                len(array))
+    spread = float(array.std(ddof=1)) if array.min() < array.max() else 0.0  # of equal numbers it is that of rounding
+    return Mean(float(array.mean()), t95(len(array) - 1) * spread / math.sqrt(len(array)), len(array))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from five.cli.ablation.speedup import AROUND, levels, speedup
 EASY = "scripted-easy"
 RATING, HITS = "TrueSkill", "last hits a minute"
 HIGH_LOAD = 2.0  # for each processor of the machine
+OWN_SHARE = 0.9  # of its processors that a run gets where nothing else runs, at least
 
 Figure = Callable[[Version], float]
 Column = tuple[str, Callable[[Run], float]]
@@ -178,7 +179,8 @@ def conditions(outcome: Outcome, processors: int) -> Table:
     for run in outcome.all():
         kept = run.conditions
         load = kept.load if kept else run.load_judged
-        if load is not None and processors and load > HIGH_LOAD * processors:
+        others = kept is None or kept.share < OWN_SHARE  # a run's own processes are a load of three or four
+        if load is not None and processors and load > HIGH_LOAD * processors and others:
             busy.append(f"{run.name} ({load:.1f})")
         if kept:
             cells = [", ".join(map(str, kept.processors)), f"{kept.processor_seconds:.0f}", f"{100 * kept.share:.0f} %",
@@ -191,7 +193,8 @@ def conditions(outcome: Outcome, processors: int) -> Table:
              "machine's, of all that ran there; earlier results have it only from when they were judged."]
     if busy:
         notes.append(f"High load: {', '.join(busy)}. More than twice as many processes wanted to run as there are "
-                     f"processors ({processors}), so these runs' minutes are not to be compared.")
+                     f"processors ({processors}), and less than {100 * OWN_SHARE:.0f} % of these runs' own was theirs, "
+                     "as far as that is known: their minutes are not to be compared.")
     return Table("Runs", ["run", "processors", "seconds of them", "share", "load", "commit"], rows, notes)
 
 
