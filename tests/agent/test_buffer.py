@@ -73,7 +73,7 @@ def test_the_least_used_come_first_and_equal_ones_by_chance():
 
 
 def test_the_oldest_are_drawn_from_a_queue_as_long_as_the_minimum():
-    b = buffer(draw="oldest", capacity_samples=40, minimum_samples=32, max_age_versions=100, reuse_window_batches=1,
+    b = buffer(draw="oldest", capacity_samples=40, minimum_samples=32, max_age_versions=100, reuse_window_batches=2,
                admission_batches=1)
     pacer = Pacer(b.config, 4)
     waited = []
@@ -86,8 +86,8 @@ def test_the_oldest_are_drawn_from_a_queue_as_long_as_the_minimum():
             numbers = drawn.arrays["x"][0, :, 0].astype(int).tolist()
             assert numbers == list(range(4 * len(waited), 4 * len(waited) + 4)) and (drawn.uses == 1).all()
             waited.append(number - numbers[0])
-    # A sample waits until as many others have come, less the batch that the pace allows in advance.
-    assert len(waited) == 94 and set(waited[3:]) == {32 - 4 - 1}
+    # A sample waits until as many others have come, less the batches that the pace allows in advance.
+    assert len(waited) == 95 and set(waited[3:]) == {32 - 2 * 4 - 1}
 
 
 def test_at_a_reuse_of_one_nothing_leaves_unused_when_the_least_used_come_first():

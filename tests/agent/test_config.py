@@ -24,6 +24,7 @@ def test_defaults_are_the_papers():
     (LearnerConfig, {"gae_lambda": 1.5}, "gae_lambda"),
     (BufferConfig, {"minimum_samples": 10, "capacity_samples": 5}, "no batch would ever be drawn"),
     (BufferConfig, {"admission_batches": 9, "reuse_window_batches": 8}, "never made use of"),
+    (BufferConfig, {"admission_batches": 2, "reuse_window_batches": 2}, "never be held back"),
     (LeagueConfig, {"past_opponent_share": 1.2}, "past_opponent_share")])
 def test_what_cannot_work_is_refused_by_name(section, values, reason):
     with pytest.raises(ValidationError, match=reason):

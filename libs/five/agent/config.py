@@ -186,16 +186,17 @@ class BufferConfig(_Section):
     reuse_window_batches: float = Field(8.0, ge=1, description="Batches by which an optimizer that fell behind may "
                                         "catch up; what comes in beyond that is never made up for.")
     admission_batches: float = Field(4.0, ge=1, description="Batches' worth of unconsumed samples at which intake is "
-                                     "held back.")
+                                     "held back; below reuse_window_batches.")
 
     @model_validator(mode="after")
     def _consistent(self) -> "BufferConfig":
         if self.minimum_samples > self.capacity_samples:
             raise ValueError(f"minimum_samples {self.minimum_samples} is above capacity_samples "
                              f"{self.capacity_samples}: no batch would ever be drawn")
-        if self.admission_batches > self.reuse_window_batches:
-            raise ValueError(f"admission_batches {self.admission_batches} is above reuse_window_batches "
-                             f"{self.reuse_window_batches}: samples would come in that are never made use of")
+        if self.admission_batches >= self.reuse_window_batches:
+            raise ValueError(f"admission_batches {self.admission_batches} is not below reuse_window_batches "
+                             f"{self.reuse_window_batches}: intake would never be held back, and samples would come in "
+                             "that are never made use of")
         return self
 
 
