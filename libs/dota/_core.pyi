@@ -248,6 +248,16 @@ def standard_rows(values: NDArray[numpy.uint16], places: tuple[int, int, int, in
     Writes rows of float16 values as float32, standardised and clipped; `places`: width, lines, offset, stride and fields. `sums`: count, first, and sums of differences from that and of their squares, which are added to.
     """
 
+def set_forward(pieces: Sequence[NDArray[numpy.float32]], weights: Sequence[NDArray[numpy.float32]], hidden: NDArray[numpy.float32], out: NDArray[numpy.float32], instructions: str = '') -> None:
+    """
+    `weights`: those and the bias of the first layer and of the second. Writes what is behind the first one's ReLU, and what the second makes of it. `instructions`: 'portable' or 'avx2' in place of the widest.
+    """
+
+def set_backward(pieces: Sequence[NDArray[numpy.float32]], of_pieces: Sequence[NDArray[numpy.float32] | None], weights: Sequence[NDArray[numpy.float32]], of_weights: Sequence[NDArray[numpy.float32]], hidden: NDArray[numpy.float32], gradient: NDArray[numpy.float32], instructions: str = '') -> None:
+    """
+    Writes the gradients of the weights, and of those pieces for which an array is given.
+    """
+
 def pool_rows(values: NDArray[numpy.float32], owner: NDArray[numpy.int64], pooled: NDArray[numpy.float32]) -> None:
     """Writes the largest of 0 and each owner's rows."""
 

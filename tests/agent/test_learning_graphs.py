@@ -22,6 +22,7 @@ from tests.agent.model_cases import SMALL, layout
 from tests.agent.test_learning_no_host_reads import RefusedFunctions, RefusedOperators, batch_of
 from tests.agent.test_model_dense import Operators
 
+pytestmark = pytest.mark.usefixtures("as_on_a_device")
 # A large ε: what Adam makes of gradients that are nothing but rounding is not compared.
 CONFIG = LearnerConfig(lstm_unroll_length=4, initial_hold_steps=2, gradient_clip_warmup_steps=3, adam_epsilon=1e-3)
 RATES = (1e-3, 1e-3, 1e-3, 1e-3, 5e-4, 5e-4, 2e-3)

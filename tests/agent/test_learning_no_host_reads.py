@@ -11,25 +11,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from five.agent.config import LearnerConfig
 from five.agent.learning.learner import Learner
 from five.agent.learning.samples import learning_specs
-from five.agent.model import process_set
-from five.agent.model.host_reader import HostReader
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
 from five.agent.schedules import Hyperparameters
 from tests.agent.model_cases import SMALL, layout, random_obs
 
+pytestmark = pytest.mark.usefixtures("as_on_a_device")
 HYPER = Hyperparameters(1e-3, 0.01, 0.0, 180.0)
 CONFIG = LearnerConfig(lstm_unroll_length=4, initial_hold_steps=0, gradient_clip_warmup_steps=2)
 READS = {"item", "tolist", "cpu", "numpy", "nonzero", "__bool__", "__float__", "__int__", "__index__", "is_nonzero",
          "masked_select", "unique", "argwhere"}
 SIZES_FROM_DATA = {"_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "equal", "is_nonzero"}
-
-
-@pytest.fixture(autouse=True)
-def as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in the host's memory would be read and pooled there by the core."""
-    monkeypatch.setattr(HostReader, "takes", staticmethod(lambda obs: False))
-    monkeypatch.setattr(process_set, "_in_core", lambda rows: False)
 
 
 class HostReads(RuntimeError):

@@ -14,6 +14,7 @@ from tests.agent.test_learning_no_host_reads import RefusedFunctions, RefusedOpe
 from tests.agent.test_model_inputs import bare_layout
 from tests.agent.test_model_policy import make, see
 
+pytestmark = pytest.mark.usefixtures("as_on_a_device")
 STEPS, TEAMS = 6, 3
 CLOSE = {"rtol": 1e-4, "atol": 2e-6}
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from five.agent.model import process_set
+from five.agent.model import in_core
 from five.agent.model.inputs import Rows
-from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, first_layer, segment_max
+from five.agent.model.process_set import ProcessSet, SplitLinear, UnitSet, dense_max, segment_max, two_layers
 from tests.agent.test_learning_no_host_reads import HYPER, batch_of, learner_of
 
 Pool = Callable[[torch.Tensor, Rows], torch.Tensor]
@@ -54,7 +54,7 @@ def test_the_core_pools_as_pytorch_does(monkeypatch: pytest.MonkeyPatch) -> None
         return out.detach(), gradient
 
     mine = pooled()
-    monkeypatch.setattr(process_set, "_in_core", lambda rows: False)
+    monkeypatch.setattr(in_core, "takes", lambda *arrays: False)
     assert all(torch.equal(a, b) for a, b in zip(mine, pooled(), strict=True))
 
 
@@ -104,20 +104,20 @@ def test_split_layer_is_the_concatenated_one() -> None:
     assert split.private.weight.abs().max() <= 11**-0.5 and split.private.weight.std() > 0.4 * 11**-0.5
 
 
-def test_a_first_layer_and_its_gradients() -> None:
+def test_two_layers_and_their_gradients() -> None:
     """Of the weights and of the pieces that are learned, where others are not."""
     torch.manual_seed(0)
-    layer = nn.Linear(9, 6)
+    first, second = nn.Linear(9, 6), nn.Linear(6, 5)
     pieces = [torch.randn(20, 3), torch.randn(20, 4, requires_grad=True), torch.randn(20, 2, requires_grad=True)]
-    wanted = [*layer.parameters(), *pieces[1:]]
+    wanted = [*first.parameters(), *second.parameters(), *pieces[1:]]
     found = []
-    for out in (first_layer(pieces, layer.weight, layer.bias), layer(torch.cat(pieces, -1)).relu()):
-        found.append([out, *torch.autograd.grad((out * torch.arange(6.0)).square().sum(), wanted)])
+    for out in (two_layers(pieces, first.weight, first.bias, second), second(first(torch.cat(pieces, -1)).relu())):
+        found.append([out, *torch.autograd.grad((out * torch.arange(5.0)).square().sum(), wanted)])
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs)
-    out = first_layer(pieces[:1], layer.weight[:, :3], layer.bias)  # nothing but the weights is learned
+    out = two_layers(pieces[:1], first.weight[:, :3], first.bias, second)  # nothing but the weights is learned
     out.sum().backward()
-    assert layer.weight.grad is not None and layer.weight.grad[:, :3].any() and not layer.weight.grad[:, 3:].any()
+    assert first.weight.grad is not None and first.weight.grad[:, :3].any() and not first.weight.grad[:, 3:].any()
 
 
 def test_units_seen_by_one_hero_are_units_seen_by_many() -> None:

@@ -3,11 +3,14 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from five.agent.config import ComputeConfig
+
+_beside: ContextVar[list[int] | None] = ContextVar("beside", default=None)
 
 
 def apply(config: ComputeConfig) -> None:
@@ -36,10 +39,21 @@ def graphs_on(device: torch.device, config: ComputeConfig, here: bool = True) ->
 def count_flops(step: Callable[[], object]) -> int:
     """Floating point operations of what ``step`` does, backward passes included: matrix products and convolutions,
     a multiplication and an addition counting as two. What is element-wise is not counted, a few percent."""
-    counter = FlopCounterMode(display=False)
+    counter, beside = FlopCounterMode(display=False), [0]
+    before = _beside.set(beside)
     # The fused LSTMs of CPU and GPU are one operation each that the counter does not look into.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False), counter:
-            step()
-    return int(counter.get_total_flops())
+        try:
+            with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=False), counter:
+                step()
+        finally:
+            _beside.reset(before)
+    return int(counter.get_total_flops()) + beside[0]
+
+
+def count_beside(flops: int) -> None:
+    """Tells a count under way, if there is one, of operations that are none of PyTorch's."""
+    beside = _beside.get()
+    if beside is not None:
+        beside[0] += flops

@@ -135,6 +135,7 @@ void bind_vec(nb::module_& m) {
   bind_stack(m);
   bind_net(m);
   bind_pool(m);
+  bind_set_layers(m);
   bind_tables_seen(m);
   m.attr("SIGNAL_COUNT") = kSignals;
   m.attr("STAT_COUNT") = kStatCount;

@@ -41,5 +41,6 @@ void bind_rows(nanobind::module_& m);         // rows of observations
 void bind_stack(nanobind::module_& m);        // samples at rest and batches of them
 void bind_net(nanobind::module_& m);          // a policy that acts on them
 void bind_pool(nanobind::module_& m);         // max-pools over rows
+void bind_set_layers(nanobind::module_& m);   // two layers over rows
 
 }  // namespace dota

@@ -80,8 +80,8 @@ __attribute__((target("avx512f"))) void tile_avx512(const Tile& t) {
       float* out = t.y + r * t.y_stride + v * 16;
       __m512 sum = sums[r][v];
       if (t.add) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, out));
-      // The plain form reads what gcc 12 takes for not initialised.
-      if (t.relu) sum = _mm512_maskz_max_ps(0xFFFF, sum, _mm512_setzero_ps());
+      // In this order what is no number stays none. The plain form reads what gcc 12 takes for not initialised.
+      if (t.relu) sum = _mm512_maskz_max_ps(0xFFFF, _mm512_setzero_ps(), sum);
       _mm512_mask_storeu_ps(out, mask, sum);
     }
 }
@@ -118,7 +118,7 @@ __attribute__((target("avx2,fma"))) void tile_avx2(const Tile& t) {
       __m256 sum = sums[r][v];
       if (there == 8) {
         if (t.add) sum = _mm256_add_ps(sum, _mm256_loadu_ps(out));
-        if (t.relu) sum = _mm256_max_ps(sum, _mm256_setzero_ps());
+        if (t.relu) sum = _mm256_max_ps(_mm256_setzero_ps(), sum);
         _mm256_storeu_ps(out, sum);
         continue;
       }

@@ -8,14 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from dota.pooling import pool_gradient, pool_rows
+from five.agent.model import in_core
 from five.agent.model.inputs import Rows, SlotRows
 
 
 class _SegmentMax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor, owner: Tensor, owners: int) -> Tensor:
-        owner = owner.contiguous()
         pooled = _pool(rows, owner, owners)
         ctx.save_for_backward(rows, owner, pooled)
         return pooled
@@ -23,9 +22,6 @@ class _SegmentMax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         rows, owner, pooled = ctx.saved_tensors
-        if _in_core(rows):
-            of_rows = pool_gradient(*(x.detach().numpy() for x in (rows, owner, pooled, grads[0].contiguous())))
-            return torch.from_numpy(of_rows), None, None
         # Rows that share the maximum share its gradient. A pool at its floor of zero was reached by no row. Comparisons
         # are written as numbers: on a CPU those into bools take several times as long.
         winner = pooled.index_select(0, owner)
@@ -35,16 +31,7 @@ class _SegmentMax(torch.autograd.Function):
         return winner.mul_(share.index_select(0, owner)), None, None
 
 
-def _in_core(rows: Tensor) -> bool:
-    """Whether the core pools these rows."""
-    return rows.device.type == "cpu" and rows.dtype == torch.float32 and rows.is_contiguous() and rows.shape[1] > 0
-
-
 def _pool(rows: Tensor, owner: Tensor, owners: int) -> Tensor:
-    if _in_core(rows):
-        pooled = rows.new_empty(owners, rows.shape[1])
-        pool_rows(rows.detach().numpy(), owner.contiguous().numpy(), pooled.numpy())
-        return pooled
     return rows.new_zeros(owners, rows.shape[1]).scatter_reduce_(0, owner[:, None].expand_as(rows), rows, "amax")
 
 
@@ -117,6 +104,8 @@ def segment_max(rows: Tensor, pools: Rows | SlotRows) -> Tensor:
         return slot_max(rows, pools)
     if rows.device.type == "cuda":
         return dense_max(rows, pools)
+    if in_core.takes(rows):
+        return in_core.pool(rows, pools.owner, pools.owners)
     if not (torch.is_grad_enabled() and rows.requires_grad):
         return _pool(rows, pools.owner, pools.owners)
     pooled: Tensor = _SegmentMax.apply(rows, pools.owner, pools.owners)  # type: ignore[no-untyped-call]
@@ -141,37 +130,12 @@ class SplitLinear(nn.Module):
         return whole.add_(self.shared(shared).unsqueeze(-2))
 
 
-class _FirstLayer(torch.autograd.Function):
-    """`first_layer` with a gradient for those pieces only of which something is learned: of most of what a row holds,
-    what the game says of it, nothing is."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, bias: Tensor, *pieces: Tensor) -> Tensor:
-        joined = torch.cat(pieces, -1)
-        out = torch.addmm(bias, joined, weight.t()).relu_()
-        ctx.save_for_backward(joined, weight, out)
-        ctx.widths = [piece.shape[-1] for piece in pieces]
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        joined, weight, out = ctx.saved_tensors
-        learned = ctx.needs_input_grad[2:]
-        of_out = grads[0] * out.sign()
-        of_pieces: list[Tensor] = []
-        if any(learned):
-            columns = [c for c, wanted in zip(torch.split(weight, ctx.widths, 1), learned, strict=True) if wanted]
-            of_pieces += torch.split(of_out @ torch.cat(columns, 1), [c.shape[1] for c in columns], -1)
-        return of_out.t() @ joined, of_out.sum(0), *(of_pieces.pop(0) if wanted else None for wanted in learned)
-
-
-def first_layer(pieces: Sequence[Tensor], weight: Tensor, bias: Tensor) -> Tensor:
-    """ReLU of a linear layer over ``pieces`` [R, ...] side by side: [R, out]."""
-    kind = weight.device.type
-    if kind == "cpu" and torch.is_grad_enabled() and not torch.is_autocast_enabled(kind):
-        activated: Tensor = _FirstLayer.apply(weight, bias, *pieces)  # type: ignore[no-untyped-call]
-        return activated
-    return F.relu_(F.linear(torch.cat(list(pieces), -1), weight, bias))
+def two_layers(pieces: Sequence[Tensor], first: Tensor, first_bias: Tensor, second: nn.Linear) -> Tensor:
+    """``second`` of the ReLU of a linear layer over ``pieces`` [R, ...] side by side: [R, out]."""
+    if in_core.takes(first, *pieces):
+        return in_core.set_layers(pieces, first, first_bias, second.weight, second.bias)
+    encoded: Tensor = second(F.relu_(F.linear(torch.cat(list(pieces), -1), first, first_bias)))
+    return encoded
 
 
 class ProcessSet(nn.Module):
@@ -184,7 +148,7 @@ class ProcessSet(nn.Module):
 
     def forward(self, values: Sequence[Tensor], rows: Rows | SlotRows) -> Tensor:
         """``values`` [R, ...], together the features -> pooled [owners, out]."""
-        return segment_max(self.second(first_layer(values, self.first.weight, self.first.bias)), rows)
+        return segment_max(two_layers(values, self.first.weight, self.first.bias, self.second), rows)
 
 
 class UnitSet(nn.Module):
@@ -201,8 +165,7 @@ class UnitSet(nn.Module):
         first = self.first
         if private[0].shape[1] == 1:  # for one hero the two halves are one layer
             weight = torch.cat((first.shared.weight, first.private.weight), 1)
-            hidden = first_layer([*shared, *(x[:, 0] for x in private)], weight, first.shared.bias)[:, None]
-        else:
-            hidden = F.relu_(first(torch.cat(list(shared), -1), torch.cat(list(private), -1)))
-        encoded: Tensor = self.second(hidden)
+            pieces = [*shared, *(x[:, 0] for x in private)]
+            return two_layers(pieces, weight, first.shared.bias, self.second)[:, None]
+        encoded: Tensor = self.second(F.relu_(first(torch.cat(list(shared), -1), torch.cat(list(private), -1))))
         return encoded
