@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "view/half.hpp"
+#include "world/pages.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FIVE_F16C 1
@@ -157,7 +158,7 @@ void standard_rows(const std::uint16_t* in, std::size_t size, const RowPlaces& p
   for (std::size_t r = 0; r < rows; ++r) {
     const std::int64_t g = group == nullptr ? 0 : group[r];
     const std::uint16_t* line = line_of(r);
-    if (r + kAhead < rows) __builtin_prefetch(line_of(r + kAhead));
+    if (r + kAhead < rows) fetch_lines(line_of(r + kAhead), n * sizeof(std::uint16_t));
     if (g != last) {
       const std::size_t of = static_cast<std::size_t>(g) * n;
       now.leave(sums);
