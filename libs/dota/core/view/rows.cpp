@@ -135,9 +135,9 @@ GroupReader group_reader(bool portable) {
 
 }  // namespace
 
-RowReader row_reader(bool portable) {
+RowReader row_reader() {
 #ifdef FIVE_F16C
-  if (!portable && has_f16c() && __builtin_cpu_supports("fma")) return f16c_row;
+  if (has_f16c() && __builtin_cpu_supports("fma")) return f16c_row;
 #endif
   return portable_row;
 }

@@ -16,7 +16,7 @@ struct RowPlaces {
 // Reads one row of n values: out = clamp(shift + value * scale, -clip, clip), see `standard_rows`.
 using RowReader = void (*)(const std::uint16_t* in, std::size_t n, const float* scale, const float* shift,
                            float clip, float* out);
-RowReader row_reader(bool portable = false);
+RowReader row_reader();
 
 // Of rows, [groups][fields] each, zeros to begin with: how many there were; the first of each group; the sums of
 // how far all are from that, and of the squares.

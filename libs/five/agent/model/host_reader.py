@@ -1,7 +1,8 @@
 """What `InputReader` and `Normaliser` do for a policy in the host's memory, in one pass over it.
 
 The rows and their order are the same; raw values are not kept. A call of the network on a few team-steps is mostly the
-cost of its many small operations, and so is a gradient step on a few hundred: reading was a quarter of the one.
+cost of its many small operations, of which reading was a quarter; a gradient step on a few hundred passes over less
+memory.
 """
 
 from functools import cached_property
