@@ -22,6 +22,8 @@ def test_intervals_are_students() -> None:
     assert m.value == 2.0 and m.half == pytest.approx(4.303 / math.sqrt(3), rel=1e-3) and m.seeds == 3
     assert str(m) == "2 ± 2.5" and str(mean([4.0])) == "4" and str(mean([])) == str(mean([math.nan])) == "-"
     assert str(mean([0.99] * 3)) == "0.99 ± 0"
+    assert str(mean([1.0, 1.00001, 0.99999])) == "1 ± <0.001"
+    assert str(mean([5000.0, 5001.0, 4999.0])) == "5,000 ± <5"
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.01234, "0.0123"), (12.34, "12.3"), (1234.5, "1,234"), (0.0, "0"),

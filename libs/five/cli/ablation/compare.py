@@ -30,7 +30,12 @@ class Mean:
     def __str__(self) -> str:
         if not math.isfinite(self.value):
             return "-"
-        return f"{figure(self.value)} ± {figure(self.half, 2)}" if math.isfinite(self.half) else figure(self.value)
+        if not math.isfinite(self.half):
+            return figure(self.value)
+        # Below a thousandth of the mean, which the mean's own digits do not show, only that it is less is told.
+        least = abs(self.value) / 1000
+        half = figure(self.half, 2) if self.half == 0 or self.half >= least else f"<{figure(least, 1)}"
+        return f"{figure(self.value)} ± {half}"
 
 
 def figure(value: float, digits: int = 3) -> str:
