@@ -204,6 +204,11 @@ def join16(rows: Sequence[bytes], values: int) -> bytes:
     The packed form of rows one after another, each that of so many values.
     """
 
+def split16(packed: NDArray[numpy.uint8], rows: int, values: int) -> list[bytes]:
+    """
+    The rows, each packed by itself, of the packed form of rows one after another.
+    """
+
 def pack_changes(values: NDArray[numpy.uint16], rows: int, period: int) -> bytes:
     """
     The packed form of rows, each but every `period`-th as its exclusive or with the row before.

@@ -32,6 +32,14 @@ def join_f16(rows: Sequence[bytes], values: int) -> bytes:
     return bytes(_core.join16(rows, values))
 
 
+def split_f16(data: bytes | bytearray | memoryview, rows: int, values: int) -> list[bytes]:
+    """The reverse of ``join_f16``: ``rows`` rows, each the packed form of ``values`` 16-bit numbers.
+
+    Raises ValueError when the bytes are not the packed form of so many; that no value is zero is not looked at.
+    """
+    return list(_core.split16(np.frombuffer(data, np.uint8), rows, values))
+
+
 def pack_changes(array: npt.NDArray[Any], period: int) -> bytes:
     """Packs the rows of a C-contiguous array [rows, ...], of at least one, each but every ``period``-th (counted from
     the first) as its exclusive or with the row before, in 16-bit words. `dota.stacking` reads it (`Form.CHANGES`).

@@ -135,8 +135,9 @@ class Rollout:
                    for rank in optimizers_of(service.id, optimizer.optimizers, settings.optimizers_each)]
         name = f"rollout-{service.id}"
         zstd, sparse = settings.encoding.endswith("zstd"), SPARSE if settings.encoding.startswith("sparse") else ()
-        # What is sent packed is packed by the games themselves, and never lies here in full.
-        self._packed = bool(sparse) and settings.environment == "local"
+        # What is sent packed is packed by the games themselves, here or at the environment service, and never lies here
+        # in full.
+        self._packed = bool(sparse)
         self.sender = Sender(
             [ExperienceClient([target], config.rpc, self._layout.hash, config.name, name, service.token,
                               settings.in_flight_segments, sparse, zstd, epoch=self._epoch,
@@ -249,7 +250,7 @@ class Rollout:
 
         def connect() -> EnvironmentClient:
             return EnvironmentClient(target, config.rpc, self._layout.heroes, self._layout.hash, self._service.token,
-                                     epoch=self._epoch)
+                                     epoch=self._epoch, packed=self._packed)
 
         return RemoteEnvironment(connect, games, seed, config.game.model_dump_json(), settings.game_threads)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -14,8 +14,9 @@ from dota.config import GameConfig
 from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
-from five.services.rollout.ring import SIDES, Array, Arrays
+from five.services.rollout.ring import SIDES, Array, Arrays, team_rows
 from rapid.clients.environment import EnvironmentClient, SeenGame
+from rapid.packed import PackedArray
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
 
@@ -179,8 +180,7 @@ class RemoteEnvironment:
             step = await self._client.reset(games, controllers, others, variants if others else None)
         except CallFailed as failure:
             await self._lose(failure)
-        for name, array in step.observations.items():
-            out[name][games] = array
+        _take(step.observations, out, games)
         return step.lineups
 
     async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
@@ -191,8 +191,7 @@ class RemoteEnvironment:
         except CallFailed as failure:
             await self._lose(failure)
         self._seen = step.seen
-        for name, array in step.observations.items():
-            out[name][...] = array
+        _take(step.observations, out, self._all)
         return Outcome(step.signals, step.winners, step.game_time, step.statistics)
 
     def watch(self, places: Collection[int]) -> None:
@@ -225,3 +224,8 @@ class RemoteEnvironment:
         if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale(failure)):
             raise failure  # refused: another try would be refused again
         raise ConnectionError(str(failure)) from failure
+
+
+def _take(observations: Mapping[str, Array | PackedArray], out: Arrays, games: Ints) -> None:
+    for name, array in observations.items():
+        out[name][games] = team_rows(array) if isinstance(array, PackedArray) else array

@@ -1,13 +1,14 @@
 """The last steps of a group's games, in arrays that are made once: a segment is a slice of them."""
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dota.packing import join_changes, join_f16
-from rapid.packed import Join, PackedRows
+from dota.packing import join_changes, join_f16, split_f16
+from rapid.packed import Join, PackedArray, PackedRows
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -16,6 +17,15 @@ Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 SIDES = 2
 ACTION_PARTS = 6
 JOIN = Join(join_f16, join_changes)
+
+
+def team_rows(array: PackedArray) -> npt.NDArray[np.object_]:
+    """Of an array [k, 2, ...], packed as a whole, each team-step's own bytes, object [k, 2]. Raises ValueError when it
+    is of another shape, or not packed so."""
+    if array.shape[1:2] != (SIDES,):
+        raise ValueError(f"{list(array.shape)} are not observations of {SIDES} sides")
+    rows = split_f16(array.data, array.shape[0] * SIDES, math.prod(array.shape[2:]))
+    return np.array(rows, np.object_).reshape(-1, SIDES)
 
 
 class StepRing:

@@ -40,7 +40,7 @@ STRETCH = game.Size(load("laptop-1v1", [*SMALL, "game.frameskip=4"]).game, from_
 FIXED = {
     "game": ("game.frames", "game.views", "game.bots", "game.encode", "game.hero_steps", "game.hero_steps_observed",
              "game.hero_steps_agents", "game.threads2"),
-    "env": ("env.hero_steps",),
+    "env": ("env.hero_steps", "env.hero_steps.streams2"),
     "inference": ("inference.team_steps.batch1", "inference.team_steps.batch8", "inference.team_steps.batch60"),
     "experience": ("experience.bytes", "experience.segments", "experience.processor", "experience.draw",
                    "experience.draw.threads2"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dota.config import GameConfig
-from dota.packing import join_f16, pack_f16
+from dota.packing import join_f16, pack_f16, split_f16
 from dota.vec_game import PACKED, TEAMS, Controller, VecGame
 from tests.dota.watching import duel
 
@@ -118,7 +118,10 @@ def test_only_packed_games_have_packed_rows() -> None:
 def test_joined_rows_are_the_packed_form_of_all(rows: list[list[int]]) -> None:
     arrays = [np.array(row, np.uint16) for row in rows]
     whole = np.concatenate([*arrays, np.zeros(0, np.uint16)])
-    assert join_f16([pack_f16(a) for a in arrays], len(rows[0]) if rows else 0) == pack_f16(whole)
+    values = len(rows[0]) if rows else 0
+    packed = [pack_f16(a) for a in arrays]
+    assert join_f16(packed, values) == pack_f16(whole)
+    assert split_f16(pack_f16(whole), len(rows), values) == packed
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 200, 1883, 12686])
@@ -128,6 +131,7 @@ def test_long_rows_are_joined_where_their_bits_fall_between_bytes(n: int) -> Non
     full[3] = 0
     full[4] = 1
     assert join_f16([pack_f16(row) for row in full], n) == pack_f16(full)
+    assert split_f16(pack_f16(full), 7, n) == [pack_f16(row) for row in full]
 
 
 def test_rows_of_another_length_are_refused(core: ModuleType) -> None:
@@ -136,3 +140,14 @@ def test_rows_of_another_length_are_refused(core: ModuleType) -> None:
     for wrong in ([row[:1]], [row, b""], [pack_f16(np.full(12, 5, np.uint16))]):
         with pytest.raises(ValueError, match="no packed array of 11 values"):
             join_f16(wrong, 11)
+
+
+def test_what_is_no_packed_form_of_as_many_rows_is_not_taken_apart() -> None:
+    whole = pack_f16(np.arange(22, dtype=np.uint16))  # 3 bytes of bits, of which two are of nothing, and 21 values
+    assert len(split_f16(whole, 2, 11)) == 2
+    behind = bytes([*whole[:2], whole[2] | 0x40, *whole[3:]])
+    for data, rows, values in ((b"", 2, 11), (whole[:2], 2, 11), (whole[:-2], 2, 11), (whole + b"\0\0", 2, 11),
+                               (behind + b"\1\0", 2, 11), (whole, 2, 10), (whole, 3, 11), (whole, 1, 11),
+                               (whole, 2**40, 2**40), (b"x", 3, 0)):
+        with pytest.raises(ValueError, match=f"no packed form of {rows} rows of {values} values"):
+            split_f16(data, rows, values)

@@ -1,7 +1,7 @@
 """The environment client against real loopback servers."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid import wire
 from rapid.clients.environment import EnvironmentClient
 from rapid.config import RpcConfig
+from rapid.packed import PackedArray
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.rapid.conftest import TOKEN, at
 from tests.rapid.tensor_sets import encode_set
@@ -21,6 +22,9 @@ H = 2
 
 class CountingGames(env_pb2_grpc.EnvServiceServicer):
     """Games that count their steps: the count is what is observed."""
+
+    def __init__(self, sparse: Collection[str] = ()) -> None:
+        self._sparse = sparse
 
     async def Play(self, request_iterator: AsyncIterator[Any], context: Any) -> AsyncIterator[Any]:
         counts, epoch = np.zeros(0, np.float32), 0
@@ -40,7 +44,7 @@ class CountingGames(env_pb2_grpc.EnvServiceServicer):
             k = games.size
             shown = np.repeat(counts[games][:, None], 2, 1).astype(np.float16)
             yield env_pb2.PlayResponse(
-                observations=encode_set({"count": shown}, LAYOUT),
+                observations=encode_set({"count": shown}, LAYOUT, self._sparse),
                 signals=np.zeros((k, 2, H, 3), np.float32).tobytes(), winners=np.zeros(k, np.uint8).tobytes(),
                 game_time=counts[games].tobytes(), statistics=np.ones((k, 2, H, 2), np.float32).tobytes(),
                 statistic_names=["last_hits", "denies"], step_us=3, epoch=epoch)
@@ -73,6 +77,16 @@ async def test_games_on_a_server(start_server: Any, rpc_config: RpcConfig) -> No
         assert caught.value.code is StatusCode.INVALID_ARGUMENT
         with pytest.raises(CallFailed):
             await games.step(some, actions(2))
+
+
+async def test_observations_stay_packed_where_asked(start_server: Any, rpc_config: RpcConfig) -> None:
+    server = await start_server(ADD_ENV, CountingGames(sparse=("count",)))
+    for packed in (False, True):
+        async with EnvironmentClient(at(server), rpc_config, H, LAYOUT, TOKEN, epoch=1, packed=packed) as games:
+            await games.open(3, seed=1)
+            shown = (await games.step(np.array([0, 2], np.int32), actions(2))).observations["count"]
+            assert shown.shape == (2, 2) and isinstance(shown, PackedArray) == packed
+            assert (wire.unpack(shown) if isinstance(shown, PackedArray) else shown).tolist() == [[1, 1], [1, 1]]
 
 
 async def test_games_are_lost_with_their_server(start_server: Any, rpc_config: RpcConfig) -> None:

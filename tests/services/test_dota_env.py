@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from dota.config import GameConfig, ObservationConfig
+from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.spectator.camera import Camera
-from dota.vec_game import STATS, VecGame
+from dota.vec_game import PACKED, STATS, VecGame
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env.service import EnvService
 from five.services.rollout.environment import LocalEnvironment, RemoteEnvironment
+from five.services.rollout.ring import StepRing
 from rapid.clients.environment import EnvironmentClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
@@ -50,8 +52,8 @@ class Server:
             rpc, self.rpc = self.rpc, None
             await rpc.stop(0)
 
-    def client(self, layout: str = LAYOUT.hash, epoch: int = 1) -> EnvironmentClient:
-        return EnvironmentClient(self.address, RPC, 1, layout, epoch=epoch)
+    def client(self, layout: str = LAYOUT.hash, epoch: int = 1, packed: bool = False) -> EnvironmentClient:
+        return EnvironmentClient(self.address, RPC, 1, layout, epoch=epoch, packed=packed)
 
 
 @pytest.fixture
@@ -98,11 +100,13 @@ async def test_reset_takes_controllers(server: Server) -> None:
         np.testing.assert_array_equal(shown.observations["shared"], here.obs["shared"])
 
 
-async def test_a_rollout_sees_the_same_games_in_and_out_of_its_process(server: Server) -> None:
-    remote = RemoteEnvironment(server.client, 3, SEED, GAME.model_dump_json(), 1)
-    local = LocalEnvironment(VecGame(GAME, 3, SEED))
+@pytest.mark.parametrize("packed", [False, True])
+async def test_a_rollout_sees_the_same_games_in_and_out_of_its_process(server: Server, packed: bool) -> None:
+    remote = RemoteEnvironment(lambda: server.client(packed=packed), 3, SEED, GAME.model_dump_json(), 1)
+    local = LocalEnvironment(VecGame(GAME, 3, SEED, observations="packed" if packed else True))
     everyone, controllers = np.arange(3, dtype=np.int32), np.zeros((3, 2), np.uint8)
-    there, here = LAYOUT.allocate(3, 2), LAYOUT.allocate(3, 2)
+    there, here = (StepRing(LAYOUT.array_specs(), 1, 3, 1, len(SIGNALS), PACKED if packed else ()).observation(0)
+                   for _ in range(2))
     rng = np.random.default_rng(3)
     await remote.reset(everyone, controllers, there)
     await local.reset(everyone, controllers, here)

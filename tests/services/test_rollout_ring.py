@@ -15,8 +15,9 @@ from dota.spaces import Layout
 from dota.vec_game import PACKED, Controller, VecGame
 from five.protos.v1 import tensors_pb2
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.ring import SIDES, StepRing
+from five.services.rollout.ring import SIDES, StepRing, team_rows
 from rapid import codec, wire
+from rapid.packed import PackedArray
 
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-10.0)
 LAYOUT = Layout(GAME)
@@ -99,3 +100,15 @@ def test_a_packed_ring_holds_a_part_of_the_bytes(rings: tuple[StepRing, StepRing
     for name in SPARSE:
         held = sum(len(row) for row in packed.observations[name].reshape(-1).tolist())
         assert held < 0.5 * full.observations[name].nbytes
+
+
+def test_what_came_packed_in_one_is_kept_by_teams() -> None:
+    full = np.zeros((3, SIDES, 2, 5), np.float16)
+    full[0, 1, 1, 4], full[2, 0, 0, 1:3] = 1.5, -2.0
+    rows = team_rows(wire.pack(full))
+    assert rows.shape == (3, SIDES)
+    assert [bytes(row) for row in rows.reshape(-1)] == [packing.pack_f16(team) for team in full.reshape(6, 10)]
+    with pytest.raises(ValueError, match=r"\[2, 3, 5\] are not observations of 2 sides"):
+        team_rows(wire.pack(np.ones((2, 3, 5), np.float16)))
+    with pytest.raises(ValueError, match="no packed form of 4 rows of 5 values"):
+        team_rows(PackedArray.of((2, SIDES, 5), bytes(2)))

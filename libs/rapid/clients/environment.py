@@ -15,6 +15,7 @@ import numpy.typing as npt
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid import wire
 from rapid.config import RpcConfig
+from rapid.packed import PackedArray
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.epochs import require_own
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
@@ -40,13 +41,14 @@ class SeenGame:
 class Step:
     """What k games show after a step or a reset.
 
-    ``observations`` by name with leading [k, 2]; ``signals`` float32 [k, 2, H, signals]; ``winners`` uint8 [k]
-    (0 running, 1 radiant, 2 dire, 3 draw); ``game_time`` float32 [k] in seconds; ``statistics`` float32
-    [k, 2, H, len(statistic_names)]; ``step_us`` microseconds in the core; ``seen`` by place, of those that were asked
-    for; ``lineups`` int16 [k, 2, H] the games' heroes by their number in the registry, None of an older server.
+    ``observations`` by name with leading [k, 2], packed ones as they came where the client keeps them so; ``signals``
+    float32 [k, 2, H, signals]; ``winners`` uint8 [k] (0 running, 1 radiant, 2 dire, 3 draw); ``game_time`` float32 [k]
+    in seconds; ``statistics`` float32 [k, 2, H, len(statistic_names)]; ``step_us`` microseconds in the core; ``seen``
+    by place, of those that were asked for; ``lineups`` int16 [k, 2, H] the games' heroes by their number in the
+    registry, None of an older server.
     """
 
-    observations: dict[str, Array]
+    observations: dict[str, Array | PackedArray]
     signals: npt.NDArray[np.float32]
     winners: npt.NDArray[np.uint8]
     game_time: npt.NDArray[np.float32]
@@ -62,13 +64,15 @@ class EnvironmentClient:
 
     ``target`` may be a name that stands for many servers; each opening takes one of them at random.
 
-    ``epoch`` is the run's that the games are for. Several steps may be under way; they are answered in order. When the
+    ``epoch`` is the run's that the games are for; with ``packed`` observations that come in a sparse encoding stay in
+    it. Several steps may be under way; they are answered in order. When the
     server is lost every call raises CallFailed, and new games are to be opened.
     """
 
     def __init__(self, target: str, config: RpcConfig, heroes: int, layout_hash: str,
-                 token: Token = None, *, epoch: int) -> None:
+                 token: Token = None, *, epoch: int, packed: bool = False) -> None:
         self._epoch = epoch
+        self._packed = packed
         self._config = config
         self._heroes = heroes
         self._layout_hash = layout_hash
@@ -195,9 +199,10 @@ class EnvironmentClient:
 
     def _step(self, answer: env_pb2.PlayResponse) -> Step:
         require_own(self._epoch, answer.epoch, self._target, METHOD)
-        observations: Mapping[str, Array] = {}
+        observations: Mapping[str, Array | PackedArray] = {}
         if answer.observations.tensors:
-            observations = wire.decode_set(answer.observations, self._layout_hash)
+            decode = wire.decode_packed_set if self._packed else wire.decode_set
+            observations = decode(answer.observations, self._layout_hash)
         winners = np.frombuffer(answer.winners, np.uint8)
         k, heroes, names = winners.size, self._heroes, tuple(answer.statistic_names)
         signals = answer.signals

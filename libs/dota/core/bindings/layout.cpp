@@ -105,6 +105,22 @@ void bind_packing(nb::module_& m) {
       nb::arg("rows"), nb::arg("values"),
       "The packed form of rows one after another, each that of so many values.");
   m.def(
+      "split16",
+      [](Array<const std::uint8_t> packed, std::size_t rows, std::size_t values) {
+        std::vector<nb::bytes> out;
+        const auto room = [&out](std::size_t size) {
+          const nb::bytes& row = out.emplace_back(nullptr, size);
+          return static_cast<std::uint8_t*>(const_cast<void*>(row.data()));
+        };
+        if (!split16({packed.data(), packed.size()}, rows, values, room))
+          throw nb::value_error(("split16: " + std::to_string(packed.size()) + " bytes are no packed form of " +
+                                 std::to_string(rows) + " rows of " + std::to_string(values) + " values")
+                                    .c_str());
+        return out;
+      },
+      nb::arg("packed").noconvert(), nb::arg("rows"), nb::arg("values"),
+      "The rows, each packed by itself, of the packed form of rows one after another.");
+  m.def(
       "pack_changes",
       [](Array<const std::uint16_t> values, std::size_t rows, std::size_t period) {
         if (rows == 0 || period == 0 || values.size() % rows != 0)

@@ -1,8 +1,10 @@
 #include "view/pack.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FIVE_X86 1
@@ -189,6 +191,26 @@ std::size_t count_bits(const std::uint8_t* in, std::size_t n) {
   return set;
 }
 
+// Copies n bits, from the bit `at` on, to the beginning of `out`; the bits behind them in its last byte are 0.
+void copy_bits(std::span<const std::uint8_t> in, std::size_t at, std::size_t n, std::uint8_t* out) {
+  const std::size_t shift = at & 7, bytes = (n + 7) / 8;
+  const std::uint8_t* from = in.data() + at / 8;
+  const std::size_t there = in.size() - at / 8;
+  std::size_t i = 0;
+  for (; i + 8 <= bytes && i + 9 <= there; i += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from + i, 8);
+    // Twice, as a shift by 64 is none.
+    word = word >> shift | std::uint64_t{from[i + 8]} << 1 << (63 - shift);
+    std::memcpy(out + i, &word, 8);
+  }
+  for (; i < bytes; ++i) {
+    const unsigned next = i + 1 < there ? from[i + 1] : 0;
+    out[i] = static_cast<std::uint8_t>((from[i] | next << 8) >> shift);
+  }
+  if (n & 7) out[bytes - 1] = static_cast<std::uint8_t>(out[bytes - 1] & ((1u << (n & 7)) - 1));
+}
+
 // Writes all n values; false when one is zero though its bit is set. There are as many as bits.
 bool unpack_values(const std::uint8_t* in, const std::uint8_t* values, std::uint16_t* out, std::size_t n) {
   std::memset(out, 0, 2 * n);
@@ -240,6 +262,25 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt,bmi2"))) bool unpack_
 #endif
 
 }  // namespace
+
+bool split16(std::span<const std::uint8_t> packed, std::size_t rows, std::size_t n,
+             const std::function<std::uint8_t*(std::size_t size)>& room) {
+  if (n != 0 && rows > 8 * packed.size() / n) return false;
+  const std::size_t all = rows * n, bits = (all + 7) / 8;
+  if (all & 7 && packed[bits - 1] >> (all & 7)) return false;
+  std::span<const std::uint8_t> values = packed.subspan(bits);
+  std::vector<std::uint8_t> mask((n + 7) / 8);
+  for (std::size_t row = 0; row < rows; ++row) {
+    copy_bits(packed.first(bits), row * n, n, mask.data());
+    const std::size_t size = 2 * count_bits(mask.data(), mask.size());
+    if (values.size() < size) return false;
+    std::uint8_t* out = room(mask.size() + size);
+    out = std::copy(mask.begin(), mask.end(), out);
+    std::copy_n(values.begin(), size, out);
+    values = values.subspan(size);
+  }
+  return values.empty();
+}
 
 bool unpack16(const std::uint8_t* in, std::size_t size, std::uint16_t* out, std::size_t n, PackWay way) {
   if (n == 0) return size == 0;
