@@ -190,8 +190,10 @@ def test_connections_fit_and_the_chart_counts_them_alike(found: dict[str, Cluste
     assert values["redis"]["state"]["maxclients"] == connections.MAX_CLIENTS
 
 
-def test_twice_the_optimizers_get_about_twice_the_rollouts(outcomes: list[tuple[str, Outcome]]) -> None:
-    for name, o in outcomes:
-        if "double" in name and "512" in name:
-            assert o.after[0] / o.before[0] == pytest.approx(2, rel=0.1)
-            assert o.after[1] / o.before[1] == pytest.approx(2, rel=0.1)
+def test_twice_the_optimizers_get_about_twice_of_both_or_more_rollouts_behind_fewer_servers(
+        outcomes: list[tuple[str, Outcome]]) -> None:
+    (o,) = [o for name, o in outcomes if "double" in name and "512" in name]
+    rollouts, inference = (after / before for after, before in zip(o.after, o.before, strict=True))
+    assert o.speed > 0.99 and 1.6 < inference < 2.2
+    # What few servers leave undone in their batches, the longer queues of more games make up for.
+    assert rollouts == pytest.approx(2, rel=0.1) or (inference < 1.9 and 2 < rollouts < 3)

@@ -23,21 +23,21 @@ class Figure:
 
 
 ENV_HERO_STEPS = Figure(
-    24_929, "hero-steps/s", "bench", "`env.hero_steps`: games of five against five behind gRPC, one core")
+    30_941, "hero-steps/s", "bench", "`env.hero_steps`: games of five against five behind gRPC, one core")
 GAME_HERO_STEPS = Figure(
     68_509, "hero-steps/s", "bench", "`game.hero_steps_agents`: the same within a rollout, for agents on both sides")
 LAPTOP_GAME_HERO_STEPS = Figure(
-    32_275, "hero-steps/s", "bench", "`train.alone.game`: laptop-1v1's games within a rollout, one core")
-CPU_BATCH_1 = Figure(960, "team-steps/s", "bench", "`inference.team_steps.batch1`: the laptop model, one core")
-CPU_BATCH_60 = Figure(34_358, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
+    29_552, "hero-steps/s", "bench", "`train.alone.game`: laptop-1v1's games within a rollout, one core")
+CPU_BATCH_1 = Figure(1_049, "team-steps/s", "bench", "`inference.team_steps.batch1`: the laptop model, one core")
+CPU_BATCH_60 = Figure(36_955, "team-steps/s", "bench", "`inference.team_steps.batch60`: the same, batches of 60")
 LAPTOP_HERO_STEPS = Figure(
-    9_789, "hero-steps/s", "bench", "`train.hero_steps`: the whole system on two cores, learned from")
+    10_329, "hero-steps/s", "bench", "`train.hero_steps`: the whole system on two cores, learned from")
 INTAKE_SMALL = Figure(78e-6, "s", "speed", "to read, check, cut and keep a segment of laptop-1v1, 109 kB: 61 + 17 µs, "
                       "beside its stream")
 INTAKE_LARGE = Figure(150e-6, "s", "speed", "the same of rerun, 4.36 MB: 0.12 + 0.03 ms")
-PUBLISH_FP32 = Figure(1.31, "s", "bench", "`publish.seconds`: the 156.6 M parameters of rerun, from the call until "
+PUBLISH_FP32 = Figure(0.622, "s", "bench", "`publish.seconds`: the 156.6 M parameters of rerun, from the call until "
                       "they play")
-PUBLISH_BF16 = Figure(0.606, "s", "bench", "`publish.seconds.bfloat16`: the same in bf16")
+PUBLISH_BF16 = Figure(0.576, "s", "bench", "`publish.seconds.bfloat16`: the same in bf16")
 GPU_TEAM_STEPS = Figure(
     960, "team-steps/s", "paper", "figure 2: 57,600 workers, 256 timesteps a minute, both teams, 512 GPUs; batches of "
     "about 60, the paper's model")
