@@ -36,11 +36,13 @@ def test_its_presets_are_there() -> None:
 
 @pytest.mark.parametrize(("told", "figure"), [
     ("5 won, 19 drawn of 40", "| 130 | 3.2 M | `scripted-easy` | 5, 19, 16 | 9.0 min | 32.4 | 24.9 |"),
-    ("an hour, 34 and 38 million, two seeds", "| 1 | 1392 | 34.2 M | `scripted-easy` | 99, 1, 0 |"),
-    ("an hour, 34 and 38 million, two seeds", "| 2 | 1562 | 38.4 M | `scripted-easy` | 95, 0, 5 |"),
-    ("99 and 95 won of 100 against `scripted-easy`", "| 2 | 1562 | 38.4 M | `scripted-easy` | 95, 0, 5 |"),
-    ("78 and 86 won of 100 against `scripted`, 19 and 11 lost", "`scripted` | 78, 3, 19 |"),
-    ("78 and 86 won of 100 against `scripted`, 19 and 11 lost", "`scripted` | 86, 3, 11 |"),
+    ("an hour, 34, 38 and 41 million, three seeds", "| 1 | 1392 | 34.2 M | `scripted-easy` | 99, 1, 0 |"),
+    ("an hour, 34, 38 and 41 million, three seeds", "| 2 | 1562 | 38.4 M | `scripted-easy` | 95, 0, 5 |"),
+    ("an hour, 34, 38 and 41 million, three seeds", "| 3 | 1669 | 41.0 M | `scripted-easy` | 100, 0, 0 |"),
+    ("99, 95 and 100 won of 100 against `scripted-easy`", "| 3 | 1669 | 41.0 M | `scripted-easy` | 100, 0, 0 |"),
+    ("78, 86 and 85 won of 100 against `scripted`, 19, 11 and 14 lost", "`scripted` | 78, 3, 19 |"),
+    ("78, 86 and 85 won of 100 against `scripted`, 19, 11 and 14 lost", "`scripted` | 86, 3, 11 |"),
+    ("78, 86 and 85 won of 100 against `scripted`, 19, 11 and 14 lost", "`scripted` | 85, 1, 14 |"),
     ("16.9 to 19.5 million, three seeds", "| 1 | 688 | 16.9 M | `scripted-easy` | 96, 0, 4 |"),
     ("96, 99 and 97 won of 100 against `scripted-easy`", "| 2 | 755 | 18.6 M | `scripted-easy` | 99, 1, 0 |"),
     ("96, 99 and 97 won of 100 against `scripted-easy`", "| 3 | 795 | 19.5 M | `scripted-easy` | 97, 2, 1 |"),
