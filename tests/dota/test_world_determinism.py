@@ -209,6 +209,20 @@ def test_a_facing_that_is_never_turned_round_is_refused(new_world: Any) -> None:
         world.restore(_core.sealed(bytes(saved)))
 
 
+def test_a_unit_that_turns_away_from_where_it_is_to_look_is_refused(new_world: Any) -> None:
+    """Its facing would grow from frame to frame, and take longer and longer to be turned round."""
+    world = new_world(LINEUP, LINEUP, seed=3, **FULL)
+    unit = world.hero(0)["unit"]
+    world.set_unit(unit, facing=1.2345)
+    saved = bytearray(world.snapshot())
+    speeds = struct.pack("<2f", *(world.unit(unit)[name] for name in ("move_speed", "attack_range")))
+    rate = saved.index(speeds, saved.index(struct.pack("<f", 1.2345))) + len(speeds)
+    assert 0.4 <= struct.unpack_from("<f", saved, rate)[0] <= 1
+    struct.pack_into("<f", saved, rate, -1e30)
+    with pytest.raises(ValueError, match="snapshot: unit"):
+        world.restore(_core.sealed(bytes(saved)))
+
+
 @pytest.mark.parametrize(("at", "layout", "value"), [
     (0, "<d", -1e300), (0, "<d", float("-inf")), (8, "<f", 1e-30),  # its next tick, and the time from one to the next
     (-20, "<hh20xi8x8x4B", (-1, -1, 0, 3, 1, 0, 8))])  # no ability, of which it yet is a passive

@@ -194,7 +194,7 @@ class State {
     if (!within_or_none(u.stacker, kMaxHeroes) || !within_or_none(u.drawn_by, kMaxHeroes)) return false;
     if (!within_or_none(u.camp, map_.camps.size()) || !within_or_none(u.kit, kMaxKits)) return false;
     if (!within_or_none(u.modifiers, kMaxModifiers)) return false;
-    if (std::fabs(u.facing) > kMostTurned) return false;
+    if (std::fabs(u.facing) > kMostTurned || u.turn_rate < 0) return false;
     if (!lengths(u.radius, u.attack_range, u.move_speed, u.vision_day, u.vision_night, u.true_sight, u.cast_range))
       return false;
     if (u.path < -1 || u.path > 2 || u.path_n > kPathPoints || u.path_i > u.path_n) return false;
