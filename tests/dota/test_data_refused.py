@@ -19,6 +19,14 @@ def effects_of(abilities: dict[str, Any], ability: str) -> list[dict[str, Any]]:
     return effects
 
 
+def put(node: dict[str, Any], path: str, value: object) -> None:
+    """Sets what stands at a dotted path."""
+    *way, last = path.split(".")
+    for key in way:
+        node = node[key]
+    node[last] = value
+
+
 def shorten(grid: list[int], cells: int) -> None:
     """Takes cells off the end of a grid's last run."""
     grid[-1] -= cells
@@ -205,6 +213,42 @@ CASES: list[tuple[str, str, Any, list[str]]] = [
         ("more ranks than seven", [1] * 8, "has more than 7 ranks"),
         ("a special without values", [], "has no values"),
         ("a special of words", ["long"], "holds something other than numbers")]],
+    *[(f"{name} of {value}", file, lambda f, file=file, entry=entry, key=key, value=value:
+       f[file][entry].update({key: value}), [file + ".json", entry, f"key '{key}' is {value}", told])
+      for name, file, entry, key, value, told in [
+        ("a turn rate", "units", "npc_dota_roshan", "turn_rate", -0.5, "not from 0 to 10"),
+        ("a hero's turn rate", "heroes", "npc_dota_hero_axe", "turn_rate", -0.5, "not from 0 to 10"),
+        ("hit points", "units", "npc_dota_roshan", "hp", 0, "from 1 to 1e+06"),
+        ("a hero's hit points", "heroes", "npc_dota_hero_axe", "base_hp", -1, "from 1 to 1e+06"),
+        ("a level", "units", "npc_dota_roshan", "level", 31, "from 0 to 30"),
+        ("an attack time", "heroes", "npc_dota_hero_axe", "base_attack_time", 0, "from 0.1 to"),
+        ("a sight", "units", "npc_dota_roshan", "vision_day", 200001, "from 0 to 100000"),
+        ("a magic resistance", "units", "npc_dota_roshan", "magic_resist", 101, "from -1000 to 100"),
+        ("least damage", "units", "npc_dota_roshan", "dmg_min", 5000, "more than 'dmg_max'"),
+        ("least gold", "units", "npc_dota_roshan", "gold_min", 5000, "more than 'gold_max'"),
+        ("a role", "heroes", "npc_dota_hero_axe", "role_position", 6, "from 1 to 5"),
+        ("a rank", "abilities", "lion_impale", "max_level", 8, "from 0 to 7"),
+        ("a cast range", "abilities", "lion_impale", "cast_range", -1, "from 0 to 100000"),
+        ("the level of an item", "items", "item_dagon", "base_level", 0, "from 1 to 7"),
+        ("a price", "items", "item_boots", "cost", -500, "from 0 to 1e+06"),
+        ("charges", "items", "item_tango", "initial_charges", 300, "from 0 to 100")]],
+    ("one cooldown of several", "abilities", lambda f: f["abilities"]["lion_impale"].update(cooldown=[12, -12, 12, 12]),
+     ["abilities.json", "lion_impale", "key 'cooldown' is -12", "from 0 to 100000"]),
+    *[("a rule's " + key.replace(".", " "), "rules", lambda f, key=key, value=value: put(f["rules"], key, value),
+       ["rules.json", f"key '{key}' is {told}"]) for key, value, told in [
+        *((key, 0, "0, not from") for key in (
+            "gold.passive.every_s", "time.day_length_s", "lane_creeps.interval_s", "lane_creeps.siege_every_nth_wave",
+            "runes.power.every_s", "neutrals.every_s", "gold.death_loss.nw_divisor")),
+        ("experience.max_level", 26, "26, not from 1 to 25"),
+        ("ability_points.levels_without_point", [40], "40, not from 0 to 30"),
+        ("lane_creeps.melee_per_wave", [[0, 1e6]], "1e+06, not from"),
+        ("combat.move_speed_min", 5000, "5000, more than 'combat.move_speed_max'")]],
+    *[(f"an effect's {key} of {value}", "abilities",
+       lambda f, ability=ability, at=at, key=key, value=value: effects_of(f, ability)[at].update({key: value}),
+       ["abilities.json", ability, f"'{key}' of ", "1,000 times a second"]) for ability, at, key, value in [
+        ("axe_battle_hunger", 0, "interval", 0), ("axe_battle_hunger", 0, "interval", 1e-6),
+        ("gyrocopter_rocket_barrage", 0, "rate", 1e6), ("slark_dark_pact", 0, "pulse_interval", 0),
+        ("death_prophet_exorcism", 0, "spawn_interval", -1)]],
 ]  # fmt: skip
 
 

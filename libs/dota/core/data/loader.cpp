@@ -70,6 +70,11 @@ std::shared_ptr<const Tables> load_tables(const Node& heroes, const Node& abilit
     if (node->str("version") != t.version)
       throw std::runtime_error(std::string(file) + " is of version '" + node->str("version") +
                                "' but heroes.json of '" + t.version + "'");
+  reading("rules.json", [&] { check_rules(rules.at("rules")); });
+  reading("units.json", [&] { check_bodies(units.at("units")); });
+  reading("heroes.json", [&] { check_bodies(heroes.at("heroes")); });
+  reading("abilities.json", [&] { check_casts(abilities.at("abilities")); });
+  reading("items.json", [&] { check_casts(items.at("items")); });
   load_rules(rules, t);
   reading("units.json", [&] { load_units(units, t); });
   reading("heroes.json", [&] { load_hero_bodies(heroes, t); });

@@ -36,6 +36,12 @@ std::vector<std::string> strings(const Node& n, const std::string& key);  // abs
 int whole(const Node& n, const std::string& key, int otherwise);
 int index_of(const std::unordered_map<std::string, int>& index, const std::string& name, const char* what);
 
+// Throw std::runtime_error with entry and key when a number is out of its range, or a minimum above its maximum.
+// Bodies are units or heroes; casts are abilities or items.
+void check_bodies(const Node& bodies);
+void check_casts(const Node& list);
+void check_rules(const Node& rules);
+
 void load_units(const Node& units, Tables& t);
 void load_hero_bodies(const Node& heroes, Tables& t);  // before abilities: they name their owners
 void load_abilities(const Node& abilities, Tables& t);

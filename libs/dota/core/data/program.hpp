@@ -62,6 +62,8 @@ enum class Stat : std::uint8_t {
 };
 constexpr int kStats = static_cast<int>(Stat::Count);
 
+constexpr float kShortestInterval = 0.001f;  // seconds between two ticks of an effect
+
 // A number that depends on the rank: up to 7 ranks, the last repeats.
 struct Num {
   std::array<float, 7> v{};

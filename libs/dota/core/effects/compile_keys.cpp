@@ -305,7 +305,15 @@ void ProgramCompiler::key(EffectNode& n, const std::string& key, const Node& v, 
     n.until_action = true;
     return;
   }
-  set(n, r, value(key, v));
+  Value number = value(key, v);
+  const bool seconds = r == Role::Interval || r == Role::PulseInterval || r == Role::SpawnInterval;
+  for (const Num* list : {&number.base, &number.scepter})
+    for (std::size_t i = 0; i < list->n; ++i)
+      if ((seconds && !(list->v[i] >= kShortestInterval)) ||
+          (r == Role::Rate && list->v[i] > 1 / kShortestInterval))
+        fail("'" + key + "' of " + primitive_name(n.prim) + " is " + std::to_string(list->v[i]) +
+             ": an effect may tick at most 1,000 times a second");
+  set(n, r, std::move(number));
 }
 
 }  // namespace dota

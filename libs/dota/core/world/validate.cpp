@@ -20,9 +20,8 @@ namespace dota {
 namespace {
 
 constexpr char kMagic[] = "FIVEWRL1";
-constexpr float kFarthest = 100000;  // no place of a game is farther from the middle
-constexpr float kMostTurned = 100;   // radians: a facing is wrapped turn by turn
-constexpr float kShortestInterval = 0.001f;
+constexpr float kFarthest = 100000;   // no place of a game is farther from the middle
+constexpr float kMostTurned = 100;    // radians: a facing is wrapped turn by turn
 constexpr double kMostTicks = 10000;  // that may be due at once, one by one
 
 constexpr int last_of(UnitKind) { return kUnitKinds - 1; }
@@ -90,20 +89,21 @@ class State {
   std::string fault() const {
     Checker checker;
     fields(checker, w_);
-    if (!checker.sound) return "a number, place or handle in it is none";
+    if (!checker.sound) return "a value is NaN, or an enum value, position or handle is out of range";
     if (!counts()) return "a count is out of range";
-    if (!events()) return "an event names what is not there";
+    if (!events()) return "an event refers to something that does not exist";
     for (std::size_t i = 0; i < w_.units.size(); ++i)
       if (!unit(static_cast<int>(i), w_.units[i]))
-        return "unit " + std::to_string(i) + " refers to what is not there";
+        return "unit " + std::to_string(i) + " refers to something that does not exist";
     for (std::size_t i = 0; i < w_.heroes.size(); ++i)
       if (!hero(static_cast<int>(i), w_.heroes[i]))
-        return "hero " + std::to_string(i) + " refers to what is not there";
-    if (!kits()) return "a kit is not a unit's own";
-    if (!modifiers()) return "a modifier is in no list, in two, ticks without end, or refers to what is not there";
+        return "hero " + std::to_string(i) + " refers to something that does not exist";
+    if (!kits()) return "a set of ability and item slots has no owner, or more than one";
+    if (!modifiers())
+      return "a modifier is in no list, in two, ticks without end, or refers to something that does not exist";
     if (!effects())
-      return "a projectile, area or delayed effect refers to what is not there, or ticks without end";
-    if (!cells()) return "the lists of who stands where are torn";
+      return "a projectile, area or delayed effect refers to something that does not exist, or ticks without end";
+    if (!cells()) return "the spatial index is inconsistent";
     return {};
   }
 
@@ -324,7 +324,7 @@ std::string derived_fault(const Context& c) {
     const Modifier& m = w.modifiers[i];
     const bool watched = w.modifiers_watched[i >> 6] >> (i & 63) & 1u;
     if (m.owner < 0 || m.node < 0) {
-      if (watched) return "modifier " + std::to_string(i) + " is watched, and is none";
+      if (watched) return "modifier " + std::to_string(i) + " is watched, but does not exist";
       continue;
     }
     if (m.rests != rests(m, node_of(c, m.ability, m.node)))

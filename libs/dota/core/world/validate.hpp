@@ -10,7 +10,7 @@
 
 namespace dota {
 
-// What is wrong with a state ("" when nothing is): an index that points nowhere, a number that is none, a list
+// What is wrong with a state ("" when nothing is): an index that points nowhere, a NaN, a list
 // that does not end. A state without fault can be stepped without reading or writing outside of it, whatever else
 // it says.
 std::string world_fault(const Context& c, const World& w);
