@@ -32,7 +32,7 @@ void check_places(std::size_t size, const RowPlaces& p, const Indices& step, con
       throw nb::index_error("rows: a row that the array does not have");
 }
 
-// Raises where a row is of a group that is none of so many.
+// Raises where a row is of a group that does not exist.
 void check_groups(const std::optional<Indices>& group, std::size_t rows, std::size_t groups) {
   if (!group) return;
   if (group->size() != rows) throw nb::value_error("rows: as many groups as steps are needed");

@@ -17,7 +17,7 @@ bool rests_on_others(const EffectNode& n);
 bool gives_fixed_stats(const EffectNode& n);
 // Primitives that, standing at a program's root without a trigger, act for as long as they are learned or held.
 bool passive_at_root(const EffectNode& n, bool passive_behavior);
-// The stat of a node's key, with the names that only effects use; Stat::Count when it is none.
+// The stat of a node's key, with the names that only effects use; Stat::Count when it is not a stat.
 Stat node_stat(const std::string& key, float* sign);
 bool list_holds(const Node* list, const std::string& word);  // false when it is no list
 

@@ -202,7 +202,7 @@ bool Lookout::fetch(Cell viewer, float radius, Look& look) {
 
 void Lookout::fetch_for(Cell viewer, const Look& look) const {
   if (look.near != 0)
-    fetch_lines(&place_of(*cache_, viewer, look.reach, look.near), offsetof(CachedMask, touched));
+    prefetch_lines(&place_of(*cache_, viewer, look.reach, look.near), offsetof(CachedMask, touched));
   else
     map_.sight->fetch_seen(viewer);
 }

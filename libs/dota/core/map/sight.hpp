@@ -94,8 +94,8 @@ struct Sight {
  private:
   void fetch_part(Cell viewer, SightMask StandingMask::* part) const {
     const auto i = static_cast<std::size_t>(viewer.index());
-    fetch_lines(&made[i], 1);
-    fetch_lines(&(masks[i].*part), sizeof(SightMask));
+    prefetch_lines(&made[i], 1);
+    prefetch_lines(&(masks[i].*part), sizeof(SightMask));
   }
 };
 

@@ -111,7 +111,7 @@ void Game::reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineu
 
 namespace {
 
-void list_view(const TeamView& v, LinesAhead& ahead) {
+void queue_view(const TeamView& v, PrefetchQueue& ahead) {
   const auto units = static_cast<std::size_t>(v.unit_count);
   ahead.add(&v, offsetof(TeamView, units));
   ahead.add(v.units.data(), units * sizeof(SeenUnit));
@@ -124,12 +124,12 @@ void list_view(const TeamView& v, LinesAhead& ahead) {
 
 }  // namespace
 
-void Game::list_ahead(LinesAhead& ahead) const {
+void Game::queue_prefetches(PrefetchQueue& ahead) const {
   const GameState& s = *state_;
-  list_step(s.world, ahead);
+  queue_step(s.world, ahead);
   const auto units = static_cast<std::size_t>(setup_->layout.units);
   for (std::size_t t = 0; t < kTeams; ++t) {
-    list_view(s.views[t], ahead);
+    queue_view(s.views[t], ahead);
     ahead.add(&s.slots[t].unit, units * sizeof(s.slots[t].unit[0]));
     ahead.add(&s.slots[t].handle, units * sizeof(Handle));
     ahead.add(&s.choices[t].available, sizeof(Available));
@@ -139,7 +139,7 @@ void Game::list_ahead(LinesAhead& ahead) const {
   }
 }
 
-void Game::observe(LinesAhead* ahead) {
+void Game::observe(PrefetchQueue* ahead) {
   GameState& s = *state_;
   Context c = context();
   // The engine leaves the lines that views read besides, of attack, armor and health before, in far memory.
@@ -147,21 +147,21 @@ void Game::observe(LinesAhead* ahead) {
   for (int i = 0; i < s.world.units_end; ++i) {
     const Unit& u = s.world.units[static_cast<std::size_t>(i)];
     if (u.kind == UnitKind::None) continue;
-    fetch_lines(&u.armor, 4 * 64);
-    fetch_lines(&c.tables.units[u.type].projectile_speed, sizeof(float));
+    prefetch_lines(&u.armor, 4 * 64);
+    prefetch_lines(&c.tables.units[u.type].projectile_speed, sizeof(float));
     if (const Cell at = cell_of(u.pos); at.inside())
-      fetch_lines(&map.elevation[static_cast<std::size_t>(at.index())], 1);
+      prefetch_lines(&map.elevation[static_cast<std::size_t>(at.index())], 1);
   }
   fill_views(c, s.views, ahead);
   for (std::size_t t = 0; t < kTeams; ++t) {
     assign_slots(setup_->layout, s.views[t], s.slots[t]);
-    fetch_some(ahead);
+    prefetch_some(ahead);
     find_choices(s.views[t], s.slots[t], setup_->settings.commit_windups, s.choices[t]);
   }
 }
 
 void Game::step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
-                std::array<Command, kMaxHeroes>* chosen, LinesAhead* ahead) {
+                std::array<Command, kMaxHeroes>* chosen, PrefetchQueue* ahead) {
   std::array<Command, kMaxHeroes> commands{};
   choose(actions, controllers, commands);
   if (chosen) *chosen = commands;
@@ -202,7 +202,7 @@ void Game::decode(const std::int16_t* actions, std::size_t team, const Available
   }
 }
 
-void Game::step_commands(const std::array<Command, kMaxHeroes>& commands, LinesAhead* ahead) {
+void Game::step_commands(const std::array<Command, kMaxHeroes>& commands, PrefetchQueue* ahead) {
   if (state_->world.winner != Winner::None) return;
   advance(commands);
   observe(ahead);
@@ -234,7 +234,7 @@ void Game::remember(const std::array<Command, kMaxHeroes>& commands) {
   }
 }
 
-void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out, LinesAhead* ahead) {
+void Game::encode(int team, Encoder& encoder, const TeamStepBuffers& out, PrefetchQueue* ahead) {
   const auto t = static_cast<std::size_t>(team);
   fill_ground(context(), setup_->layout, state_->views[t]);
   encoder.encode(state_->views[t], state_->slots[t], state_->choices[t], out, ahead);

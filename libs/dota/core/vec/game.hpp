@@ -75,11 +75,11 @@ class Game {
   void reset(const GameSetup& setup, std::uint64_t seed, const Lineup& lineup);
   // One timestep. `actions` int16 [2, H, 6]; controllers[t] != Policy lets a bot play the team instead. A game
   // that is over stays as it is. `chosen` (may be null) receives the commands of both teams, for a recording.
-  // `ahead`, here and below, is memory that is asked for on the way; it may be null.
+  // `ahead`, here and below: prefetched between the work; may be null.
   void step(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
-            std::array<Command, kMaxHeroes>* chosen = nullptr, LinesAhead* ahead = nullptr);
+            std::array<Command, kMaxHeroes>* chosen = nullptr, PrefetchQueue* ahead = nullptr);
   // The same with commands that are already resolved: a replay.
-  void step_commands(const std::array<Command, kMaxHeroes>& commands, LinesAhead* ahead = nullptr);
+  void step_commands(const std::array<Command, kMaxHeroes>& commands, PrefetchQueue* ahead = nullptr);
   // What a step is made of: what policies and bots command, and the engine's part, after which observe() is due.
   void choose(const std::int16_t* actions, const std::array<BotKind, kTeams>& controllers,
               std::array<Command, kMaxHeroes>& commands);
@@ -88,7 +88,7 @@ class Game {
               std::array<Command, kMaxHeroes>& commands) const;
   void advance(const std::array<Command, kMaxHeroes>& commands);
   void remember(const std::array<Command, kMaxHeroes>& commands);  // what observations show of the last commands
-  void encode(int team, Encoder& encoder, const TeamStepBuffers& out, LinesAhead* ahead = nullptr);
+  void encode(int team, Encoder& encoder, const TeamStepBuffers& out, PrefetchQueue* ahead = nullptr);
   // Signals since the last call, float32 [H, kSignals], and clears them.
   void take_signals(int team, float* out);
   void stats(int team, float* out) const;  // float32 [H, kStatCount]
@@ -105,9 +105,9 @@ class Game {
   Context context() { return {state_->world, *setup_->tables, setup_->settings}; }
   void put(const GameState& state) { *state_ = state; }  // a state of this setup, of this process
   // Brings views, slots and choices up to the world.
-  void observe(LinesAhead* ahead = nullptr);
-  // The memory that its next timestep and what is done after it will look at.
-  void list_ahead(LinesAhead& ahead) const;
+  void observe(PrefetchQueue* ahead = nullptr);
+  // Queues the memory that its next timestep and what follows it read.
+  void queue_prefetches(PrefetchQueue& ahead) const;
 
  private:
   const GameSetup* setup_;

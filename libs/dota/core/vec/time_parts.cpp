@@ -49,7 +49,7 @@ PartSeconds VecGame::time_parts(int steps, BotKind bots) {
       out.bots += watch.lap();
       g.advance(commands);
       out.engine += watch.lap();
-      LinesAhead* const ahead = list_ahead(0, (i + 1) % size());
+      PrefetchQueue* const ahead = queue_prefetches(0, (i + 1) % size());
       g.observe(ahead);
       out.views += watch.lap();
       if (!buffers_.available) continue;

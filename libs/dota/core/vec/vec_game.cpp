@@ -71,7 +71,7 @@ void VecGame::step(const std::vector<int>& which, const std::int16_t* actions, c
   const int row = kTeams * setups_.front()->settings.heroes_per_team * kActionParts;
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k, int next) {
     const int i = which[static_cast<std::size_t>(k)];
-    LinesAhead* const ahead = list_ahead(thread, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
+    PrefetchQueue* const ahead = queue_prefetches(thread, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
     const std::array<BotKind, kTeams> who = {static_cast<BotKind>(controllers[i * kTeams]),
                                              static_cast<BotKind>(controllers[i * kTeams + 1])};
     Game& game = *games_[static_cast<std::size_t>(i)];
@@ -102,7 +102,7 @@ void VecGame::step_commands(const std::vector<int>& which, const std::array<Comm
   const std::lock_guard lock(busy_);
   pool_.run(static_cast<int>(which.size()), [&](int thread, int k, int next) {
     const int i = which[static_cast<std::size_t>(k)];
-    LinesAhead* const ahead = list_ahead(thread, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
+    PrefetchQueue* const ahead = queue_prefetches(thread, next < 0 ? -1 : which[static_cast<std::size_t>(next)]);
     earlier_[static_cast<std::size_t>(i)].clear();
     games_[static_cast<std::size_t>(i)]->step_commands(commands[k], ahead);
     write(i, thread, false, ahead);
@@ -119,7 +119,7 @@ void VecGame::finish(int i) {
   write(i, 0, false);
 }
 
-void VecGame::encode(int game, int team, int thread, LinesAhead* ahead) {
+void VecGame::encode(int game, int team, int thread, PrefetchQueue* ahead) {
   const Layout& l = games_[static_cast<std::size_t>(game)]->setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes), at = static_cast<std::size_t>(game * kTeams + team);
   TeamStepBuffers out;
@@ -137,15 +137,15 @@ void VecGame::encode(int game, int team, int thread, LinesAhead* ahead) {
   if (packed_) packed_->pack(thread, game, team);
 }
 
-LinesAhead* VecGame::list_ahead(int thread, int next) {
+PrefetchQueue* VecGame::queue_prefetches(int thread, int next) {
   if (next < 0) return nullptr;
-  LinesAhead& ahead = ahead_[static_cast<std::size_t>(thread)];
+  PrefetchQueue& ahead = ahead_[static_cast<std::size_t>(thread)];
   ahead.clear();
-  games_[static_cast<std::size_t>(next)]->list_ahead(ahead);
+  games_[static_cast<std::size_t>(next)]->queue_prefetches(ahead);
   return &ahead;
 }
 
-void VecGame::write(int game, int thread, bool keep_signals, LinesAhead* ahead) {
+void VecGame::write(int game, int thread, bool keep_signals, PrefetchQueue* ahead) {
   Game& g = *games_[static_cast<std::size_t>(game)];
   const Layout& l = g.setup().layout;
   const auto heroes = static_cast<std::size_t>(l.heroes);

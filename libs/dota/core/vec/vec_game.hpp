@@ -74,10 +74,10 @@ class VecGame {
   std::uint64_t episode_seed(int i) const { return games_[static_cast<std::size_t>(i)]->state().seed; }
 
  private:
-  // What game `next` of the thread will look at, -1: no game is known to come; to be asked for on the way.
-  LinesAhead* list_ahead(int thread, int next);
-  void write(int game, int thread, bool keep_signals, LinesAhead* ahead = nullptr);
-  void encode(int game, int team, int thread, LinesAhead* ahead);
+  // The prefetch queue of the thread's next game; null where it is not known (`next` -1).
+  PrefetchQueue* queue_prefetches(int thread, int next);
+  void write(int game, int thread, bool keep_signals, PrefetchQueue* ahead = nullptr);
+  void encode(int game, int team, int thread, PrefetchQueue* ahead);
 
   std::vector<std::shared_ptr<const GameSetup>> setups_;
   std::uint64_t seed_;
@@ -86,7 +86,7 @@ class VecGame {
   std::vector<std::vector<std::array<Command, kMaxHeroes>>> chosen_;
   std::vector<std::vector<Event>> earlier_;  // events of the last step's timesteps but the last
   std::vector<Encoder> encoders_;            // one a thread
-  std::vector<LinesAhead> ahead_;            // one a thread
+  std::vector<PrefetchQueue> ahead_;         // one a thread
   VecBuffers buffers_;
   std::optional<PackedSteps> packed_;
   Pool pool_;

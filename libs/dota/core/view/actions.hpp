@@ -50,7 +50,7 @@ struct ActionDef {
 // it.
 struct ActionVocabulary {
   std::vector<ActionDef> defs;
-  std::vector<std::int16_t> of_ability;  // per Tables::abilities: its action, 0 when it is none
+  std::vector<std::int16_t> of_ability;  // per Tables::abilities: its action, 0 when it has none
   bool scripted_buyback = false, scripted_glyph = false, scripted_shrine = false;  // not offered to the policy
 
   // `casts`, per action: the ability or item of the tables that it casts, '' for built-in ones and those of other

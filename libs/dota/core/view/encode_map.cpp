@@ -60,7 +60,7 @@ void Encoder::encode_nearby(const TeamView& v, std::uint16_t* all_private) {
   std::array<std::array<std::uint16_t, 2>, kMaxGridSide * kMaxGridSide> around;  // creeps, own and other
   for (int h = 0; h < layout_.heroes; ++h) {
     std::uint16_t* const out = all_private + static_cast<std::size_t>(h) * width_private_ + rows.row(0);
-    fetch_some(ahead_);
+    prefetch_some(ahead_);
     const SeenUnit* me = v.body(h);
     if (!me) {
       std::fill_n(out, rows.stride * cells, std::uint16_t{0});

@@ -31,7 +31,7 @@ void Encoder::encode_units(const TeamView& v, const SlotTable& slots, std::uint1
   n = 0;
   for (int i = 0; i < layout_.units; ++i) {
     std::uint16_t* const out = shared + rows.row(i);
-    fetch_some(ahead_, 8);
+    prefetch_some(ahead_, 8);
     const int index = slots.unit[static_cast<std::size_t>(i)];
     if (index < 0) {
       std::fill_n(out, rows.stride, std::uint16_t{0});
@@ -116,7 +116,7 @@ void Encoder::encode_looks(const TeamView& v, const SlotTable& slots, std::uint1
   std::array<UnitLook, kMaxSlots> aside;
   for (int h = 0; h < layout_.heroes; ++h) {
     std::uint16_t* const out = all_private + static_cast<std::size_t>(h) * width_private_;
-    fetch_some(ahead_);
+    prefetch_some(ahead_);
     std::fill_n(out + rows.row(0), rows.stride * layout_.units, std::uint16_t{0});
     const auto look = [&](std::size_t i) -> UnitLook& {
       return whole ? *reinterpret_cast<UnitLook*>(out + rows.row(slot[i])) : aside[i];
@@ -208,7 +208,7 @@ void Encoder::encode_in_line(const TeamView& v) {
     line_y_[c][n] = s.pos.y;
   }
   for (int h = 0; h < layout_.heroes; ++h) {
-    fetch_some(ahead_);
+    prefetch_some(ahead_);
     const SeenUnit* me = v.body(h);
     if (!me || me->hp <= 0) continue;
     for (int o = 0; o < 2 * layout_.heroes; ++o) {

@@ -63,7 +63,7 @@ std::vector<Encoder::Stretch> Encoder::between(std::vector<Stretch> rows, std::s
 }
 
 void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& choices, const TeamStepBuffers& out,
-                     LinesAhead* ahead) {
+                     PrefetchQueue* ahead) {
   ahead_ = ahead;
   std::fill(ids_.begin(), ids_.end(), std::uint16_t{0});
   std::fill(private_ids_.begin(), private_ids_.end(), std::uint16_t{0});
@@ -72,20 +72,20 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   encode_units(v, slots, out.shared);
   encode_looks(v, slots, out.private_);
   encode_heroes(v);
-  fetch_some(ahead_);
+  prefetch_some(ahead_);
   encode_allies(v);
-  fetch_some(ahead_);
+  prefetch_some(ahead_);
   encode_modifiers(v, slots);
-  fetch_some(ahead_);
+  prefetch_some(ahead_);
   encode_abilities(v);
-  fetch_some(ahead_);
+  prefetch_some(ahead_);
   encode_items(v);
-  fetch_some(ahead_);
+  prefetch_some(ahead_);
   encode_in_line(v);
   encode_pickups(v);
-  fetch_some(ahead_);
+  prefetch_some(ahead_);
   encode_minimap(v);
-  fetch_some(ahead_);
+  prefetch_some(ahead_);
   encode_nearby(v, out.private_);
   encode_previous(v);
   const auto width = [&](ObsArray a) { return static_cast<std::size_t>(layout_.width(a)); };
@@ -98,7 +98,7 @@ void Encoder::encode(const TeamView& v, const SlotTable& slots, const Choices& c
   const auto units = static_cast<std::size_t>(layout_.units);
   for (std::size_t h = 0; h < static_cast<std::size_t>(layout_.heroes); ++h) {
     float* const mine = private_.data() + h * static_cast<std::size_t>(pitch_private_);
-    fetch_some(ahead_);
+    prefetch_some(ahead_);
     for (const Stretch& s : private_rest_)
       take_half(mine + s.from, out.private_ + h * own + s.from, s.n);
     std::fill(mine + own, mine + pitch_private_, 0.0f);

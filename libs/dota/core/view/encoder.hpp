@@ -65,9 +65,9 @@ struct TeamStepBuffers {
 class Encoder {
  public:
   explicit Encoder(const Layout& layout);
-  // `ahead`, asked for on the way, may be null.
+  // `ahead` is prefetched between the work; may be null.
   void encode(const TeamView& view, const SlotTable& slots, const Choices& choices, const TeamStepBuffers& out,
-              LinesAhead* ahead);
+              PrefetchQueue* ahead);
 
  private:
   void encode_global(const TeamView& v);
@@ -102,7 +102,7 @@ class Encoder {
   static std::vector<Stretch> between(std::vector<Stretch> rows, std::size_t width);
 
   const Layout& layout_;
-  LinesAhead* ahead_ = nullptr;
+  PrefetchQueue* ahead_ = nullptr;
   std::vector<Stretch> shared_rest_, private_rest_;
   int pitch_private_, pitch_private_ids_;
   std::size_t width_private_;

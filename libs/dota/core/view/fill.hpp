@@ -8,7 +8,7 @@
 
 namespace dota {
 
-void fill_units(const Context& c, std::array<TeamView, kTeams>& views, LinesAhead* ahead);
+void fill_units(const Context& c, std::array<TeamView, kTeams>& views, PrefetchQueue* ahead);
 void fill_projectiles(const Context& c, TeamView& v);
 void fill_areas(const Context& c, TeamView& v);
 void fill_pickups(const Context& c, TeamView& v);

@@ -200,7 +200,7 @@ void copy_bits(std::span<const std::uint8_t> in, std::size_t at, std::size_t n, 
   for (; i + 8 <= bytes && i + 9 <= there; i += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, from + i, 8);
-    // Twice, as a shift by 64 is none.
+    // Twice, as a shift by 64 is undefined.
     word = word >> shift | std::uint64_t{from[i + 8]} << 1 << (63 - shift);
     std::memcpy(out + i, &word, 8);
   }

@@ -60,7 +60,7 @@ __attribute__((target("avx,f16c,fma"))) void f16c_row(const std::uint16_t* in, s
 }
 #endif
 
-constexpr std::size_t kAhead = 12;     // rows that are asked for ahead: they lie apart
+constexpr std::size_t kAhead = 12;     // rows that are prefetched: they lie apart
 constexpr std::size_t kTogether = 64;  // lines that are added up in float32
 
 // What rows of one group are read by, padded to whole vectors, and what was added up of the last few of them.
@@ -158,7 +158,7 @@ void standard_rows(const std::uint16_t* in, std::size_t size, const RowPlaces& p
   for (std::size_t r = 0; r < rows; ++r) {
     const std::int64_t g = group == nullptr ? 0 : group[r];
     const std::uint16_t* line = line_of(r);
-    if (r + kAhead < rows) fetch_lines(line_of(r + kAhead), n * sizeof(std::uint16_t));
+    if (r + kAhead < rows) prefetch_lines(line_of(r + kAhead), n * sizeof(std::uint16_t));
     if (g != last) {
       const std::size_t of = static_cast<std::size_t>(g) * n;
       now.leave(sums);

@@ -14,15 +14,15 @@ void reset_view(TeamView& v, const ViewConstants& constants, int team, bool mirr
   v.enemy_seen_at.fill(constants.settings->start_s);
 }
 
-void fill_views(const Context& c, std::array<TeamView, kTeams>& views, LinesAhead* ahead) {
+void fill_views(const Context& c, std::array<TeamView, kTeams>& views, PrefetchQueue* ahead) {
   fill_units(c, views, ahead);
   for (TeamView& v : views) {
     fill_projectiles(c, v);
     fill_areas(c, v);
     fill_pickups(c, v);
-    fetch_some(ahead);
+    prefetch_some(ahead);
     fill_heroes(c, v, v.team == 0 ? nullptr : views.data());
-    fetch_some(ahead);
+    prefetch_some(ahead);
     fill_clock(c, v);
     fill_roshan(c, v);
   }

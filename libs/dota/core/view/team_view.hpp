@@ -206,9 +206,9 @@ struct SlotTable {
 };
 
 void reset_view(TeamView& view, const ViewConstants& constants, int team, bool mirrored);
-// Fills both teams' views with what they see now. Call once a timestep, after step_game. `ahead`, asked for on the
-// way, may be null.
-void fill_views(const Context& c, std::array<TeamView, kTeams>& views, LinesAhead* ahead);
+// Fills both teams' views with what they see now. Call once a timestep, after step_game. `ahead` is prefetched
+// between the work; may be null.
+void fill_views(const Context& c, std::array<TeamView, kTeams>& views, PrefetchQueue* ahead);
 // Fills the terrain grids and the minimap, which only the encoder reads: call before it, after fill_views.
 void fill_ground(const Context& c, const Layout& layout, TeamView& view);
 // Gives every seen unit its slot: heroes and buildings have fixed slots, the rest go by distance to the nearest

@@ -167,13 +167,13 @@ void fill_ground(const Context& c, const Layout& layout, TeamView& v) {
     const int y = std::clamp(cell_of(body->pos).y, 0, kGrid - 1);
     const auto from = static_cast<std::size_t>(std::max(y - kRowsAround, 0) * kGrid / 64);
     const auto to = static_cast<std::size_t>(std::min(y + kRowsAround + 1, kGrid) * kGrid / 64);
-    fetch_lines(&blocked[from], (std::min(to, blocked.size()) - from) * sizeof blocked[0]);
+    prefetch_lines(&blocked[from], (std::min(to, blocked.size()) - from) * sizeof blocked[0]);
     const int left = std::clamp(cell_of({body->pos.x - half, body->pos.y}).x, 0, kGrid - 1);
     const int right = std::clamp(cell_of({body->pos.x + half, body->pos.y}).x, 0, kGrid - 1);
     for (int row = 0; row < near; ++row) {
       const float away = (static_cast<float>(row) + 0.5f - 0.5f * static_cast<float>(near)) * kNearbyCell;
       const int at = std::clamp(cell_of({body->pos.x, body->pos.y + away}).y, 0, kGrid - 1) * kGrid;
-      fetch_lines(&elevation[static_cast<std::size_t>(at + left)], static_cast<std::size_t>(right - left + 1));
+      prefetch_lines(&elevation[static_cast<std::size_t>(at + left)], static_cast<std::size_t>(right - left + 1));
     }
   }
   fill_minimap(c, layout, v);

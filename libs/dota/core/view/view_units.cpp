@@ -88,7 +88,7 @@ void fill_history(const HpHistory& was, std::uint16_t seen, HpHistory& out) {
 }
 }  // namespace
 
-void fill_units(const Context& c, std::array<TeamView, kTeams>& views, LinesAhead* ahead) {
+void fill_units(const Context& c, std::array<TeamView, kTeams>& views, PrefetchQueue* ahead) {
   const World& w = c.world;
   for (TeamView& v : views) {
     v.unit_count = 0;
@@ -113,7 +113,7 @@ void fill_units(const Context& c, std::array<TeamView, kTeams>& views, LinesAhea
         v.seen_bits[at] = 0;
       continue;
     }
-    fetch_some(ahead, 8);
+    prefetch_some(ahead, 8);
     std::int16_t first = -1;
     HpHistory history;
     for (TeamView& v : views) {

@@ -12,8 +12,8 @@ namespace dota {
 void give_kit(World& w, const Tables& t, Unit& u);
 void drop_kit(World& w, Unit& u);
 
-// The component's slots; nullptr when the unit has no kit or the slot is none. Slots are those of an order: 0-5 an
-// ability, 16 + i an item.
+// The component's slots; nullptr when the unit has no kit or there is no such slot. Slots are those of an order:
+// 0-5 an ability, 16 + i an item.
 AbilityState* ability_state(World& w, const Unit& u, int slot);
 const AbilityState* ability_state(const World& w, const Unit& u, int slot);
 ItemState* item_state(World& w, const Unit& u, int slot);

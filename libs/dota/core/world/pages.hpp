@@ -1,4 +1,4 @@
-// Large memory that is looked at all over, and memory that is asked for ahead.
+// Large pages, and prefetching of cache lines.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ inline void want_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] std:
 #endif
 }
 
-// Asks for memory that is soon looked at, line by line of 64 bytes, without waiting for it.
-inline void fetch_lines(const void* memory, std::size_t bytes) {
+// Prefetches memory that is read soon, in cache lines of 64 bytes.
+inline void prefetch_lines(const void* memory, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory) / 64 * 64;
   const auto end = reinterpret_cast<std::uintptr_t>(memory) + bytes;
   for (std::uintptr_t line = first; line < end; line += 64)
@@ -34,9 +34,9 @@ inline void fetch_lines(const void* memory, std::size_t bytes) {
   asm volatile("");
 }
 
-// Memory that comes next but one, asked for a few lines at a time between other work: all of it at once would have
-// to be waited for, as the processor has room for few lines on their way.
-class LinesAhead {
+// Memory that is needed after the present work, prefetched a few cache lines at a time between other work: all at
+// once it would stall, as the processor can have only some dozen lines in flight.
+class PrefetchQueue {
  public:
   void clear() { n_ = k_ = 0; }
   // Up to kMost pieces; what comes after is left out.
@@ -45,12 +45,12 @@ class LinesAhead {
     const auto from = reinterpret_cast<std::uintptr_t>(memory);
     pieces_[n_++] = {from / 64 * 64, from + bytes};
   }
-  // Asks for the next of them.
-  void fetch(std::size_t lines) {
+  // Prefetches the next of them.
+  void prefetch(std::size_t lines) {
     while (lines > 0 && k_ < n_) {
       Piece& p = pieces_[k_];
       const std::size_t left = (p.end - p.from + 63) / 64, now = left < lines ? left : lines;
-      fetch_lines(reinterpret_cast<const void*>(p.from), now * 64);
+      prefetch_lines(reinterpret_cast<const void*>(p.from), now * 64);
       lines -= now;
       p.from += now * 64;
       k_ += now == left;
@@ -66,9 +66,9 @@ class LinesAhead {
   std::size_t n_ = 0, k_ = 0;
 };
 
-// Where work is done that leaves time for it. `ahead` may be null.
-inline void fetch_some(LinesAhead* ahead, std::size_t lines = 16) {
-  if (ahead) ahead->fetch(lines);
+// Called between other work. `ahead` may be null.
+inline void prefetch_some(PrefetchQueue* ahead, std::size_t lines = 16) {
+  if (ahead) ahead->prefetch(lines);
 }
 
 }  // namespace dota

@@ -121,39 +121,39 @@ void notice_runes(World& w) {
       if (p.kind >= 0 && cell_visible(w, team, p.pos)) p.known[static_cast<std::size_t>(team)] = p.present ? 1 : 2;
 }
 
-// When its turn comes again, the other games of the process have driven this one out of the near caches: all that
-// every frame looks at is asked for at once, which is faster than to wait for one line of memory after the other.
-void fetch_ahead(const World& w) {
-  fetch_lines(w.heroes.data(), sizeof w.heroes);
+// By the time a game has its turn again, the process's other games have evicted it from the near caches: all that
+// every frame reads is prefetched at once, which is faster than to miss one line after the other.
+void prefetch_step(const World& w) {
+  prefetch_lines(w.heroes.data(), sizeof w.heroes);
   for (int i = 0; i < w.units_end; ++i)
-    fetch_lines(&w.units[static_cast<std::size_t>(i)], 3 * 64);
-  each_unit<UnitKind::Hero>(w, [&](const Unit& u) { fetch_lines(&u, sizeof u); });
-  each_building(w, [&](const Unit& b) { fetch_lines(&b.backdoor_until, sizeof b.backdoor_until); });
-  fetch_lines(w.nav.cell.data(), sizeof w.nav.cell);
-  fetch_lines(w.nav.bodies.data(), static_cast<std::size_t>(w.units_end) * sizeof(Body));
-  fetch_lines(w.nav.head.data(), sizeof w.nav.head);
-  fetch_lines(w.nav.held.data(), sizeof w.nav.held);
-  fetch_lines(w.nav.blocked.data(), sizeof w.nav.blocked);
+    prefetch_lines(&w.units[static_cast<std::size_t>(i)], 3 * 64);
+  each_unit<UnitKind::Hero>(w, [&](const Unit& u) { prefetch_lines(&u, sizeof u); });
+  each_building(w, [&](const Unit& b) { prefetch_lines(&b.backdoor_until, sizeof b.backdoor_until); });
+  prefetch_lines(w.nav.cell.data(), sizeof w.nav.cell);
+  prefetch_lines(w.nav.bodies.data(), static_cast<std::size_t>(w.units_end) * sizeof(Body));
+  prefetch_lines(w.nav.head.data(), sizeof w.nav.head);
+  prefetch_lines(w.nav.held.data(), sizeof w.nav.held);
+  prefetch_lines(w.nav.blocked.data(), sizeof w.nav.blocked);
   for (std::size_t word = 0; word < w.modifiers_watched.size(); ++word)
     for (std::uint64_t bits = w.modifiers_watched[word]; bits; bits &= bits - 1)
-      fetch_lines(&w.modifiers[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))], 64);
-  fetch_lines(w.projectiles.data(), static_cast<std::size_t>(w.projectiles_end) * sizeof(Projectile));
+      prefetch_lines(&w.modifiers[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))], 64);
+  prefetch_lines(w.projectiles.data(), static_cast<std::size_t>(w.projectiles_end) * sizeof(Projectile));
 }
 
 // The same for what a timestep ends with.
-void fetch_end(const World& w) {
-  fetch_lines(&w.still, sizeof w.still);
-  fetch_lines(&w.fog, sizeof w.fog);
+void prefetch_end(const World& w) {
+  prefetch_lines(&w.still, sizeof w.still);
+  prefetch_lines(&w.fog, sizeof w.fog);
   for (int i = 0; i < w.units_end; ++i) {
-    fetch_lines(&w.looks[static_cast<std::size_t>(i)], sizeof(Look));
-    fetch_lines(&w.units[static_cast<std::size_t>(i)].hp_history, 4);
+    prefetch_lines(&w.looks[static_cast<std::size_t>(i)], sizeof(Look));
+    prefetch_lines(&w.units[static_cast<std::size_t>(i)].hp_history, 4);
   }
-  each_building(w, [&](const Unit& b) { fetch_lines(&b.credited, sizeof b.credited); });
+  each_building(w, [&](const Unit& b) { prefetch_lines(&b.credited, sizeof b.credited); });
 }
 
 }  // namespace
 
-void list_step(const World& w, LinesAhead& ahead) {
+void queue_step(const World& w, PrefetchQueue& ahead) {
   ahead.add(w.heroes.data(), sizeof w.heroes);
   for (std::size_t word = 0; word < UnitSet{}.size(); ++word) {
     std::uint64_t there = 0;
@@ -187,7 +187,7 @@ void renew_derived(Context& c) {
 }
 
 void begin_step(Context& c) {
-  fetch_ahead(c.world);
+  prefetch_step(c.world);
   c.world.event_count = 0;
 }
 
@@ -208,7 +208,7 @@ void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands) {
     if (policies_choose(w, c.settings)) w.heroes[i].previous = commands[i];
   }
   ++w.step_index;
-  fetch_end(w);
+  prefetch_end(w);
   PHASED("vision", update_vision(c));
   notice_runes(w);
   PHASED("health history", remember_health(w));

@@ -19,8 +19,8 @@ void step_game(Context& c,
 void begin_step(Context& c);
 void step_frame(Context& c, int f);  // f: 0-3
 void end_step(Context& c, const std::array<Command, kMaxHeroes>& commands);
-// The memory that the next timestep will look at, for who has other work to do before it.
-void list_step(const World& w, LinesAhead& ahead);
+// Queues the memory that the next timestep reads, for callers with other work to do before it.
+void queue_step(const World& w, PrefetchQueue& ahead);
 std::uint64_t hash_world(const World& w);
 int mid_lane_assigned(const Context& c, const HeroState& h);
 
