@@ -31,7 +31,7 @@ def _tags(header: str, name: str) -> set[str]:
 
 
 def unchanged(if_none_match: str | None, tag: str) -> bool:
-    """Whether a GET may be answered with 304. A header that is none counts as absent."""
+    """Whether a GET may be answered with 304. A malformed header counts as absent."""
     try:
         return bool(if_none_match and _tags(if_none_match.replace("W/", ""), "If-None-Match") & {tag, "*"})
     except Problem:

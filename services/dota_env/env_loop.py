@@ -80,9 +80,9 @@ class GameBatch:
         """
         self._check(which)
         if variants is not None and variants.size and int(variants.max()) > len(configs):
-            raise ValueError(f"variants: {int(variants.max())} is none of the {len(configs)} configurations given")
+            raise ValueError(f"variants: {int(variants.max())} is not one of the {len(configs)} configurations given")
         if controllers.size and int(controllers.max()) > max(Controller):
-            raise ValueError(f"controllers: {int(controllers.max())} is none; {int(max(Controller))} is the last")
+            raise ValueError(f"controllers: {int(controllers.max())} is not one; the last is {int(max(Controller))}")
 
         def work() -> Shown:
             began = time.perf_counter()
@@ -123,7 +123,7 @@ class GameBatch:
 
     def _check(self, which: npt.NDArray[np.int32]) -> None:
         if not which.size:
-            raise ValueError("games: none is named")
+            raise ValueError("games: no game is named")
         if int(which.min()) < 0 or int(which.max()) >= self.games:
             raise ValueError(f"games: places 0 to {self.games - 1} exist, {which.tolist()[:8]} was asked for")
         if len(np.unique(which)) != which.size:

@@ -50,7 +50,7 @@ SEED_OFFSET = 7_919_000  # apart from the seeds of training games
 
 def newest_kept(parameters: ParameterStore, every: int) -> int | None:
     """The newest version that is rated: it stays in the archive, so that it can be played for as long as its rating
-    takes, and is none of a warm-up."""
+    takes, and is not part of a warm-up."""
     if every == 0:
         return None  # none is kept
     return next((r.version for r in parameters.newest_records(every) if r.blob and not r.warming), None)

@@ -21,7 +21,7 @@ log = logging.getLogger("five.services.opponents")
 
 
 def joins(record: VersionRecord, keep_every: int) -> bool:
-    """Whether a version may join the pool: it stays in the archive, and is none of a warm-up."""
+    """Whether a version may join the pool: it stays in the archive, and is not part of a warm-up."""
     return record.blob is not None and record.version % keep_every == 0 and not record.warming
 
 

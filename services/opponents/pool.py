@@ -71,8 +71,8 @@ class Pool:
             return self._table.update(change, event=("opponents", "league.added", {"version": version}))
 
     def keep(self, ours: Callable[[int], bool]) -> list[int]:
-        """Takes out what is none of ours: versions that the run has gone back behind, which may have another model.
-        They stay in the archive. Returns them in order; again there are none."""
+        """Removes versions that do not belong to the run any more: those that it has gone back behind, which may have
+        another model. They stay in the archive. Returns them in order; a second call removes none."""
         gone: list[int] = []
 
         def change() -> dict[str, Any] | None:

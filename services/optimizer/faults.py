@@ -67,7 +67,7 @@ def after(kind: str, attempt: int) -> None:
 
 def overwrite(parameters: Callable[[], Mapping[str, torch.Tensor]]) -> None:
     """Writes what was asked for into a policy's parameters, by name, before a version is made of them; ``parameters``
-    is called only then. Raises KeyError for a name that is none."""
+    is called only then. Raises KeyError for an unknown name."""
     match _of("version"):
         case ["weights", file]:
             named = parameters()

@@ -83,4 +83,4 @@ def filler(name: str, newest: int | None, known: ParameterStore) -> Filler:
         if record is None or not record.blob:
             raise ValueError(f"version {version} is not in the archive; GET /v1/play lists some that are")
         return Filler(player_name(version), version=version)
-    raise ValueError(f"{name!r} is none who plays: {AGENT}, {NEWEST}, a version's number, or {', '.join(BOTS)}")
+    raise ValueError(f"{name!r} cannot play; use {AGENT}, {NEWEST}, a version's number, or {', '.join(BOTS)}")

@@ -47,7 +47,7 @@ class Annealing:
             try:
                 changed = GameConfig.model_validate(overlaid(self._game.model_dump(mode="json"), anneal.overrides))
             except ValidationError as error:
-                raise ValueError(f"anneal {anneal.id!r} is no game: {error}") from None
+                raise ValueError(f"anneal {anneal.id!r} does not give a valid game configuration: {error}") from None
             if Layout(changed).hash != self._layout:
                 raise ValueError(f"anneal {anneal.id!r} changes the layout of observations and actions: that takes "
                                  "surgery")

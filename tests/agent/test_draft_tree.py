@@ -127,7 +127,7 @@ def test_what_cannot_be_is_said() -> None:
             ("picked and banned", {"dire": ("hero1",), "banned": ("hero1",)}),
             ("picked by both", {"dire": ("hero1",), "radiant": ("hero1",)}),
             ("Radiant has 0 heroes and Dire 1, not 1 and 0", {"radiant": ("hero1",)}),
-            ("is none for teams of 5", {"order": "RD"}), ("take bans back", {"banned": ("hero1",)})):
+            ("does not fit teams of 5", {"order": "RD"}), ("take bans back", {"banned": ("hero1",)})):
         with pytest.raises(DraftError, match=wrong):
             advise(table, **arguments)
     with pytest.raises(ValueError, match="too small"):

@@ -109,7 +109,7 @@ def test_a_file_holds_hashes_only_and_lets_nobody_in_who_has_no_password() -> No
     assert lines["optimizer"].startswith("user optimizer off resetchannels") and "nopass" not in text
     with pytest.raises(ValueError, match="the state Redis has no user dota_env"):
         acl.acl_file("state", {"dota_env": ["x"]})
-    with pytest.raises(ValueError, match="an empty password is none"):
+    with pytest.raises(ValueError, match="the password is empty"):
         acl.acl_file("state", {"rollout": [""]})
     with pytest.raises(ValueError, match="run name"):
         acl.rules("rollout", "state", "r* ~*")

@@ -205,7 +205,7 @@ CREATE = env_pb2.PlayRequest(create=env_pb2.CreateGames(games=2, layout_hash=LAY
     ([CREATE, _step([0], games=b"123")], "games"),
     ([CREATE, env_pb2.PlayRequest()], "says nothing"),
     ([CREATE, env_pb2.PlayRequest(reset=env_pb2.ResetGames(
-        games=np.array([0], np.int32).tobytes(), controllers=bytes([0, 99])))], "99 is none"),
+        games=np.array([0], np.int32).tobytes(), controllers=bytes([0, 99])))], "99 is not one"),
     ([CREATE, _reset(1)], "none of the 0 configurations"),
     ([CREATE, _reset(2, GAME.model_dump_json())], "none of the 1 configurations"),
     ([CREATE, _reset(1, "{}x")], "game_config"),

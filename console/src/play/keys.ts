@@ -12,7 +12,7 @@ export const HELP: readonly (readonly [string, string])[] = [
   ["click on the mini map", "look there; Alt + click pings, right click goes there"], ["Escape", "cancel; without anything to cancel: leave the map for the buttons"],
 ];
 
-/** The letter of a key, "" for what is none: where a modifier makes another character of it, by its place. */
+/** The letter of a key, "" for other keys: where a modifier makes another character of it, by its place. */
 export function letter(event: KeyboardEvent): string {
   if (/^[a-z]$/i.test(event.key)) return event.key.toLowerCase();
   return (event.altKey || event.ctrlKey) && /^Key[A-Z]$/.test(event.code) ? event.code[3]!.toLowerCase() : "";

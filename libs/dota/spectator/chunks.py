@@ -136,7 +136,7 @@ def _planes(values: npt.NDArray[np.uint16]) -> bytes:
 
 
 def read_head(data: bytes) -> Head:
-    """The head of a chunk. Raises ValueError for what is none, or claims more than a chunk may hold."""
+    """The head of a chunk. Raises ValueError for one that is malformed, or claims more than a chunk may hold."""
     if len(data) < HEAD.size:
         raise ValueError("a chunk ends within its head")
     magic, form, steps, schema, frame, unpacked, size, checksum = HEAD.unpack_from(data)

@@ -90,7 +90,7 @@ def _missing(name: str) -> Table:
 
 
 def described_schema(described: Any) -> Schema:
-    """The schema that a recording carries. Raises ValueError for one that is none, or larger than any may be."""
+    """The schema that a recording carries. Raises ValueError for a malformed one, or one larger than any may be."""
     try:
         tables = tuple(Table(str(name), int(rows), tuple(str(f) for f in fields))
                        for name, rows, fields in described["tables"])

@@ -246,5 +246,5 @@ class RatingConfig(_Section):
         if "random" not in self.anchors or len(set(self.anchors)) != len(self.anchors):
             raise ValueError("rating.anchors must name random, whose rating is the scale's 0, and nobody twice")
         if strangers := set(self.always) - set(self.anchors):
-            raise ValueError(f"rating.always names {', '.join(sorted(strangers))}, which is none of rating.anchors")
+            raise ValueError(f"rating.always names {', '.join(sorted(strangers))}, which rating.anchors does not name")
         return self

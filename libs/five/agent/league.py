@@ -57,7 +57,7 @@ class League:
         return [replace(o, quality=o.quality - top) for o in self._opponents.values()]
 
     def put(self, opponent: Opponent) -> None:
-        """Adds an opponent, or replaces what is known of its version. Raises ValueError for a quality that is none."""
+        """Adds an opponent, or replaces what is known of its version. Raises ValueError for an invalid quality."""
         if not math.isfinite(opponent.quality):
             raise ValueError(f"the quality of version {opponent.version} is {opponent.quality}")
         before = self._opponents.get(opponent.version)

@@ -53,7 +53,7 @@ def fit_skills(games: Iterable[GameResult], config: RatingConfig, frozen: Mappin
     theirs by the share that it has in them, all frozen ones taken to be wrong in the same direction (each was measured
     against those before it). ``draw_probability`` is estimated from the games where it is not given.
 
-    Raises ValueError for a result that is none, a player against itself, or when nothing fixes the scale.
+    Raises ValueError for an invalid result, a player against itself, or when nothing fixes the scale.
     """
     tallies = _tallies(games)
     players = sorted({name for pair in tallies for name in pair})

@@ -36,7 +36,7 @@ def rotate(passwords: Passwords, user: str, run: str, roles: tuple[Role, ...], a
     """Changes a user's password in the servers of ``roles``.
 
     ``admin`` connects as the admin; ``renew`` replaces all that logs in as that user, by the newest password. Raises
-    RotationFailed for a user that is none, redis.RedisError, and what ``renew`` raises.
+    RotationFailed for an unknown user, redis.RedisError, and what ``renew`` raises.
     """
     mine = [role for role in roles if user in acl.users(role)]
     if not mine:

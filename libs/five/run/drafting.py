@@ -53,14 +53,14 @@ def file_of(leaves: Leaves) -> list[memoryview]:
 
 
 def version_of(name: str) -> int:
-    """The version of a table's name; -1: it is none."""
+    """The version of a table's name; -1 for another name."""
     kind, _, rest = name.partition("-")
     number = rest.partition("-")[0]
     return int(number) if kind == "version" and number.isdigit() and len(number) <= 15 else -1
 
 
 def parse(data: "bytes | np.ndarray[Any, np.dtype[np.uint8]]") -> Leaves:
-    """A table from its file's bytes. Raises ValueError for a file that is none."""
+    """A table from its file's bytes. Raises ValueError for a malformed file."""
     arrays, index = tensorfile.parse(data)
     about: Mapping[str, Any] = index.meta
     try:
@@ -91,7 +91,7 @@ class DraftTables:
         return self._blobs.ref(self._folder + name).digest
 
     def read(self, name: str) -> Leaves:
-        """A table. Raises BlobMissing, Corrupt, ValueError for a file that is none."""
+        """A table. Raises BlobMissing, Corrupt, ValueError for a malformed file."""
         return parse(self._blobs.get_array(self._blobs.ref(self._folder + name)))
 
     def about(self, name: str) -> dict[str, Any]:

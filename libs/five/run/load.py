@@ -155,7 +155,7 @@ def _read(source: str | Path) -> dict[str, Any]:
 
 
 def _on_preset(tree: dict[str, Any], source: str | Path) -> dict[str, Any]:
-    """``tree`` on top of the preset that it names, if it names one. Raises ConfigError for a name that is none."""
+    """``tree`` on top of the preset that it names, if it names one. Raises ConfigError for an unknown name."""
     chain = [str(source)]
     while "preset" in tree:
         rest = {key: value for key, value in tree.items() if key != "preset"}

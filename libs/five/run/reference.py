@@ -46,7 +46,7 @@ REQUIRED = "required"
 @dataclass(frozen=True)
 class Key:
     """A key: its dotted ``path`` (``[]`` after a list of sections), type and bounds in words, default, the unit of a
-    number ("" for what is none), meaning, where the default comes from, and the class that defines it (module.Class).
+    number ("" otherwise), meaning, where the default comes from, and the class that defines it (module.Class).
     ``presets``: the values of presets that differ."""
 
     path: str

@@ -224,7 +224,7 @@ def rules(user: str, role: Role, run: str = "*", reads_apart: bool = False) -> l
 def hashed(password: str) -> str:
     """A password as an ACL file holds it. Raises ValueError for an empty one."""
     if not password:
-        raise ValueError("an empty password is none")
+        raise ValueError("the password is empty")
     return "#" + sha256(password.encode()).hexdigest()
 
 

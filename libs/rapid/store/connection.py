@@ -82,7 +82,7 @@ def connect(url: str, config: StoreConfig, role: Role = "state", login: Login | 
     """A client for ``url`` (redis://, rediss:// or unix://); nothing is sent yet. Safe to share between threads.
 
     User and password are the URL's own, those of ``login``, or those of ``role`` in the environment; a server behind a
-    unix socket is sent a password only with its user's name. Raises ValueError for a URL that is none of Redis, a
+    unix socket is sent a password only with its user's name. Raises ValueError for a URL that is not Redis's, a
     certificate file that cannot be read, or a user without a password. An exchange that fails is tried ``retries``
     times more, the last of them no later than ``store.timeout_seconds`` after the first: a server that is restarting is
     waited for, one that swallows everything costs twice the timeout at most. ``most`` connections are held at a time,

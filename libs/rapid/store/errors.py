@@ -24,7 +24,7 @@ class IllegalTransition(ValueError):
 
 def is_away(error: BaseException) -> bool:
     """Whether a store has failed in a way that passes by itself or by an operator's hand: it is away, restarts, is
-    full, refuses for now. Not what no retry mends: another's right, other contents, a value that is none."""
+    full, refuses for now. Not what no retry mends: another's right, other contents, an invalid value."""
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in CLIENTS
 
 

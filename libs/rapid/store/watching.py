@@ -70,7 +70,7 @@ class Message:
 
 
 def unpacked(data: bytes) -> Message:
-    """A message as it was published. Raises ValueError for what is none."""
+    """A message as it was published. Raises ValueError for a malformed one."""
     if len(data) < _HEAD.size or len(data) > MAX_BODY:
         raise ValueError(f"{len(data)} bytes are no message of a game")
     (size,) = _HEAD.unpack_from(data)

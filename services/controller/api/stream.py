@@ -124,7 +124,7 @@ async def stream(caller: Viewer, here: Here, request: Request, last: Annotated[s
 
 def begin(here: Context, request: Request, last: str | None, also: Callable[[], Iterable[str]] = tuple
           ) -> StreamingResponse:
-    """The answer that follows the run from ``last`` on. Raises Problem 422 for a cursor that is none, 429 when too many
+    """The answer that follows the run from ``last`` on. Raises Problem 422 for an invalid cursor, 429 when too many
     read streams."""
     cursor = None
     if last:

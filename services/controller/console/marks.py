@@ -28,7 +28,7 @@ class Mark(BaseModel):
 
 
 def mark_of(event: Event) -> Mark | None:
-    """The mark of an event; None for one that is none."""
+    """The mark of an event; None for one that has no mark."""
     kind = KINDS.get(event.what) or ("anneal" if event.what.startswith(ANNEAL) else "")
     if not kind:
         return None

@@ -12,7 +12,7 @@ export interface Head {
 export type GameEvent = Readonly<Record<string, unknown>> & { readonly kind: string };
 export interface Step { readonly frame: Frame; readonly events: readonly GameEvent[] }
 
-/** The head of a chunk. Raises Damaged for what is none. */
+/** The head of a chunk. Raises Damaged for a malformed one. */
 export function readHead(data: Uint8Array): Head {
   if (data.length < HEAD) throw new Damaged("a chunk ends within its head");
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);

@@ -19,7 +19,7 @@ function isNames(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((v) => typeof v === "string");
 }
 
-/** The schema in a recording's header. Raises Damaged for one that is none, or larger than any may be. */
+/** The schema in a recording's header. Raises Damaged for one that is malformed, or larger than any may be. */
 export async function schemaOf(described: unknown): Promise<Schema> {
   const given = (described ?? {}) as { tables?: unknown; bits?: unknown };
   if (!Array.isArray(given.tables) || !Array.isArray(given.bits)) throw new Damaged("its schema cannot be read");

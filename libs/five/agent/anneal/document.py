@@ -92,7 +92,7 @@ class Anneal(_Section):
     @classmethod
     def _some(cls, overrides: dict[str, Json]) -> dict[str, Json]:
         if not overrides:
-            raise ValueError("a change of nothing is none: name what is to be different in the game's configuration")
+            raise ValueError("the change is empty: name what is to be different in the game's configuration")
         if len(json.dumps(overrides)) > MAX_OVERRIDES:
             raise ValueError(f"the change is longer than {MAX_OVERRIDES} characters")
         return overrides

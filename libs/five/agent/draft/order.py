@@ -22,7 +22,7 @@ def order_of(text: str, team: int) -> str:
     """An order from what a person writes ("D R R D", "drrd"; '' is the default). Raises DraftError."""
     order = "".join(text.upper().split()).replace(",", "") or default_order(team)
     if set(order) - {RADIANT, DIRE} or order.count(RADIANT) != team or order.count(DIRE) != team:
-        raise DraftError(f"the order {text!r} is none for teams of {team}: {team} times R and {team} times D are "
+        raise DraftError(f"the order {text!r} does not fit teams of {team}: {team} times R and {team} times D are "
                          f"wanted, as in {default_order(team)}")
     return order
 

@@ -93,7 +93,7 @@ class Ablation:
         if (folder.path / "finished").exists():
             return  # it was interrupted while being judged
         if folder.path.exists():
-            shutil.rmtree(folder.path)  # half a trial is none
+            shutil.rmtree(folder.path)  # half a trial does not count
         config = self.config
         sets = [part for override in config.overrides(trial.arm) for part in ("--set", override)]
         command = [sys.executable, "-m", "five.cli.main", "train", "--preset", _absolute(config.preset), "--name",
