@@ -51,9 +51,10 @@ def test_its_presets_are_there() -> None:
     ("36, 29 and 33 lost", "`scripted` | 51, 16, 33 |"),
     ("6,500 to 13,900 hero-steps", "They learned from 6,500 to 13,100 hero-steps a second"),
     ("6,500 to 13,900 hero-steps", "from 7,400 to 13,900, 10,700 in the mean"),
-    ("24 of 24 won against random play, 69.4 last hits a hero to 7.5",
-     "| 149, fd6dd45 | `random` | 24, 0, 0 | 23.6 min | 69.4 to 7.5 |"),
-    ("all of 20 lost against `scripted-easy`", "| `scripted-easy` | 0, 0, 20 | 21.8 min |"),
+    ("24 of 24 won against random play, 49.9 last hits a hero to 2.8",
+     "| 331, 9d03edc | `random` | 24, 0, 0 | 18.3 min | 49.9 to 2.8 |"),
+    ("half an hour, 13.6 million", "it made 331 versions of 13.6 million hero-steps"),
+    ("of 20 against `scripted-easy` 1 won, 2 drawn", "| `scripted-easy` | 1, 2, 17 | 24.5 min |"),
     ("69,000 to 75,000", "75,030 and 68,708")])
 def test_its_figures_are_measured_ones(told: str, figure: str) -> None:
     assert told in README and any(figure in page for page in PAGES)
