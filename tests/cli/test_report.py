@@ -9,9 +9,11 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from five.cli.evaluate import write_report
 from five.cli.plots import Line, Plot, draw
 from five.cli.report import RunRecords, curves, headline, newest_film, render
-from five.cli.report_page import Film, page
+from five.cli.report_page import Film, page, rebuilt
+from five.cli.rundir import NoRun, RunFolder
 from five.services.controller.recordings import Recordings
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Record
@@ -68,6 +70,29 @@ def test_without_the_consoles_program_figures_and_events_are_there(tmp_path: Pat
                 Film("version-7", b"film"), tmp_path)
     assert "make console" in text and "<dt>version</dt><dd>7</dd>" in text and "run.pausing" in text
     assert block(text, "film") == "" and json.loads(block(text, "run"))["film"] is None
+
+
+def test_a_page_is_made_again_by_a_program_that_was_built_after_it(program: Path, tmp_path: Path) -> None:
+    hostile = {**DATA, "name": "<b> &amp; </script>", "events": [{"at": 1.0, "who": "ada", "what": "a", "details": {}}]}
+    plain = page(hostile, None, tmp_path / "absent")
+    assert "make console" in plain and rebuilt(plain, program) == page(hostile, None, program)
+    filmed = page(hostile, Film("version-7", b"film"), program)
+    assert rebuilt(filmed, program) == filmed
+    with pytest.raises(ValueError, match="not a report"):
+        rebuilt("<p>another page</p>", program)
+
+
+def test_the_report_of_a_run_that_has_ended_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = RunFolder(tmp_path)
+    with pytest.raises(NoRun, match="is not running"):
+        write_report(folder)
+    folder.report.write_text(page(DATA, None, tmp_path / "absent"))
+    assert write_report(folder) == 0 and str(folder.report) in capsys.readouterr().out
+    assert folder.report.read_text() == page(DATA) and not list(tmp_path.glob("*.partial"))
+    folder.report.write_text("cut off")
+    with pytest.raises(RuntimeError, match=r"report.html: the page is not a report"):
+        write_report(folder)
+    assert folder.report.read_text() == "cut off"
 
 
 def test_an_empty_run_renders() -> None:

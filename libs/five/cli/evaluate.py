@@ -7,6 +7,7 @@ from typing import Any
 from five.agent.ratings import wilson_interval
 from five.cli import report
 from five.cli.offline.record import keep_evidence, keep_record
+from five.cli.report_page import rebuilt
 from five.cli.rundir import Cluster, NoRun, RunFolder
 from five.run.load import ConfigError, load
 from five.services.controller.recordings import Recordings
@@ -88,8 +89,20 @@ def _offline(folder: RunFolder, version: int, against: str, games: int, seed: in
 
 
 def write_report(folder: RunFolder) -> int:
-    """Writes the report of a running run now. Raises NoRun."""
-    folder.cluster()
+    """Writes the report of a run now; that of a run that has ended anew from its own data, so that it shows charts when
+    ``make console`` was run after it. Raises NoRun for one that is not running and left no report, RuntimeError for a
+    report that cannot be read."""
+    try:
+        folder.cluster()
+    except NoRun:
+        if not folder.report.exists():
+            raise
+        try:
+            report.replace(folder.report, rebuilt(folder.report.read_text()))
+        except ValueError as error:
+            raise RuntimeError(f"{folder.report}: {error}") from None
+        print(folder.report)
+        return 0
     config = load(folder.path / "cluster.yaml")
     client = connect(config.store.state_url, config.store, "state",
                      folder.login(acl.CONTROLLER, config.store.state_url))

@@ -120,7 +120,12 @@ def save_records(run: RunRecords, path: Path) -> None:
 
 
 def write(run: RunRecords, path: Path, film: Film | None = None) -> None:
-    """Writes the page, beside first and then renamed."""
+    """Writes the page of a run."""
+    replace(path, render(run, film))
+
+
+def replace(path: Path, text: str) -> None:
+    """Writes a page's text, beside first and then renamed."""
     beside = path.with_suffix(".html.partial")
-    beside.write_text(render(run, film))
+    beside.write_text(text)
     beside.replace(path)

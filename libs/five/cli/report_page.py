@@ -8,6 +8,7 @@ import base64
 import hashlib
 import html
 import json
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -64,6 +65,18 @@ def page(data: Mapping[str, Any], film: Film | None = None, program: Path = PROG
         policy=policy, name=_said(data["name"]), style=style, script=script, note=_said(note), facts=facts,
         events=events, data=_inert(json.dumps(tree, allow_nan=False)),
         film="" if shown is None else base64.b64encode(shown.data).decode())
+
+
+def rebuilt(text: str, program: Path = PROGRAM) -> str:
+    """A report's page made again from the data in it, with the console's program as it is built now. Raises ValueError
+    for another page."""
+    blocks = dict(re.findall(r'<script type="[a-z/]+" id="(run|film)">([^<]*)</script>', text))
+    try:
+        data = json.loads(blocks["run"])
+        kept, encoded = data.pop("film"), blocks["film"]
+        return page(data, Film(kept["name"], base64.b64decode(encoded)) if kept and encoded else None, program)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the page is not a report of five train ({error!r})") from None
 
 
 def digest(text: str) -> str:
