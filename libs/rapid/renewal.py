@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 def become_again() -> NoReturn:
     """Replaces this process by a new one of the same command line: same process id, parent, environment, output and
     working directory. Every other file and socket is closed."""
-    log.info("process %d begins again", os.getpid())
+    log.info("process %d restarts", os.getpid())
     for handler in logging.getLogger().handlers:
         handler.flush()
     sys.stdout.flush()

@@ -39,7 +39,7 @@ async def keep_reconciling(service: Service[RunConfig]) -> None:
             await asyncio.to_thread(reconcile, service.state, service.parameters.head, leases.live, clock,
                                     service.config.lifecycle.quiet_seconds)
         except (redis.RedisError, Unavailable) as error:
-            log.warning("the run cannot be looked at: %s", error)
+            log.warning("the run cannot be read: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
 
 
@@ -60,10 +60,10 @@ async def keep_annealing(service: Service[RunConfig]) -> None:
         try:
             show_anneal(await asyncio.to_thread(keeper.look), service.parameters.head)
         except (redis.RedisError, Unavailable, FencedOut) as error:
-            log.warning("the anneal cannot be looked at: %s", error)
+            log.warning("the anneal cannot be read: %s", error)
         except ValueError:
             # Whatever is wrong with the document, the controller goes on.
-            log.exception("the anneal cannot be looked at")
+            log.exception("the anneal cannot be read")
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)
 
 

@@ -206,5 +206,5 @@ async def keep_scaling(service: Service[RunConfig]) -> None:
         except redis.RedisError as error:
             log.warning("the autoscaler cannot see the run: %s", error)
         except Exception:
-            log.exception("the autoscaler failed; it looks again")
+            log.exception("the autoscaler failed; it tries again")
         await asyncio.sleep(settings.interval_seconds)

@@ -164,7 +164,7 @@ class MatchPlayer:
                     await self._one(waiting[-1])
                     continue
             except redis.RedisError as error:
-                log.warning("matches cannot be looked at: %s", error)
+                log.warning("matches cannot be read: %s", error)
             await asyncio.sleep(self._look_seconds)
 
     async def _one(self, match: Match) -> None:

@@ -39,5 +39,5 @@ async def keep_metrics_current(service: Service[RunConfig]) -> None:
         try:
             await asyncio.to_thread(look)
         except (redis.RedisError, Unavailable) as error:
-            log.debug("the run cannot be looked at: %s", error)
+            log.debug("the run cannot be read: %s", error)
         await asyncio.sleep(service.config.services.controller.reconcile_seconds)

@@ -44,7 +44,7 @@ class RehearsalState(StrEnum):
 OPEN = frozenset({RehearsalState.WAITING, RehearsalState.PREPARING, RehearsalState.WARMING, RehearsalState.LEARNING,
                   RehearsalState.PLAYING})
 TAKER = "*"
-LEFT = "whoever carried it out has ended without a word: begin it again"
+LEFT = "the process that carried it out has died: start it again"
 TAKES: Json = {"host": "workstation", "pid": 4711}
 EXAMPLE: Json = {
     "id": "rehearsal-20260101-121500-a1b2c3", "plan": "name: wider\nsteps: []\n", "digest": "4c0e2f1a" * 8,

@@ -50,7 +50,7 @@ class OlderVersions:
         tensors, meta = store.fetch(version)
         record = store.record(version)
         made = self._migrated.get(version, "" if record is None else record.digest, tensors, str(meta["schema"]))
-        log.info("version %d was brought from schema %s to %s", version, meta.get("schema"), self._schema)
+        log.info("version %d was migrated from schema %s to %s", version, meta.get("schema"), self._schema)
         return made, {**meta, "schema": self._schema, "layout": self._layout}
 
 

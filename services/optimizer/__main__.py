@@ -112,7 +112,7 @@ async def take_in(service: Service[RunConfig], training: Training, layout: Layou
     servicer = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, step_specs, sample_specs,
                                  training.intake, epoch=service.epoch, active=lambda: service.lifecycle.active)
     server = await serve(service.listen_address(port), [(add_to_server, servicer)], config.rpc, service.token)
-    log.info("takes segments of %d heroes in at %s", heroes, service.announce(server.port))
+    log.info("accepting segments of %d heroes at %s", heroes, service.announce(server.port))
     service.not_ready = lambda: ""
     meter = metrics.BufferMeter()
     while learning.is_alive():

@@ -60,7 +60,7 @@ class Beside:
                     self.trouble = ""
                     raise
                 self.trouble = f"{type(error).__name__}: {error}"
-                log.warning("a store takes nothing, trying again: %s", self.trouble)
+                log.warning("a store refuses writes, trying again: %s", self.trouble)
             else:
                 self.trouble = ""
                 return

@@ -27,11 +27,11 @@ class Holding:
         page.HOLDING.set(now - self._since)
         if now - self._since > TOLD_AFTER_SECONDS and not self._told:
             self._told = True
-            log.warning("learning holds: %s", why)
+            log.warning("learning is on hold: %s", why)
 
     def go_on(self) -> None:
         """Learning does not hold, or no longer."""
         if self._told:
-            log.info("learning goes on")
+            log.info("learning continues")
         self.why, self._told = "", False
         page.HOLDING.set(0.0)

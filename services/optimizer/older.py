@@ -81,5 +81,5 @@ class OlderCheckpoints:
             return tensors, extra
         chain = chain_of(self._record, Plans(self._state).all())
         made, learner = newest_learner(chain, tensors, extra["learner"], schema, self._steps)
-        log.info("the checkpoint was brought from schema %s to %s", schema, self._schema)
+        log.info("the checkpoint was migrated from schema %s to %s", schema, self._schema)
         return made, {**extra, "learner": learner, "schema": self._schema}

@@ -70,7 +70,7 @@ class Surgeon:
                 if not self.once():
                     time.sleep(LOOK_SECONDS)
             except Exception as error:
-                log.warning("the orders cannot be looked at: %s", error)
+                log.warning("the orders cannot be read: %s", error)
                 time.sleep(LOOK_SECONDS)
 
     def once(self) -> bool:

@@ -133,7 +133,7 @@ class Matchmaker:
             try:
                 opponent = await self._opponents.assign(game_id)
             except Exception as error:
-                log.warning("no opponent could be had, games are self-play meanwhile: %s", error)
+                log.warning("no opponent is available, games are self-play meanwhile: %s", error)
                 await asyncio.sleep(1.0)
                 continue
             await self._ready.put(Match(game_id, opponent.version, opponent.side))

@@ -193,7 +193,7 @@ class Group:
                 lost = np.ones_like(streams.acting)
             except VersionMissing as error:
                 past = np.flatnonzero((streams.policies != NEWEST).any(axis=1)).astype(np.int32)
-                log.warning("a past version cannot be had, %d games against one are given up: %s", len(past), error)
+                log.warning("a past version is not available, %d games against one are abandoned: %s", len(past), error)
                 await self._abandon(step, past)
                 lost = np.ones_like(streams.acting)
             await self._rest()

@@ -47,7 +47,7 @@ def test_a_cluster_that_died_is_not_taken_for_a_running_one(tmp_path: Path) -> N
     folder.announce(Cluster(os.getpid(), "http://x", "", "", ""))
     assert folder.cluster().pid == os.getpid()
     folder.announce(Cluster(2**22 - 7, "http://x", "", "", ""))
-    with pytest.raises(NoRun, match="without a word"):
+    with pytest.raises(NoRun, match="its process has died"):
         folder.cluster()
 
 

@@ -122,7 +122,7 @@ def test_every_process_may_die_and_a_killed_run_goes_on(run: Run) -> None:
         except ProcessLookupError:
             pass  # it died with its parent
     all_gone(processes)
-    assert "has ended without a word" in run.command("status").stderr
+    assert "is not running: its process has died" in run.command("status").stderr
 
     run.start("--resume", run.folder.name)
     # The last second of an append-only file may be lost, and with it the newest version's record.

@@ -94,7 +94,7 @@ def _restore(client: redis.Redis, arguments: argparse.Namespace) -> int:
     data = sys.stdin.buffer.read() if arguments.file == "-" else Path(arguments.file).read_bytes()
     found = backup.load(client, io.BytesIO(data), _who(), arguments.replace)
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.at))
-    print(f"run {found.run!r} is what it was at {when}, version {found.head}; it is stopped: resume it",
+    print(f"run {found.run!r} is restored to {when}, version {found.head}; it is stopped: resume it",
           file=sys.stderr)
     return 0
 

@@ -158,7 +158,7 @@ class RunFolder:
         except FileNotFoundError:
             raise NoRun(f"run {self.name!r} is not running; {again}") from None
         if not _alive(found.pid):
-            raise NoRun(f"run {self.name!r} has ended without a word; {again}")
+            raise NoRun(f"run {self.name!r} is not running: its process has died; {again}")
         return found
 
 

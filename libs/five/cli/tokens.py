@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
                     raise Refused(f"{path} lists no token {arguments.name!r}; there are "
                                   f"{', '.join(e.name for e in known) or 'none'}")
                 tokens.write(path, kept)
-                print(f"{arguments.name} is off {path}: a running controller takes it no more")
+                print(f"{arguments.name} is off {path}: a running controller refuses it from now on")
     except ValidationError as error:
         raise Refused("; ".join(e["msg"] for e in error.errors(include_input=False))) from None
     except (OSError, ValueError) as error:

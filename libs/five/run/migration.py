@@ -100,5 +100,5 @@ class MigratedVersions:
             for old in self._blobs.refs(self._prefix)[:-KEPT]:
                 self._blobs.remove_ref(old)
         except OSError as error:
-            log.warning("version %d was brought to the present schema, and cannot be kept so: %s", version, error)
+            log.warning("version %d was migrated to the present schema, but cannot be stored: %s", version, error)
         return made
