@@ -42,7 +42,8 @@ def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
 
 
 @pytest.mark.parametrize(("overrides", "said"), [
-    ({"patch": "6.84"}, "is no game"), ({"observation": {"pickups": 2}}, "takes surgery"), ({"new_key": 1}, "no game")])
+    ({"patch": "6.84"}, "not give a valid game"), ({"observation": {"pickups": 2}}, "takes surgery"),
+    ({"new_key": 1}, "not give a valid game")])
 def test_a_change_that_cannot_be_played_leaves_the_last_one(overrides: dict[str, Any], said: str) -> None:
     annealing = Annealing(GAME)
     annealing.take(document())

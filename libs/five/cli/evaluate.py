@@ -89,7 +89,7 @@ def _offline(folder: RunFolder, version: int, against: str, games: int, seed: in
 
 
 def write_report(folder: RunFolder) -> int:
-    """Writes the report of a run now; that of a run that has ended anew from its own data, so that it shows charts when
+    """Writes the report of a run now. That of a run that has ended is made again from its own data, with charts where
     ``make console`` was run after it. Raises NoRun for one that is not running and left no report, RuntimeError for a
     report that cannot be read."""
     try:

@@ -122,7 +122,7 @@ def test_a_document_goes_through_json() -> None:
 
 
 @pytest.mark.parametrize(("change", "said"), [
-    ({"overrides": {}}, "a change of nothing"), ({"overrides": {"x": "y" * 20_000}}, "longer than"),
+    ({"overrides": {}}, "the change is empty"), ({"overrides": {"x": "y" * 20_000}}, "longer than"),
     ({"id": "../x"}, "id"), ({"ramp": {"start": 0, "length": 0}}, "length"), ({"surprise": 1}, "surprise"),
     ({"policy": {"gates": [0.5]}}, "rising order"), ({"policy": {"gates": [0.5, 0.2, 1.0]}}, "rising order"),
     ({"policy": {"slower": 0.5}}, "slower"), ({"guard": {"false_alarm": 0.9}}, "false_alarm")])
