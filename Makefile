@@ -135,6 +135,7 @@ env:
 	@deploy/compose/make-env.sh .env
 
 test-containers: $(STAMP) protos
+	@test -x build/helm4/helm || $(PY) .ci/get-helm.py build/helm4 4
 	@DOCKER="$(DOCKER)" COMPOSE="$(COMPOSE)" $(PY) -m pytest tests/containers -m containers -v --timeout 1800
 
 # ---- checks -----------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ spec:
         - --rdzv-conf=join_timeout=3600,read_timeout=180
         - --local-addr=$(POD_IP)
         - -m
-        - services.optimizer
+        - five.services.optimizer
         - --config=/etc/five/run.yaml
         - --id=hostname
         - --port=50051

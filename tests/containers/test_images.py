@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.charts.commands import modules_by_image
+from tests.charts.rendering import Values, variants
 from tests.containers.engine import BASE, DOCKER, ROOT, SERVICES, VERSION, docker, image, in_image, inspect
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1800)]
@@ -15,7 +17,12 @@ SIZES = {"dota-env": 150, "rollout": 150, "opponents": 150, "evaluator": 150, "p
 
 IMPORTABLE = """
 import importlib.util, sys
-print(" ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name)))
+def found(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+print(" ".join(name for name in sys.argv[1:] if found(name)))
 """
 
 
@@ -62,6 +69,15 @@ def test_a_service_starts_to_its_help_on_a_read_only_root(service: str) -> None:
     said = docker("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
                   image(service), "--help")
     assert "--config" in said
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_modules_run_by_the_chart_are_in_the_image(service: str) -> None:
+    values = [*variants(), Values("group", sets=("optimizer.replicas=2",))]
+    modules = set().union(*(modules_by_image(each).get(service, set()) for each in values))
+    modules.add(f"five.services.{service.replace('-', '_')}")
+    found = in_image(service, "python", "-c", IMPORTABLE, *modules, options=["--workdir", "/tmp"]).split()
+    assert set(found) == modules
 
 
 @pytest.mark.parametrize("service", SERVICES)
