@@ -1,10 +1,16 @@
-"""What every test starts from."""
+"""Fixtures of every test."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from rapid.telemetry.metrics import REGISTRY
+
+# Tests talk to servers on the loopback with plain clients, which a proxy variable would send elsewhere.
+for _name in ("http_proxy", "https_proxy", "grpc_proxy", "all_proxy"):
+    os.environ.pop(_name, None)
+    os.environ.pop(_name.upper(), None)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,8 @@ import time
 import urllib.error
 import urllib.request
 
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy inside the cluster
+
 RUNS_ON = ("starting", "running", "warming")
 
 
@@ -18,7 +20,7 @@ def look(url):
     headers = {"Authorization": f"Bearer {os.environ['FIVE_VIEWER_TOKEN']}"}
     request = urllib.request.Request(f"{url}/v1/status", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with OPENER.open(request, timeout=10) as answer:
             return json.loads(answer.read()), ""
     except urllib.error.HTTPError as error:
         return None, f"{error.code} {error.read().decode()}"

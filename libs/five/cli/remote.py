@@ -1,9 +1,11 @@
 """The controller's REST API, as the command line calls it."""
 
 import argparse
+import ipaddress
 import json
 import os
 import time
+import urllib.parse
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +41,7 @@ class Controller:
         self.url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
+        self._trust_env = not is_loopback(self.url)
 
     def get(self, path: str, **parameters: Any) -> Any:
         """The JSON of GET /v1/<path>; parameters that are None are left out. Raises Refused."""
@@ -69,7 +72,7 @@ class Controller:
             try:
                 headers = {**self._headers, **({"Last-Event-ID": last} if last else {})}
                 with httpx.stream("GET", f"{self.url}/v1/stream", headers=headers,
-                                  timeout=httpx.Timeout(self._timeout)) as answer:
+                                  timeout=httpx.Timeout(self._timeout), trust_env=self._trust_env) as answer:
                     if answer.is_error:
                         answer.read()
                         raise self._refusal(answer)
@@ -89,7 +92,7 @@ class Controller:
         beside, written = file.with_name(f".{file.name}.part"), 0
         try:
             with httpx.stream("GET", f"{self.url}/v1/{path}", headers=self._headers,
-                              timeout=httpx.Timeout(self._timeout)) as answer:
+                              timeout=httpx.Timeout(self._timeout), trust_env=self._trust_env) as answer:
                 if answer.is_error:
                     answer.read()
                     raise self._refusal(answer)
@@ -112,7 +115,7 @@ class Controller:
         for left in reversed(range(TRIES)):
             try:
                 answer = httpx.request(method, f"{self.url}/v1/{path}", params=given, json=body, headers=headers,
-                                       timeout=self._timeout)
+                                       timeout=self._timeout, trust_env=self._trust_env)
             except httpx.HTTPError as error:
                 if not left:
                     raise self._silent(error) from None
@@ -139,6 +142,15 @@ class Controller:
         except (ValueError, KeyError, TypeError):
             text = f"{answer.status_code} {answer.text[:500]}"
         return Refused(f"{request}: {text}")
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether ``url`` names this machine: a proxy of the environment (http_proxy) cannot connect to it."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _messages(lines: Iterator[str]) -> Iterator[dict[str, str]]:

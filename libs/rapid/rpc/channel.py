@@ -52,6 +52,8 @@ def channel_options(config: RpcConfig, server_name: str = "", retries: bool = Fa
         ("grpc.service_config", json.dumps(service_config)),
         # Otherwise channels of one process share a connection, and with it one core's worth of work.
         ("grpc.use_local_subchannel_pool", 1),
+        # Servers are on the loopback or inside the cluster, where a proxy for the internet (http_proxy) cannot connect.
+        ("grpc.enable_http_proxy", 0),
     ]
     if config.tls and (config.tls.server_name or server_name):
         options.append(("grpc.ssl_target_name_override", config.tls.server_name or server_name))

@@ -23,7 +23,7 @@ from dota.vec_game import VecGame
 from five.cli.benchmarks.game import snapshots
 from five.cli.benchmarks.table import Conditions, Row, as_json, as_text, machine, row
 from five.cli.remote import TOKEN_VARIABLE, Controller
-from five.services.controller.relay import Relay
+from five.services.controller.games.live_hub import Relay
 from rapid.store.leases import Leases
 from rapid.store.watching import Message, Watching
 
@@ -124,7 +124,7 @@ class Viewer(threading.Thread):
         for game in self._games:  # the next one, where one is over
             try:
                 address = f"{self._url}/v1/games/{game}/live"
-                with httpx.stream("GET", address, headers=self._headers, timeout=30) as said:
+                with httpx.stream("GET", address, headers=self._headers, timeout=30, trust_env=False) as said:
                     for piece in said.iter_raw():
                         self.bytes += len(piece)
                         if self.stop.is_set():
