@@ -39,7 +39,7 @@ FAILURES_IN_A_ROW = 20  # batches; after them it is the device that has failed, 
 
 @dataclass(frozen=True)
 class BatcherOptions:
-    """See services.inference.config for the meaning of each."""
+    """See five.run.config.inference for the meaning of each."""
 
     max_batch: int = 256
     queue_delay_seconds: float = 0.001

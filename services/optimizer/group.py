@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from five.services.optimizer.config import AGENT_ENVIRONMENT
+from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
 
 log = logging.getLogger(__name__)
 LEAVING_SECONDS = 10.0  # a rank that begins again takes longer than this to import torch and open its store

@@ -13,11 +13,11 @@ from dota.spectator.camera import UNIT_PER_STEP
 from dota.spectator.happenings import happenings
 from dota.tables import HERO_PREFIX
 from five.protos.v1 import play_pb2
+from five.run.config.play import PlayConfig
 from five.services.play import metrics as page
 from five.services.play.agents import Agents, AgentsLost, Inference
 from five.services.play.broadcast import Broadcast
 from five.services.play.clock import FrameClock
-from five.services.play.config import PlayConfig
 from five.services.play.orders import Rate, order_of
 from five.services.play.outbox import Outbox
 from five.services.play.players import Begin, Player

@@ -12,9 +12,9 @@ from typing import Any
 from dota.config import GameConfig
 from dota.vec_game import BOTS
 from five.protos.v1 import play_pb2, play_pb2_grpc
+from five.run.config.play import PlayConfig
 from five.services.play import metrics as page
 from five.services.play.agents import Inference
-from five.services.play.config import PlayConfig
 from five.services.play.match import Match
 from five.services.play.players import Begin, Filler, Player
 from five.services.play.ratings import Person, Played

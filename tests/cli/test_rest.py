@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 import redis
+from five.services.controller.http.app import create_app
 
 from five.cli import remote, rest, surgery
 from five.cli.main import main, parser
 from five.cli.remote import Controller, Refused
-from five.services.controller.api.app import create_app
-from five.services.controller.config import LimitsConfig
+from five.run.config.controller import LimitsConfig
 from five.services.controller.operations.document import EXAMPLE
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import Status

@@ -9,14 +9,14 @@ from typing import Any
 
 import httpx
 import redis
+from five.services.controller.http.app import create_app
+from five.services.controller.http.dependencies import Context
+from five.services.controller.http.auth import Gate
+from five.services.controller.http.server import STORE_RETRIES, server
+from five.services.controller.http.tokens import FixedTokens
 
 from five.agent.config import SchedulesConfig
-from five.services.controller.api.app import create_app
-from five.services.controller.api.dependencies import Context
-from five.services.controller.auth import Gate
-from five.services.controller.config import LimitsConfig
-from five.services.controller.server import STORE_RETRIES, server
-from five.services.controller.tokens import FixedTokens
+from five.run.config.controller import LimitsConfig
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.connection import connect

@@ -20,8 +20,8 @@ from dota.spectator.schema import Frame, Schema, described_schema
 from dota.vec_game import BOTS
 from five.agent.config import RatingConfig
 from five.protos.v1 import play_pb2_grpc
-from five.services.controller.config import LimitsConfig
-from five.services.play.config import PlayConfig
+from five.run.config.controller import LimitsConfig
+from five.run.config.play import PlayConfig
 from five.services.play.players import Filler
 from five.services.play.ratings import People
 from five.services.play.service import PlayService

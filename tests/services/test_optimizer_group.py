@@ -15,15 +15,15 @@ import psutil
 import pytest
 import redis
 import torch
+from five.services.controller.run.setup import set_up_run
 
 from five.agent.config import BufferConfig, LearnerConfig
 from five.agent.learning.segments import Segment
 from five.cli.cluster import free_ports, optimizer_group
 from five.run.config import RunConfig, ServicesConfig
+from five.run.config.optimizer import OptimizerConfig
 from five.run.load import save
-from five.services.controller.run_setup import set_up_run
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.config import OptimizerConfig
 from five.services.optimizer.group import join
 from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore

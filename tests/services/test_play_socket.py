@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from dota.spectator.recording import Recording
 from dota.vec_game import Controller
-from five.services.controller.config import LimitsConfig
+from five.run.config.controller import LimitsConfig
 from five.services.play.clock import FRAME_SECONDS
 from five.services.play.views import View
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, problem

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from five.capacity import figures
 from five.capacity.past import past_pool
 from five.capacity.sizes import Cluster
-from five.services.controller.scaling.rules import Autoscaler, Decision, Kind, ScalingRule
-from five.services.controller.scaling.signals import Signals
+from five.run.config.autoscaler import ScalingRule
+from five.services.controller.autoscaler.rules import Autoscaler, Decision, Kind
+from five.services.controller.autoscaler.signals import Signals
 
 STEP = 5.0  # seconds of one step of the simulation
 LOOK = 15.0  # services.controller.autoscaler.interval_seconds
@@ -231,7 +232,7 @@ class Outcome:
 
 def rules_of(c: Cluster) -> dict[Kind, ScalingRule]:
     """The rules of a cluster of that size: the defaults, a queue as long as a forward pass, and room to grow."""
-    from five.services.controller.config import InferenceScaling, RolloutScaling
+    from five.run.config.autoscaler import InferenceScaling, RolloutScaling
 
     passing = c.forward.seconds(c.forward.max_batch)
     return {"rollout": RolloutScaling(max=c.rollouts * 8),

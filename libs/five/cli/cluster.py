@@ -15,8 +15,8 @@ from five.cli.passwords import Passwords
 from five.cli.rundir import Cluster, RunFolder
 from five.run.config import RunConfig
 from five.run.load import ConfigError, apply_overrides, save, validate
-from five.services.controller.run_setup import set_up_run
-from five.services.optimizer.config import AGENT_ENVIRONMENT
+from five.services.controller.run.setup import set_up_run
+from five.services.optimizer.torchrun import AGENT_ENVIRONMENT
 from rapid.rpc.token import FILE_VARIABLE
 from rapid.store import acl
 from rapid.store.connection import Login, Role, connect, require_reachable

@@ -21,12 +21,12 @@ from five.agent.config import SchedulesConfig
 from five.cli.benchmarks.child import Child
 from five.cli.benchmarks.table import Row, as_json, as_text, machine, row
 from five.cli.remote import TOKEN_VARIABLE, Controller
-from five.services.controller.api.app import create_app
-from five.services.controller.api.dependencies import Context
-from five.services.controller.auth import Gate
-from five.services.controller.config import LimitsConfig
-from five.services.controller.server import OVERVIEW_SECONDS, server
-from five.services.controller.tokens import FixedTokens
+from five.run.config.controller import LimitsConfig
+from five.services.controller.http.app import create_app
+from five.services.controller.http.dependencies import Context
+from five.services.controller.http.auth import Gate
+from five.services.controller.http.server import OVERVIEW_SECONDS, server
+from five.services.controller.http.tokens import FixedTokens
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.connection import connect

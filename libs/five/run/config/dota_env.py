@@ -1,12 +1,12 @@
 """Configuration of the environment service."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from five.run.config.section import Section
 
 
-class EnvServiceConfig(BaseModel):
+class EnvServiceConfig(Section):
     """Games for rollouts that do not run their own."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     addresses: list[str] = Field(
         [], description="Where the servers are reached, host:port; one of them may stand for many servers behind it. "

@@ -1,12 +1,12 @@
 """Configuration of the evaluator service."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from five.run.config.section import Section
 
 
-class EvaluatorConfig(BaseModel):
+class EvaluatorConfig(Section):
     """Plays rated games beside training (Berner et al. 2019, appendix J)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     address: str = Field("", description="Where the service is reached, host:port. Empty in a local cluster: it picks "
                          "a free port.")

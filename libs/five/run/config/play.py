@@ -1,12 +1,12 @@
 """Configuration of the play service."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from five.run.config.section import Section
 
 
-class PlayConfig(BaseModel):
+class PlayConfig(Section):
     """Games at real speed in which people take heroes, with and against trained agents (docs/play.md)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = Field(True, description="Whether people can play.")
     address: str = Field("", description="Where the service is reached, host:port. Empty in a local cluster: it picks "

@@ -1,16 +1,12 @@
 """Configuration of the optimizer service."""
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-# What torchrun's agent has to find in its environment: a new store for every generation of the group; and, when it is
-# told to end, patience until its ranks have: they know what they still have to write, and end themselves in time.
-AGENT_ENVIRONMENT = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "3600"}
+from five.run.config.section import Section
 
 
-class OptimizerConfig(BaseModel):
+class OptimizerConfig(Section):
     """One pool of optimizers that average their gradients (Berner et al. 2019, section 4.1)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_optimizers: int = Field(512, ge=1, le=4096, description="Most optimizers that this configuration is made for; "
                                 "more are refused. The batch grows with every one, and the rates are set for it.")

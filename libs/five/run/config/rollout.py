@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from five.run.config.section import Section
 
 
-class RolloutConfig(BaseModel):
+class RolloutConfig(Section):
     """A vector of games that plays the newest version against itself and its past, and sends what it saw."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     processes: int = Field(1, ge=0, description="Rollout processes that a local cluster starts.")
     environment: Literal["local", "remote"] = Field(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from dota.config import FRAMES_PER_SECOND, GameConfig, RewardConfig
 from five.agent.config import (
@@ -19,22 +19,19 @@ from five.agent.config import (
     RatingConfig,
     SchedulesConfig,
 )
-from five.services.controller.config import ControllerConfig
-from five.services.dota_env.config import EnvServiceConfig
-from five.services.evaluator.config import EvaluatorConfig
-from five.services.inference.config import InferenceConfig
-from five.services.opponents.config import OpponentsConfig
-from five.services.optimizer.config import OptimizerConfig
-from five.services.play.config import PlayConfig
-from five.services.rollout.config import RolloutConfig
+from five.run.config.controller import ControllerConfig
+from five.run.config.dota_env import EnvServiceConfig
+from five.run.config.evaluator import EvaluatorConfig
+from five.run.config.inference import InferenceConfig
+from five.run.config.opponents import OpponentsConfig
+from five.run.config.optimizer import OptimizerConfig
+from five.run.config.play import PlayConfig
+from five.run.config.rollout import RolloutConfig
+from five.run.config.section import Section
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
-
-
-class ServicesConfig(_Section):
+class ServicesConfig(Section):
     """What each service needs to know of itself and where it is reached."""
 
     dota_env: EnvServiceConfig = Field(default_factory=EnvServiceConfig, description="Games behind gRPC.")
@@ -47,7 +44,7 @@ class ServicesConfig(_Section):
     play: PlayConfig = Field(default_factory=PlayConfig, description="Games that people play.")
 
 
-class RunConfig(_Section):
+class RunConfig(Section):
     """Everything a run is started with."""
 
     name: str = Field("five", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="The run's name: lower case, digits, "

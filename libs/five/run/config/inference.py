@@ -2,13 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from five.run.config.section import Section
 
 
-class InferenceConfig(BaseModel):
+class InferenceConfig(Section):
     """Batched policy evaluation for games."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     addresses: list[str] = Field(
         [], description="Where the servers are reached, host:port; one of them may stand for many servers behind it. "
