@@ -27,7 +27,7 @@ STAMP := $(VENV)/.five-installed
 CXX_FOUND := $(shell command -v $(CXX) || command -v c++ || command -v g++ || command -v clang++)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint format clean images env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
+.PHONY: help setup build protos console generate train test test-slow asan test-asan test-asan-games test-compilers fuzz bench lint docs format clean images env test-containers test-faults test-rotation test-chart test-cluster test-telemetry test-env test-console console-pictures
 
 help:
 	@echo "make train [MINUTES=60] [PRESET=laptop-1v1]    train on this machine: live view, report at the end"
@@ -45,6 +45,7 @@ help:
 	@echo "make test-telemetry                            a run under a real Prometheus: dashboards and alerts"
 	@echo "make test-console | console-pictures           the console in a real browser; docs/images/console"
 	@echo "make build PGO=1                               a faster core, compiled by a record of its own games (gcc)"
+	@echo "make docs                                      the documentation site in build/site, strict"
 	@echo "make bench | lint | format | generate | protos | build | setup | clean"
 
 # ---- set-up -----------------------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ $(CONSOLE_BUILT): $(CONSOLE_SOURCES) | $(STAMP)
 
 # What a program writes in the tree: pages, dashboards, the chart's facts and schema. Tests check that it is current.
 generate: build
-	@for what in metrics_page configuration_page cli_page dashboards chart_facts config_reads redis_users; do $(PY) -m tools.$$what || exit 1; done
+	@for what in metrics_page configuration_page cli_page rest_page dashboards chart_facts config_reads redis_users; do $(PY) -m tools.$$what || exit 1; done
 	@$(PY) -m dota.presets configs
 	@$(PY) tests/charts/values_table.py
 	@if test -x build/helm4/helm; then for what in restarts_table asked; do $(PY) -m tests.charts.$$what || exit 1; done; \
@@ -292,6 +293,11 @@ lint: build
 	@$(VENV)/bin/mypy
 	@PYTHONPATH=libs:. $(VENV)/bin/lint-imports
 	@find libs/dota/core -name '*.[ch]pp' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+
+# The documentation site, from docs/ and the READMEs. A broken link, anchor or page that no menu has is an error.
+docs: $(STAMP)
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@echo "five: the site is in build/site; to read it: python3 -m http.server -d build/site"
 
 format: $(STAMP)
 	@$(VENV)/bin/ruff check --fix .

@@ -5,7 +5,7 @@ import re
 from five.cli.main import parser
 from five.run.load import load
 from five.run.reference import reference
-from tools import cli_page, configuration_page
+from tools import cli_page, configuration_page, rest_page
 
 
 def test_the_configuration_page_is_current() -> None:
@@ -14,6 +14,10 @@ def test_the_configuration_page_is_current() -> None:
 
 def test_the_command_page_is_current() -> None:
     assert cli_page.PAGE.read_text() == cli_page.page(), "python -m tools.cli_page"
+
+
+def test_the_rest_page_is_current() -> None:
+    assert rest_page.PAGE.read_text() == rest_page.page(), "python -m tools.rest_page"
 
 
 def test_the_configuration_page_has_each_key_of_every_preset_once() -> None:
