@@ -296,7 +296,7 @@ lint: build
 
 # The documentation site, from docs/ and the READMEs. A broken link, anchor or page that no menu has is an error.
 docs: $(STAMP)
-	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 	@echo "five: the site is in build/site; to read it: python3 -m http.server -d build/site"
 
 format: $(STAMP)
