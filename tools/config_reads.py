@@ -17,7 +17,7 @@ import yaml
 from pydantic import BaseModel
 
 from five.run.config import RunConfig
-from five.services.controller.scaling.live import SETTLED
+from five.services.controller.autoscaler.live_settings import SETTLED
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "charts/files/reads.yaml"

@@ -6,23 +6,23 @@ from collections.abc import Awaitable
 
 import redis
 
+from five.clients.evaluator import EvaluatorClient, MatchResult
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
-from five.services.controller.anneal_metrics import show_anneal
-from five.services.controller.annealing import AnnealKeeper
-from five.services.controller.api.app import create_app
-from five.services.controller.matches import Match, Matches, MatchPlayer
+from five.services.controller.anneal.metrics import show_anneal
+from five.services.controller.anneal.reconciler import AnnealKeeper
+from five.services.controller.games.matches import Match, Matches, MatchPlayer
+from five.services.controller.http.app import create_app
+from five.services.controller.http.server import context_of, server
 from five.services.controller.metrics_updater import keep_metrics_current
+from five.services.controller.operations.backend import Limits
 from five.services.controller.operations.loop import keep_advancing
-from five.services.controller.operations.planning import schema_of
-from five.services.controller.operations.run_world import RunWorld
+from five.services.controller.operations.run_backend import RunWorld
 from five.services.controller.operations.store import OperationStore
-from five.services.controller.operations.world import Limits
-from five.services.controller.reconcile import PauseClock, reconcile
-from five.services.controller.run_setup import set_up_run
-from five.services.controller.server import context_of, server
-from rapid.clients.evaluator import EvaluatorClient, MatchResult
+from five.services.controller.run.reconcile import PauseClock, reconcile
+from five.services.controller.run.setup import set_up_run
+from five.services.controller.surgery.plans import schema_of
 from rapid.rpc.errors import Unavailable
 from rapid.service import Service, start
 from rapid.store.errors import FencedOut
@@ -70,9 +70,9 @@ async def keep_annealing(service: Service[RunConfig]) -> None:
 async def keep_scaling(service: Service[RunConfig]) -> None:
     """Sets the sizes of pools in a cluster where that is configured."""
     if service.config.services.controller.autoscaler.enabled:
-        from five.services.controller import autoscaler  # Kubernetes' client takes a while to import
+        from five.services.controller.autoscaler import loop
 
-        await autoscaler.keep_scaling(service)
+        await loop.keep_scaling(service)
 
 
 async def keep_playing(service: Service[RunConfig]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import redis
 
-from five.services.controller import environments
+from five.services.controller.run import environment_servers
 from rapid.store.connection import Role
 from rapid.store.leases import Instance
 from rapid.store.state import Status
@@ -45,7 +45,7 @@ def show_run(status: str | None, head: int | None, live: Iterable[Instance]) -> 
         HEAD.set(head)
     instances = list(live)
     count = Counter(instance.kind for instance in instances)
-    count[environments.KIND] = len(environments.environments(instances))
+    count[environment_servers.KIND] = len(environment_servers.environments(instances))
     for component in {*COMPONENTS, *count}:
         LIVE.labels(component).set(count[component])
 

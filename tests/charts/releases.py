@@ -18,7 +18,7 @@ import pytest
 import yaml
 from kubernetes import client, config
 
-from five.services.controller.kubernetes_api import KubernetesApi
+from five.services.controller.autoscaler.kubernetes_api import KubernetesApi
 from tests.charts.apiserver.server import cluster
 from tests.charts.apiserver.store import Store, Writer
 from tests.charts.rendering import CHART, ROOT, Object, tool

@@ -20,10 +20,10 @@ import uvicorn
 import yaml
 
 from five.agent.config import SchedulesConfig
-from five.services.controller.api.app import create_app
-from five.services.controller.api.dependencies import Context
-from five.services.controller.auth import Gate
-from five.services.controller.tokens import FixedTokens
+from five.services.controller.http.app import create_app
+from five.services.controller.http.dependencies import Context
+from five.services.controller.http.auth import Gate
+from five.services.controller.http.tokens import FixedTokens
 from rapid.config import RpcConfig, StoreConfig
 from rapid.embedded_redis import server_binary
 from rapid.rpc.server import serve

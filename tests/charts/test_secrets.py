@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import yaml
 
-from five.services.controller import tokens
+from five.services.controller.http import tokens
 from rapid.store import acl
 from tests.charts.rendering import CHART, ROOT, Values, containers, find, objects, pods, refusal, text
 

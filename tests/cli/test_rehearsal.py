@@ -20,7 +20,7 @@ from five.cli.rehearser import RehearsalRunner
 from five.cli.rundir import NoRun, RunFolder
 from five.cli.surgery import describe_rehearsal
 from five.services.controller.operations.document import Word
-from five.services.controller.rehearsals import Rehearsal, Rehearsals, RehearsalState, Rehearser, Scope, new
+from five.services.controller.surgery.rehearsals import Rehearsal, Rehearsals, RehearsalState, Rehearser, Scope, new
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.state import RunState
 

@@ -14,7 +14,7 @@ from five.cli.plots import Line, Plot, draw
 from five.cli.report import RunRecords, curves, headline, newest_film, render
 from five.cli.report_page import Film, page, rebuilt
 from five.cli.rundir import NoRun, RunFolder
-from five.services.controller.recordings import Recordings
+from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.store.series import Record
 

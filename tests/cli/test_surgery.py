@@ -13,7 +13,7 @@ from five.cli.main import main
 from five.cli.surgery import describe, line_of, report_of, table
 from five.services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
 from five.services.controller.operations.store import OperationStore
-from five.services.controller.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
+from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.applied import Checks
 from rapid.store.record import RunRecord

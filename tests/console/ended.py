@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from five.services.controller.console.pages import BUILT, Site
+from five.services.controller.console.static_files import BUILT, Site
 from rapid.blobs import BlobStore
 from rapid.embedded_redis import EmbeddedRedis
 from tests.services.live_controller import LiveController, live

@@ -26,7 +26,7 @@ from five.agent.draft.leaves import Leaves, Pool
 from five.cli.console import link
 from five.cli.remote import Controller
 from five.run.drafting import DraftTables
-from five.services.controller.console.pages import BUILT, Site
+from five.services.controller.console.static_files import BUILT, Site
 from five.services.controller.operations.document import (
     Operation,
     OperationKind,

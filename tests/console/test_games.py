@@ -13,13 +13,13 @@ from playwright.sync_api import expect
 from dota.config import GameConfig
 from dota.spectator.recording import RecordingWriter
 from dota.vec_game import Controller, VecGame
-from five.services.controller.console.pages import Site
+from five.services.controller.console.static_files import Site
 from rapid.blobs import BlobStore
 from tests.console import console
 from tests.console.browser import Watched, chromium
 from tests.services.conftest import redis_client, redis_url
 from tests.services.live_controller import OPERATOR, VIEWER, live
-from tests.services.test_live_games import GAME, playing
+from tests.services.controller.games.test_live_hub import GAME, playing
 
 __all__ = ["redis_client", "redis_url"]
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(console.missing()), reason=console.missing() or "here")]

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from five.services.controller.console.pages import PAGES
+from five.services.controller.console.static_files import PAGES
 from tests.console.browser import PATIENCE, Watched
 from tests.console.seeded import seeded
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, LiveController

@@ -13,7 +13,7 @@ import pytest
 import redis
 from playwright.sync_api import expect
 
-from five.services.controller.console.pages import Site
+from five.services.controller.console.static_files import Site
 from tests.console.browser import Watched, chromium
 from tests.console.test_play import FIELD, data, until
 from tests.services.conftest import redis_client, redis_url

@@ -13,7 +13,7 @@ from five.cli.report_page import Film
 from tests.console.browser import Watched
 from tests.console.seeded import HOSTILE, seeded
 from tests.console.test_pages import lines_drawn
-from tests.services.test_live_games import RULES
+from tests.services.controller.games.test_live_hub import RULES
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 

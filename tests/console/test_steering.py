@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from five.agent.surgery import AgentSpec
-from five.services.controller.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
+from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
 from rapid.store.state import Status
 from tests.console.browser import Watched
 from tests.services.live_controller import OPERATOR, LiveController

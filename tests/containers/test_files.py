@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from five.run.load import load
-from five.services.controller import tokens
+from five.services.controller.http import tokens
 from rapid.store import acl
 from tests.containers.engine import ROOT, SERVICES, STORES
 from tools import redis_users

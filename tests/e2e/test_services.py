@@ -18,7 +18,7 @@ import yaml
 
 from five.cli.cluster import free_ports
 from five.run.load import apply_overrides, load
-from five.services.controller import tokens
+from five.services.controller.http import tokens
 from rapid.config import StoreConfig
 from rapid.embedded_redis import server_binary
 from rapid.store import acl

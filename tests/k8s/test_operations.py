@@ -85,7 +85,7 @@ def test_every_five_command_is_one() -> None:
 
 
 def test_every_route_is_one() -> None:
-    source = "".join(path.read_text() for path in (ROOT / "services/controller/api").glob("*.py"))
+    source = "".join(path.read_text() for path in (ROOT / "services/controller/routes").glob("*.py"))
     for method, path in re.findall(r"`?(GET|POST|PUT) (/v1/[\w/{}]+)", PAGE):
         assert f'@router.{method.lower()}("{path.removeprefix("/v1")}' in source, (method, path)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from five.services.controller.run.environment_servers import environments
 
 from five.agent.learning.buffer import BufferStatistics, DropReason
 from five.services.controller import metrics as controller
-from five.services.controller.environments import environments
 from five.services.evaluator import metrics as evaluator
 from five.services.evaluator.matches import Pairing, Player
 from five.services.opponents import metrics as opponents

@@ -27,7 +27,7 @@ from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.group import join
 from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore
-from rapid.clients.experience import ACCEPTED, ExperienceClient
+from five.clients.experience import ACCEPTED, ExperienceClient
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
 from rapid.store.authority import holder
 from rapid.store.checkpoint_index import CheckpointIndex

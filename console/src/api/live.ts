@@ -1,4 +1,4 @@
-// One connection on which the controller tells everything that changes (services/controller/api/console.py).
+// One connection on which the controller tells everything that changes (services/controller/routes/console.py).
 import { signal } from "@preact/signals";
 import { overview } from "./run";
 import { begin, who } from "./session";

@@ -22,7 +22,7 @@ from five.cli.rundir import RunFolder, free_name, user
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load, save
-from five.services.controller.rehearsals import (
+from five.services.controller.surgery.rehearsals import (
     Busy,
     Rehearsal,
     RehearsalResult,

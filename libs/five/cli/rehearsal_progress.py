@@ -10,7 +10,7 @@ from typing import Any
 
 import redis
 
-from five.services.controller.rehearsals import Rehearsal, Rehearsals, RehearsalState
+from five.services.controller.surgery.rehearsals import Rehearsal, Rehearsals, RehearsalState
 
 BEAT_SECONDS = 1.0
 END_SECONDS = 20.0  # for which a store that is away is waited for at the end

@@ -1,6 +1,6 @@
 """Carries out the rehearsals that are asked for over REST, where `five train` holds the run: each a process of its own.
 
-The controller only writes them down (`five.services.controller.rehearsals`). This process says, for some seconds at a
+The controller only writes them down (`five.services.controller.surgery.rehearsals`). This process says, for some seconds at a
 time, that it is there to take them; takes one at a time; and ends its process, which ends the fork's, before the run's
 stores go. A process of a rehearsal is tied to this one (`rapid.processes`), and the fork's processes to that: none of
 them outlives it.
@@ -15,7 +15,7 @@ import time
 import redis
 
 from five.cli.rundir import RunFolder
-from five.services.controller.rehearsals import Rehearsal, Rehearsals, RehearsalState, Rehearser
+from five.services.controller.surgery.rehearsals import Rehearsal, Rehearsals, RehearsalState, Rehearser
 from rapid.store.state import RunState
 from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
 

@@ -10,7 +10,7 @@ from five.agent.surgery import Plan
 from five.cli.rehearsal import carry_out, run_state
 from five.cli.rehearsal_progress import Stopped
 from five.cli.rundir import RunFolder
-from five.services.controller.rehearsals import Rehearsals
+from five.services.controller.surgery.rehearsals import Rehearsals
 
 
 def main(path: str, identity: str) -> int:

@@ -16,8 +16,8 @@ import numpy as np
 from five.cli.live import win_rates
 from five.cli.report_page import Film, page
 from five.services.controller.console.curves import Columns, drawn
-from five.services.controller.console.marks import Marks
-from five.services.controller.recordings import Recordings
+from five.services.controller.console.timeline import Marks
+from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobMissing
 from rapid.store.errors import Corrupt
 from rapid.store.series import Record, Series

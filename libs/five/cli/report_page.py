@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from five.services.controller.console.pages import BUILT
+from five.services.controller.console.static_files import BUILT
 
 PROGRAM = BUILT / "report"
 NO_FILM = "There is no recording yet; each rated version leaves one."

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from five.cli.passwords import Passwords
-from five.services.controller import tokens
+from five.services.controller.http import tokens
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.rpc.token import kept_token
 from rapid.store import acl

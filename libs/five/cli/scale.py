@@ -12,7 +12,7 @@ from five.capacity.past import PastPool
 from five.capacity.simulation import Outcome, Run, scenario
 from five.capacity.sizes import Cluster, clusters
 from five.capacity.standing import standing
-from five.services.controller.scaling.rules import Kind
+from five.services.controller.autoscaler.rules import Kind
 from rapid.config import MEBIBYTE
 
 SINGLE = 3  # controller, opponents, evaluator

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from five.cli.remote import Controller, Refused, add_address
 
 if TYPE_CHECKING:
-    from five.services.controller.rehearsals import Scope
+    from five.services.controller.surgery.rehearsals import Scope
 
 LOOK_SECONDS = 1.0
 AWAY_SECONDS = 120.0
@@ -79,7 +79,7 @@ def add_arguments(surgery: argparse.ArgumentParser) -> None:
 
 def scope_of(arguments: argparse.Namespace) -> "Scope":
     """How much is rehearsed. Raises Refused."""
-    from five.services.controller.rehearsals import Scope
+    from five.services.controller.surgery.rehearsals import Scope
 
     try:
         return Scope(versions=arguments.versions, games=arguments.games, minutes=arguments.minutes)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from five.cli.remote import Refused
 from five.cli.rundir import find
-from five.services.controller import tokens
+from five.services.controller.http import tokens
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

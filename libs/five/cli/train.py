@@ -1,7 +1,6 @@
-"""`five train`: the whole system on this machine, watched while it runs, reported at the end."""
+"""`five train`: run every service on this machine, show progress and write the report."""
 
 import signal
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from rich.live import Live
 from five.cli import report
 from five.cli.cluster import LocalCluster
 from five.cli.console import link
-from five.cli.live import View, plain
+from five.cli.live import LiveView, plain
 from five.cli.offline.record import keep_evidence, keep_ladder, keep_record
 from five.cli.rehearser import RehearsalRunner
 from five.cli.remote import Controller, Refused
@@ -22,7 +21,7 @@ from five.cli.rundir import ROOT, NoRun, RunFolder, find, free_name
 from five.cli.tensorboard import Events
 from five.run.config import RunConfig
 from five.run.load import load, save
-from five.services.controller.recordings import Recordings
+from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobStore
 from rapid.store.state import Status
 
@@ -32,7 +31,7 @@ LINE_SECONDS = 15.0
 
 def prepare(preset: str, overrides: Sequence[str], name: str | None, resume: str | None, root: Path = ROOT
             ) -> tuple[RunFolder, RunConfig]:
-    """The folder and configuration of the run to be trained, new or resumed. Raises ConfigError, NoRun."""
+    """Return the folder and configuration of a new or resumed run. Raises ConfigError, NoRun."""
     if resume is not None:
         folder = find(resume or None, root)
         config = load(folder.config, overrides)
@@ -46,7 +45,7 @@ def prepare(preset: str, overrides: Sequence[str], name: str | None, resume: str
 
 
 class Reporter:
-    """Keeps the report and the event files of a run up to date."""
+    """Writer of a run's report and TensorBoard event files."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
@@ -55,7 +54,7 @@ class Reporter:
         self._events = Events(cluster.folder.path / "tensorboard", cluster.series)
 
     def write(self) -> None:
-        """Writes both; a store that is away leaves them as they were."""
+        """Write the report and the event files. While Redis is unavailable, keep the previous files."""
         c = self._cluster
         try:
             records = report.collect(c.state, c.series)
@@ -69,13 +68,13 @@ class Reporter:
         report.save_records(records, c.folder.records)
 
     def close(self) -> None:
-        """Ends the event files."""
+        """Close the event files."""
         self._events.close()
 
 
 def train(preset: str, minutes: float | None, overrides: Sequence[str], name: str | None, resume: str | None) -> int:
-    """Trains until ``minutes`` have passed, Ctrl-C, or `five stop`. Returns the exit status."""
-    console = Console()
+    """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status."""
+    console = Console(soft_wrap=True, highlight=False)
     folder, config = prepare(preset, overrides, name, resume)
     console.print(f"run [bold]{folder.name}[/bold] in {folder.path}/")
     ending = threading.Event()
@@ -92,27 +91,31 @@ def train(preset: str, minutes: float | None, overrides: Sequence[str], name: st
         cluster.stop(reason)
         reporter.write()
         reporter.close()
-    console.print(f"report: [bold]{folder.report}[/bold]    resume: five train --resume {folder.name}")
+    console.print(f"report: [bold]{folder.report}[/bold]")
+    console.print(f"resume: five train --resume {folder.name}")
     return 0
 
 
 def _show_link(folder: RunFolder, console: Console) -> None:
-    """Says where the run can be looked at; a run that cannot be is none the worse."""
+    """Print the link to the run's console. Print the error if there is no link; the run goes on."""
     try:
         address = link(Controller(folder.cluster().rest, folder.operator_token()))
     except (Refused, NoRun) as error:
         console.print(f"console: {error}", style="yellow", markup=False)
         return
-    # Whole in one line, so that a terminal makes a link of it.
-    console.print(f"console: {address}", markup=False, highlight=False, soft_wrap=True)
-    console.print("         (works once, within ten minutes; `five console` prints another)", style="dim", markup=False)
+    # On one line, so that the terminal recognises the link.
+    console.print(f"console: {address}", markup=False)
+    console.print("         (valid once, for ten minutes; `five console` prints another)", style="dim", markup=False)
 
 
 def _watch(cluster: LocalCluster, reporter: Reporter, console: Console, ending: threading.Event,
            until: float | None) -> str:
-    """Shows the run until it is to end; returns why."""
-    view = View(cluster.state, cluster.series, cluster.leases, until)
-    live = Live(console=console, refresh_per_second=2, transient=True) if sys.stdout.isatty() else None
+    """Show progress until the run ends. Return the reason.
+
+    On a terminal it redraws a panel; otherwise it prints one line of at most 80 characters every `LINE_SECONDS`.
+    """
+    view = LiveView(cluster.state, cluster.series, cluster.leases, until)
+    live = Live(console=console, refresh_per_second=2, transient=True) if console.is_terminal else None
     next_report = time.monotonic() + REPORT_SECONDS
     next_line = time.monotonic()
     if live:
@@ -120,22 +123,22 @@ def _watch(cluster: LocalCluster, reporter: Reporter, console: Console, ending: 
     try:
         while True:
             if ending.wait(1.0):
-                return "asked to"
+                return "interrupted"
             if until is not None and time.time() >= until:
-                return "the time is up"
+                return "time limit reached"
             cluster.check()
             try:
                 view.read()
                 status = cluster.state.status()
                 if status is not None and status.status in (Status.STOPPING, Status.FAILED):
-                    return f"the run is {status.status}: {status.reason or 'asked by ' + status.who}"
+                    return f"the run is {status.status}: {status.reason or 'requested by ' + status.who}"
                 if live:
                     live.update(view.render())
                 elif time.monotonic() >= next_line:
-                    console.print(plain(cluster.state, view.newest("versions"), view.newest("ratings")))
+                    console.print(plain(cluster.state, view.newest("versions"), view.newest("ratings")), markup=False)
                     next_line = time.monotonic() + LINE_SECONDS
             except redis.RedisError:
-                continue  # it is being restarted
+                continue  # Redis is being restarted
             if time.monotonic() >= next_report:
                 reporter.write()
                 next_report = time.monotonic() + REPORT_SECONDS

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import redis
 
-from five.services.controller.auth import Caller, Gate
-from five.services.controller.problems import Problem
-from five.services.controller.tokens import Role, hash_of
+from five.services.controller.http.auth import Caller, Gate
+from five.services.controller.http.problems import Problem
+from five.services.controller.http.tokens import Role, hash_of
 from rapid.store.keys import Keys
 
 LINK_SECONDS = 600

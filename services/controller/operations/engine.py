@@ -10,6 +10,7 @@ however late, can publish what is being discarded. After the cut-over there is n
 what fails is tried again, and says so.
 """
 
+from five.services.controller.operations.backend import World
 from five.services.controller.operations.document import (
     PUBLISH,
     Operation,
@@ -18,9 +19,8 @@ from five.services.controller.operations.document import (
     OperationStep,
     StepState,
 )
-from five.services.controller.operations.outcomes import Done, Failed, Outcome, Refused, Wait
+from five.services.controller.operations.step_results import Done, Failed, Outcome, Refused, Wait
 from five.services.controller.operations.steps import STEPS
-from five.services.controller.operations.world import World
 from rapid.store.errors import IllegalTransition
 from rapid.store.state import Status
 

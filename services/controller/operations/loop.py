@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import redis
 
+from five.services.controller.operations.backend import World
 from five.services.controller.operations.engine import advance
 from five.services.controller.operations.store import OperationStore
-from five.services.controller.operations.world import World
 from rapid.rpc.errors import Unavailable
 
 log = logging.getLogger(__name__)

@@ -5,10 +5,10 @@ A step may be asked any number of times, by any controller, before and after a c
 
 from collections.abc import Callable
 
+from five.services.controller.operations.backend import World
 from five.services.controller.operations.document import Operation, OperationStep
-from five.services.controller.operations.orders import ask, payload_of
-from five.services.controller.operations.outcomes import Done, Outcome, Refused, Wait
-from five.services.controller.operations.world import World
+from five.services.controller.operations.jobs import ask, payload_of
+from five.services.controller.operations.step_results import Done, Outcome, Refused, Wait
 from rapid.store.state import ENDED, Status
 
 StepFunction = Callable[[Operation, OperationStep, World], Outcome]

@@ -1,0 +1,1 @@
+"""Advancing an anneal: the gradual introduction of a game change."""

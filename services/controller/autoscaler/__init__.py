@@ -1,0 +1,1 @@
+"""Sizing the rollout and inference Deployments of a cluster."""

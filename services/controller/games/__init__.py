@@ -1,0 +1,1 @@
+"""Games: live viewing, recordings, matches on request, drafts, and people's sockets."""

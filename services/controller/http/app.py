@@ -1,0 +1,73 @@
+"""The application: all routers behind the boundary, errors as problem details, health pages, the console."""
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import JSONResponse
+
+from five.services.controller.console import static_files
+from five.services.controller.http import problems
+from five.services.controller.http.dependencies import Context
+from five.services.controller.http.idempotency import Replays
+from five.services.controller.http.middleware import Boundary
+from five.services.controller.http.openapi import describe
+from five.services.controller.http.request_limits import Limits
+from five.services.controller.routes import (
+    anneal,
+    config,
+    console,
+    draft,
+    events,
+    games,
+    matches,
+    operations,
+    opponents,
+    play,
+    ratings,
+    rehearsal,
+    revert,
+    run,
+    schedules,
+    series,
+    services,
+    session,
+    stream,
+    surgery,
+    versions,
+)
+
+# One a resource. Each has its tag and its paths below /v1.
+ROUTERS: tuple[APIRouter, ...] = (
+    run.router, versions.router, services.router, events.router, series.router, schedules.router, opponents.router,
+    ratings.router, matches.router, config.router, stream.router, surgery.router, rehearsal.router, operations.router,
+    anneal.router, revert.router, session.router, console.router, games.router, draft.router, play.router,
+)
+
+
+def create_app(context: Context, not_ready: Callable[[], str] = lambda: "",
+               why_dead: Callable[[], str] = lambda: "") -> FastAPI:
+    """The application. OpenAPI under /openapi.json, pages under /docs. ``not_ready`` says why it cannot be used now,
+    '' when it can; ``why_dead`` what of its process has died or stands still."""
+    # FastAPI's own pages load scripts from elsewhere: the console has a page of the API.
+    app = FastAPI(title="Five", version="1", description="Control of a training run.", docs_url=None, redoc_url=None,
+                  generate_unique_id_function=lambda route: route.name)
+    app.state.context = context
+    problems.install(app)
+    for router in ROUTERS:
+        app.include_router(router, prefix="/v1")
+    describe(app)
+    app.add_middleware(Boundary, gate=context.gate, sessions=context.sessions, limits=Limits(context.limits),
+                       replays=Replays(context.state.redis, context.run), changed=context.overview.forget)
+
+    @app.get("/healthz", include_in_schema=False)
+    def alive() -> JSONResponse:
+        reason = why_dead()
+        return JSONResponse({"status": reason or "alive"}, 503 if reason else 200)
+
+    @app.get("/readyz", include_in_schema=False)
+    def answers() -> JSONResponse:
+        reason = not_ready()
+        return JSONResponse({"status": reason or "ready"}, 503 if reason else 200)
+
+    static_files.install(app, context.site)
+    return app

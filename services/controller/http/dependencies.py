@@ -1,0 +1,115 @@
+"""What handlers work on, and who calls them: dependencies that routers declare."""
+
+import functools
+from collections.abc import Callable
+from typing import Annotated
+
+from fastapi import Depends, Header, Query, Request, Security
+from fastapi.security import HTTPBearer
+
+from five.agent.config import SchedulesConfig
+from five.agent.schedules import load_schedules
+from five.clients.play import PlayClient
+from five.run.config import RunConfig
+from five.run.config.controller import LimitsConfig
+from five.run.effective import Difference, drift
+from five.services.controller.console.curves import Curves
+from five.services.controller.console.sessions import Sessions
+from five.services.controller.console.static_files import Site
+from five.services.controller.console.timeline import Marks
+from five.services.controller.games.drafts import Drafts
+from five.services.controller.games.live_hub import Relay
+from five.services.controller.games.recordings import Recordings
+from five.services.controller.http.auth import Caller, Gate
+from five.services.controller.http.single_flight import Shared
+from five.services.controller.run.ratings import Ratings
+from rapid.blobs import BlobStore
+from rapid.store.leases import Leases
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.series import Series
+from rapid.store.state import RunState
+from rapid.store.watching import Watching
+
+# How old what the console shows may be: it is looked up once, however many look.
+QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0
+
+
+class Context:
+    """The run that an application serves. One object for all routers; ``app.state.context`` holds it.
+
+    ``configured`` are the schedules of the configuration, ``evaluator`` whether there is one to play matches,
+    ``overview_seconds`` how old a status may be that another client has asked for, ``blobs`` where checkpoints lie,
+    ``play`` makes the client of the play service, once, in the server's loop (None: the run has none).
+    """
+
+    def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
+                 gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True,
+                 file_config: RunConfig | None = None, overview_seconds: float = 0.0,
+                 blobs: BlobStore | None = None, play: Callable[[], PlayClient] | None = None) -> None:
+        self.run = run
+        self.state = state
+        self.store = store
+        self.gate = gate
+        self.limits = limits or LimitsConfig()
+        self.evaluator = evaluator
+        self.overview: Shared[object] = Shared(overview_seconds)
+        self.streams = 0  # clients that read /v1/stream
+        self.leases = Leases(state.redis, run)
+        self.series = Series(state.redis, run)
+        self.ratings = Ratings(state)
+        self.configured = configured
+        self.blobs = blobs
+        self.site = Site()
+        self.sessions = Sessions(state.redis, run, gate)
+        self.curves = Curves(self.series)
+        self.marks = Marks(state.events, self.series)
+        self.quick: Shared[dict[str, str]] = Shared(QUICK_SECONDS)
+        self.slow: Shared[dict[str, str]] = Shared(SLOW_SECONDS)
+        self.relay = Relay(Watching(state.redis, run), self.leases, self.limits.viewers)
+        self.recordings = Recordings(lambda: self.blobs)
+        self.drafts = Drafts(run, lambda: self.blobs, self.series)
+        self.play = None if play is None else functools.cache(play)
+        self.sockets = 0  # people who play or watch over one
+        self._file_config = file_config
+
+    def drift(self, record: RunRecord) -> list[Difference]:
+        """Where this controller's configuration file differs from the run's record, which holds."""
+        return [] if self._file_config is None else drift(self._file_config, record)
+
+    def schedules(self) -> SchedulesConfig:
+        """The schedules in force: those that were set while running, else the configuration's."""
+        changed = self.state.schedules()
+        return load_schedules(changed) if changed is not None else self.configured
+
+
+_bearer = HTTPBearer(scheme_name="token", description="A named token: `five token new NAME --role viewer|operator`.",
+                     auto_error=False)
+
+
+def _context(request: Request) -> Context:
+    context: Context = request.app.state.context
+    return context
+
+
+def _viewer(request: Request, declared: Annotated[object, Security(_bearer)]) -> Caller:
+    caller: Caller = request.state.caller  # the boundary has seen to it
+    return caller
+
+
+def _operator(
+    caller: Annotated[Caller, Depends(_viewer)], request: Request,
+    key: Annotated[str | None, Header(
+        alias="Idempotency-Key", min_length=1, max_length=128, pattern=r"^[\x21-\x7e]+$",
+        description="A text of your choice, new for each change: a request that is repeated under it is carried out "
+        "once, and answered as the first time. Kept for a day.")] = None,
+) -> Caller:
+    _context(request).gate.require_operator(caller)
+    return caller
+
+
+Here = Annotated[Context, Depends(_context)]
+# Whoever may read, and whoever may change something.
+Viewer = Annotated[Caller, Depends(_viewer)]
+Operator = Annotated[Caller, Depends(_operator)]
+DryRun = Annotated[bool, Query(description="Only say what would happen; nothing is changed.")]

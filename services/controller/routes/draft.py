@@ -1,0 +1,164 @@
+"""Drafting by the win head: what each open pick comes to, and what the number stands on (docs/draft.md)."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from five.agent.draft.order import DraftError
+from five.services.controller.http.dependencies import Here, Viewer
+from five.services.controller.http.problems import Problem, responses
+from rapid.blobs import BlobMissing
+from rapid.store.errors import Corrupt
+
+router = APIRouter(tags=["draft"])
+NAMES = r"^[a-z0-9_]*(,[a-z0-9_]+)*$"
+Heroes = Annotated[str, Query(pattern=NAMES, max_length=1000, description="Heroes, with commas between.")]
+_PAIR: dict[str, Any] = {"hero": "sniper", "other": "lion", "allied": True, "games": 214}
+_CHOICE: dict[str, Any] = {"hero": "sniper", "win": 0.53, "own": 0.53, "played": 420,
+                           "rarest": {**_PAIR, "allied": False}}
+_TABLE: dict[str, Any] = {"name": "version-1200", "heroes": ["lion", "nevermore", "sniper", "sven"], "team": 2,
+                          "shared": False, "facts": {"version": 1200}}
+_BIN: dict[str, Any] = {"low": 0.5, "high": 0.6, "games": 2, "predicted": 0.55, "won": 0.5, "at_least": 0.1,
+                        "at_most": 0.9}
+
+
+class PairOfHeroes(BaseModel):
+    """Two heroes, and in how many training games they met."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_PAIR]})
+
+    hero: str = Field(description="The one.")
+    other: str = Field(description="The other.")
+    allied: bool = Field(description="Whether in one team; else against each other.")
+    games: int = Field(description="Recorded training games in which they met so.")
+
+
+class DraftChoice(BaseModel):
+    """A hero that may be picked now."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_CHOICE]})
+
+    hero: str = Field(description="Its name.")
+    win: float = Field(description="Probability that Radiant wins, if it is picked and both teams pick their best "
+                       "after.")
+    own: float = Field(description="The same of the team to move.")
+    played: int | None = Field(description="Teams of recorded training games that it was in; null: none is recorded.")
+    rarest: PairOfHeroes | None = Field(description="Of its pairs with the heroes picked so far, the one that was "
+                                        "played least; null: nothing is picked, or no game is recorded.")
+
+
+class DraftTable(BaseModel):
+    """A table of leaves: the win probability of every line-up of a pool, by one version."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_TABLE]})
+
+    name: str = Field(description="Its name.")
+    heroes: list[str] = Field(description="The pool.")
+    team: int = Field(description="Heroes of a team.")
+    shared: bool = Field(description="Whether both teams may pick the same hero: where the pool is too small for two "
+                         "teams.")
+    facts: dict[str, Any] = Field(description="The version that it was read from, and how.")
+
+
+class DraftTables(BaseModel):
+    """All tables."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tables": [_TABLE]}]})
+
+    tables: list[DraftTable] = Field(description="The newest version's first.")
+
+
+class Draft(BaseModel):
+    """Where a draft stands. Probabilities are the win head's at a game's first observation, a draw counting half."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "table": "version-1200", "heroes": ["lion", "nevermore", "sniper", "sven"], "team": 2, "shared": False,
+        "line_ups": 6, "facts": {"version": 1200}, "order": "DRRD", "to_move": "R", "radiant": [], "dire": ["lion"],
+        "banned": [], "win": 0.53, "choices": [
+            _CHOICE],
+        "games": 812, "support": None}]})
+
+    table: str = Field(description="The table that it is read from.")
+    heroes: list[str] = Field(description="The table's pool.")
+    team: int = Field(description="Heroes of a team.")
+    shared: bool = Field(description="Whether both teams may pick the same hero.")
+    line_ups: int = Field(description="Leaves of the table.")
+    facts: dict[str, Any] = Field(description="The version that the table was read from, and how.")
+    order: str = Field(description="Who picks when, R and D.")
+    to_move: str = Field(description="R, D, or '' when all picks are made.")
+    radiant: list[str] = Field(description="Radiant's picks.")
+    dire: list[str] = Field(description="Dire's picks.")
+    banned: list[str] = Field(description="Heroes nobody picks.")
+    win: float = Field(description="Probability that Radiant wins, if both teams pick their best from here.")
+    choices: list[DraftChoice] = Field(description="Open picks of the team to move, the best first.")
+    games: int = Field(description="Training games whose line-ups are recorded.")
+    support: PairOfHeroes | None = Field(description="Of the pairs of heroes picked so far, the one played least.")
+
+
+class CalibrationBin(BaseModel):
+    """Games whose prediction lay in a stretch. All but the first three are null without games."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_BIN]})
+
+    low: float = Field(description="The stretch's lower end.")
+    high: float = Field(description="Its upper end.")
+    games: int = Field(description="Games.")
+    predicted: float | None = Field(description="Mean prediction that Radiant wins.")
+    won: float | None = Field(description="Share that Radiant won, a draw being half.")
+    at_least: float | None = Field(description="Lower end of its 95 % interval.")
+    at_most: float | None = Field(description="Upper end of its 95 % interval.")
+
+
+class DraftCalibration(BaseModel):
+    """How often the win head was right at the first observation of games of self-play. Null without games."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "games": 2, "first": 1100, "last": 1200, "brier": 0.24, "brier_constant": 0.25, "error": 0.03, "bins": [
+            _BIN]}]})
+
+    games: int = Field(description="Games of self-play that are counted.")
+    first: int | None = Field(description="The oldest version that played one.")
+    last: int | None = Field(description="The newest.")
+    brier: float | None = Field(description="Mean squared error of the prediction.")
+    brier_constant: float | None = Field(description="That of always saying the mean result.")
+    error: float | None = Field(description="Mean distance between prediction and result, over the bins.")
+    bins: list[CalibrationBin] = Field(description="By prediction.")
+
+
+@router.get("/draft/tables")
+def draft_tables(caller: Viewer, here: Here) -> DraftTables:
+    """Tables of leaves that there are. `five draft --make` makes one; the evaluator does so for rated versions whose
+    pool is small."""
+    return DraftTables.model_validate({"tables": here.drafts.tables()})
+
+
+@router.get("/draft/calibration")
+def draft_calibration(caller: Viewer, here: Here) -> DraftCalibration:
+    """How often the win head was right about training games, before they began."""
+    return DraftCalibration.model_validate(asdict(here.drafts.reliability()))
+
+
+@router.get("/draft", responses=responses(_404="There is no such table, or none yet.",
+                                          _409="Such a draft cannot be: the answer says why."))
+def draft(caller: Viewer, here: Here, radiant: Heroes = "", dire: Heroes = "", banned: Heroes = "",
+          order: Annotated[str, Query(pattern=r"^[RDrd]*$", max_length=10, description="Who picks when, R and D; the "
+                                      "default is DRRDRDRDDR for five a side.")] = "",
+          table: Annotated[str | None, Query(pattern=r"^version-[0-9]{1,15}(-[0-9a-f]{8})?$", description="A table's "
+                                             "name; by default the newest.")] = None) -> Draft:
+    """What each open pick comes to if both teams pick their best after it, and beside it how often its heroes met in
+    training."""
+    try:
+        found = here.drafts.draft(table, _split(radiant), _split(dire), _split(banned), order)
+    except BlobMissing as error:
+        raise Problem(404, str(error)) from None
+    except DraftError as error:
+        raise Problem(409, str(error)) from None
+    except (Corrupt, ValueError) as error:
+        raise Problem(404, f"the table cannot be read: {error}") from None
+    return Draft.model_validate(found)
+
+
+def _split(names: str) -> list[str]:
+    return [name for name in names.split(",") if name]

@@ -1,0 +1,139 @@
+"""The run as a whole: what it is doing, pause, resume, stop."""
+
+from typing import Any, cast
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from five.agent.schedules import hyperparameters_at
+from five.services.controller.http.auth import Caller
+from five.services.controller.http.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.http.problems import Problem, responses
+from five.services.controller.run.environment_servers import KIND as ENVIRONMENTS
+from five.services.controller.run.environment_servers import environments
+from rapid.store.authority import holder
+from rapid.store.errors import IllegalTransition
+from rapid.store.state import ENDED, HELD, Status
+
+router = APIRouter(tags=["run"])
+IMPOSSIBLE = "The run cannot go there from its present status; the detail says where it can."
+
+
+class Reason(BaseModel):
+    """Body of a control request."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"reason": "a look at the replays"}]})
+
+    reason: str = Field("", max_length=500, description="Why; kept with the event.")
+
+
+class StatusNow(BaseModel):
+    """A run's status."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "status": "pausing", "since": 1789000000.0, "who": "ada", "reason": "a look at the replays"}]})
+
+    status: Status = Field(description="What the run is doing.")
+    since: float = Field(description="Since when, seconds since the epoch.")
+    who: str = Field(description="Who asked for it: a token's name, or a part of the run.")
+    reason: str = Field(description="Why, as given.")
+
+
+class Drift(BaseModel):
+    """A key in which the controller's configuration file differs from the run's record, which holds."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"key": "model.lstm", "file": 192, "record": 384}]})
+
+    key: str = Field(description="Path of the key.")
+    file: Any = Field(description="Its value in the file; null where it is not there.")
+    record: Any = Field(description="Its value in the run.")
+
+
+class Overview(BaseModel):
+    """What the run is doing."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{
+        "run": "laptop-1v1", "status": "running", "since": 1789000000.0, "by": "controller",
+        "reason": "version 0 is out and inference, optimizer, rollout are up", "version": 1204,
+        "services": {"controller": 1, "inference": 1, "optimizer": 1, "rollout": 2},
+        "hyperparameters": {"learning_rate": 5e-5, "entropy_coefficient": 0.01, "team_spirit": 0.3,
+                            "gae_horizon_seconds": 180.0},
+        "newest": {"versions": {"version": 1204, "entropy": 2.1}, "ratings": None}, "autoscaler": {},
+        "epoch": 2, "record_revision": 3, "publisher": "optimizer-0 on gpu-1, process 4211",
+        "drift": [{"key": "model.lstm", "file": 192, "record": 384}], "waiting_for": []}]})
+
+    run: str = Field(description="The run's name.")
+    status: Status = Field(description="What the run is doing.")
+    since: float = Field(description="Since when, seconds since the epoch.")
+    by: str = Field(description="Who asked for it.")
+    reason: str = Field(description="Why.")
+    version: int | None = Field(description="Newest version; null before the first.")
+    services: dict[str, int] = Field(description="Live instances by kind; of dota_env, servers on "
+                                     "which rollouts say that they play.")
+    hyperparameters: dict[str, float] = Field(description="Scheduled values in force, by name.")
+    newest: dict[str, dict[str, Any] | None] = Field(description="Newest record of the series versions and ratings.")
+    autoscaler: dict[str, Any] = Field(description="The last look at each pool; empty where nothing scales.")
+    epoch: int = Field(description="The run's epoch; surgeries and reverts begin another one.")
+    record_revision: int = Field(description="Revision of the run's record.")
+    publisher: str | None = Field(description="Who holds the publisher's lease; null: nobody.")
+    drift: list[Drift] = Field(description="Where the configuration file lags behind the run's record, which holds.")
+    waiting_for: list[str] = Field(description="Services that have not come to rest in the present pause.")
+
+
+@router.get("/status", responses=responses(_404="There is no such run yet."))
+def status(caller: Viewer, here: Here) -> Overview:
+    """Status, newest version, live services (of dota_env, servers on which rollouts say that they play),
+    hyperparameters in force. Who asks within the same tenth of a second gets the same answer."""
+    return cast(Overview, here.overview.get(lambda: overview(here)))
+
+
+def overview(here: Context) -> Overview:
+    """What the run is doing. Raises Problem 404."""
+    status, record = here.state.standing()
+    if status is None:
+        raise Problem(404, f"there is no run {here.run!r} in this store yet")
+    head = here.store.head()
+    last = {kind: here.series.last(kind) for kind in ("versions", "ratings")}
+    kinds: dict[str, int] = {}
+    live = here.leases.live()
+    for instance in live:
+        kinds[instance.kind] = kinds.get(instance.kind, 0) + 1
+    if servers := environments(live):
+        kinds[ENVIRONMENTS] = len(servers)
+    return Overview(
+        run=here.run, status=status.status, since=status.since, by=status.who, reason=status.reason, version=head,
+        services=kinds, hyperparameters=hyperparameters_at(here.schedules(), head or 0).as_dict(),
+        newest={kind: record.values if record else None for kind, record in last.items()},
+        autoscaler=here.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
+        record_revision=record.revision if record else 0, publisher=holder(here.state.redis, here.run),
+        drift=[Drift(**difference._asdict()) for difference in here.drift(record)] if record else [],
+        waiting_for=here.state.quiet().waiting_for if status.status in HELD else [])
+
+
+def transition(here: Context, to: Status, caller: Caller, reason: str, dry_run: bool = False) -> StatusNow:
+    """Asks for a status, or what it would be. Raises Problem 409 naming what is possible."""
+    try:
+        now = here.state.transition(to, caller.name, reason, dry_run=dry_run)
+    except IllegalTransition as error:
+        raise Problem(409, str(error), "illegal-transition") from None
+    return StatusNow(status=now.status, since=now.since, who=now.who, reason=now.reason)
+
+
+@router.post("/pause", responses=responses(_409=IMPOSSIBLE))
+def pause(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
+    """Games and learning come to rest; the run is paused once they have."""
+    return transition(here, Status.PAUSING, caller, body.reason if body else "", dry_run)
+
+
+@router.post("/resume", responses=responses(_409=IMPOSSIBLE))
+def resume(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
+    """Goes on from a pause; starts a run again that was stopped or has failed."""
+    now = here.state.status()
+    over = now is not None and now.status in ENDED
+    return transition(here, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "", dry_run)
+
+
+@router.post("/stop", responses=responses(_409=IMPOSSIBLE))
+def stop(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
+    """Ends the run: services drain, the optimizer writes a checkpoint. It can be started again."""
+    return transition(here, Status.STOPPING, caller, body.reason if body else "", dry_run)

@@ -1,0 +1,242 @@
+"""Surgery: plan, read, check, apply, log."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from five.services.controller.http.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.http.paging import Limit, Offset, Slice, cut
+from five.services.controller.http.problems import Problem, responses
+from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest, new
+from five.services.controller.operations.run_backend import stale
+from five.services.controller.operations.store import Busy, OperationStore
+from five.services.controller.surgery.applied_plans import Applied, applied
+from five.services.controller.surgery.plans import (
+    BadPlan,
+    Planned,
+    derive_plan,
+    read_plan,
+    request_of,
+    schema_of,
+    told,
+)
+from rapid.store.applied import Checks, Plans
+from rapid.store.record import RunRecord
+from rapid.store.state import Status
+
+router = APIRouter(prefix="/surgery", tags=["surgery"])
+
+PLAN_CHARACTERS = 64 * 1024
+Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$", description="A plan's digest.")]
+READY = (Status.RUNNING, Status.PAUSING, Status.PAUSED)
+NO_RUN = "There is no such run yet."
+NOT_NOW = "Another operation is under way, the plan is stale, or the run is not one to operate on now."
+SCHEMA = "9f2d51c07ab3e684"
+DIGEST = "4c0e2f1a" * 8
+PLAN = f"name: wider\nparent: {SCHEMA}\nwarm_up_versions: 5\nsteps:\n- kind: grow_lstm\n  to: 256\n"
+_DIFFERENCE: dict[str, Any] = {"max_logit_change": 0.0012, "max_value_change": 0.0004, "max_auxiliary_change": 0.0002,
+                               "mean_kl": 6e-8, "mean_value_change": 0.0002, "largest": 3.1}
+_REPORT: dict[str, Any] = {
+    "plan": "wider", "digest": DIGEST, "parent": SCHEMA, "target": "4e71b0d29fa8c653", "hero_steps": 512,
+    "steps": [{"number": 1, "kind": "grow_lstm", "what": "grow lstm 192 to 256", "exact": False, "tolerance": 0.0,
+               "while_": "", "difference": _DIFFERENCE, "parameters_before": 412_083, "parameters_after": 541_235,
+               "holds": True}],
+    "difference": _DIFFERENCE, "parameters_before": 412_083, "parameters_after": 541_235,
+    "bounds": {"mean_kl": 0.01, "mean_value_change": 0.05, "max_logit_change": 0.1, "max_value_change": 0.1},
+    "ok": True, "problems": []}
+
+
+def begins(**problems: str) -> dict[int | str, dict[str, Any]]:
+    """Answers of what begins an operation, for OpenAPI."""
+    where = {"Location": {"description": "The operation.", "schema": {"type": "string"}}}
+    return {200: {"description": "With dry_run: what would begin.", "model": Operation},
+            202: {"headers": where}, **responses(**problems)}
+
+
+class Wish(BaseModel):
+    """What the agent is to become."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [
+        {"name": "wider", "overrides": ["model.lstm=256", "game.observation.pickups=2"], "warm_up_versions": 5}]})
+
+    name: str = Field(min_length=1, max_length=63, pattern=r"^[a-z0-9][a-z0-9-]*$",
+                      description="The plan's name: letters a-z, digits and dashes.")
+    overrides: list[Annotated[str, Field(max_length=1000)]] = Field(
+        min_length=1, max_length=200, description="Keys of game and model with their new values, KEY=VALUE; the rest "
+        "stays as the run's record has it.")
+    hold: bool = Field(False, description="Whether to wait for a person before publishing.")
+    warm_up_versions: int | None = Field(None, ge=0, le=100_000, description="Versions at learning rate 0 after it.")
+
+
+class Written(BaseModel):
+    """A plan that somebody has written."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"plan": PLAN}]})
+
+    plan: str = Field(min_length=1, max_length=PLAN_CHARACTERS, description="The plan (YAML).")
+
+
+class ToCheck(BaseModel):
+    """A plan to be measured."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"plan": PLAN}]})
+
+    plan: str = Field(min_length=1, max_length=PLAN_CHARACTERS, description="The plan (YAML).")
+    reason: str = Field("", max_length=500, description="Why; kept with the operation.")
+
+
+class ToApply(BaseModel):
+    """A checked plan to be applied."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"digest": DIGEST, "hold": True}]})
+
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$", description="The checked plan's digest.")
+    hold: bool | None = Field(None, description="Whether to wait for a person before publishing; by default as the "
+                              "plan says.")
+    reason: str = Field("", max_length=500, description="Why; kept with the operation.")
+
+
+class CheckResult(BaseModel):
+    """What a check has found."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{
+        "digest": DIGEST, "name": "wider", "plan": PLAN, "parent": SCHEMA, "epoch": 1, "at": 1760000000.0, "who": "ada",
+        "operation": "check-20260101-120000-a1b2c3", "bounds": {},
+        "result": {"ok": True, "why": "", "version": 812, "samples": 32, "report": _REPORT}}]})
+
+    digest: str = Field(description="The plan's digest.")
+    name: str = Field(description="The plan's name.")
+    plan: str = Field(description="The plan (YAML).")
+    parent: str = Field(description="The model schema that it starts from.")
+    epoch: int = Field(description="The run's epoch when it was checked.")
+    at: float = Field(description="When, in seconds since the epoch (1970).")
+    who: str = Field(description="Who asked for it.")
+    operation: str = Field(description="The operation that measured it.")
+    bounds: dict[str, Any] = Field(description="Approved bounds, where others than the plan's own.")
+    result: dict[str, Any] = Field(description="ok, why not, the version and the samples, and the report.")
+
+
+def record_of(here: Context) -> RunRecord:
+    """The run's record. Raises Problem 404."""
+    record = here.state.record()
+    if record is None:
+        raise Problem(404, f"there is no run {here.run!r} in this store yet")
+    return record
+
+
+def refuse_if_stale(record: RunRecord, request: SurgeryRequest) -> None:
+    """Raises Problem 409 where the run has moved on, or has the plan already."""
+    why = stale(record, request.parent, request.epoch, schema_of)
+    if why:
+        raise Problem(409, why, "stale-plan")
+    if request.digest in record.chain:
+        raise Problem(409, f"plan {request.name!r} ({request.digest}) was applied already", "stale-plan")
+
+
+def begin_operation(here: Context, kind: OperationKind, who: str, request: SurgeryRequest, reason: str, dry_run: bool,
+                    response: Response) -> Operation:
+    """Begins an operation, or with ``dry_run`` says what it would be. Raises Problem."""
+    now = here.state.status()
+    if now is None:
+        raise Problem(404, f"there is no run {here.run!r} in this store yet")
+    if kind in (OperationKind.SURGERY, OperationKind.REVERT) and now.status not in READY:
+        raise Problem(409, f"the run is {now.status}: a {kind} begins on one that is running or paused",
+                      "illegal-transition")
+    was = Status.RUNNING if now.status is Status.RUNNING else Status.PAUSED
+    store = OperationStore(here.state)
+    if dry_run:
+        going = store.going()
+        if going is not None:
+            raise Problem(409, str(Busy(going)), "operation-under-way", operation=going.id)
+        response.status_code = 200
+        return new("dry-run", kind, who, request, 0.0, was, reason)
+    try:
+        operation = store.begin(kind, who, request, was, reason)
+    except Busy as busy:
+        raise Problem(409, str(busy), "operation-under-way", operation=busy.operation.id) from None
+    response.headers["Location"] = f"/v1/operations/{operation.id}"
+    return operation
+
+
+@router.post("/plan", responses=responses(_404=NO_RUN))
+def plan_surgery(caller: Operator, here: Here, body: Wish) -> Planned:
+    """Derives a plan from what the agent is to become: the table of changes, and what to think about. Nothing is
+    changed and nothing is kept."""
+    record = record_of(here)
+    options = {"hold": body.hold, **({} if body.warm_up_versions is None else {
+        "warm_up_versions": body.warm_up_versions})}
+    try:
+        return told(derive_plan(record, body.overrides, body.name, options), record)
+    except BadPlan as error:
+        raise Problem(422, str(error)) from None
+
+
+@router.post("/read", responses=responses(_404=NO_RUN))
+def read_surgery(caller: Operator, here: Here, body: Written) -> Planned:
+    """Reads a plan that somebody has written, or has changed after it was derived: the table of changes, and what to
+    think about. ``plan`` is as it was sent. Nothing is changed and nothing is kept."""
+    record = record_of(here)
+    try:
+        return told(read_plan(body.plan), record).model_copy(update={"plan": body.plan})
+    except BadPlan as error:
+        raise Problem(422, str(error)) from None
+
+
+def fitting(record: RunRecord, plan: str) -> SurgeryRequest:
+    """What a plan asks for, where it fits the run as it stands. Raises Problem 422 and 409."""
+    try:
+        read = read_plan(plan)
+        request = request_of(read, plan, record)
+        refuse_if_stale(record, request)
+        told(read, record)
+    except BadPlan as error:
+        raise Problem(422, str(error)) from None
+    return request
+
+
+@router.post("/check", status_code=202, responses=begins(_404=NO_RUN, _409=NOT_NOW))
+def check_surgery(caller: Operator, here: Here, body: ToCheck, response: Response,
+                  dry_run: DryRun = False) -> Operation:
+    """Measures a plan on the newest version and on samples of the run's own games, beside training, touching nothing.
+    202 and the operation; its result stays under /v1/surgery/checks/{digest}."""
+    record = record_of(here)
+    request = fitting(record, body.plan)
+    return begin_operation(here, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
+
+
+@router.post("/apply", status_code=202, responses=begins(_404="No such plan was checked.", _409=NOT_NOW))
+def apply_surgery(caller: Operator, here: Here, body: ToApply, response: Response,
+                  dry_run: DryRun = False) -> Operation:
+    """Applies a plan that was checked in this epoch: 202 and the operation. With ``dry_run`` its steps, if it would be
+    taken."""
+    record = record_of(here)
+    row = Checks(here.state).get(body.digest)
+    if row is None:
+        raise Problem(404, f"no plan with digest {body.digest} was checked: POST /v1/surgery/check first")
+    if not row["result"].get("ok"):
+        raise Problem(409, f"the check of plan {row['name']!r} is outside its bounds: "
+                           f"{row['result'].get('why') or 'see its report'}", "not-approved")
+    try:
+        read = read_plan(row["plan"])
+    except BadPlan as error:
+        raise Problem(422, str(error)) from None
+    request = request_of(read, row["plan"], record, row["bounds"], body.hold).model_copy(
+        update={"epoch": row["epoch"]})
+    refuse_if_stale(record, request)
+    return begin_operation(here, OperationKind.SURGERY, caller.name, request, body.reason, dry_run, response)
+
+
+@router.get("/log", responses=responses(_404=NO_RUN))
+def surgery_log(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[Applied]:
+    """The run's chain of plans, oldest first, each with its checksum and whether it still holds."""
+    return cut(applied(record_of(here), Plans(here.state).all()), offset, limit)
+
+
+@router.get("/checks/{digest}", responses=responses(_404="No such plan was checked."))
+def surgery_check(caller: Viewer, here: Here, digest: Digest) -> CheckResult:
+    """The newest result of a plan's check."""
+    row = Checks(here.state).get(digest)
+    if row is None:
+        raise Problem(404, f"no plan with digest {digest} was checked")
+    return CheckResult.model_validate(row)

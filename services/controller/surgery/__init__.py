@@ -1,0 +1,1 @@
+"""Surgery plans, their history and rehearsals, and reverts."""

@@ -1,0 +1,193 @@
+"""Going back to an older version, as the controller sees it: where one can go, and what would be undone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from five.agent.anneal.document import LIVE, AnnealState
+from five.agent.config import SchedulesConfig
+from five.agent.schedules import SCHEDULED, dump_schedules, load_schedules
+from five.agent.standings import standings_of, version_of
+from five.services.controller.anneal.reconciler import read
+from rapid.blobs import BlobStore
+from rapid.store.applied import Plans
+from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.parameters import ParameterStore
+from rapid.store.schedules import Change, ScheduleStore
+from rapid.store.staging import kept_folder, kept_version
+from rapid.store.state import RunState
+
+SHOWN = 200  # rows of a list
+
+
+class VersionRange(BaseModel):
+    """Versions in a row."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    first: int = Field(description="The oldest.")
+    last: int = Field(description="The newest.")
+
+
+class UndoneSurgery(BaseModel):
+    """A surgery that would be undone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(description="The plan's name.")
+    digest: str = Field(description="The plan's digest.")
+    version: int | None = Field(description="The first version after it.")
+
+
+class UndoneSchedule(BaseModel):
+    """A change of a schedule that would be undone."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(description="Its id in the history.")
+    name: str = Field(description="Which schedule.")
+    who: str = Field(description="Who made it.")
+    at: float = Field(description="When, seconds since 1970.")
+
+
+class RevertPreview(BaseModel):
+    """What going back to a version undoes. Nothing of it is deleted: the branch that is left stays in the history."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [{
+        "to_version": 800, "head": 1204, "complete": True, "versions": [{"first": 801, "last": 1204}],
+        "surgeries": [{"name": "wider", "digest": "4c0e2f1a" * 8, "version": 813}],
+        "record": ["game.patch: '7.21d' -> '7.19'"], "schedules": [], "opponents": [810, 820], "ratings": [810, 900],
+        "references": [900], "anneal": ""}]})
+
+    to_version: int = Field(description="The version that is gone back to.")
+    head: int = Field(description="The newest version now.")
+    complete: bool = Field(description="Whether a checkpoint of it is kept, with Adam's moments. Otherwise only the "
+                           "version is, and the moments begin at zero.")
+    versions: list[VersionRange] = Field(description="Versions of the present line that come after it.")
+    surgeries: list[UndoneSurgery] = Field(description="Plans that were applied after it, the newest first.")
+    record: list[str] = Field(description="What else of the run's record goes back, key by key.")
+    schedules: list[UndoneSchedule] = Field(description="Changes of schedules after it, the newest first; with a "
+                                            "checkpoint the schedules go back to what they were.")
+    opponents: list[int] = Field(description="Past versions that leave the opponent pool.")
+    ratings: list[int] = Field(description="Rated versions after it; their ratings stay on record.")
+    references: list[int] = Field(description="Of these, versions that others were rated against: no more.")
+    anneal: str = Field(description="The anneal that ends with it; empty: none.")
+
+
+class RevertTarget(BaseModel):
+    """A version that the run can go back to."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"examples": [
+        {"version": 800, "complete": True, "epoch": 2, "line": True}]})
+
+    version: int = Field(description="Its number.")
+    complete: bool = Field(description="Whether a checkpoint of it is kept, with Adam's moments.")
+    epoch: int = Field(description="The epoch that it was made in; 0: not known.")
+    line: bool = Field(description="Whether the newest version came of it; false: it is of a branch that was left.")
+
+
+class CannotRevert(ValueError):
+    """A version that the run cannot go back to; the text says why."""
+
+
+def complete_versions(state: RunState, blobs: BlobStore) -> set[int]:
+    """Versions of which a checkpoint is kept."""
+    kept = {kept_version(name) for name in blobs.refs(kept_folder(state.run))}
+    return kept | set(CheckpointIndex(state.redis, state.run).all())
+
+
+def targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[RevertTarget]:
+    """Where the run can go back to, newest first."""
+    head = store.head()
+    if head is None:
+        return []
+    lineage, complete = state.lineage(), complete_versions(state, blobs)
+    whole = {r.version for r in store.records() if r.blob is not None}
+    found = []
+    for version in sorted((complete | whole) - {head}, reverse=True):
+        stretch = lineage.stretch(version)
+        if version < head and stretch is not None:
+            found.append(RevertTarget(version=version, complete=version in complete, epoch=stretch.record.epoch,
+                                line=lineage.came_of(version, head)))
+    return found
+
+
+def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int) -> RevertPreview:
+    """What going back to a version would undo. Raises CannotRevert."""
+    head, record, lineage = store.head(), state.record(), state.lineage()
+    if head is None or record is None:
+        raise CannotRevert("the run has no version yet")
+    if target >= head:
+        raise CannotRevert(f"version {target} is not from before the newest, {head}")
+    stretch = lineage.stretch(target)
+    if stretch is None:
+        raise CannotRevert(f"version {target} is from before the run's history is known")
+    complete = target in complete_versions(state, blobs)
+    known = store.record(target)
+    if not complete and (known is None or known.blob is None):
+        raise CannotRevert(f"version {target} is kept neither as a checkpoint nor in the archive; GET "
+                           "/v1/revert/targets lists what is")
+    gone = lineage.undone(target, head)
+    last = lineage.line(target)
+
+    def lost(version: int) -> bool:
+        return not any(version in run for run in last)
+
+    rows, then = Plans(state).all(), stretch.record
+    surgeries = [d for d in reversed(record.chain) if d not in then.chain]
+    rated = standings_of(state.table("ratings").all())
+    anneal = _anneal_after(state, target)
+    return RevertPreview(
+        to_version=target, head=head, complete=complete,
+        versions=[VersionRange(first=run.start, last=run.stop - 1) for run in gone],
+        surgeries=[UndoneSurgery(name=rows.get(d, {}).get("name", ""), digest=d, version=rows.get(d, {}).get("version"))
+                   for d in surgeries],
+        record=[*_differences("game", record.game, then.game), *_differences("model", record.model, then.model)],
+        schedules=_schedules_after(state, known.created_at if known is not None else stretch.at),
+        opponents=sorted(int(name.removeprefix("version:")) for name in state.table("league").all()
+                         if name.startswith("version:") and lost(int(name.removeprefix("version:")))),
+        ratings=[v for v in _numbers([s.player for s in rated]) if lost(v)],
+        references=[v for v in _numbers([s.player for s in rated if s.reference]) if lost(v)], anneal=anneal)
+
+
+def _numbers(players: Sequence[str]) -> list[int]:
+    return sorted({version for player in players if (version := version_of(player)) is not None})
+
+
+def _anneal_after(state: RunState, target: int) -> str:
+    anneal = read(state)
+    live = anneal is not None and anneal.state in LIVE | {AnnealState.FAILED} and target <= anneal.base
+    return anneal.id if anneal is not None and live else ""
+
+
+def _schedules_after(state: RunState, at: float) -> list[UndoneSchedule]:
+    found = ScheduleStore(state).history(SHOWN)
+    return [UndoneSchedule(id=r.id, name=r.values["name"], who=r.values["who"], at=r.at) for r in found if r.at > at]
+
+
+def _differences(path: str, now: Any, then: Any) -> list[str]:
+    if isinstance(now, dict) and isinstance(then, dict):
+        return [line for key in sorted(now.keys() | then.keys())
+                for line in _differences(f"{path}.{key}", now.get(key), then.get(key))]
+    return [] if now == then else [f"{path}: {now!r} -> {then!r}"]
+
+
+def restore_schedules(state: RunState, configured: SchedulesConfig, target: Any, who: str, operation: str) -> list[str]:
+    """Puts the schedules back to what they were (JSON as a checkpoint holds it; None: not known, they stay), each
+    with a line of the history; again changes nothing. Returns the names of those that were others."""
+    if target is None:
+        return []
+    then, changed = load_schedules(target), []
+    for name in SCHEDULED:
+        def edit(stored: Any, name: str = name) -> Change | None:
+            now = configured if stored is None else load_schedules(stored)
+            if getattr(now, name) == getattr(then, name):
+                return None
+            after = now.model_copy(update={name: getattr(then, name)})
+            old, new = dump_schedules(now), dump_schedules(after)
+            return Change(name, new, old[name], new[name])
+
+        if ScheduleStore(state).change(edit, who, f"operation {operation}"):
+            changed.append(name)
+    return changed

@@ -1,0 +1,341 @@
+"""The anneal as the controller keeps it, and what a revert would undo: through REST, on a real Redis and real blobs."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dota.config import GameConfig
+from five.agent.anneal.arms import Arm
+from five.agent.anneal.document import AnnealState
+from five.agent.anneal.guard import Pair
+from five.agent.anneal.pairs import name_of, to_json
+from five.agent.config import ScheduleConfig, SchedulesConfig
+from five.agent.schedules import dump_schedules
+from five.agent.standings import Standing
+from five.services.controller.anneal.reconciler import AnnealKeeper, read
+from five.services.controller.operations.backend import Limits
+from five.services.controller.operations.document import Operation, OperationKind, OperationState
+from five.services.controller.operations.loop import advance_once
+from five.services.controller.operations.run_backend import RunWorld
+from five.services.controller.operations.store import OperationStore
+from five.services.controller.surgery.revert import restore_schedules
+from rapid.blobs import BlobStore, Ref
+from rapid.config import StoreConfig
+from rapid.store.anneal import AnnealStore
+from rapid.store.authority import PublisherLease
+from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.orders import Orders, OrderState
+from rapid.store.parameters import ParameterStore
+from rapid.store.record import RunRecord
+from rapid.store.schedules import ScheduleStore
+from rapid.store.staging import kept_of
+from rapid.store.state import RunState, Status
+from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
+
+GAME = GameConfig(patch="7.19", mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"])
+WISH: dict[str, Any] = {"name": "patch", "overrides": {"patch": "7.21d"}, "versions": 100,
+                        "guard": {"loss": 0.3, "pairs": 400}}
+
+
+class Run:
+    """A served controller over a run whose optimizer is the test."""
+
+    def __init__(self, rest: LiveController, folder: Path) -> None:
+        self.rest = rest
+        self.state = RunState(rest.state.redis, RUN)
+        self.blobs = BlobStore(str(folder / "blobs"))
+        self.store = ParameterStore(self.state.redis, self.state.redis, RUN,
+                                    StoreConfig(archive_every=1, keep_versions=2), self.blobs)
+        rest.context.blobs = self.blobs
+        self.operations = OperationStore(self.state)
+        self.world = RunWorld(self.state, self.store, self.blobs, Limits(attempts=2), lambda record: "s")
+        self.keeper = AnnealKeeper(self.state, self.operations, self.store.head)
+        self.published = -1
+
+    def publish(self, upto: int) -> None:
+        for version in range(self.published + 1, upto + 1):
+            self.store.publish(version, {"w": np.full(3, version, np.float32)}, {"schema": "s"})
+        self.published = max(upto, self.published)
+
+    def ask(self, method: str, path: str, status: int = 200, **arguments: Any) -> Any:
+        answer = self.rest.ask(method, path, **arguments)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def carry_out(self, *kinds: str) -> None:
+        """The operation goes on until it waits; the optimizer answers orders of these kinds."""
+        for _ in range(10):
+            advance_once(self.operations, self.world)
+            claimed = Orders(self.state).claim("optimizer-0", 1)
+            if claimed is not None:
+                assert claimed.kind in kinds
+                Orders(self.state).answer(claimed, OrderState.DONE, {
+                    "head": self.published, "checkpoint": self.published})
+
+    def begin(self, **changes: Any) -> str:
+        operation = self.ask("POST", "/v1/anneal", 202, json={**WISH, **changes})
+        self.carry_out("keep")
+        done = self.operations.get(operation["id"])
+        assert done is not None and done.state is OperationState.DONE, done
+        return str(self.ask("GET", "/v1/anneal")["anneal"]["id"])
+
+    def play(self, new: float, count: int, old: float = 0.1, version: int = 20, share: float = 1.0) -> None:
+        """The evaluator has played pairs with these mean scores under each rule."""
+        anneal = read(self.state)
+        assert anneal is not None
+        rng = np.random.default_rng(1)
+        for rule, mean in ((Arm.OLD, old), (Arm.NEW, new)):
+            for n, u in enumerate(rng.random(count)):
+                score = 1.0 if u < (0.6 + mean) / 2 else -1.0 if u < 0.6 else 0.0
+                pair = Pair(rule, n, version, share, (score, score))
+                AnnealStore(self.state).pairs().set(name_of(anneal.trial, rule, n), to_json(pair))
+
+    def now(self) -> AnnealState:
+        found = self.keeper.look()
+        assert found is not None
+        return found.state
+
+
+@pytest.fixture
+def run(redis_url: str, redis_client: Any, tmp_path: Path) -> Iterator[Run]:
+    with live(redis_url, create=False) as rest:
+        run = Run(rest, tmp_path)
+        run.state.create({"name": RUN}, "test", RunRecord(game=GAME.model_dump(mode="json"), layout="l", schema="s"))
+        run.publish(10)
+        run.state.transition(Status.RUNNING, "test")
+        yield run
+
+
+def test_an_anneal_keeps_a_checkpoint_and_begins_at_nothing(run: Run) -> None:
+    would = run.ask("POST", "/v1/anneal?dry_run=true", json=WISH)
+    assert [s["name"] for s in would["steps"]] == ["keep", "begin"] and read(run.state) is None
+    assert run.operations.all() == []
+    identity = run.begin()
+    now = run.ask("GET", "/v1/anneal", token=VIEWER)
+    assert now["anneal"]["base"] == now["anneal"]["began"] == now["version"] == 10 and identity.startswith("patch-")
+    assert (now["share"], now["verdict"], now["said"]) == (0.0, "inconclusive", "no pairs have been played yet")
+    # What the guard is worth is said with it, and what is simulated holds what is stated.
+    stated = now["stated"]
+    assert (stated["false_alarm"], stated["loss"]) == (0.05, 0.3)
+    assert min(stated["caught"].values()) > 0.95 and max(stated["pairs_to_catch"].values()) < 150
+    run.publish(35)
+    run.now()
+    assert run.ask("GET", "/v1/anneal")["share"] == 0.25
+    assert run.ask("POST", "/v1/anneal", 409, json=WISH)["type"].endswith("conflict")
+    assert [e.what for e in run.state.events.last(20) if e.what.startswith("anneal")] == ["anneal.began"]
+
+
+@pytest.mark.parametrize(("overrides", "said"), [
+    ({"patch": "6.84"}, "game.patch"), ({"patch": 7.21}, 'write it in quotes, .*7.21'),
+    ({"patch": "7.19"}, "nothing to anneal"), ({"no_key": 1}, "no_key"),
+    ({"observation": {"pickups": 2}}, "takes surgery"),
+    ({"heroes_per_team": 2, "hero_pool": ["lion", "sven"]}, "layout"),
+    ({"x": "y" * 20_000}, "no_key|x"), ({}, "overrides")])
+def test_a_change_that_cannot_be_annealed_is_refused_by_name(run: Run, overrides: dict[str, Any], said: str) -> None:
+    import re
+
+    answer = run.rest.ask("POST", "/v1/anneal", json={**WISH, "overrides": overrides})
+    assert answer.status_code == 422 and re.search(said, answer.text), answer.text
+    assert run.operations.all() == []
+
+
+def test_the_guards_pass_opens_the_gates_and_the_last_makes_it_the_game(run: Run) -> None:
+    run.begin()
+    run.publish(90)
+    assert run.now() is AnnealState.HOLDING
+    shown = run.ask("GET", "/v1/anneal")
+    assert shown["share"] == 0.5 and shown["anneal"]["held_by"] == "gate" and "no pairs" in shown["anneal"]["said"]
+    run.play(0.1, 300, version=90, share=0.5)
+    assert run.now() is AnnealState.RAMPING
+    run.publish(170)
+    assert run.now() is AnnealState.HOLDING  # pairs of the half are no evidence for the whole
+    before = run.state.record()
+    run.play(0.1, 300, version=170, share=1.0)
+    assert run.now() is AnnealState.PROMOTED
+    record = run.state.record()
+    assert record is not None and before is not None
+    assert record == before.changed(new_epoch=False, game=GAME.model_copy(update={"patch": "7.21d"}).model_dump(
+        mode="json"))
+    assert run.now() is AnnealState.PROMOTED and run.state.record() == record  # and once only
+    assert [s.what for s in run.state.lineage().stretches][-1] == "anneal.made_the_game"
+    assert run.ask("GET", "/v1/anneal")["share"] == 0.0
+
+
+def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
+    identity = run.begin(policy={"tries": 2, "slower": 2.0})
+    run.publish(40)
+    assert run.now() is AnnealState.RAMPING
+    run.play(-0.5, 120, version=40, share=0.3)
+    assert run.ask("GET", "/v1/anneal")["verdict"] == "fail"
+    assert run.now() is AnnealState.FAILED and run.ask("GET", "/v1/anneal")["share"] == 0.0
+    run.state.transition(Status.RUNNING, "test")
+    run.now()
+    (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
+    assert operation.request.to_version == 10 and operation.who == "controller" and "worse" in operation.reason
+    for _ in range(3):
+        run.now()
+    assert len([o for o in run.operations.all() if o.kind is OperationKind.REVERT]) == 1
+    ended(run, operation, OperationState.DONE)
+    run.publish(41)
+    assert run.now() is AnnealState.RAMPING
+    anneal = read(run.state)
+    assert anneal is not None
+    assert (anneal.id, anneal.attempt, anneal.ramp.length, anneal.ramp.start, anneal.base) == (identity, 2, 200, 41, 10)
+    # Pairs of the first attempt say nothing of the second.
+    assert run.ask("GET", "/v1/anneal")["verdict"] == "inconclusive"
+    run.play(-0.6, 120, version=60)
+    assert run.now() is AnnealState.FAILED
+    run.now()
+    (again,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT and not o.over]
+    ended(run, again, OperationState.DONE)
+    assert run.now() is AnnealState.REVERTED and "last of 2 tries" in run.ask("GET", "/v1/anneal")["anneal"]["said"]
+
+
+def ended(run: Run, operation: Operation, state: OperationState) -> None:
+    """The revert has ended, as the engine would say."""
+    assert run.operations.save(operation, operation.model_copy(update={"state": state, "ended_at": 1.0}))
+
+
+def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
+    """What was staged is removed when the operation ends: an optimizer that is slow to come up must find it."""
+    run.begin()
+    run.publish(30)
+    run.ask("POST", "/v1/anneal/revert", json={"reason": "it looks odd"})
+    run.now()
+    (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
+    waits = "the optimizer, to go on from the checkpoint of version 31"
+    assert waits not in run.world.not_renewed(operation)
+    published = operation.with_step("publish", result={"version": 31})
+    assert waits in run.world.not_renewed(published)
+    index, authority = CheckpointIndex(run.state.redis, RUN), PublisherLease(run.state.redis, RUN, "test", 30).acquire()
+    for version in (30, 31):
+        assert waits in run.world.not_renewed(published)
+        index.commit(authority, version, "a checkpoint", Ref("0" * 64, 1))
+    assert waits not in run.world.not_renewed(published)
+
+
+def test_an_evaluator_that_is_away_is_no_failure(run: Run) -> None:
+    run.begin()
+    run.publish(400)
+    for _ in range(20):
+        assert run.now() is AnnealState.HOLDING
+    assert run.ask("GET", "/v1/anneal")["share"] == 0.5
+
+
+def test_hold_share_resume_promote_and_abort_by_request(run: Run) -> None:
+    for verb in ("hold", "resume", "promote", "abort", "revert"):
+        assert run.rest.ask("POST", f"/v1/anneal/{verb}").status_code == 404
+        assert run.rest.ask("POST", f"/v1/anneal/{verb}", token=VIEWER).status_code == 403
+    run.begin()
+    run.publish(30)
+    assert run.ask("POST", "/v1/anneal/hold?dry_run=true")["anneal"]["state"] == "holding"
+    assert read(run.state).state is AnnealState.RAMPING  # type: ignore[union-attr]
+    held = run.ask("POST", "/v1/anneal/hold")
+    assert held["share"] == pytest.approx(0.2) and held["anneal"]["held_by"] == "ada"
+    assert run.ask("POST", "/v1/anneal/hold") == held
+    run.publish(60)
+    assert run.now() is AnnealState.HOLDING
+    assert run.ask("PUT", "/v1/anneal/share", json={"share": 0.75})["share"] == 0.75
+    assert run.rest.ask("PUT", "/v1/anneal/share", json={"share": 1.5}).status_code == 422
+    assert run.ask("POST", "/v1/anneal/resume")["anneal"]["state"] == "ramping"
+    aborted = run.ask("POST", "/v1/anneal/abort")
+    assert aborted["share"] == 0 and "weights are kept" in aborted["anneal"]["said"]
+    assert "only one that is ramping or holding" in run.ask("POST", "/v1/anneal/hold", 409)["detail"]
+    run.begin()
+    assert run.ask("POST", "/v1/anneal/promote")["anneal"]["state"] == "promoted"
+    assert run.state.record().game["patch"] == "7.21d"  # type: ignore[union-attr]
+    what = [e.what for e in run.state.events.last(40) if e.what.startswith("anneal")]
+    assert what[::-1] == ["anneal.began", "anneal.holding", "anneal.holding", "anneal.ramping", "anneal.aborted",
+                    "anneal.began", "anneal.made_the_game", "anneal.promoted"]
+
+
+def test_a_revert_by_request_is_not_tried_again(run: Run) -> None:
+    run.begin()
+    run.publish(30)
+    asked = run.ask("POST", "/v1/anneal/revert", json={"reason": "it looks odd"})
+    assert asked["anneal"]["state"] == "failed" and "it looks odd" in asked["anneal"]["said"]
+    run.now()
+    (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
+    ended(run, operation, OperationState.DONE)
+    assert run.now() is AnnealState.REVERTED
+
+
+def test_what_a_revert_would_undo_is_listed_first(run: Run) -> None:
+    run.blobs.set_ref(kept_of(RUN, 4, "anneal-1"), run.blobs.put(b"a checkpoint"))
+    ScheduleStore(run.state)
+    changed = SchedulesConfig(learning_rate=ScheduleConfig(initial=1e-3))
+    restore_schedules(run.state, SchedulesConfig(), dump_schedules(changed), "ada", "test")
+    for version in (2, 6, 8):
+        run.state.table("league").set(f"version:{version}", [0.0, 1, 0])
+    run.state.table("ratings").set("format", 2)
+    for player, reference in (("random", True), ("version-2", False), ("version-6", True)):
+        run.state.table("ratings").set(f"rated:{player}", asdict(Standing(player, 1.0, 1.0, 1, 0.1, reference)))
+    would = run.ask("GET", "/v1/revert/4", token=VIEWER)
+    assert (would["to_version"], would["head"], would["complete"]) == (4, 10, True)
+    assert would["versions"] == [{"first": 5, "last": 10}] and would["opponents"] == [6, 8]
+    assert (would["ratings"], would["references"], would["surgeries"], would["record"]) == ([6], [6], [], [])
+    assert [s["name"] for s in would["schedules"]] == ["learning_rate"]
+    assert not run.ask("GET", "/v1/revert/3")["complete"]
+    for version in (10, 99):
+        assert "not from before" in run.ask("GET", f"/v1/revert/{version}", 409)["detail"]
+    page = run.ask("GET", "/v1/revert/targets?limit=3")
+    assert [(t["version"], t["complete"], t["line"]) for t in page["items"]] == [
+        (9, False, True), (8, False, True), (7, False, True)] and page["total"] == 10
+    # Asked for: dry first, then bound to the epoch.
+    steps = run.ask("POST", "/v1/revert?dry_run=true", json={"to": 4})["steps"]
+    assert steps[0]["name"] == "pause" and run.operations.all() == []
+    assert run.ask("POST", "/v1/revert", 409, json={"to": 4, "epoch": 7})["type"].endswith("epoch-moved")
+    assert run.rest.ask("POST", "/v1/revert", token=VIEWER, json={"to": 4}).status_code == 403
+    begun = run.ask("POST", "/v1/revert", 202, json={"to": 4, "epoch": 1, "reason": "worse"})
+    assert begun["request"]["to_version"] == 4 and begun["who"] == "ada"
+    assert run.ask("POST", "/v1/revert", 409, json={"to": 4})["type"].endswith("operation-under-way")
+
+
+def test_schedules_go_back_once_with_a_line_in_the_history_each(run: Run) -> None:
+    then = SchedulesConfig(learning_rate=ScheduleConfig(initial=2e-4), team_spirit=ScheduleConfig(initial=0.7))
+    for expected in (["learning_rate", "team_spirit"], []):
+        found = restore_schedules(run.state, SchedulesConfig(), dump_schedules(then), "ada", "revert-1")
+        assert sorted(found) == expected
+    assert run.state.schedules() == dump_schedules(then)
+    assert {r.values["name"] for r in ScheduleStore(run.state).history(9)} == {"learning_rate", "team_spirit"}
+    assert restore_schedules(run.state, SchedulesConfig(), None, "ada", "revert-2") == []
+
+
+def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
+    identity = run.begin()
+    run.publish(30)
+    assert run.ask("GET", "/v1/revert/5")["anneal"] == identity
+    assert run.ask("GET", "/v1/revert/20")["anneal"] == ""
+    operation = run.ask("POST", "/v1/revert", 202, json={"to": 5})
+    found = run.operations.get(operation["id"])
+    assert found is not None
+    assert run.world.restore(found)["anneal"] == identity and run.world.restore(found)["anneal"] == ""
+    anneal = read(run.state)
+    assert anneal is not None and anneal.state is AnnealState.REVERTED
+    assert "ada reverted the run to version 5" in anneal.said
+
+
+def test_where_one_can_go_back_to_is_not_told_as_nowhere_when_it_cannot_be_known(run: Run, tmp_path: Path) -> None:
+    """A blob store that is missing or does not answer is a 503 that says so; nothing is told as an empty list."""
+    paths = ("/v1/revert/targets", "/v1/revert/4")
+    for path in paths:
+        assert run.ask("GET", path)
+    run.rest.context.blobs = Away(str(tmp_path / "blobs"))
+    for path in paths:
+        answer = run.rest.ask("GET", path)
+        assert problem(answer, 503, "unavailable")["detail"].endswith("does not answer: no route to the volume")
+        assert int(answer.headers["Retry-After"]) > 0
+    run.rest.context.blobs = None
+    for path in paths:
+        assert "no blob store" in problem(run.rest.ask("GET", path), 503, "unavailable")["detail"]
+
+
+class Away(BlobStore):
+    """A blob store whose volume is gone."""
+
+    def refs(self, prefix: str = "") -> list[str]:
+        raise OSError("no route to the volume")

@@ -1,0 +1,324 @@
+"""What is asked for at which signal, and that sizes stay bounded, settle from any start and then stay."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from five.services.controller.autoscaler.rules import (
+    Autoscaler,
+    Decision,
+    Reason,
+    Scaler,
+    ScalingRule,
+    Wish,
+    inference_wished,
+    rollouts_wished,
+)
+from five.services.controller.autoscaler.signals import Signals
+
+RULE = ScalingRule(min=1, max=100)
+QUEUE = ScalingRule(min=1, max=100, target=0.02, tolerance=0.2)
+LOOK = 15.0
+
+
+def played(rollouts: float, throttled: float, starved: float, reuse: float = 1.0, **others: float) -> Signals:
+    return Signals(rollouts=rollouts, optimizers=1, reuse=reuse, rollouts_throttled=throttled,
+                   optimizers_starved=starved, **others)
+
+
+def queued(inference: float, seconds: float | None) -> Signals:
+    return Signals(inference=inference, queue_seconds=seconds)
+
+
+# ------------------------------------------------------------------------------------------------------- the wishes
+
+@pytest.mark.parametrize(("throttled", "starved", "reuse"), [
+    (0.0, 0.0, 1.0), (0.5, 0.0, 0.5), (0.0, 0.5, 2.0), (0.2, 0.2, 1.0), (0.0, 0.875, 8.0)])
+def test_unpaced_reuse_is_what_reuse_would_be_if_nobody_waited(throttled: float, starved: float, reuse: float) -> None:
+    """Half, a quarter and an eighth of the rollouts mean reuse of 2, 4 and 8: the paper changed it in this way."""
+    assert played(8, throttled, starved).unpaced_reuse == pytest.approx(reuse)
+
+
+def test_unpaced_reuse_is_finite_and_unknown_without_samples() -> None:
+    assert played(8, 0.0, 1.0).unpaced_reuse == pytest.approx(50)
+    assert Signals(rollouts=8, rollouts_throttled=0.0, optimizers_starved=1.0).unpaced_reuse is None
+
+
+@pytest.mark.parametrize(("signals", "current", "wished"), [
+    (played(10, 0.0, 0.5), 10, Wish(20, Reason.STARVED)),
+    (played(10, 0.0, 0.05), 10, Wish(10, Reason.IN_BAND)),
+    (played(10, 0.3, 0.0), 10, Wish(7, Reason.THROTTLED)),
+    (played(10, 0.3, 0.3), 10, Wish(10, Reason.IN_BAND)),
+    (played(10, 0.35, 0.0), 10, Wish(7, Reason.THROTTLED)),  # 6.5: rounded up
+    (played(1, 0.9, 0.0), 1, Wish(1, Reason.IN_BAND)),
+    # Half of what was asked for lives: the signal is met once the rest comes.
+    (played(10, 0.0, 0.5), 20, Wish(20, Reason.PODS_MISSING)),
+    (played(10, 0.0, 0.5), 40, Wish(40, Reason.PODS_MISSING)),
+    (played(10, 0.0, 0.75), 20, Wish(40, Reason.STARVED)),
+    (Signals(rollouts=10), 10, Wish(10, Reason.MEASURING)),
+    (played(0, 0.0, 1.0), 10, Wish(10, Reason.MEASURING)),
+])
+def test_rollouts_follow_sample_reuse(signals: Signals, current: int, wished: Wish) -> None:
+    assert rollouts_wished(signals, RULE, current) == wished
+
+
+def test_another_reuse_may_be_the_target() -> None:
+    assert rollouts_wished(played(10, 0.0, 0.5), ScalingRule(target=2.0), 10) == Wish(10, Reason.IN_BAND)
+
+
+@pytest.mark.parametrize(("signals", "current", "wished"), [
+    (queued(4, 0.02), 4, Wish(4, Reason.IN_BAND)),
+    (queued(4, 0.024), 4, Wish(4, Reason.IN_BAND)),
+    (queued(4, 0.025), 4, Wish(5, Reason.QUEUE_LONG)),
+    (queued(4, 2.0), 4, Wish(6, Reason.QUEUE_LONG)),  # a queue has no bound, so its length says little
+    (queued(4, 2.0), 8, Wish(8, Reason.PODS_MISSING)),
+    (queued(2, 0.0051), 2, Wish(2, Reason.IN_BAND)),  # on one server it might be four times as long
+    (queued(2, 0.005), 2, Wish(1, Reason.QUEUE_SHORT)),
+    (queued(10, 0.01), 10, Wish(8, Reason.QUEUE_SHORT)),
+    (queued(4, None), 4, Wish(4, Reason.MEASURING)),
+])
+def test_inference_follows_queue_time(signals: Signals, current: int, wished: Wish) -> None:
+    assert inference_wished(signals, QUEUE, current) == wished
+
+
+@pytest.mark.parametrize(("busy", "pace", "best", "wished"), [
+    (0.2, 1000.0, 1000.0, 1),
+    (0.5, 1000.0, 1000.0, 3),  # of four, two would be full
+    (1.0, 1000.0, 1000.0, 4),
+    (1.0, 250.0, 1000.0, 2),  # busy with batches so small that a quarter of the servers could do it
+    (1.0, 1000.0, 0.0, 4),
+])
+def test_servers_go_only_where_the_others_can_do_their_work(busy: float, pace: float, best: float, wished: int) -> None:
+    signals = Signals(inference=4, queue_seconds=0.0005, inference_busy=busy, inference_pace=pace)
+    assert inference_wished(signals, QUEUE, 4, best).replicas == wished
+
+
+def test_the_best_pace_is_remembered_until_the_run_stands_still() -> None:
+    both = Autoscaler(None, QUEUE)
+
+    def wanted(pace: float) -> int:
+        signals = Signals(inference=4, queue_seconds=0.0005, inference_busy=1.0, inference_pace=pace)
+        return both.decide(0.0, signals, {"inference": 4})[0].wanted
+
+    assert (wanted(1000.0), wanted(250.0)) == (4, 2)
+    both.forget()
+    assert wanted(250.0) == 4
+
+
+# -------------------------------------------------------------------------------------------------------- the pace
+
+def feed(scaler: Scaler, wishes: list[int], current: int, start: float = 0.0) -> list[Decision]:
+    """Decisions on one wish after another, each applied at once."""
+    made = []
+    for i, wanted in enumerate(wishes):
+        decision = scaler.decide(start + LOOK * i, current, Wish(wanted, Reason.STARVED))
+        current = decision.after
+        made.append(decision)
+    return made
+
+
+def test_growth_waits_for_its_window_and_is_bounded() -> None:
+    made = feed(Scaler("rollout", RULE), [50] * 30, 10)
+    changes = [(i * LOOK, d.before, d.after) for i, d in enumerate(made) if d.changes]
+    assert changes[0] == (60.0, 10, 15)
+    assert changes[1] == (180.0, 15, 22)  # after the pause, half as many again
+    assert {d.reason for d in made[:4]} == {Reason.STABILISING} and made[5].reason is Reason.COOLING
+
+
+def test_one_high_wish_does_nothing() -> None:
+    assert not any(d.changes for d in feed(Scaler("rollout", RULE), [10, 50] * 40, 10))
+
+
+def test_shrinking_waits_ten_times_as_long_and_is_slower() -> None:
+    made = feed(Scaler("rollout", RULE), [10] * 60, 100)
+    changes = [(i * LOOK, d.before, d.after) for i, d in enumerate(made) if d.changes]
+    assert changes[0] == (600.0, 100, 90) and changes[1] == (720.0, 90, 81)
+
+
+def test_shrinking_goes_to_the_most_that_was_wanted_meanwhile() -> None:
+    wishes = [95 if i == 30 else 10 for i in range(41)]
+    assert feed(Scaler("rollout", RULE), wishes, 100)[-1].after == 95
+
+
+def test_at_least_one_pod_comes_and_goes() -> None:
+    assert feed(Scaler("rollout", RULE), [9] * 5, 1)[-1].after == 2
+    assert feed(Scaler("rollout", RULE), [1] * 41, 2)[-1].after == 1
+
+
+def test_bounds_hold_at_once_and_whatever_the_signal() -> None:
+    rule = ScalingRule(min=4, max=8)
+    below = Scaler("rollout", rule).decide(0.0, 1, Wish(1, Reason.MEASURING))
+    above = Scaler("rollout", rule).decide(0.0, 50, Wish(80, Reason.STARVED))
+    assert (below.after, below.reason, above.after, above.reason) == (4, Reason.BELOW_MIN, 8, Reason.ABOVE_MAX)
+
+
+def test_a_wish_beyond_a_bound_says_so() -> None:
+    rule = ScalingRule(min=2, max=8)
+    assert feed(Scaler("rollout", rule), [20] * 9, 8)[-1] == Decision("rollout", 8, 8, Reason.AT_MAX, 20)
+    assert feed(Scaler("rollout", rule), [1] * 60, 2)[-1] == Decision("rollout", 2, 2, Reason.AT_MIN, 1)
+
+
+def test_zero_replicas_are_somebody_elses_decision() -> None:
+    made = feed(Scaler("rollout", RULE), [50] * 20, 0)
+    assert {(d.after, d.reason) for d in made} == {(0, Reason.SWITCHED_OFF)}
+
+
+def test_a_change_by_somebody_else_starts_the_pause() -> None:
+    scaler = Scaler("rollout", RULE)
+    feed(scaler, [10] * 5, 10)
+    made = feed(scaler, [50] * 12, 20, start=75.0)
+    assert [d.after for d in made[:8]] == [20] * 8 and made[8].after == 30
+
+
+def test_what_was_wished_before_a_standstill_does_not_count() -> None:
+    scaler = Scaler("rollout", RULE)
+    feed(scaler, [10] * 41, 100)
+    scaler.forget()
+    assert not scaler.decide(2000.0, 90, Wish(10, Reason.THROTTLED)).changes
+
+
+def test_a_level_that_was_too_small_is_not_tried_again_soon() -> None:
+    scaler, current, now = Scaler("inference", RULE), 2, 0.0
+    changes: list[float] = []
+    while now < 6 * 3600:  # one is too few, two are too many
+        decision = scaler.decide(now, current, Wish(1 if current == 2 else 2, Reason.QUEUE_SHORT))
+        if decision.changes:
+            changes.append(now)
+        current, now = decision.after, now + LOOK
+    regrets = [b - a for a, b in zip(changes[1::2], changes[2::2], strict=False)]
+    assert len(changes) <= 8 and regrets == sorted(regrets) and regrets[-1] >= 2 * regrets[0]
+
+
+def test_rules_that_contradict_themselves_are_refused() -> None:
+    with pytest.raises(ValidationError, match="min 9 is above max 3"):
+        ScalingRule(min=9, max=3)
+    with pytest.raises(ValidationError, match="faster than they come"):
+        ScalingRule(up_window_seconds=600, down_window_seconds=60)
+
+
+# ------------------------------------------------------------------------------------------------ both kinds together
+
+def test_rollouts_do_not_grow_while_they_wait_for_inference() -> None:
+    both = Autoscaler(RULE, QUEUE)
+    slow = played(10, 0.0, 0.5, inference=2.0, queue_seconds=0.2)
+    rollout, inference = both.decide(0.0, slow, {"rollout": 10, "inference": 2})
+    assert rollout.reason is Reason.INFERENCE_FIRST and inference.wanted == 3
+    fast = played(10, 0.0, 0.5, inference=2.0, queue_seconds=0.01)
+    assert both.decide(15.0, fast, {"rollout": 10, "inference": 2})[0].wanted == 20
+
+
+def test_inference_does_not_grow_while_learning_is_what_rollouts_wait_for() -> None:
+    both = Autoscaler(RULE, QUEUE)
+    rollout, inference = both.decide(0.0, played(10, 0.4, 0.0, inference=2.0, queue_seconds=0.2),
+                                     {"rollout": 10, "inference": 2})
+    assert inference.reason is Reason.ROLLOUTS_FIRST and rollout.wanted == 6
+
+
+def test_a_kind_without_a_rule_or_a_size_is_left_alone() -> None:
+    starving = played(10, 0.0, 0.5, inference=2.0, queue_seconds=0.2)
+    assert [d.kind for d in Autoscaler(None, QUEUE).decide(0.0, starving, {"rollout": 1, "inference": 2})] == [
+        "inference"]
+    assert [d.kind for d in Autoscaler(RULE, QUEUE).decide(0.0, starving, {"rollout": 10})] == ["rollout"]
+    # Without inference under control nothing will shorten its queue: rollouts need not wait for that.
+    assert Autoscaler(RULE, None).decide(0.0, starving, {"rollout": 10})[0].wanted == 20
+
+
+def test_nothing_is_changed_before_it_was_measured() -> None:
+    both = Autoscaler(RULE, QUEUE)
+    for i in range(100):
+        for decision in both.decide(i * LOOK, None, {"rollout": 10, "inference": 2}):
+            assert not decision.changes and decision.reason is Reason.MEASURING
+
+
+# ----------------------------------------------------------------------------------------------------- properties
+
+def live(pods: int, needed: float, noise: float = 0.0) -> Signals:
+    """Signals of a run whose optimizers need what ``needed`` rollouts make."""
+    made = max(pods, 0.01) / needed * (1 + noise)
+    return played(pods, max(1 - 1 / made, 0.0), max(1 - made, 0.0))
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> ScalingRule:
+    low = draw(st.integers(1, 50))
+    up = draw(st.sampled_from([30.0, 60.0, 120.0]))
+    return ScalingRule(min=low, max=low + draw(st.integers(0, 3000)), tolerance=draw(st.floats(0.02, 0.5)),
+                       up_window_seconds=up, down_window_seconds=up * draw(st.integers(1, 10)),
+                       max_step_fraction=draw(st.floats(0.01, 2.0)), max_shrink_fraction=draw(st.floats(0.01, 1.0)),
+                       cooldown_seconds=draw(st.sampled_from([0.0, 60.0, 300.0])))
+
+
+@given(rules(), st.integers(1, 5000), st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(0, 10),
+                                                         st.booleans()), min_size=1, max_size=60))
+@settings(max_examples=150, deadline=None)
+def test_no_signal_leads_outside_the_bounds(rule: ScalingRule, start: int,
+                                            seen: list[tuple[float, float, float, bool]]) -> None:
+    scaler = Autoscaler(rule, None)
+    current = start
+    for i, (throttled, starved, reuse, known) in enumerate(seen):
+        signals = played(current, throttled, starved, reuse) if known else None
+        (decision,) = scaler.decide(i * 30.0, signals, {"rollout": current})
+        assert rule.min <= decision.after <= rule.max
+        inside = rule.min <= current <= rule.max
+        if inside and decision.after > current:
+            assert decision.after - current <= max(current * rule.max_step_fraction, 1)
+        if inside and decision.after < current:
+            assert current - decision.after <= max(current * rule.max_shrink_fraction, 1)
+        current = decision.after
+
+
+@given(rules(), st.integers(1, 4000), st.floats(0.3, 4000))
+@settings(max_examples=100, deadline=None)
+def test_it_settles_from_any_start_and_then_stays(rule: ScalingRule, start: int, needed: float) -> None:
+    """Under constant load: within the band or at a bound, and no change of direction on the way."""
+    scaler, current, now = Autoscaler(rule, None), start, 0.0
+    path = [start]
+    quiet = rule.down_window_seconds + rule.cooldown_seconds + 2 * LOOK
+    changed_at = 0.0
+    while now - changed_at <= 2 * quiet:
+        (decision,) = scaler.decide(now, live(current, needed), {"rollout": current})
+        if decision.changes:
+            changed_at, current = now, decision.after
+            path.append(current)
+        now += LOOK
+        assert len(path) < 2000
+    steps = [b - a for a, b in itertools.pairwise(path[1:])]  # the first one may only enforce a bound
+    assert all(s > 0 for s in steps) or all(s < 0 for s in steps)
+    if rule.min < current < rule.max:
+        reuse = live(current, needed).unpaced_reuse
+        assert reuse is not None
+        # One pod may be more than the band is wide.
+        assert reuse <= 1 + rule.tolerance + 1e-6
+        assert reuse >= 1 - rule.tolerance - 1e-6 or math.ceil(needed - 1e-6) == current
+
+
+@given(st.floats(2, 3000), st.lists(st.floats(-0.08, 0.08), min_size=20, max_size=20), st.floats(-0.09, 0.09))
+@settings(max_examples=60, deadline=None)
+def test_noise_within_the_band_changes_nothing(needed: float, noise: list[float], offset: float) -> None:
+    pods = max(round(needed * (1 + offset / 20)), 2)
+    scaler = Autoscaler(ScalingRule(max=4000, tolerance=0.1), None)
+    for i in range(200):
+        signals = live(pods, pods, noise[i % 20])
+        assert not scaler.decide(i * LOOK, signals, {"rollout": pods})[0].changes
+
+
+@given(st.integers(1, 60), st.floats(0.05, 40.0), st.floats(0.05, 0.95))
+@settings(max_examples=40, deadline=None)
+def test_inference_settles_however_its_queue_grows(start: int, load: float, floor: float) -> None:
+    """A server's queue grows as 1 / (1 - load) from a time that it always takes, a share ``floor`` of the target."""
+    rule = ScalingRule(min=1, max=100, target=0.02, tolerance=0.2)
+    scaler, current, changes = Autoscaler(None, rule), start, []
+    for i in range(12 * 60):
+        share = load / current
+        queue = floor * rule.target / 2 / (1 - share) if share < 0.99 else 50 * rule.target
+        signals = Signals(inference=current, queue_seconds=queue, inference_busy=min(share, 1.0), inference_pace=1000)
+        (decision,) = scaler.decide(i * 60.0, signals, {"inference": current})
+        if decision.changes:
+            changes.append(decision.after - current)
+        current = decision.after
+    assert load / current < 1
+    assert sum((a > 0) != (b > 0) for a, b in itertools.pairwise(changes)) <= 1

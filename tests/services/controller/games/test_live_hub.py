@@ -1,0 +1,275 @@
+"""A live game on its way from who plays it to who watches, through a real Redis and a served controller."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import redis
+
+from dota.config import GameConfig
+from dota.spectator.camera import Camera
+from dota.spectator.header import read_header
+from dota.spectator.recording import Recording
+from dota.vec_game import Controller, VecGame
+from five.run.config.controller import LimitsConfig
+from five.services.controller.games import live_hub as relaying
+from five.services.controller.games.live_hub import BEHIND, END, Relay
+from rapid.blobs import BlobStore
+from rapid.live import WAITING, LiveSource
+from rapid.store.leases import Lease, Leases
+from rapid.store.watching import MAX_BODY, NOTHING, Message, Watching, unpacked
+from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live, problem
+
+pytestmark = pytest.mark.usefixtures("redis_client")
+GAME = "0123456789abcdef"
+RULES = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"])
+
+
+class Player:
+    """A rollout's part: plays one game between bots, and shows it while somebody watches."""
+
+    def __init__(self, url: str) -> None:
+        self.watching = Watching(redis.Redis.from_url(url), RUN)
+        self.lease = Lease(redis.Redis.from_url(url), RUN, "rollout", "0", 30)
+        self.lease.renew()
+        self.games = VecGame(RULES, 1, 7, observations=False)
+        self.games.controllers[:] = Controller.SCRIPTED
+        self.source: LiveSource | None = None
+        self.made: list[bytes] = []
+        self.cameras = 0
+        self.over = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._play()), daemon=True)
+        self._thread.start()
+
+    async def _play(self) -> None:
+        self.source = source = LiveSource(self.watching, "rollout/0", lambda: [
+            {"game": GAME, "players": ["newest", "<b>x</b>"], "time": float(self.games.game_time[0])}])
+        sending = asyncio.create_task(source.run())
+        camera: Camera | None = None
+
+        def chunk(data: bytes, facts: object) -> None:
+            self.made.append(data)
+            source.put("chunk", GAME, data)
+
+        while not self._stop.is_set() and not self.over.is_set():
+            if source.wants(GAME) and camera is None:
+                self.cameras += 1
+                camera = Camera(RULES, {"players": ["newest", "<b>x</b>"]}, chunk, 4)
+                source.put("header", GAME, camera.packed_header())
+            self.games.step()
+            if camera is not None:
+                camera.look(self.games, 0)
+            await asyncio.sleep(0.004)
+        if camera is not None:
+            camera.end()
+            source.put("end", GAME)
+        await asyncio.sleep(0.3)
+        sending.cancel()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join(10)
+
+
+@contextmanager
+def playing(url: str) -> Iterator[Player]:
+    player = Player(url)
+    try:
+        yield player
+    finally:
+        player.close()
+
+
+def until(found: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """What ``found`` gives once it gives something."""
+    end = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.05)
+    return value
+
+
+def test_a_game_is_listed_watched_and_ended_and_costs_nothing_before(redis_url: str) -> None:
+    with live(redis_url) as rest, playing(redis_url) as player:
+        time.sleep(0.3)
+        assert player.cameras == 0 and player.watching.watched() == NOTHING
+        listed = until(lambda: rest.ask("GET", "/v1/games", VIEWER).json()["games"])
+        assert (listed[0]["game"], listed[0]["source"]) == (GAME, "rollout/0")
+        assert listed[0]["players"][1] == "<b>x</b>"
+        assert player.cameras == 0  # a list is no reason to look at the game
+        data = b""
+        with httpx.stream("GET", f"{rest.url}/v1/games/{GAME}/live", headers=bearer(VIEWER), timeout=20) as answer:
+            assert answer.status_code == 200
+            assert answer.headers["content-type"] == "application/octet-stream"
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            for piece in answer.iter_bytes():
+                data += piece
+                if data.count(b"FVCH") >= 3:
+                    player.over.set()
+                if data.endswith(END):
+                    break
+        assert data.endswith(END)
+        recording = Recording(data[:-len(END)])
+        assert recording.header["about"]["players"][1] == "<b>x</b>"
+        assert [recording.chunk(k) for k in range(len(recording.spans))] == player.made
+        frames = [step.frame["clock"][0, 0] for step in recording.steps()]
+        assert frames == list(range(frames[0], frames[0] + 4 * len(frames), 4))
+
+
+def test_who_comes_later_gets_what_is_kept_and_two_cost_the_source_what_one_does(redis_url: str) -> None:
+    with live(redis_url) as rest, playing(redis_url) as player:
+        def watch(chunks: int) -> bytes:
+            data = b""
+            with httpx.stream("GET", f"{rest.url}/v1/games/{GAME}/live", headers=bearer(VIEWER), timeout=20) as answer:
+                for piece in answer.iter_bytes():
+                    data += piece
+                    if data.count(b"FVCH") >= chunks:
+                        return data
+            return data
+
+        first = watch(3)
+        second = watch(4)
+        assert Recording(second).chunk(0) == Recording(first).chunk(0) == player.made[0]
+        assert player.cameras == 1
+
+
+def test_a_header_that_nobody_heard_is_sent_again(redis_url: str) -> None:
+    with playing(redis_url) as player:
+        player.watching.watch([GAME])  # a controller that is gone
+        until(lambda: len(player.made) >= 2)
+        with live(redis_url) as rest, httpx.stream(
+                "GET", f"{rest.url}/v1/games/{GAME}/live", headers=bearer(VIEWER), timeout=20) as answer:
+            data = b""
+            for piece in answer.iter_bytes():
+                data += piece
+                if b"FVCH" in data:
+                    break
+        assert read_header(data)[0]["mode"] == "1v1_mid"
+        assert player.cameras == 1
+
+
+def test_a_game_that_nobody_plays_is_not_found(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relaying, "FIRST_SECONDS", 0.2)
+    with live(redis_url) as rest:
+        problem(rest.ask("GET", "/v1/games/ffffffffffffffff/live"), 404, "not-found")
+
+
+def test_nobody_watches_without_a_token_and_as_many_as_may(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relaying, "FIRST_SECONDS", 3.0)
+    with live(redis_url, LimitsConfig(viewers=1)) as rest:
+        for path in ("/v1/games", f"/v1/games/{GAME}/live", "/v1/replays", "/v1/replays/a"):
+            assert rest.ask("GET", path, "").status_code == 401
+            assert rest.ask("GET", path, "stranger").status_code == 401
+        waits = threading.Thread(target=lambda: rest.ask("GET", f"/v1/games/{GAME}/live"))
+        waits.start()
+        until(lambda: rest.context.relay.full)
+        problem(rest.ask("GET", f"/v1/games/{GAME}/live", VIEWER), 429, "too-many-requests")
+        waits.join()
+        for game in ("xyz", "ABCDEF0123456789", "0" * 65, "..%2f..%2fstatus"):
+            assert rest.ask("GET", f"/v1/games/{game}/live").status_code in (404, 422)
+
+
+def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: Path) -> None:
+    blobs = BlobStore(str(tmp_path))
+    header = Camera(RULES, {"players": ["a", "b"]}, lambda chunk, facts: None).packed_header()
+    for at, name in enumerate(("version-1", "version-2", "version-2-scripted-5")):
+        blobs.put(header + name.encode(), f"replays/{name}.view")
+        blobs.put(b'{"at": %d, "players": ["a", "<i>"]}' % at, f"replays/{name}.json")
+    blobs.put(b"no facts", "replays/version-9.view")
+    blobs.put(b"{", "replays/version-8.json")
+    blobs.put(b"secret", "checkpoints/1")
+    with live(redis_url, blobs=blobs) as rest:
+        found = rest.ask("GET", "/v1/replays", VIEWER).json()["replays"]
+        assert [entry["name"] for entry in found] == ["version-2-scripted-5", "version-2", "version-1", "version-9"]
+        assert found[0]["facts"]["players"] == ["a", "<i>"] and found[3]["facts"] == {}
+        answer = rest.ask("GET", "/v1/replays/version-2", VIEWER)
+        assert answer.content == header + b"version-2" and answer.headers["x-content-type-options"] == "nosniff"
+        assert read_header(answer.content)[0]["about"] == {"players": ["a", "b"]}
+        problem(rest.ask("GET", "/v1/replays/version-3"), 404, "not-found")
+        for name in ("..", "%2e%2e%2fcheckpoints%2f1", "a%00b", "x" * 300):
+            assert rest.ask("GET", f"/v1/replays/{name}").status_code in (404, 422)
+
+
+def relay(url: str) -> Relay:
+    state = redis.Redis.from_url(url)
+    return Relay(Watching(state, RUN), Leases(state, RUN), 8)
+
+
+async def test_who_is_slow_goes_on_with_the_newest_chunk(redis_url: str) -> None:
+    here = relay(redis_url)
+    view = here.watch(GAME)
+    assert view is not None
+    here.take(Message("header", "rollout/0", GAME, b"H"))
+    stream = here.chunks(view)
+    assert await anext(stream) == b"H"
+    here.take(Message("chunk", "rollout/0", GAME, b"0"))
+    assert await anext(stream) == b"0"
+    waiting = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)  # has caught up, and waits
+    for k in range(1, BEHIND + 5):
+        here.take(Message("chunk", "rollout/0", GAME, str(k).encode()))
+    assert await waiting == str(BEHIND + 4).encode()
+    late = here.chunks(view)  # and who comes now, or goes back, has all of it
+    assert [await anext(late) for _ in range(4)] == [b"H", b"0", b"1", b"2"]
+    here.take(Message("end", "rollout/0", GAME))
+    assert await anext(stream) == END
+    here.leave(view)
+
+
+async def test_what_is_kept_is_bounded(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relaying, "KEPT_BYTES", 1000)
+    here = relay(redis_url)
+    small, large = here.watch("a" * 8), here.watch("b" * 8)
+    assert small is not None and large is not None
+    here.take(Message("header", "s", "a" * 8, b"H"))
+    here.take(Message("chunk", "s", "a" * 8, b"x" * 100))
+    for k in range(50):
+        here.take(Message("chunk", "s", "b" * 8, bytes([k]) * 100))
+    assert len(small.chunks) == 1 and len(large.chunks) == 9 and large.first == 41
+    here.leave(small)
+    here.leave(large)
+
+
+@pytest.mark.parametrize("data", [
+    b"", b"\0\0", b"\xff\xff\xff\xff{}", b"\x02\0\0\0{}", b"\x04\0\0\0nullx", b"\x05\0\0\0[1,2]",
+    Message("chunk", "s", "../x").packed(), Message("strange", "s", GAME).packed(), Message("chunk", "s" * 300,
+                                                                                            GAME).packed(),
+    Message("chunk", "s", GAME, b"x" * MAX_BODY).packed()])
+def test_messages_that_are_none_are_refused(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        unpacked(data)
+
+
+def test_a_message_is_read_as_it_was_sent() -> None:
+    message = Message("chunk", "rollout/0", GAME, b"\0\1", {"time": 3.5})
+    assert unpacked(message.packed()) == message
+
+
+async def test_a_source_is_never_waited_for_and_drops_the_oldest(redis_url: str) -> None:
+    source = LiveSource(Watching(redis.Redis.from_url(redis_url), RUN), "rollout/0", list)
+    for k in range(WAITING + 10):
+        source.put("chunk", GAME, str(k).encode())
+    source.put("chunk", GAME, b"x" * MAX_BODY)
+    assert [m.body for m in source._waiting] == [str(k).encode() for k in range(10, WAITING + 10)]
+
+
+def test_what_somebody_watches_ends_by_itself(redis_url: str) -> None:
+    watching = Watching(redis.Redis.from_url(redis_url), RUN)
+    watching.watch([GAME, "ff" * 8], ["rollout/0"])
+    assert watching.watched().games == {GAME, "ff" * 8} and watching.watched().sources == {"rollout/0"}
+    ttl: Any = redis.Redis.from_url(redis_url).pttl(f"five:{RUN}:watched")
+    assert 0 < ttl <= 10_000
+    watching.forget()
+    assert not watching.watched()
+
+
+def test_an_operator_may_watch_as_well(redis_url: str) -> None:
+    with live(redis_url) as rest:
+        assert rest.ask("GET", "/v1/games", OPERATOR).json() == {"games": []}

@@ -1,0 +1,270 @@
+"""What requests may not do to the controller: bodies, floods, forged tokens, slow clients; and a store that is away."""
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import redis
+
+from five.run.config.controller import LimitsConfig
+from five.services.controller.http.request_limits import Bucket, Rates
+from rapid.embedded_redis import EmbeddedRedis
+from rapid.store.state import Status
+from tests.services.live_controller import OPERATOR, RUN, SERVICE, VIEWER, LiveController, live, problem
+
+MIB = 1 << 20
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
+    with live(redis_url) as found:
+        yield found
+
+
+def pour(rest: LiveController, head: str, gigabytes: float = 1.0) -> tuple[int, bytes]:
+    """Sends a head and then zeros, chunk after chunk, until the server has had enough. Returns how many bytes it took
+    and what it answered."""
+    chunked = "chunked" in head
+    piece = bytes(64 << 10)
+    sent, answer = 0, b""
+    with socket.create_connection(("127.0.0.1", rest.port), timeout=20) as s:
+        s.sendall(f"POST /v1/pause HTTP/1.1\r\nHost: x\r\n{head}\r\n\r\n".encode())
+        try:
+            while sent < gigabytes * (1 << 30):
+                s.sendall(b"%x\r\n%s\r\n" % (len(piece), piece) if chunked else piece)
+                sent += len(piece)
+        except OSError:
+            pass
+        try:
+            while more := s.recv(1 << 16):
+                answer += more
+        except OSError:
+            pass
+    return sent, answer
+
+
+@pytest.mark.parametrize(("head", "status"), [
+    (f"Content-Length: {1 << 30}", 413),
+    (f"Content-Length: {1 << 30}\r\nAuthorization: Bearer {OPERATOR}", 413),
+    (f"Content-Length: {MIB + 1}\r\nAuthorization: Bearer {OPERATOR}", 413),
+    ("Transfer-Encoding: chunked", 401),
+    (f"Transfer-Encoding: chunked\r\nAuthorization: Bearer {OPERATOR}", 413),
+])
+def test_a_gigabyte_costs_nothing(rest: LiveController, head: str, status: int) -> None:
+    process = psutil.Process()
+    before = process.memory_info().rss
+    sent, answer = pour(rest, head)
+    assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:200]
+    assert b"application/problem+json" in answer
+    assert sent < 64 * MIB, "the server went on reading what it had refused"
+    assert process.memory_info().rss - before < 32 * MIB
+    assert rest.ask("GET", "/v1/status").status_code == 200
+
+
+def test_a_body_of_the_largest_size_is_read(rest: LiveController) -> None:
+    reason = json.dumps({"reason": "x" * 100}) + " " * (MIB - 200)
+    rest.state.transition(Status.RUNNING, "test")
+    assert rest.ask("POST", "/v1/pause", content=reason, headers=JSON).status_code == 200
+
+
+def test_a_slow_body_and_slow_headers_are_cut_off(redis_client: redis.Redis, redis_url: str) -> None:
+    with live(redis_url, LimitsConfig(body_seconds=0.3, header_seconds=0.3)) as rest:
+        for head, expected in ((f"POST /v1/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {OPERATOR}\r\n"
+                                "Content-Length: 9\r\n\r\n{", b"HTTP/1.1 408 "), ("GET /v1/sta", b""), ("", b"")):
+            with socket.create_connection(("127.0.0.1", rest.port), timeout=5) as s:
+                s.sendall(head.encode())
+                assert s.recv(1 << 16).startswith(expected)
+                rest_of = b"" if not expected else s.recv(1 << 16)
+                assert rest_of == b"" or b"408" in rest_of
+
+
+def test_headers_have_a_size(rest: LiveController) -> None:
+    with socket.create_connection(("127.0.0.1", rest.port), timeout=5) as s:
+        s.sendall(b"GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * (256 << 10))
+        assert s.recv(1 << 16).startswith(b"HTTP/1.1 400 ")
+
+
+def test_forged_and_foreign_tokens(rest: LiveController) -> None:
+    for token in ("", "forged", SERVICE, OPERATOR + "x", VIEWER[:-1]):
+        answer = rest.ask("GET", "/v1/status", token)
+        problem(answer, 401, "unauthenticated")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert not token or token not in answer.text
+    for path in ("/v1/nothing", "/v1", "/v1/"):
+        problem(rest.ask("GET", path, "forged"), 401, "unauthenticated")  # what there is is not told either
+    problem(rest.ask("POST", "/v1/stop", VIEWER), 403, "forbidden")
+    now = rest.state.status()
+    assert now is not None and now.status is Status.STARTING
+
+
+def test_failed_logins_are_slowed_down_and_valid_ones_are_not(redis_client: redis.Redis, redis_url: str) -> None:
+    limits = LimitsConfig(failed_logins_per_second=0.01, failed_logins_burst=3)
+    with live(redis_url, limits) as rest:
+        statuses = [rest.ask("GET", "/v1/status", "forged").status_code for _ in range(5)]
+        assert statuses == [401, 401, 401, 429, 429]
+        answer = rest.ask("GET", "/v1/status", "forged")
+        problem(answer, 429, "too-many-requests")
+        assert int(answer.headers["retry-after"]) > 10
+        assert rest.ask("GET", "/v1/status").status_code == 200
+
+
+def test_a_flood_is_told_to_slow_down(redis_client: redis.Redis, redis_url: str) -> None:
+    with live(redis_url, LimitsConfig(client_requests_per_second=0.01, client_burst=5)) as rest:
+        answers = [rest.ask("GET", "/v1/status") for _ in range(7)]
+        assert [a.status_code for a in answers] == [200] * 5 + [429] * 2
+        problem(answers[-1], 429, "too-many-requests")
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert rest.ask("GET", "/healthz", "").status_code == 200, "a probe is never refused"
+
+
+def test_buckets_fill_again() -> None:
+    bucket = Bucket(10.0, 2.0, now=0.0)
+    for _ in range(2):
+        assert bucket.wait(0.0) == 0
+        bucket.take()
+    assert bucket.wait(0.0) == pytest.approx(0.1) and bucket.wait(0.05) == pytest.approx(0.05)
+    assert bucket.wait(0.11) == 0
+    rates = Rates(1.0, 1.0, lambda: 0.0)
+    for client in range(10_000):  # what is remembered is bounded
+        assert rates.wait(str(client)) == 0
+        rates.take(str(client))
+    assert len(rates._of) == 4096
+
+
+@pytest.mark.parametrize(("method", "path", "status", "kind"), [
+    ("GET", "/v1/nothing", 404, "not-found"), ("GET", "/nothing", 404, "not-found"),
+    ("DELETE", "/v1/status", 405, "method-not-allowed"), ("GET", "/v1/versions?limit=0", 422, "invalid"),
+    ("GET", "/v1/series/../../etc/passwd", 404, "not-found"), ("GET", "/v1/series/..%2f..%2fetc", 404, "not-found"),
+    ("GET", "/v1/versions/..%2F..%2Fetc%2Fpasswd", 404, "not-found"),
+    ("GET", "/v1/versions/99999999999999999999", 422, "invalid"), ("POST", "/v1/pause", 409, "illegal-transition"),
+])
+def test_every_error_is_problem_details(rest: LiveController, method: str, path: str, status: int, kind: str) -> None:
+    answer = rest.ask(method, path)
+    document = problem(answer, status, kind)
+    if status == 422:
+        assert document["errors"][0]["where"] and document["errors"][0]["what"]
+    if status == 405:
+        assert answer.headers["allow"]
+
+
+@pytest.mark.parametrize(("body", "status", "kind"), [
+    *((body, 422, "invalid") for body in (
+        "{", "[1]", '{"reason": 1}', '{"reason": "' + "x" * 501 + '"}', "\x00", '{"reason": "a", "b": 1}')),
+    # What no parser should be made to take.
+    ("[" * 100_000, 400, "bad-request"), ("1" * 5000, 400, "bad-request")], ids=range(8))
+def test_bodies_that_are_none(rest: LiveController, body: str, status: int, kind: str) -> None:
+    problem(rest.ask("POST", "/v1/pause", content=body, headers=JSON), status, kind)
+
+
+def test_a_failure_of_the_controller_says_no_more_than_it_must(redis_client: redis.Redis, redis_url: str) -> None:
+    class Broken:
+        def live(self) -> None:
+            raise RuntimeError("a secret path: /etc/shadow")
+
+    with live(redis_url, leases=Broken()) as rest:
+        assert "shadow" not in str(problem(rest.ask("GET", "/v1/services"), 500, "internal"))
+
+
+def test_a_store_that_is_gone_is_told_soon(tmp_path: Path) -> None:
+    running = EmbeddedRedis(tmp_path / "redis", append_only=True).start()
+    with live(running.url) as rest:
+        assert rest.ask("GET", "/v1/status").status_code == 200
+        running.kill()
+        for method, path in (("GET", "/v1/status"), ("POST", "/v1/pause"), ("GET", "/v1/versions")):
+            began = time.monotonic()
+            answer = rest.ask(method, path, headers={"Idempotency-Key": "k"})
+            problem(answer, 503, "store-away")
+            assert answer.headers["retry-after"] and time.monotonic() - began < 2.0
+        with EmbeddedRedis(tmp_path / "redis", append_only=True).start():
+            assert rest.ask("GET", "/v1/status").json()["run"] == RUN
+
+
+def test_a_store_that_hangs_is_told_soon(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "redis", append_only=False).start() as running, \
+            live(running.url, LimitsConfig(store_seconds=0.3)) as rest:
+        assert rest.ask("GET", "/v1/status").status_code == 200
+        os.kill(running.pid, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            problem(rest.ask("GET", "/v1/status"), 503, "store-away")
+            assert time.monotonic() - began < 2.0
+        finally:
+            os.kill(running.pid, signal.SIGCONT)
+        assert rest.ask("GET", "/v1/status").status_code == 200
+
+
+def pausing(rest: LiveController) -> int:
+    return [e.what for e in rest.state.events.read()].count("run.pausing")
+
+
+def test_a_replayed_key_changes_once_and_answers_twice(rest: LiveController) -> None:
+    rest.state.transition(Status.RUNNING, "test")
+    first = rest.ask("POST", "/v1/pause", json={"reason": "a"}, headers={"Idempotency-Key": "one"})
+    assert rest.ask("POST", "/v1/resume").status_code == 200
+    second = rest.ask("POST", "/v1/pause", content='{ "reason":"a" }', headers={**JSON, "Idempotency-Key": "one"})
+    assert (second.status_code, second.json()) == (200, first.json()) and pausing(rest) == 1
+    assert second.headers["idempotency-replayed"] == "true" and "idempotency-replayed" not in first.headers
+    now = rest.state.status()
+    assert now is not None and now.status is Status.RUNNING
+    # Another body or path under it, or a key that is none.
+    problem(rest.ask("POST", "/v1/pause", json={"reason": "b"}, headers={"Idempotency-Key": "one"}), 422, "key-reused")
+    problem(rest.ask("POST", "/v1/stop", json={"reason": "a"}, headers={"Idempotency-Key": "one"}), 422, "key-reused")
+    for key in ("", "a b", "x" * 129):
+        problem(rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": key}), 422, "invalid")
+    assert pausing(rest) == 1
+
+
+def test_a_key_is_its_callers_own(rest: LiveController) -> None:
+    rest.state.transition(Status.RUNNING, "test")
+    assert rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}).status_code == 200
+    problem(rest.ask("POST", "/v1/pause", VIEWER, headers={"Idempotency-Key": "one"}), 403, "forbidden")
+    problem(rest.ask("POST", "/v1/pause", "forged", headers={"Idempotency-Key": "one"}), 401, "unauthenticated")
+
+
+def test_an_error_leaves_its_key_free(rest: LiveController) -> None:
+    problem(rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}), 409, "illegal-transition")
+    rest.state.transition(Status.RUNNING, "test")
+    assert rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}).status_code == 200
+
+
+def test_a_key_under_way_is_busy(redis_client: redis.Redis, redis_url: str) -> None:
+    entered, go_on = threading.Event(), threading.Event()
+    with live(redis_url) as rest:
+        rest.state.transition(Status.RUNNING, "test")
+        real = rest.context.state.transition
+
+        def slow(*arguments: object, **named: object) -> object:
+            entered.set()
+            go_on.wait(10)
+            return real(*arguments, **named)  # type: ignore[arg-type]
+
+        rest.context.state.transition = slow  # type: ignore[method-assign,assignment]
+        statuses: list[int] = []
+        first = threading.Thread(target=lambda: statuses.append(
+            rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}).status_code))
+        first.start()
+        assert entered.wait(10)
+        problem(rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}), 409, "key-busy")
+        go_on.set()
+        first.join(10)
+        assert statuses == [200] and pausing(rest) == 1
+        assert rest.ask("POST", "/v1/pause", headers={"Idempotency-Key": "one"}).headers["idempotency-replayed"]
+
+
+def test_an_answer_that_takes_too_long_is_given_up(redis_client: redis.Redis, redis_url: str) -> None:
+    with live(redis_url, LimitsConfig(request_seconds=0.3)) as rest:
+        over = threading.Event()
+        rest.context.leases.live = lambda kind=None: over.wait(60) and []  # type: ignore[method-assign,assignment]
+        try:
+            problem(rest.ask("GET", "/v1/services"), 503, "timeout")
+            assert not over.is_set()  # nothing has ended what was asked for
+        finally:
+            over.set()

@@ -1,0 +1,87 @@
+"""An answer that many share is asked for once, is never older than it may be, and never hides a change."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from five.services.controller.http.single_flight import Shared
+from rapid.store.state import Status
+from tests.services.live_controller import LiveController, live
+
+
+def test_it_is_asked_for_once_a_moment() -> None:
+    now = [0.0]
+    shared: Shared[int] = Shared(0.1, lambda: now[0])
+    made: list[int] = []
+
+    def make() -> int:
+        made.append(len(made))
+        return made[-1]
+
+    assert [shared.get(make) for _ in range(3)] == [0, 0, 0]
+    now[0] = 0.09
+    assert shared.get(make) == 0
+    now[0] = 0.2
+    assert shared.get(make) == 1
+    shared.forget()
+    assert [shared.get(make) for _ in range(2)] == [2, 2]
+
+
+def test_a_change_while_it_is_made_is_not_hidden() -> None:
+    shared: Shared[str] = Shared(60.0)
+    values = iter(["before", "after"])
+
+    def make() -> str:
+        value = next(values)
+        if value == "before":
+            shared.forget()
+        return value
+
+    assert [shared.get(make) for _ in range(3)] == ["before", "after", "after"]
+
+
+def test_who_waited_for_a_failure_does_not_wait_for_another() -> None:
+    shared: Shared[int] = Shared(0.05)
+    tries: list[float] = []
+    failures: list[str] = []
+
+    def make() -> int:
+        tries.append(time.monotonic())
+        time.sleep(0.3)
+        raise ConnectionError("away")
+
+    def ask() -> None:
+        try:
+            shared.get(make)
+        except ConnectionError as error:
+            failures.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(10)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == ["away"] * 10 and len(tries) == 1 and time.monotonic() - began < 1.0
+    time.sleep(0.1)
+    with pytest.raises(ConnectionError):
+        shared.get(make)
+    assert len(tries) == 2
+
+
+@pytest.fixture
+def rest(redis_client: redis.Redis, redis_url: str) -> Iterator[LiveController]:
+    with live(redis_url, overview=Shared(60.0)) as found:
+        yield found
+
+
+def test_the_status_shows_each_change_at_once(rest: LiveController) -> None:
+    rest.state.transition(Status.RUNNING, "test")
+    for _ in range(10):
+        for verb, status in (("pause", "pausing"), ("resume", "running")):
+            assert rest.ask("GET", "/v1/status").status_code == 200
+            assert rest.ask("POST", f"/v1/{verb}").status_code == 200
+            assert rest.ask("GET", "/v1/status").json()["status"] == status

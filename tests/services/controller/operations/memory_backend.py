@@ -1,0 +1,221 @@
+"""A run in memory for the engine of operations: statuses, orders, a cut-over, and processes that die when told to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from five.services.controller.operations.backend import Limits
+from five.services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest, new
+from five.services.controller.operations.engine import advance
+from five.services.controller.operations.jobs import prefix_of
+from rapid.store.errors import IllegalTransition
+from rapid.store.orders import Order, OrderState
+from rapid.store.state import TRANSITIONS, RunStatus, Status
+
+REQUEST = SurgeryRequest(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1,
+                         warm_up_versions=2)
+HEAD = 7
+
+
+class Killed(BaseException):
+    """The process that did this is gone."""
+
+
+@dataclass
+class MemoryRun:
+    """Everything of a run that outlives its processes, and the optimizer's answers to orders.
+
+    ``kill_after`` counts effects of the controller: after that many it dies. ``failing`` names orders that the
+    optimizer fails (with how often), ``refusing`` those that it refuses.
+    """
+
+    now_is: RunStatus = field(default_factory=lambda: RunStatus(Status.RUNNING, 0.0, "controller", ""))
+    version: int = HEAD
+    epoch: int = 1
+    schema: str = "p" * 16
+    chain: tuple[str, ...] = ()
+    orders: dict[str, Order] = field(default_factory=dict)
+    staged: set[str] = field(default_factory=set)
+    clock: float = 0.0
+    kill_after: int | None = None
+    failing: dict[str, int] = field(default_factory=dict)
+    refusing: set[str] = field(default_factory=set)
+    busy: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
+    out_of_bounds: bool = False
+    publishes: int = 0
+    restored: set[str] = field(default_factory=set)
+    annealed: set[str] = field(default_factory=set)
+    no_anneal: str = ""
+    effects: int = 0
+    limits: Limits = field(default_factory=lambda: Limits(attempts=2))
+
+    # The engine's world.
+
+    def now(self) -> float:
+        return self.clock
+
+    def status(self) -> RunStatus | None:
+        return self.now_is
+
+    def transition(self, to: Status, reason: str) -> None:
+        if self.now_is.status is to:
+            return
+        if to not in TRANSITIONS[self.now_is.status]:
+            raise IllegalTransition(f"the run is {self.now_is.status}, it cannot go to {to}")
+        self.now_is = RunStatus(to, self.clock, "controller", reason)
+        self._effect()
+
+    def head(self) -> int:
+        return self.version
+
+    def not_quiet(self) -> list[str]:
+        return self.busy
+
+    def stale(self, operation: Operation) -> str:
+        if self.schema != operation.request.parent or self.epoch != operation.request.epoch:
+            return "the plan is stale"
+        return ""
+
+    def published(self, operation: Operation) -> bool:
+        return operation.request.digest in self.chain
+
+    def order(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
+        if identity not in self.orders:
+            self.orders[identity] = Order(identity, kind, payload, self.clock)
+            self._effect()
+        return self.orders[identity]
+
+    def withdraw(self, operation: Operation) -> None:
+        for identity, order in self.orders.items():
+            if identity.startswith(prefix_of(operation)) and order.open:
+                self.orders[identity] = replace(order, state=OrderState.WITHDRAWN)
+        self._effect()
+
+    def forget_orders(self, operation: Operation) -> None:
+        for identity in [i for i in self.orders if i.startswith(prefix_of(operation))]:
+            del self.orders[identity]
+        self._effect()
+
+    def discard(self, operation: Operation) -> None:
+        self.staged.clear()
+        self._effect()
+
+    def tidy(self, operation: Operation) -> None:
+        self.staged.clear()
+        self._effect()
+
+    def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
+        self._effect()
+
+    def restore(self, operation: Operation) -> dict[str, Any]:
+        self.restored.add(operation.id)
+        self._effect()
+        return {"schedules": [], "anneal": ""}
+
+    def begin_anneal(self, operation: Operation) -> str:
+        if self.no_anneal:
+            return self.no_anneal
+        self.annealed.add(operation.id)
+        self._effect()
+        return ""
+
+    def not_renewed(self, operation: Operation) -> list[str]:
+        return self.behind
+
+    def _effect(self) -> None:
+        self.effects += 1
+        if self.kill_after is not None:
+            self.kill_after -= 1
+            if self.kill_after <= 0:
+                self.kill_after = None
+                raise Killed
+
+    # Everybody else.
+
+    def live(self) -> None:
+        """The others do what they do: services come to rest, the optimizer carries orders out, a run learns."""
+        self.clock += 1.0
+        status = self.now_is.status
+        if status is Status.PAUSING and not self.busy:
+            self.now_is = RunStatus(Status.PAUSED, self.clock, "controller", "games and learning rest")
+        if status in (Status.RUNNING, Status.WARMING):
+            self.version += 1
+        for identity, order in list(self.orders.items()):
+            if order.open:
+                self.orders[identity] = self.carried_out(order)
+
+    def carried_out(self, order: Order) -> Order:
+        """An order with its answer."""
+        mine = replace(order, state=OrderState.CLAIMED, attempt=order.attempt + 1, holder="optimizer-0", fence=1)
+        if order.kind in self.refusing:
+            return replace(mine, state=OrderState.REFUSED, error=f"{order.kind} cannot work out")
+        if self.failing.get(order.kind, 0) > 0:
+            self.failing[order.kind] -= 1
+            return replace(mine, state=OrderState.FAILED, error=f"{order.kind} did not work out")
+        answer: dict[str, Any] = {}
+        if order.kind == "check":
+            answer = {"ok": not self.out_of_bounds, "why": "too far off"}
+        elif order.kind == "keep":
+            answer = {"head": self.version}
+        elif order.kind in ("checkpoint", "transform"):
+            assert self.now_is.status is Status.OPERATING, "nobody writes beside a run that learns"
+            self.staged.add(order.kind)
+            answer = {"version": self.version + 1}
+        elif order.kind == "publish":
+            if self.now_is.status is not Status.OPERATING or not self.staged:
+                return replace(mine, state=OrderState.FAILED, error="the run's status has moved")
+            self.cut_over(order)
+        return replace(mine, state=OrderState.DONE, answer=answer)
+
+    def cut_over(self, order: Order) -> None:
+        """What the store does in one step."""
+        self.chain += (order.payload["digest"],)
+        self.epoch += 1
+        self.schema = "q" * 16
+        self.version = order.payload["made"]["transform"]["version"]
+        self.now_is = RunStatus(Status.WARMING, self.clock, "optimizer-0", "")
+        self.publishes += 1
+
+
+def surgery(run: MemoryRun, **request: Any) -> Operation:
+    """A surgery about to begin."""
+    return new("surgery-1", OperationKind.SURGERY, "ada", REQUEST.model_copy(update=request), run.clock,
+               run.now_is.status)
+
+
+def carry_on(operation: Operation, run: MemoryRun, rounds: int = 400) -> Operation:
+    """Until it is over; a controller that dies is started again, and goes on with the document as it was saved."""
+    for _ in range(rounds):
+        try:
+            after = advance(operation, run)
+        except Killed:
+            continue
+        if after == operation:
+            run.live()
+        operation = after
+        if operation.over:
+            return operation
+    raise AssertionError(f"it does not end: {operation.model_dump_json(indent=1)}")
+
+
+def until(operation: Operation, run: MemoryRun, step: str, rounds: int = 200) -> Operation:
+    """Until a step has begun and has been asked once."""
+    for _ in range(rounds):
+        found = operation.step(step)
+        after = advance(operation, run)
+        if found is not None and found.started_at is not None:
+            return after
+        if after == operation:
+            run.live()
+        operation = after
+    raise AssertionError(f"it does not get to {step}: {operation.model_dump_json(indent=1)}")
+
+
+def untouched(run: MemoryRun, operation: Operation, was: Status = Status.RUNNING) -> None:
+    """Fails unless the run is exactly where it was."""
+    assert operation.state in (OperationState.FAILED, OperationState.CANCELLED)
+    assert run.now_is.status is was
+    assert (run.epoch, run.schema, run.chain, run.publishes) == (1, "p" * 16, (), 0)
+    assert not run.staged
+    assert not run.orders

@@ -1,0 +1,57 @@
+"""The documents of operations in a real Redis: one at a time, compare-and-set, a bounded history."""
+
+import pytest
+import redis
+
+from five.services.controller.operations.document import Operation, OperationKind, OperationState, Word
+from five.services.controller.operations.engine import advance
+from five.services.controller.operations.store import Busy, OperationStore
+from rapid.store.state import RunState
+from tests.services.controller.operations.memory_backend import REQUEST, MemoryRun
+
+
+@pytest.fixture
+def run_state(redis_client: redis.Redis) -> RunState:
+    return RunState(redis_client, "trial")
+
+
+@pytest.fixture
+def store(run_state: RunState) -> OperationStore:
+    return OperationStore(run_state, kept=3)
+
+
+def end(store: OperationStore, operation: Operation) -> Operation:
+    return store.change(operation.id, lambda o: o.model_copy(update={"state": OperationState.DONE, "outcome": "done"}))
+
+
+def test_one_at_a_time_and_the_second_is_told_of_the_first(store: OperationStore, run_state: RunState) -> None:
+    first = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
+    with pytest.raises(Busy, match=f"{first.id}.*'wider', begun by ada, at step pause.*one at a time") as refused:
+        store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
+    assert refused.value.operation == first
+    assert store.going() == first
+    end(store, first)
+    assert store.going() is None
+    second = store.begin(OperationKind.CHECK, "bob", REQUEST, "running")
+    assert [o.id for o in store.all()] == [second.id, first.id]
+    told = [(e.who, e.what) for e in reversed(run_state.events.last(10))]
+    assert told == [("ada", "operation.began"), ("controller", "operation.done"), ("bob", "operation.began")]
+
+
+def test_who_read_an_older_document_changes_nothing(store: OperationStore) -> None:
+    run = MemoryRun()
+    read = store.begin(OperationKind.SURGERY, "ada", REQUEST, "running")
+    assert store.save(read, advance(read, run))
+    assert not store.save(read, read.model_copy(update={"outcome": "late"}))
+    cancelled = store.change(read.id, lambda o: o.model_copy(update={"cancel": Word(who="bob", at=1.0)}))
+    assert cancelled.changes == 2
+    found = store.get(read.id)
+    assert found == cancelled
+    assert found.steps[0].attempt == 1
+    with pytest.raises(LookupError, match="no operation 'nothing'"):
+        store.change("nothing", lambda o: o)
+
+
+def test_the_oldest_that_have_ended_are_dropped(store: OperationStore) -> None:
+    made = [end(store, store.begin(OperationKind.CHECK, "ada", REQUEST, "running")).id for _ in range(5)]
+    assert {o.id for o in store.all()} == set(made[-3:])

@@ -1,0 +1,99 @@
+"""Drafts over REST, on a real table and recorded games."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dota import registry
+from five.agent.draft.advice import advise
+from five.agent.draft.leaves import Leaves, Pool
+from five.run.drafting import DraftTables
+from rapid.embedded_redis import EmbeddedRedis
+from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
+
+HEROES = ("lion", "nevermore", "sniper", "sven", "viper")
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Iterator[LiveController]:
+    with EmbeddedRedis(tmp_path / "redis", append_only=False).start() as store, live(store.url) as found:
+        yield found
+
+
+def table(controller: LiveController, version: int, seed: int) -> Leaves:
+    pool = Pool(HEROES, 2)
+    win = np.random.default_rng(seed).random(pool.shape, dtype=np.float32)
+    leaves = Leaves(pool, win, {"version": version})
+    assert controller.context.blobs is not None
+    DraftTables(controller.context.blobs, RUN).put(f"version-{version}", leaves)
+    return leaves
+
+
+def test_a_draft_is_read_from_the_newest_table_or_the_one_named(controller: LiveController) -> None:
+    missing = problem(controller.ask("GET", "/v1/draft", VIEWER), 404, "not-found")
+    assert "five draft --make" in missing["detail"]
+    old, new = table(controller, 4, 0), table(controller, 12, 1)
+    names = [found["name"] for found in controller.ask("GET", "/v1/draft/tables", VIEWER).json()["tables"]]
+    assert names == ["version-12", "version-4"]
+    for leaves, parameters in ((new, {}), (old, {"table": "version-4"})):
+        found = controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion", **parameters}).json()
+        expected = advise(leaves, dire=["lion"])
+        assert found["win"] == pytest.approx(expected.win) and found["order"] == "DRRD" and found["to_move"] == "R"
+        assert [(c["hero"], c["own"]) for c in found["choices"]] == [
+            (c.hero, pytest.approx(c.win)) for c in expected.choices]
+        assert found["line_ups"] == 30 and found["games"] == 0 and found["choices"][0]["played"] is None
+    banned = controller.ask("GET", "/v1/draft", VIEWER, params={"banned": "viper", "order": "rdrd"}).json()
+    assert banned["win"] == pytest.approx(advise(new, banned=["viper"], order="RDRD").win)
+    refused = problem(controller.ask("GET", "/v1/draft", params={"dire": "axe"}), 409, "conflict")
+    assert "there are lion, nevermore" in refused["detail"]
+    assert controller.ask("GET", "/v1/draft", params={"dire": "<script>"}).status_code == 422
+    assert controller.ask("GET", "/v1/draft", params={"table": "../../etc"}).status_code == 422
+    assert controller.ask("GET", "/v1/draft", token="").status_code == 401
+    table(controller, 12, 2)  # made again
+    again = controller.ask("GET", "/v1/draft", VIEWER).json()
+    assert again["win"] != pytest.approx(advise(new).win)
+
+
+def test_support_and_calibration_grow_with_the_games(controller: LiveController) -> None:
+    table(controller, 4, 0)
+    build = registry.load().heroes
+    lion, sniper, sven = (build.index(hero) for hero in ("lion", "sniper", "sven"))
+    assert controller.ask("GET", "/v1/draft/calibration", VIEWER).json()["games"] == 0
+    record = {"lineup": [[lion, sven], [sniper, sven]], "winner": "radiant", "outcome": "selfplay", "version": 3,
+              "win_probability": [0.6, 0.3]}
+    for games in (1, 2, 3):
+        controller.context.series.append("games", record)
+        found = controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion"}).json()
+        assert found["games"] == games
+        sniped = next(choice for choice in found["choices"] if choice["hero"] == "sniper")
+        assert (sniped["played"], sniped["rarest"]["games"], sniped["rarest"]["allied"]) == (games, games, False)
+        calibration = controller.ask("GET", "/v1/draft/calibration", VIEWER).json()
+        assert calibration["games"] == games and calibration["brier"] == pytest.approx(0.35 ** 2)
+
+
+def test_a_tree_is_solved_once_however_many_games_end(controller: LiveController,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = []
+    monkeypatch.setattr("five.services.controller.games.drafts.advise",
+                        lambda *asked: (solved.append(asked), advise(*asked))[1])
+    table(controller, 4, 0)
+    for games in range(3):
+        found = controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion", "banned": "sven"})
+        assert found.json()["games"] == games and len(solved) == 1
+        controller.context.series.append("games", {"lineup": [[0], [1]]})
+    assert controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion,lion", "banned": "sven"}).status_code == 409
+    table(controller, 4, 1)  # made again
+    controller.ask("GET", "/v1/draft", VIEWER, params={"dire": "lion", "banned": "sven"})
+    assert len(solved) == 3
+
+
+def test_what_was_recorded_before_the_controller_began_is_counted(controller: LiveController,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("five.services.controller.games.drafts.PAGE", 3)
+    table(controller, 4, 0)
+    controller.context.series.extend("games", [{"lineup": [[0], [1]]}] * 10 + [{"winner": "dire"}])
+    assert controller.ask("GET", "/v1/draft", VIEWER).json()["games"] == 10
+    controller.context.series.extend("games", [{"lineup": [[0], [1]]}] * 4)
+    assert controller.ask("GET", "/v1/draft", VIEWER).json()["games"] == 14

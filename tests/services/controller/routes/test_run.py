@@ -1,0 +1,259 @@
+"""The REST API against a real Redis: what it shows, who may change what, what it refuses."""
+
+import time
+
+import numpy as np
+import pytest
+import redis
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from five.agent.config import SchedulesConfig
+from five.run.config.controller import LimitsConfig
+from five.run.load import load
+from five.services.controller.http.app import create_app
+from five.services.controller.http.auth import Gate
+from five.services.controller.http.dependencies import Context
+from five.services.controller.http.tokens import FixedTokens
+from five.services.controller.run.reconcile import PauseClock, next_status, reconcile
+from five.services.controller.run.setup import set_up_run
+from rapid.config import StoreConfig
+from rapid.store.errors import FencedOut
+from rapid.store.leases import Instance, Lease
+from rapid.store.parameters import ParameterStore
+from rapid.store.quiet import QuietReport
+from rapid.store.state import RunState, Status
+
+OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "mallory"}
+VIEWER = {"Authorization": "Bearer viewer-token"}
+
+
+@pytest.fixture
+def state(redis_client: redis.Redis) -> RunState:
+    state = RunState(redis_client, "trial")
+    state.create({"name": "trial"}, "test")
+    return state
+
+
+@pytest.fixture
+def store(redis_client: redis.Redis) -> ParameterStore:
+    return ParameterStore(redis_client, redis_client, "trial", StoreConfig(archive_every=0))
+
+
+@pytest.fixture
+def app(state: RunState, store: ParameterStore) -> FastAPI:
+    gate = Gate(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
+    # One address asks for all paths without a token: more than may be refused at once.
+    return create_app(Context("trial", state, store, SchedulesConfig(), gate, LimitsConfig(failed_logins_burst=1000)))
+
+
+@pytest.fixture
+def client(app: FastAPI) -> TestClient:
+    return TestClient(app)
+
+
+def concrete(path: str) -> str:
+    for name, value in {"version": "0", "kind": "games", "name": "learning_rate", "identity": "m-000000000000",
+                        "change": "1-0"}.items():
+        path = path.replace(f"{{{name}}}", value)
+    return path
+
+
+def test_without_a_token_nothing_is_shown(client: TestClient, app: FastAPI) -> None:
+    paths = [path for path in app.openapi()["paths"]]
+    assert len(paths) > 10
+    for path in paths:
+        for method in app.openapi()["paths"][path]:
+            assert client.request(method, concrete(path)).status_code == 401, path
+    assert client.get("/v1/status", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_viewer_reads_but_changes_nothing(client: TestClient, state: RunState) -> None:
+    state.transition(Status.RUNNING, "test")
+    assert client.get("/v1/status", headers=VIEWER).json()["status"] == "running"
+    for method, path in (("post", "/v1/pause"), ("post", "/v1/stop"), ("put", "/v1/schedules/learning_rate")):
+        ramp = {"start": 0, "length": 0, "to": 1.0}
+        answer = client.request(method, path, headers=VIEWER, json=ramp if method == "put" else {})
+        assert answer.status_code == 403, path
+    now = state.status()
+    assert now is not None and now.status is Status.RUNNING
+
+
+def test_a_viewer_is_refused_every_change_there_is(client: TestClient, app: FastAPI, redis_client: redis.Redis) -> None:
+    before = everything(redis_client)
+    refused = 0
+    for path, methods in app.openapi()["paths"].items():
+        for method in methods.keys() - {"get"}:
+            answer = client.request(method, concrete(path), headers=VIEWER, json={})
+            assert answer.status_code == 403, (method, path, answer.text)
+            refused += 1
+    assert refused > 10 and everything(redis_client) == before
+
+
+def everything(redis_client: redis.Redis) -> dict[bytes, bytes | None]:
+    """Every key with its serialised value."""
+    return {key: redis_client.dump(key) for key in redis_client.keys("*")}  # type: ignore[union-attr]
+
+
+def test_reading_changes_nothing(client: TestClient, redis_client: redis.Redis, app: FastAPI) -> None:
+    before = everything(redis_client)
+    for path, methods in app.openapi()["paths"].items():
+        if "get" in methods:
+            if path != "/v1/stream":  # it has no end
+                client.get(concrete(path), headers=OPERATOR)
+    after = everything(redis_client)
+    # Who asks for the games asks their sources to list them: a lease, which runs out by itself.
+    (lease,) = after.keys() - before.keys()
+    assert lease.endswith(b":watched") and 0 < redis_client.pttl(lease) < 60_000  # type: ignore[operator]
+    assert before and after == {**before, lease: after[lease]}
+
+
+def test_pause_and_resume_are_events_with_a_name(client: TestClient, state: RunState) -> None:
+    state.transition(Status.RUNNING, "test")
+    assert client.post("/v1/pause", headers=OPERATOR, json={"reason": "a look"}).json()["status"] == "pausing"
+    assert client.post("/v1/resume", headers=OPERATOR).json()["status"] == "running"
+    events = client.get("/v1/events", headers=VIEWER, params={"limit": 2}).json()["items"]
+    assert [(e["who"], e["what"]) for e in events] == [("ada", "run.running"), ("ada", "run.pausing")]
+    assert events[1]["details"]["reason"] == "a look"
+
+
+@pytest.mark.parametrize("over", [Status.STOPPING, Status.FAILED])
+def test_a_run_that_is_over_is_started_again(client: TestClient, state: RunState, over: Status) -> None:
+    state.transition(over, "test")
+    assert client.post("/v1/resume", headers=OPERATOR, json={"reason": "on"}).json()["status"] == "starting"
+    now = state.status()
+    assert now is not None and (now.status, now.who, now.reason) == (Status.STARTING, "ada", "on")
+
+
+def test_readiness_gives_its_reason(state: RunState, store: ParameterStore) -> None:
+    reasons = ["the run's store does not answer", ""]
+    client = TestClient(create_app(Context("trial", state, store, SchedulesConfig(), Gate(None)),
+                                   lambda: reasons.pop(0)))
+    first, second = client.get("/readyz"), client.get("/readyz")
+    assert (first.status_code, first.json()) == (503, {"status": "the run's store does not answer"})
+    assert (second.status_code, second.json()) == (200, {"status": "ready"})
+
+
+def test_an_impossible_transition_says_what_is_possible(client: TestClient, state: RunState) -> None:
+    answer = client.post("/v1/pause", headers=OPERATOR)
+    assert answer.status_code == 409 and "running" in answer.json()["detail"]
+
+
+def test_versions_are_listed_newest_first(client: TestClient, store: ParameterStore) -> None:
+    for v in (0, 1):
+        store.publish(v, {"w": np.full(3, v, np.float32)}, {"reward_std": 1.0})
+    assert [r["version"] for r in client.get("/v1/versions", headers=VIEWER).json()["items"]] == [1, 0]
+    assert client.get("/v1/versions/1", headers=VIEWER).json()["meta"]["reward_std"] == 1.0
+    assert client.get("/v1/versions/7", headers=VIEWER).status_code == 404
+
+
+def instance(kind: str, **stats: object) -> Instance:
+    return Instance(kind, "a", "", "", 0.0, 0.0, dict(stats))
+
+
+def report(*waiting_for: str) -> QuietReport:
+    return QuietReport(1, 1, time.time(), {}, list(waiting_for))
+
+
+def test_a_run_starts_when_all_are_there() -> None:
+    up = [instance(k) for k in ("inference", "optimizer", "rollout")]
+    assert next_status(Status.STARTING, None, up, report()) is None
+    assert next_status(Status.STARTING, 0, up[:2], report()) is None
+    due = next_status(Status.STARTING, 0, up, report())
+    assert due is not None and due[0] is Status.RUNNING
+
+
+def test_a_run_is_paused_when_all_are_quiet() -> None:
+    assert next_status(Status.PAUSING, 3, [], report("rollout/0")) is None
+    due = next_status(Status.PAUSING, 3, [], report())
+    assert due is not None and due[0] is Status.PAUSED
+
+
+def test_reconcile_acts_once(state: RunState, redis_client: redis.Redis) -> None:
+    for kind in ("inference", "optimizer", "rollout"):
+        Lease(redis_client, "trial", kind, "a", 10.0).renew()
+    up = [instance(k) for k in ("inference", "optimizer", "rollout")]
+    assert reconcile(state, lambda: 0, lambda: up, PauseClock())
+    assert not reconcile(state, lambda: 0, lambda: up, PauseClock())
+
+
+def test_a_pause_waits_for_everybody_and_names_once_who_has_not_come_to_rest(
+        state: RunState, redis_client: redis.Redis, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    state.transition(Status.RUNNING, "test")
+    rollouts = [Lease(redis_client, "trial", "rollout", name, 10.0) for name in ("a", "b")]
+    for lease in rollouts:
+        lease.renew({}, 1, 1)
+    state.transition(Status.PAUSING, "test")
+    pause = state.quiet().pause
+    assert not reconcile(state, lambda: 0, list, PauseClock())
+    rollouts[0].renew({}, 1, 1, pause, True)
+    assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == ["rollout/b"]
+    # However far the machine's clock is put forward, or back.
+    clock = PauseClock()
+    for jump in (1e6, -1e6):
+        with monkeypatch.context() as clocks:
+            clocks.setattr(time, "time", lambda jump=jump: 1.8e9 + jump)
+            assert not reconcile(state, lambda: 0, list, clock, quiet_seconds=60.0)
+    assert [reconcile(state, lambda: 0, list, clock, quiet_seconds=0.0) for _ in range(3)] == [True, False, False]
+    (event,) = [e for e in state.events.read() if e.what == "run.pause_overdue"]
+    assert event.details["waiting_for"] == ["rollout/b"]
+    assert (now := state.status()) is not None and now.status is Status.PAUSING  # it goes on waiting
+    rollouts[1].renew({}, 1, 1, pause, True)
+    assert reconcile(state, lambda: 0, list, PauseClock())
+    assert (now := state.status()) is not None and now.status is Status.PAUSED
+    assert client.get("/v1/status", headers=VIEWER).json()["waiting_for"] == []
+
+
+def test_a_transition_decided_in_an_older_epoch_is_not_made(state: RunState) -> None:
+    with pytest.raises(FencedOut):
+        state.transition(Status.RUNNING, "test", epoch=2)
+    assert (now := state.status()) is not None and now.status is Status.STARTING
+    state.transition(Status.RUNNING, "test", epoch=1)
+
+
+def test_the_status_shows_how_far_the_file_lags_behind(redis_client: redis.Redis, store: ParameterStore) -> None:
+    config = load("laptop-1v1")
+    run = RunState(redis_client, config.name)
+    set_up_run(run, config, "test")
+    before = run.record()
+    assert before is not None
+    run.set_record(before, before.changed(new_epoch=False, model={**before.model, "lstm": 24}), "ada", "record.set", {})
+    gate = Gate(FixedTokens.of(vera=("viewer", "viewer-token")))
+    context = Context(config.name, run, store, config.schedules, gate, file_config=config)
+    shown = TestClient(create_app(context)).get("/v1/status", headers=VIEWER).json()
+    assert (shown["epoch"], shown["record_revision"]) == (1, 2)
+    assert shown["drift"] == [{"key": "model.lstm", "file": config.model.lstm, "record": 24}]
+
+
+def test_every_change_can_be_tried_dry_and_then_changes_nothing(
+        client: TestClient, app: FastAPI, state: RunState, store: ParameterStore, redis_client: redis.Redis) -> None:
+    for path, methods in app.openapi()["paths"].items():
+        for method in methods.keys() - {"get"}:
+            names = {parameter["name"] for parameter in methods[method]["parameters"]}
+            # Neither changes anything of the run: a plan is only made, and a game that people play never trains.
+            told = path in ("/v1/surgery/plan", "/v1/surgery/read") or path.startswith("/v1/play/")
+            assert "dry_run" in names or told, (method, path)
+    state.transition(Status.RUNNING, "test")
+    ramp = {"start": 10, "length": 5, "to": 1e-6}
+    made = client.put("/v1/schedules/learning_rate", json=ramp, headers={**OPERATOR, "If-Match": "*"}).json()["change"]
+    match = client.post("/v1/matches", json={}, headers=OPERATOR).json()["id"]
+    before = everything(redis_client)
+    asked = [("POST", "/v1/pause", {}, 200), ("POST", "/v1/stop", {}, 200), ("POST", "/v1/resume", {}, 200),
+             ("PUT", "/v1/schedules/team_spirit", ramp, 200),
+             ("PUT", "/v1/schedules/team_spirit", {**ramp, "to": 7}, 422),
+             ("POST", f"/v1/schedules/history/{made}/revert", {"start": 12}, 200), ("POST", "/v1/matches", {}, 200),
+             ("POST", f"/v1/matches/{match}/cancel", {}, 200), ("POST", "/v1/matches/m-000000000000/cancel", {}, 404)]
+    answers = []
+    for method, path, body, status in asked:
+        answer = client.request(method, path, json=body, params={"dry_run": "true"},
+                                headers={**OPERATOR, "If-Match": "*"})
+        assert answer.status_code == status, (path, answer.text)
+        answers.append(answer.json())
+    assert [answer["status"] for answer in answers[:3]] == ["pausing", "stopping", "running"]
+    assert answers[3]["schedule"]["ramps"][-1]["to"] == 1e-6 and answers[3]["change"] is None
+    assert (answers[6]["state"], answers[7]["state"]) == ("waiting", "cancelled")
+    assert everything(redis_client) == before
+    # What could not be is refused dry as well.
+    state.transition(Status.STOPPING, "test")
+    assert client.post("/v1/pause", params={"dry_run": "true"}, headers=OPERATOR).status_code == 409

@@ -1,0 +1,115 @@
+"""How a run begins in its store, and that its record wins over every file that it goes on with."""
+
+import json
+
+import pytest
+import redis
+
+from dota.spaces import Layout
+from five.run.config import RunConfig
+from five.run.effective import overlay
+from five.run.load import ConfigError, load
+from five.services.controller.run.setup import document_of, record_of, set_up_run
+from rapid.store.record import RunRecord
+from rapid.store.state import RunState, Status
+
+STORES = ("store.state_url='redis://:sesame@state:6379/0'", "store.params_url=redis://params:6379/0")
+CONFIG = load("laptop-1v1", STORES)
+
+
+@pytest.fixture
+def state(redis_client: redis.Redis) -> RunState:
+    return RunState(redis_client, CONFIG.name)
+
+
+def status(state: RunState) -> Status:
+    now = state.status()
+    assert now is not None
+    return now.status
+
+
+def whats(state: RunState) -> list[str]:
+    return [event.what for event in state.events.read()]
+
+
+def changed(*overrides: str) -> RunConfig:
+    return load("laptop-1v1", [*STORES, *overrides])
+
+
+def test_a_run_is_made_once(state: RunState) -> None:
+    for _ in range(2):
+        set_up_run(state, CONFIG, "controller")
+    assert status(state) is Status.STARTING and whats(state) == ["run.created"]
+    assert state.config() == document_of(CONFIG)
+
+
+def test_the_stored_configuration_holds_no_password(state: RunState, redis_client: redis.Redis) -> None:
+    set_up_run(state, CONFIG, "controller")
+    assert state.config()["store"]["state_url"] == "redis://***@state:6379/0"
+    everything = b"".join(redis_client.dump(key) or b"" for key in redis_client.keys("*"))  # type: ignore[union-attr]
+    assert b"sesame" not in everything and "sesame" not in json.dumps(state.config())
+
+
+def test_a_changed_configuration_is_noted_and_the_run_goes_on(state: RunState) -> None:
+    set_up_run(state, CONFIG, "controller")
+    state.transition(Status.RUNNING, "test")
+    set_up_run(state, changed("learning.batch_samples=24"), "controller")
+    assert state.config()["learning"]["batch_samples"] == 24
+    assert status(state) is Status.RUNNING and whats(state)[-1] == "config.set"
+
+
+def test_only_resuming_starts_a_stopped_run_again(state: RunState) -> None:
+    set_up_run(state, CONFIG, "controller")
+    state.transition(Status.STOPPING, "test")
+    set_up_run(state, CONFIG, "controller")
+    assert status(state) is Status.STOPPING
+    set_up_run(state, CONFIG, "five train", resume=True)
+    assert status(state) is Status.STARTING and whats(state)[-2:] == ["run.starting", "run.resumed"]
+
+
+def test_a_run_begins_with_the_record_of_its_file(state: RunState) -> None:
+    set_up_run(state, CONFIG, "controller")
+    record = state.record()
+    assert record == record_of(CONFIG) and record is not None
+    assert (record.stand, record.chain, record.layout) == ((1, 1), (), Layout(CONFIG.game).hash)
+    assert "precision" not in record.model and overlay(CONFIG, record) == CONFIG
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_file_that_lags_behind_undoes_nothing(state: RunState, resume: bool) -> None:
+    set_up_run(state, CONFIG, "controller")
+    before = state.record()
+    assert before is not None
+    after = before.changed(new_epoch=False, model={**before.model, "lstm": 2 * CONFIG.model.lstm})
+    state.set_record(before, after, "ada", "record.set", {})
+    # What `five train --resume` and `helm upgrade` come with: the old file, or one with a game of its own.
+    set_up_run(state, changed("game.mode=1v1_mid", "game.observation.minimap=3", "model.precision=bfloat16"), "five",
+               resume)
+    assert state.record() == after
+    assert state.config()["model"]["lstm"] == 2 * CONFIG.model.lstm  # shown as it is played
+    assert state.config()["game"] == document_of(CONFIG)["game"]
+    assert state.config()["model"]["precision"] == "bfloat16"
+
+
+def test_a_run_of_an_earlier_release_gets_its_record_from_what_it_was_started_with(
+        state: RunState, redis_client: redis.Redis) -> None:
+    set_up_run(state, changed("model.lstm=24"), "controller")
+    redis_client.delete(state.keys.record)
+    set_up_run(state, CONFIG, "controller")
+    record = state.record()
+    assert record is not None and record.model["lstm"] == 24 and record.layout == Layout(CONFIG.game).hash
+    assert whats(state)[1:3] == ["record.adopted", "config.set"] or whats(state)[1:] == ["record.adopted"]
+
+
+def test_what_can_no_longer_be_read_of_an_earlier_release_is_the_files(
+        state: RunState, redis_client: redis.Redis) -> None:
+    state.create({"game": {"an_older_key": 1}, "model": {"another": 2}}, "test")
+    redis_client.delete(state.keys.record)
+    set_up_run(state, CONFIG, "controller")
+    assert state.record() == record_of(CONFIG)
+
+
+def test_a_record_that_this_release_cannot_read_is_refused_by_name(state: RunState) -> None:
+    state.create(document_of(CONFIG), "test", RunRecord(revision=3, game={"a_newer_key": 1}))
+    with pytest.raises(ConfigError, match=r"(?s)record of run 'laptop-1v1' \(revision 3\).*game.a_newer_key"):
+        set_up_run(state, CONFIG, "controller")
