@@ -24,10 +24,10 @@ from five.services.optimizer import metrics
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.group import Group, device_of, join, leave
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.older import OlderCheckpoints, commit_staged
+from five.services.optimizer.migrations import OlderCheckpoints, commit_staged
 from five.services.optimizer.publishing import LeasedPublisher
 from five.services.optimizer.recording import Recordings
-from five.services.optimizer.resting import Stacking
+from five.services.optimizer.stored_arrays import Stacking
 from five.services.optimizer.run_state_client import RunStateClient
 from five.services.optimizer.service import ExperienceService, add_to_server
 from five.services.optimizer.surgery import Surgeon

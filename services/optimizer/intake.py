@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from five.agent.learning.buffer import Drawn, DropReason, SampleBuffer
 from five.agent.learning.pacing import Pacer
-from five.services.optimizer.resting import RestingSegment
+from five.services.optimizer.stored_arrays import RestingSegment
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 REMEMBERED_SEGMENTS = 65536

@@ -8,12 +8,12 @@ from typing import Any
 import grpc
 
 from five.agent.anneal.arms import Arm
+from five.clients import wire
+from five.clients.raw_sets import Head, RawSet, SetReader, Split
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Offer, Specs
 from five.services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
-from five.services.optimizer.resting import AS_IT_CAME, Plan, RestingSegment, plan_of
-from rapid import wire
-from rapid.raw_sets import Head, RawSet, SetReader, Split
+from five.services.optimizer.stored_arrays import AS_IT_CAME, Plan, RestingSegment, plan_of
 from rapid.rpc.epochs import StaleEpoch, require_epoch
 
 VERDICTS = {

@@ -19,12 +19,12 @@ from five.services.optimizer import faults
 from five.services.optimizer import metrics as page
 from five.services.optimizer.asked import AskedCheckpoints, answering, told
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.draining import DrainTime, nbytes
-from five.services.optimizer.drawing import BatchesAhead, Ready
+from five.services.optimizer.drain_time import DrainTime, nbytes
+from five.services.optimizer.prefetch import BatchesAhead, Ready
 from five.services.optimizer.group import ALONE, Group
 from five.services.optimizer.holding import Holding
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.neighbours import Older, Publisher, StateClient
+from five.services.optimizer.interfaces import Older, Publisher, StateClient
 from five.services.optimizer.records import Taken, Window, WindowRecord
 from five.services.optimizer.writing import Writing
 from rapid.blobs import BlobMissing

@@ -3,7 +3,7 @@ may take as long as several versions do."""
 
 from collections.abc import Callable
 
-from five.services.optimizer.beside import Beside
+from five.services.optimizer.background_writer import Beside
 
 Task = Callable[[], None]
 

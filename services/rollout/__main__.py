@@ -15,26 +15,26 @@ from dota.spaces import Layout
 from dota.vec_game import PACKED, STATS, VecGame
 from five.agent.model.states import state_specs
 from five.agent.schedules import hyperparameters_at, load_schedules
+from five.clients.environment import EnvironmentClient
+from five.clients.experience import ExperienceClient
+from five.clients.inference import InferenceClient
+from five.clients.inference_pools import inference_pools
+from five.clients.opponents import OpponentsClient
 from five.run.config import RunConfig
 from five.run.effective import overlay
 from five.run.load import load
-from five.services.rollout.anneal import Annealing
-from five.services.rollout.broadcast import Broadcast
+from five.services.rollout.anneal_assignment import Annealing
+from five.services.rollout.env_slots import Streams
 from five.services.rollout.environment import Environment, LocalEnvironment, RemoteEnvironment
-from five.services.rollout.games import Matchmaker
+from five.services.rollout.game_group import Group, Wiring, ring_capacity, spread
+from five.services.rollout.live_broadcast import Broadcast
+from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.metrics import Meter
-from five.services.rollout.past import PastOpponent
-from five.services.rollout.ring import StepRing
-from five.services.rollout.rollout import Group, Wiring, ring_capacity, spread
-from five.services.rollout.segments import Rates, Segments
+from five.services.rollout.past_opponent import PastOpponent
+from five.services.rollout.segment_builder import Rates, Segments
 from five.services.rollout.sender import SPARSE, Sender, changing, optimizers_of
-from five.services.rollout.streams import Streams
+from five.services.rollout.step_buffer import StepRing
 from rapid import codec
-from rapid.clients.environment import EnvironmentClient
-from rapid.clients.experience import ExperienceClient
-from rapid.clients.inference import InferenceClient
-from rapid.clients.inference_pools import inference_pools
-from rapid.clients.opponents import OpponentsClient
 from rapid.live import LiveSource
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start

@@ -14,8 +14,8 @@ from dota.config import GameConfig
 from dota.spectator.camera import Camera
 from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
-from five.services.rollout.ring import SIDES, Array, Arrays, team_rows
-from rapid.clients.environment import EnvironmentClient, SeenGame
+from five.clients.environment import EnvironmentClient, SeenGame
+from five.services.rollout.step_buffer import SIDES, Array, Arrays, team_rows
 from rapid.packed import PackedArray
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode

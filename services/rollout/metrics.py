@@ -7,7 +7,7 @@ from typing import Any
 
 from dota.rewards import SIGNALS
 from dota.vec_game import STATS
-from five.services.rollout.rollout import Progress
+from five.services.rollout.game_group import Progress
 from five.services.rollout.sender import Sender
 from rapid.telemetry.metrics import counter, gauge, histogram
 

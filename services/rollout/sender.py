@@ -13,7 +13,7 @@ import numpy as np
 from dota.spaces import Layout
 from five.agent.learning import segments
 from five.agent.learning.pacing import WaitMeter
-from rapid.clients.experience import ExperienceClient, Segment
+from five.clients.experience import ExperienceClient, Segment
 from rapid.rpc.errors import MessageTooLarge
 
 log = logging.getLogger(__name__)

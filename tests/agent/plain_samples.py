@@ -1,4 +1,4 @@
-"""A segment cut by plain slices: what samples that are kept packed (five.services.optimizer.resting) have to equal."""
+"""A segment cut by plain slices: what samples that are kept packed (five.services.optimizer.stored_arrays) have to equal."""
 
 from collections.abc import Mapping
 

@@ -20,7 +20,7 @@ from five.agent.model.states import state_specs
 from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.intake import Intake, Offer
-from five.services.optimizer.resting import RestingSegment, Stacking
+from five.services.optimizer.stored_arrays import RestingSegment, Stacking
 from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
 

@@ -13,11 +13,11 @@ from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.spectator.camera import Camera
 from dota.vec_game import PACKED, STATS, VecGame
+from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env.service import EnvService
 from five.services.rollout.environment import LocalEnvironment, RemoteEnvironment
-from five.services.rollout.ring import StepRing
-from rapid.clients.environment import EnvironmentClient
+from five.services.rollout.step_buffer import StepRing
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve

@@ -15,19 +15,19 @@ import psutil
 import pytest
 import redis
 import torch
-from five.services.controller.run.setup import set_up_run
 
 from five.agent.config import BufferConfig, LearnerConfig
 from five.agent.learning.segments import Segment
 from five.cli.cluster import free_ports, optimizer_group
+from five.clients.experience import ACCEPTED, ExperienceClient
 from five.run.config import RunConfig, ServicesConfig
 from five.run.config.optimizer import OptimizerConfig
 from five.run.load import save
+from five.services.controller.run.setup import set_up_run
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.group import join
 from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore
-from five.clients.experience import ACCEPTED, ExperienceClient
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
 from rapid.store.authority import holder
 from rapid.store.checkpoint_index import CheckpointIndex

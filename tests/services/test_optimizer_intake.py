@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from five.agent.learning.buffer import DropReason
+from five.clients import wire
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.metrics import ARM_HERO_STEPS
 from five.services.optimizer.service import ExperienceService
 from five.services.rollout.sender import changing
-from rapid import wire
 from tests.agent.plain_samples import split_segment
-from tests.rapid.tensor_sets import encode_set
+from tests.clients.tensor_sets import encode_set
 from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, offer, segment
 
 

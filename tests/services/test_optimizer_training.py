@@ -9,7 +9,7 @@ from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
 from five.services.optimizer.intake import Offer
 from five.services.optimizer.records import Window, quantile
-from five.services.optimizer.resting import RestingSegment
+from five.services.optimizer.stored_arrays import RestingSegment
 from rapid.telemetry.metrics import definitions
 from tests.services.optimizer_cases import (
     HYPER,

@@ -13,14 +13,14 @@ from dota.rewards import SIGNALS
 from five.agent.config import LearnerConfig
 from five.agent.learning.labels import Outcome
 from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
-from five.services.rollout.anneal import NOT_ANNEALED, Draw
-from five.services.rollout.games import Matchmaker
-from five.services.rollout.ring import StepRing
-from five.services.rollout.rollout import Group, Wiring, ring_capacity, spread
-from five.services.rollout.segments import Rates, Segments
-from five.services.rollout.streams import Streams
-from rapid.clients.inference import InferenceClient
-from rapid.clients.opponents import Opponent
+from five.clients.inference import InferenceClient
+from five.clients.opponents import Opponent
+from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
+from five.services.rollout.env_slots import Streams
+from five.services.rollout.game_group import Group, Wiring, ring_capacity, spread
+from five.services.rollout.matchmaking import Matchmaker
+from five.services.rollout.segment_builder import Rates, Segments
+from five.services.rollout.step_buffer import StepRing
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingGames, Versions
 from tests.services.inference_server import QUICK, RPC, InferenceServer
 

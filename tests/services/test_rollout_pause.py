@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
-from five.services.rollout.rollout import Group
-from rapid.clients.opponents import Opponent
+from five.clients.opponents import Opponent
+from five.services.rollout.game_group import Group
 from tests.services.counting import CountingGames, Versions
 from tests.services.inference_server import InferenceServer
 from tests.services.test_rollout import (

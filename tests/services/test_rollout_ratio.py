@@ -14,19 +14,19 @@ from dota.vec_game import VecGame
 from five.agent.config import LearnerConfig, ModelConfig
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
+from five.clients.inference import InferenceClient
 from five.protos.v1 import inference_pb2_grpc
 from five.services.inference.batcher import Batcher, BatcherOptions
 from five.services.inference.loading import PolicyLoader
 from five.services.inference.models import Models
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
+from five.services.rollout.env_slots import Streams
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.games import Matchmaker
-from five.services.rollout.ring import StepRing
-from five.services.rollout.rollout import Group, Wiring, ring_capacity
-from five.services.rollout.segments import Rates, Segments
-from five.services.rollout.streams import Streams
-from rapid.clients.inference import InferenceClient
+from five.services.rollout.game_group import Group, Wiring, ring_capacity
+from five.services.rollout.matchmaking import Matchmaker
+from five.services.rollout.segment_builder import Rates, Segments
+from five.services.rollout.step_buffer import StepRing
 from rapid.rpc.server import serve
 from tests.agent.plain_samples import split_segment
 from tests.services.inference_server import QUICK

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from five.agent.learning.segments import Segment
+from five.clients.experience import ExperienceClient
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
 from five.services.rollout.sender import Sender, changing, optimizers_of
-from rapid.clients.experience import ExperienceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.server import RpcServer, serve

@@ -17,7 +17,7 @@ from five.agent.surgery import AgentSpec, derive
 from five.run.migration import BrokenChain, MigratedVersions, chain_of
 from five.services.optimizer import faults
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.older import OlderCheckpoints, commit_staged
+from five.services.optimizer.migrations import OlderCheckpoints, commit_staged
 from five.services.optimizer.publishing import LeasedPublisher
 from five.services.optimizer.recording import Recordings
 from five.services.optimizer.surgery import Surgeon

@@ -11,7 +11,7 @@ from five.agent.config import BufferConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.samples import Arrays
 from five.run.config import RunConfig
-from five.services.optimizer.resting import RestingSegment, Stacking
+from five.services.optimizer.stored_arrays import RestingSegment, Stacking
 from five.services.rollout.sender import changing
 from rapid import codec
 from rapid.packed import PackedArray

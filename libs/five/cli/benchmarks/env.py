@@ -13,11 +13,11 @@ from dota.vec_game import VecGame
 from five.cli.benchmarks import game
 from five.cli.benchmarks.child import RPC, Child, prepare, serve_until_closed
 from five.cli.benchmarks.table import Row, machine, median_rate, row
+from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2_grpc
 from five.services.dota_env.env_loop import GameBatch
 from five.services.dota_env.service import EnvService
-from five.services.rollout.ring import team_rows
-from rapid.clients.environment import EnvironmentClient
+from five.services.rollout.step_buffer import team_rows
 from rapid.packed import PackedArray
 
 

@@ -20,13 +20,13 @@ from five.agent.model.states import state_specs
 from five.cli.benchmarks import drawing, recorded
 from five.cli.benchmarks.child import RPC, Child, prepare, serve_until_closed
 from five.cli.benchmarks.table import Row, machine, row
+from five.clients.experience import ACCEPTED, ExperienceClient, Segment
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.resting import Stacking
 from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.optimizer.stored_arrays import Stacking
 from five.services.rollout.sender import changing
-from rapid.clients.experience import ACCEPTED, ExperienceClient, Segment
 from rapid.rpc.channel import aio_channel
 
 OPAQUE = "five.bench.Opaque"

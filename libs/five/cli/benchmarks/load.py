@@ -31,17 +31,17 @@ from five.capacity.sizes import clusters
 from five.cli.benchmarks import recorded
 from five.cli.benchmarks.child import RPC, Child, prepare
 from five.cli.benchmarks.table import Row, machine, row
+from five.clients.experience import ACCEPTED, ExperienceClient, Segment
+from five.clients.opponents import WON, OpponentsClient
 from five.protos.v1 import opponents_pb2_grpc
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.opponents.pool import LAST_ADDED, TABLE, Pool
 from five.services.opponents.service import OpponentService
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.resting import Stacking
 from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.optimizer.stored_arrays import Stacking
 from five.services.rollout.sender import changing
-from rapid.clients.experience import ACCEPTED, ExperienceClient, Segment
-from rapid.clients.opponents import WON, OpponentsClient
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.rpc.server import Register, serve
 from rapid.store.leases import Leases

@@ -18,9 +18,9 @@ from five.cli.benchmarks.child import prepare
 from five.cli.benchmarks.table import Row, machine, median_rate, row
 from five.run.config import RunConfig
 from five.run.load import load
-from five.services.optimizer.drawing import BatchesAhead
+from five.services.optimizer.prefetch import BatchesAhead
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.resting import RestingSegment, Stacking
+from five.services.optimizer.stored_arrays import RestingSegment, Stacking
 
 SIDE = 2048  # of the square matrices at most; larger ones are no faster
 

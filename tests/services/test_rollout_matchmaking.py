@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.services.rollout import games
-from five.services.rollout.games import Match, Matchmaker, outcomes
-from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
+from five.clients.opponents import DRAWN, LOST, WON, Opponent
+from five.services.rollout import matchmaking
+from five.services.rollout.matchmaking import Match, Matchmaker, outcomes
 
 
 class Service:
@@ -64,7 +64,7 @@ async def test_each_game_has_the_opponent_that_was_assigned_to_its_id() -> None:
 
 
 async def test_without_an_answer_games_are_self_play_and_do_not_wait_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(games, "ASSIGN_SECONDS", 0.1)
+    monkeypatch.setattr(matchmaking, "ASSIGN_SECONDS", 0.1)
     service = Service(Opponent(4, 1))
     service.away = True
     m = matchmaker(service)

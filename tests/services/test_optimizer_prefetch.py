@@ -5,7 +5,7 @@ import numpy as np
 from five.agent.learning.buffer import DropReason
 from five.agent.learning.samples import Arrays
 from five.agent.learning.to_device import Batch
-from five.services.optimizer.drawing import BatchesAhead
+from five.services.optimizer.prefetch import BatchesAhead
 from tests.services.optimizer_cases import LEARNING, intake, offer
 
 SAMPLES = LEARNING.batch_samples

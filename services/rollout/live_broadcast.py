@@ -13,11 +13,11 @@ from dota.rewards import signal_weights, time_weights
 from dota.spaces import Layout
 from dota.spectator.camera import Camera, ChunkFacts
 from dota.spectator.thoughts import building_slots, show_thoughts
+from five.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
+from five.services.rollout.env_slots import Streams
 from five.services.rollout.environment import Environment, Outcome
-from five.services.rollout.games import GameRecord
-from five.services.rollout.ring import SIDES, StepRing
-from five.services.rollout.streams import Streams
-from rapid.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
+from five.services.rollout.matchmaking import GameRecord
+from five.services.rollout.step_buffer import SIDES, StepRing
 from rapid.live import LiveSource
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from rapid.clients.inference import NEWEST
+from five.clients.inference import NEWEST
 
 log = logging.getLogger(__name__)
 

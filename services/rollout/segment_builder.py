@@ -12,7 +12,7 @@ from dota.spaces import Layout
 from five.agent.config import LearnerConfig
 from five.agent.learning.labels import Outcome
 from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
-from five.services.rollout.ring import SIDES, Array, StepRing
+from five.services.rollout.step_buffer import SIDES, Array, StepRing
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ import asyncio
 import numpy as np
 import pytest
 
-from five.services.rollout import past
-from five.services.rollout.games import Matchmaker
-from five.services.rollout.past import PastOpponent
-from rapid.clients.inference import NEWEST
-from rapid.clients.opponents import Opponent
-from tests.services.test_rollout_games import Service
+from five.clients.inference import NEWEST
+from five.clients.opponents import Opponent
+from five.services.rollout import past_opponent
+from five.services.rollout.matchmaking import Matchmaker
+from five.services.rollout.past_opponent import PastOpponent
+from tests.services.test_rollout_matchmaking import Service
 
 
 class Servers:
@@ -32,7 +32,7 @@ async def rounds() -> None:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(past, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(past_opponent, "PAUSE_SECONDS", 0.001)
 
 
 async def test_a_group_meets_one_version_for_as_many_games_as_asked_for() -> None:
@@ -69,7 +69,7 @@ async def test_a_version_that_does_not_come_is_given_up(monkeypatch: pytest.Monk
     def gave_up() -> list[object]:
         return [record.args[0] for record in caplog.records if isinstance(record.args, tuple)]
 
-    monkeypatch.setattr(past, "LOAD_SECONDS", 0.01)
+    monkeypatch.setattr(past_opponent, "LOAD_SECONDS", 0.01)
     servers = Servers(5)
     group = PastOpponent(servers.want, 1)
     group.meet(8)
@@ -87,7 +87,7 @@ async def test_a_version_that_does_not_come_is_given_up(monkeypatch: pytest.Monk
 
 async def test_the_version_that_is_met_is_kept_in_play_and_not_met_when_it_is_gone(monkeypatch: pytest.MonkeyPatch
                                                                                    ) -> None:
-    monkeypatch.setattr(past, "RENEW_SECONDS", 0.005)
+    monkeypatch.setattr(past_opponent, "RENEW_SECONDS", 0.005)
     servers = Servers(5)
     group = PastOpponent(servers.want, 10)
     group.meet(5)

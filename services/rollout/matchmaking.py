@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.rewards import SIGNALS
+from five.clients.inference import NEWEST
+from five.clients.opponents import DRAWN, LOST, WON, Opponent
 from five.protos.v1 import opponents_pb2
-from five.services.rollout.anneal import NOT_ANNEALED, Draw
-from five.services.rollout.past import PastOpponent
-from five.services.rollout.streams import Seats
-from rapid.clients.inference import NEWEST
-from rapid.clients.opponents import DRAWN, LOST, WON, Opponent
+from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
+from five.services.rollout.env_slots import Seats
+from five.services.rollout.past_opponent import PastOpponent
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed
 from rapid.vital import Vital
@@ -53,7 +53,7 @@ class Match:
 
 
 class Opponents(Protocol):
-    """The opponents service (rapid.clients.opponents.OpponentsClient)."""
+    """The opponents service (five.clients.opponents.OpponentsClient)."""
 
     async def assign(self, game_id: str) -> Opponent: ...
 

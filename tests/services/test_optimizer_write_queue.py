@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from five.services.optimizer import metrics as page
-from five.services.optimizer.beside import Beside
+from five.services.optimizer.background_writer import Beside
 from five.services.optimizer.writing import Writing
 from rapid.store.errors import FencedOut
 from tests.services.optimizer_cases import StateInMemory, Versions, feed, training, until

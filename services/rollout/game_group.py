@@ -17,17 +17,17 @@ from dota.vec_game import BOTS
 from five.agent.learning.labels import WIN, net_worth_ranks
 from five.agent.learning.labels import Outcome as GameOutcome
 from five.agent.learning.segments import Following
-from five.services.rollout.acting import Inference, InferenceLost, VersionMissing, act, act_again
-from five.services.rollout.anneal import NOT_ANNEALED, Draw
-from five.services.rollout.broadcast import Broadcast
+from five.clients.inference import NEWEST, WANT_STATE, ActResult
+from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
+from five.services.rollout.env_slots import Bools, Streams
 from five.services.rollout.environment import Environment, Outcome
-from five.services.rollout.games import DRAW, GameRecord, Matchmaker, outcomes
-from five.services.rollout.past import PastOpponent
-from five.services.rollout.ring import SIDES, StepRing
-from five.services.rollout.segments import Rates, Segments
+from five.services.rollout.live_broadcast import Broadcast
+from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, outcomes
+from five.services.rollout.past_opponent import PastOpponent
+from five.services.rollout.policy_inference import Inference, InferenceLost, VersionMissing, act, act_again
+from five.services.rollout.segment_builder import Rates, Segments
 from five.services.rollout.sender import Sender
-from five.services.rollout.streams import Bools, Streams
-from rapid.clients.inference import NEWEST, WANT_STATE, ActResult
+from five.services.rollout.step_buffer import SIDES, StepRing
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from five.services.optimizer.draining import ASSUMED_RATE, WRITES, DrainTime
+from five.services.optimizer.drain_time import ASSUMED_RATE, WRITES, DrainTime
 from rapid.lifecycle import Lifecycle
 from tests.rapid.processes_of_tests import eventually
 from tests.services.optimizer_cases import Versions, feed, training, until

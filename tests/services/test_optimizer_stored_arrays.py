@@ -7,10 +7,10 @@ import pytest
 
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.samples import Arrays
-from five.services.optimizer.resting import RestingSegment, Stacking
-from rapid import wire
+from five.clients import wire
+from five.services.optimizer.stored_arrays import RestingSegment, Stacking
 from tests.agent.plain_samples import split_segment
-from tests.rapid.tensor_sets import encode_set
+from tests.clients.tensor_sets import encode_set
 from tests.services.optimizer_cases import BUFFER, UNROLL, segment
 
 SPARSE = ("shared", "private")

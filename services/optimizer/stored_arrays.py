@@ -12,9 +12,9 @@ import numpy.typing as npt
 from dota.stacking import Form, Stacker, Stored, StoredArray
 from five.agent.learning.buffer import Allocate, batch_array
 from five.agent.learning.samples import STATE_PREFIX, Arrays
-from rapid import wire
+from five.clients import wire
+from five.clients.raw_sets import Head
 from rapid.packed import PackedArray
-from rapid.raw_sets import Head
 
 Array = npt.NDArray[Any]
 AS_IT_CAME: dict[int, Form] = {wire.RAW: Form.PLAIN, wire.SPARSE: Form.PACKED, wire.CHANGES: Form.CHANGES}

@@ -13,10 +13,11 @@ from dota.config import GameConfig
 from dota.rewards import SIGNALS
 from dota.spaces import Layout
 from dota.vec_game import PACKED, Controller, VecGame
+from five.clients import wire
 from five.protos.v1 import tensors_pb2
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.ring import SIDES, StepRing, team_rows
-from rapid import codec, wire
+from five.services.rollout.step_buffer import SIDES, StepRing, team_rows
+from rapid import codec
 from rapid.packed import PackedArray
 
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-10.0)

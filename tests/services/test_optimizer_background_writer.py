@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from five.services.optimizer import metrics as page
-from five.services.optimizer.beside import Beside
+from five.services.optimizer.background_writer import Beside
 from rapid.store.errors import FencedOut
 from tests.services.optimizer_cases import StateInMemory, Versions, feed, training, until
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.services.rollout.ring import SIDES, Array, Arrays
-from rapid.clients.inference import NEWEST, RESET, WANT_STATE, WANT_THOUGHTS
+from five.clients.inference import NEWEST, RESET, WANT_STATE, WANT_THOUGHTS
+from five.services.rollout.step_buffer import SIDES, Array, Arrays
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

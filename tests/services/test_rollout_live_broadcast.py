@@ -9,12 +9,12 @@ from dota.rewards import SIGNALS
 from dota.spectator.chunks import read_chunk
 from dota.spectator.header import read_header
 from dota.vec_game import STATS, VecGame
-from five.services.rollout.broadcast import FIRST_STEPS, Broadcast
+from five.clients.inference import WANT_THOUGHTS, ActResult
+from five.services.rollout.env_slots import Streams
 from five.services.rollout.environment import LocalEnvironment
-from five.services.rollout.games import GameRecord, Match
-from five.services.rollout.ring import StepRing
-from five.services.rollout.streams import Streams
-from rapid.clients.inference import WANT_THOUGHTS, ActResult
+from five.services.rollout.live_broadcast import FIRST_STEPS, Broadcast
+from five.services.rollout.matchmaking import GameRecord, Match
+from five.services.rollout.step_buffer import StepRing
 from rapid.store.watching import NOTHING, Watched
 from tests.services.test_dota_env import GAME, LAYOUT
 

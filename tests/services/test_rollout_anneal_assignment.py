@@ -6,7 +6,7 @@ import pytest
 
 from dota.config import GameConfig
 from five.agent.anneal.arms import Arm, arm_of
-from five.services.rollout.anneal import NOT_ANNEALED, Annealing
+from five.services.rollout.anneal_assignment import NOT_ANNEALED, Annealing
 from five.services.rollout.metrics import ARM_GAME_SECONDS, ARM_GAMES, ARM_STATISTICS, Meter
 from tests.services.counting import CountingGames, Versions
 from tests.services.inference_server import InferenceServer

@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from five.services.rollout.ring import SIDES, Array, Arrays, StepRing
-from five.services.rollout.streams import Bools, Ints, Streams
-from rapid.clients.inference import REPLAY, RESET, RESTORE, ActResult
+from five.clients.inference import REPLAY, RESET, RESTORE, ActResult
+from five.services.rollout.env_slots import Bools, Ints, Streams
+from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepRing
 from rapid.packed import PackedRows
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
@@ -23,7 +23,7 @@ class VersionMissing(LookupError):
 
 
 class Inference(Protocol):
-    """One stream to inference (rapid.clients.inference.InferenceClient)."""
+    """One stream to inference (five.clients.inference.InferenceClient)."""
 
     async def act(self, sessions: Ints, policies: Ints, flags: npt.NDArray[np.uint8],
                   observations: Mapping[str, Array | PackedRows],
