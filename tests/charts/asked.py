@@ -1,6 +1,6 @@
-"""What the pods of a rendering ask for in sum, and the sizes that NOTES tell.
+"""Total resource requests of a rendering, and the size table that NOTES.txt prints.
 
-usage: python -m tests.charts.asked          charts/files/sizes.txt is brought up to date; takes helm
+usage: python -m tests.charts.asked          update charts/files/sizes.txt; needs helm
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ UNITS = {"": 1, "m": 0.001, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1
 
 
 class Asked(NamedTuple):
-    """CPU in cores, memory in GiB, GPUs."""
+    """Resource requests: CPU in cores, memory in GiB, GPUs."""
 
     cpu: float
     memory: float
@@ -19,14 +19,14 @@ class Asked(NamedTuple):
 
 
 def quantity(text: object) -> float:
-    """A quantity of Kubernetes as a number."""
+    """Parse a Kubernetes quantity."""
     word = str(text)
     unit = word.lstrip("0123456789.")
     return float(word.removesuffix(unit)) * UNITS[unit]
 
 
 def asked(values: Values) -> Asked:
-    """The requests of all pods; an autoscaled Deployment counts with one."""
+    """Return the requests of all pods; an autoscaled Deployment counts with one pod."""
     cpu = memory = gpus = 0.0
     for o in objects(values):
         if o["kind"] not in ("Deployment", "StatefulSet"):
@@ -44,13 +44,13 @@ FILE = CHART / "files/sizes.txt"
 
 
 def sizes() -> dict[str, Asked]:
-    """By values file that the chart is delivered with, smallest first; '' is none."""
+    """Return the requests by delivered values file, smallest first; the key of the defaults is ''."""
     found = {v.name if v.files else "": asked(v) for v in value_files() if "/" not in v.name}
     return dict(sorted(found.items(), key=lambda item: (item[1].cpu, item[0])))
 
 
 def text() -> str:
-    """A line for each, as NOTES show them."""
+    """Return one line for each values file, as NOTES.txt prints them."""
     rows = []
     for name, one in sizes().items():
         file, gpus = f"-f charts/{name}" if name else "no values file", f", {one.gpus} GPUs" if one.gpus else ""

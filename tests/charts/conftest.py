@@ -1,4 +1,4 @@
-"""The chart's tests: `make test-chart`, which fetches helm first."""
+"""Fixtures of the chart's tests. `make test-chart` fetches helm first."""
 
 import pytest
 
@@ -19,5 +19,5 @@ def values(request: pytest.FixtureRequest) -> Values:
 
 @pytest.fixture(params=HELMS)
 def helm(request: pytest.FixtureRequest) -> str:
-    """helm 4, then helm 3."""
+    """Name of the helm version: helm4, then helm3."""
     return str(request.param)

@@ -1,8 +1,8 @@
-"""A release in a cluster of its own, which has an API and nothing that runs, or in a real one.
+"""Helm release in an in-memory cluster, which has an API and runs nothing, or in a real one.
 
-FIVE_CLUSTER, a kubeconfig (`make test-cluster` sets it), names a real one: the stories make the namespace `five` in it
-and remove it again, and leave it alone where it is there already. FIVE_CLUSTER_VALUES, a values file for that cluster
-(registry, storage class), goes with every installation and upgrade; with it `helm test` is run too, which takes images.
+FIVE_CLUSTER names the kubeconfig of a real cluster (`make test-cluster` sets it). The tests create the namespace `five`
+there and remove it; an existing one is left alone and fails the tests. FIVE_CLUSTER_VALUES is a values file for that
+cluster (registry, storage class), used by every installation and upgrade; with it `helm test` runs too.
 """
 
 import copy
@@ -33,7 +33,7 @@ Objects = dict[tuple[str, str], Object]
 
 
 class Release:
-    """Release `five` in namespace `five`, as docs/operations.md has it."""
+    """Release `five` in namespace `five`, as docs/operations.md describes it."""
 
     def __init__(self, helm: str, store: Store | None, config: Path, folder: Path) -> None:
         self.helm = helm
@@ -43,13 +43,13 @@ class Release:
 
     @property
     def store(self) -> Store:
-        """The stand-in's memory, with all that was written. Skips the test on a real cluster, which has none."""
+        """Store of the in-memory cluster, with all writes. Skips the test on a real cluster."""
         if self._store is None:
             pytest.skip("what was written can be counted on the stand-in alone")
         return self._store
 
     def run(self, program: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        """helm, or kubectl, with this cluster."""
+        """Run helm or kubectl against this cluster."""
         environment = {"HOME": str(self.folder), "KUBECONFIG": str(self.config), "PATH": "/usr/bin:/bin",
                        "HELM_BURST_LIMIT": "10000", "HELM_QPS": "10000"}
         more: list[str] = []
@@ -63,19 +63,19 @@ class Release:
                               capture_output=True, timeout=60 if self._store else 3000, cwd=ROOT, env=environment)
 
     def done(self, command: str, *more: str | Path, program: str = "helm") -> str:
-        """What it says. Raises AssertionError with its words when it fails."""
+        """Run a command that must succeed and return its output. Raises AssertionError with that output."""
         result = self.run(program, *command.split(), *more)
         assert result.returncode == 0, f"{command}: {result.stderr}"
         return result.stdout
 
     def refused(self, command: str, *more: str | Path) -> str:
-        """Its words on what it has to refuse. Raises AssertionError when it takes it."""
+        """Run a command that must fail and return its error output. Raises AssertionError when it succeeds."""
         result = self.run("helm", *command.split(), *more)
         assert result.returncode != 0, f"{command}: accepted"
         return result.stderr
 
     def autoscaler_sets(self, deployment: str, replicas: int) -> None:
-        """As the controller does in a cluster."""
+        """Scale a Deployment the way the controller does."""
         if self._store is None:
             connection = config.new_client_from_config(str(self.config))
         else:
@@ -85,8 +85,9 @@ class Release:
         api.resize(deployment, replicas, api.scale(deployment).version)
 
     def objects(self) -> Objects:
-        """All that there is in the namespace but helm's own records; on a real cluster what has the release's label and
-        nobody who made it."""
+        """Return all objects of the namespace except helm's own records. On a real cluster: those with the release's
+        label and
+        without an owner."""
         if self._store is None:
             return self._listed()
         with self.store.changed:
@@ -106,13 +107,14 @@ class Release:
         return found
 
     def object(self, resource: str, name: str) -> Object:
-        """One of them, without the release's prefix."""
+        """Return one object by its name without the release prefix."""
         return self.objects()[resource, f"five-{name}"]
 
 
 @contextmanager
 def release(helm: str, folder: Path) -> Iterator[Release]:
-    """An empty namespace `five`. Raises AssertionError where a real cluster has one already."""
+    """Yield a release in an empty namespace `five`. Raises AssertionError when a real cluster already has that
+    namespace."""
     if CLUSTER:
         yield from _on_cluster(Release(helm, None, Path(CLUSTER).resolve(), folder))
         return
@@ -138,7 +140,7 @@ def _on_cluster(made: Release) -> Iterator[Release]:
 
 
 def later_chart(folder: Path, version: str, app: str) -> Path:
-    """A copy of the chart as a later version of it, for a later version of the platform."""
+    """Copy the chart with a later chart version and a later platform version."""
     copied = Path(shutil.copytree(CHART, folder / "charts"))
     head = yaml.safe_load((copied / "Chart.yaml").read_text())
     (copied / "Chart.yaml").write_text(yaml.safe_dump({**head, "version": version, "appVersion": app}))
@@ -146,15 +148,15 @@ def later_chart(folder: Path, version: str, app: str) -> Path:
 
 
 def secrets(found: Objects) -> dict[str, Object]:
-    """What is in each Secret."""
+    """Return the data of each Secret."""
     return {name: o["data"] for (resource, name), o in found.items() if resource == "secrets"}
 
 
 def claims(found: Objects) -> dict[str, str]:
-    """Each claim's volume: another one is another uid."""
+    """Return the uid of each volume claim: a replaced claim has another uid."""
     return {name: o["metadata"]["uid"] for (resource, name), o in found.items() if resource == "persistentvolumeclaims"}
 
 
 def templates(found: Objects) -> dict[str, Object]:
-    """What pods are made from."""
+    """Return the pod template of each workload."""
     return {name: o["spec"]["template"] for (_, name), o in found.items() if "template" in o.get("spec", {})}

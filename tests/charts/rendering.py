@@ -1,4 +1,4 @@
-"""Renders the chart as helm does, each set of values once."""
+"""Cached renderings of the chart by `helm template`."""
 
 import functools
 import re
@@ -19,14 +19,14 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Values:
-    """What a rendering is made with: value files, then single values (``a.b=c``)."""
+    """Input of a rendering: value files, then single values (``a.b=c``)."""
 
     name: str
     files: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
-        """As helm's command line takes them."""
+        """Return the values as helm command-line arguments."""
         return [*(part for file in self.files for part in ("-f", file)), *(part for s in self.sets for part in
                                                                             ("--set", s))]
 
@@ -36,9 +36,9 @@ RDMA = Values("rdma", (str(ROOT / "tests/charts/rdma-values.yaml"),))
 
 
 def value_files() -> list[Values]:
-    """The defaults, each values file that the chart is delivered with, and each variant that only the tests use.
+    """Return the defaults, each values file that ships with the chart, and each variant under ci/.
 
-    A values file that is meant to go over another says so in the command at its head.
+    A values file that is layered over another one names the full command in its first lines.
     """
     found = [Values("defaults")]
     for file in [*sorted(CHART.glob("values-*.yaml")), *sorted((CHART / "ci").glob("*.yaml"))]:
@@ -49,13 +49,13 @@ def value_files() -> list[Values]:
 
 
 def variants() -> list[Values]:
-    """All of those, and what none of them sets."""
+    """Return all values files, plus variants that no file covers."""
     return [*value_files(), RDMA, Values("hpa by signals", sets=("autoscaling.mode=hpa",)),
             Values("keda", sets=("autoscaling.mode=keda",))]
 
 
 def tool(helm: str, name: str = "helm") -> Path:
-    """A program that `make test-chart` has put there. Raises FileNotFoundError."""
+    """Return the path of a program that `make test-chart` installed. Raises FileNotFoundError."""
     path = ROOT / "build" / helm / name
     if not path.is_file():
         raise FileNotFoundError(f"{path} is missing: python3 .ci/get-helm.py build/{helm} {helm[-1]}")
@@ -63,7 +63,7 @@ def tool(helm: str, name: str = "helm") -> Path:
 
 
 def run(helm: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """helm, without the user's settings and without a cluster."""
+    """Run helm without the user's settings and without a cluster."""
     nowhere = ROOT / "build" / "no-helm-home"
     return subprocess.run(
         [tool(helm), *arguments], text=True, capture_output=True, timeout=60,
@@ -72,7 +72,7 @@ def run(helm: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @functools.cache
 def text(values: Values, helm: str = "helm4") -> str:
-    """What `helm template` writes. Raises AssertionError with helm's words when it refuses, or warns."""
+    """Return the output of `helm template`. Raises AssertionError with helm's message when it fails or warns."""
     done = run(helm, "template", RELEASE, CHART, "--namespace", NAMESPACE, *values.arguments())
     assert done.returncode == 0, done.stderr
     assert not done.stderr, done.stderr
@@ -85,12 +85,12 @@ def _objects(values: Values, helm: str) -> tuple[Object, ...]:
 
 
 def objects(values: Values, kind: str = "", helm: str = "helm4") -> list[Object]:
-    """The rendered objects, of one kind if given. They are shared: change a copy."""
+    """Return the rendered objects, of one kind if given. The objects are shared: change a copy."""
     return [o for o in _objects(values, helm) if not kind or o["kind"] == kind]
 
 
 def find(values: Values, kind: str, name: str) -> Object:
-    """The object of that kind and name, without the release's prefix. Raises AssertionError when there is none."""
+    """Return the object of that kind and name, without the release prefix. Raises AssertionError when it is missing."""
     for found in objects(values, kind):
         if found["metadata"]["name"] == f"{RELEASE}-{name}":
             return found
@@ -98,14 +98,14 @@ def find(values: Values, kind: str, name: str) -> Object:
 
 
 def refusal(values: Values, helm: str = "helm4") -> str:
-    """helm's words on values that it has to refuse. Raises AssertionError when it takes them."""
+    """Return helm's error for values that it must refuse. Raises AssertionError when it accepts them."""
     done = run(helm, "template", RELEASE, CHART, "--namespace", NAMESPACE, *values.arguments())
     assert done.returncode != 0, f"{values.name}: accepted"
     return done.stderr
 
 
 def pods(found: Iterable[Object]) -> Iterator[tuple[str, Object, Object]]:
-    """Name, metadata and spec of every pod and pod template."""
+    """Yield name, metadata and spec of every pod and pod template."""
     for o in found:
         if o["kind"] == "Pod":
             yield f"Pod/{o['metadata']['name']}", o["metadata"], o["spec"]
@@ -115,12 +115,12 @@ def pods(found: Iterable[Object]) -> Iterator[tuple[str, Object, Object]]:
 
 
 def containers(spec: Object) -> list[Object]:
-    """Every container of a pod."""
+    """Return every container of a pod, init containers first."""
     return [*spec.get("initContainers", []), *spec["containers"]]
 
 
 def matches(selector: Object, labels: dict[str, str]) -> bool:
-    """Whether a label selector takes these labels."""
+    """Return whether a label selector matches the labels."""
     if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
         return False
     for rule in selector.get("matchExpressions", []):
@@ -133,5 +133,5 @@ def matches(selector: Object, labels: dict[str, str]) -> bool:
 
 
 def run_config(values: Values) -> str:
-    """The file that every service reads."""
+    """Return the rendered configuration file that every service reads."""
     return str(find(values, "ConfigMap", "run")["data"]["run.yaml"])

@@ -1,6 +1,6 @@
-"""Which pods `helm upgrade` restarts for each value of the autoscaler, the league and the evaluator.
+"""Table of the pods that `helm upgrade` restarts for each value of the autoscaler, the league and the evaluator.
 
-usage: python -m tests.charts.restarts_table     docs/operations.md is brought up to date; takes helm
+usage: python -m tests.charts.restarts_table     update docs/operations.md; needs helm
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ OTHERS: dict[str, Any] = {
 
 
 def leaves(section: str) -> Iterator[tuple[str, Any]]:
-    """Keys of the configuration below a section, with their defaults."""
+    """Return the configuration keys below a section, with their defaults."""
     node = model_at(tuple(section.split(".")))
     assert node is not None, section
     default: Any = RunConfig()
@@ -44,7 +44,7 @@ def leaves(section: str) -> Iterator[tuple[str, Any]]:
 
 
 def values_of(tree: dict[str, Any], at: str) -> Iterator[tuple[str, Any]]:
-    """Single values of the chart, with their defaults. Lists and empty mappings are left out: all a pod's own."""
+    """Return scalar values of the chart with their defaults. Lists and empty mappings only affect their own pod."""
     for key, value in tree.items():
         if isinstance(value, dict) and value:
             yield from values_of(value, f"{at}.{key}")
@@ -53,7 +53,7 @@ def values_of(tree: dict[str, Any], at: str) -> Iterator[tuple[str, Any]]:
 
 
 def another(path: str, value: Any) -> str | None:
-    """Another value of the same kind, as helm's --set takes it; None where there is none that can be made up."""
+    """Return a different value of the same type in helm's --set syntax, or None if none can be derived."""
     if path in OTHERS:
         return None if OTHERS[path] is None else str(OTHERS[path])
     if isinstance(value, bool):
@@ -68,7 +68,7 @@ def another(path: str, value: Any) -> str | None:
 
 
 def restarted(change: str) -> list[str]:
-    """Components whose pods are replaced by an upgrade that sets one value."""
+    """Return the components whose pods an upgrade that sets one value replaces."""
     before, after = ({name.partition("/")[2].removeprefix("five-"): (metadata, spec)
                       for name, metadata, spec in pods(objects(values)) if "Pod/" not in name}
                      for values in (Values("before", sets=SCALED), Values(change, sets=(*SCALED, change))))
@@ -76,7 +76,7 @@ def restarted(change: str) -> list[str]:
 
 
 def changes() -> Iterator[tuple[str, str]]:
-    """Each value of those sections: its path, and ``path=other``."""
+    """Yield the path of each value in those sections, and ``path=other``."""
     for section in SECTIONS:
         for path, default in leaves(section):
             # What the chart computes is changed by its own values.
@@ -94,12 +94,12 @@ def changes() -> Iterator[tuple[str, str]]:
 
 
 def rows() -> dict[str, list[str]]:
-    """Components that are replaced, by the value that is changed."""
+    """Return the replaced components by changed value."""
     return {path: restarted(change) for path, change in changes()}
 
 
 def table() -> str:
-    """The table: values that restart the same pods in one row."""
+    """Format the table: values that restart the same pods share a row."""
     by: dict[tuple[str, ...], list[str]] = {}
     for path, found in rows().items():
         by.setdefault(tuple(found), []).append(path)
@@ -111,7 +111,7 @@ def table() -> str:
 
 
 def told(page: str) -> dict[str, list[str]]:
-    """The rows that a page has."""
+    """Parse the rows of the table on a page."""
     found: dict[str, list[str]] = {}
     for line in page.partition(BEGIN)[2].partition(END)[0].splitlines():
         if line.startswith("| ") and "`" in line:
@@ -121,7 +121,7 @@ def told(page: str) -> dict[str, list[str]]:
 
 
 def with_table(page: str) -> str:
-    """The page with the table between its marks."""
+    """Return the page with the table between its markers."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"

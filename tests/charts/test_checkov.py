@@ -1,4 +1,4 @@
-"""checkov's policies for Kubernetes hold for everything that is rendered, or it is said here why one does not."""
+"""checkov's Kubernetes policies pass for everything rendered; each exception states its reason here."""
 
 import json
 import re
@@ -28,7 +28,7 @@ EXCEPTIONS = {
 
 @pytest.fixture(scope="session")
 def failed(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str, str]]:
-    """Policy, its title and the object, of every values file."""
+    """Return policy, title and object of every failed check in any values file."""
     if not CHECKOV.exists():
         pytest.fail(f"{CHECKOV} is missing: make test-chart installs it")
     folder = tmp_path_factory.mktemp("rendered")

@@ -8,7 +8,7 @@ from tests.charts.commands import modules_by_image
 from tests.charts.rendering import ROOT, Values, variants
 
 GROUP = Values("group", sets=("optimizer.replicas=2",))
-# The path of an installed package: libs alone. The checkout's root would make `services` importable, which no image has.
+# The path of an installed package is libs alone: the root of a checkout would make `services` importable as well.
 _MISSING = """
 import importlib.util, json, sys
 sys.path.insert(0, sys.argv[1])

@@ -1,4 +1,4 @@
-"""The scripts of `helm test`, run against real servers: Redis from its rendered configuration, the controller, gRPC."""
+"""The `helm test` scripts against real servers: Redis with its rendered configuration, the controller, gRPC."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ def free_port() -> int:
 
 
 def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs one as its pod does."""
+    """Run a script the way its pod does."""
     return subprocess.run(
         [sys.executable, SCRIPTS / name, *map(str, arguments)], capture_output=True, text=True, timeout=60,
         env={**os.environ, "PYTHONPATH": f"{ROOT}/libs:{ROOT}", **env})
@@ -50,8 +50,7 @@ def script(name: str, *arguments: object, **env: str) -> subprocess.CompletedPro
 
 @contextmanager
 def rendered_redis(role: str, folder: Path, change: dict[str, str] | None = None) -> Iterator[int]:
-    """A server by the command, configuration and users that the chart renders, in a folder and at a port of this
-    machine."""
+    """Start a server with the rendered command, configuration and users, in a local folder and at a local port."""
     port = free_port()
     folder.mkdir()
     users = secret("redis-users")[f"{role}.acl"]
@@ -82,12 +81,12 @@ REDIS_SERVER = os.environ.get("FIVE_REDIS_SERVER") or server_binary()
 
 
 def secret(name: str) -> dict[str, str]:
-    """What a Secret of the chart holds."""
+    """Return the data of one of the chart's Secrets."""
     return {key: b64decode(value).decode() for key, value in find(DEFAULTS, "Secret", name)["data"].items()}
 
 
 def login(user: str, *roles: str) -> dict[str, str]:
-    """User and passwords as a pod is given them."""
+    """Return the user names and passwords that a pod gets."""
     given = {}
     for role in roles:
         given |= {f"FIVE_{role.upper()}_USER": user,
@@ -137,7 +136,7 @@ def test_a_store_without_a_password_fails_the_test(tmp_path: Path) -> None:
 
 
 class Api:
-    """The controller's REST API on a Redis of its own."""
+    """REST API of the controller with its own Redis."""
 
     def __init__(self, port: int, folder: Path) -> None:
         client = redis.Redis(port=port, username="admin", password=secret("redis-admin")["state-password"])
@@ -202,7 +201,7 @@ def test_training_version(api: Api) -> None:
 
 
 def test_grpc_endpoints(tmp_path: Path) -> None:
-    """Every address in the configuration has to serve; one that only listens is not enough."""
+    """Every configured address must answer the health service; a listening port is not enough."""
     config = tmp_path / "run.yaml"
 
     async def ask(serving: bool) -> subprocess.CompletedProcess[str]:
@@ -241,7 +240,7 @@ def test_the_pods_run_these_scripts() -> None:
 
 
 def test_a_pod_holds_only_the_secrets_that_its_script_reads() -> None:
-    """Whoever may read a test's pod, or break into one, gets no further than the endpoint that it asks."""
+    """Reading or breaking into a test pod gives access to the tested endpoint only."""
     tls = Values("tests over TLS", sets=("tls.grpc.enabled=true", "tls.grpc.existingSecret=grpc",
                                          "tls.redis.enabled=true", "tls.redis.existingSecret=redis"))
     held = {}
@@ -257,7 +256,7 @@ def test_a_pod_holds_only_the_secrets_that_its_script_reads() -> None:
 
 
 def test_logs_can_be_read_after_a_test() -> None:
-    """`helm test --logs` asks for them when all tests are over: a pod that is removed on success has none."""
+    """`helm test --logs` reads logs after all tests have ended, so pods must not be deleted on success."""
     for pod in objects(DEFAULTS, "Pod"):
         assert pod["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation"
 

@@ -1,4 +1,4 @@
-"""What the Prometheus operator and Grafana's sidecar are given."""
+"""Objects for the Prometheus operator and Grafana's sidecar."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def test_every_page_is_scraped_once() -> None:
 
 
 def test_metrics_are_on_no_service_that_may_be_reachable_from_outside() -> None:
-    """They ask for no token."""
+    """Metrics endpoints have no authentication."""
     (controller,) = [s for s in objects(MONITORED, "Service") if s["metadata"]["name"] == "five-controller"]
     assert [p["name"] for p in controller["spec"]["ports"]] == ["http"]
 

@@ -1,4 +1,4 @@
-"""Who may talk to whom: the policies allow what the services do, and nothing else."""
+"""Network policies allow exactly the calls that the services make."""
 
 import re
 from collections import defaultdict
@@ -20,7 +20,7 @@ ANY_PORT = 0
 
 
 def services_of(config: RunConfig) -> list[str]:
-    """Every address in the configuration at which one service calls another."""
+    """Return every configured address at which one service calls another."""
     services = config.services
     found = [*services.inference.addresses, *services.inference.past_addresses, *services.dota_env.addresses,
              services.opponents.address]
@@ -29,7 +29,7 @@ def services_of(config: RunConfig) -> list[str]:
 
 
 def called_in_code(component: str) -> set[str]:
-    """Of whose sections of the configuration a service's own code takes addresses."""
+    """Return the services whose address sections a service's own code reads."""
     found: set[str] = set()
     for file in (ROOT / "services" / component.replace("-", "_")).glob("*.py"):
         named = r"\.services\.(inference|optimizer|opponents|dota_env|evaluator|play)\b"
@@ -43,7 +43,7 @@ def host_port(url: str) -> tuple[str, int]:
 
 
 def wanted(values: Values, folder: Path) -> set[Edge]:
-    """The calls between pods, derived from the services' code, the configuration they read, and where pods run."""
+    """Derive the calls between pods from the services' code, their configuration, and the placement of pods."""
     path = folder / "run.yaml"
     path.write_text(run_config(values))
     config = load(path)
@@ -74,13 +74,13 @@ def wanted(values: Values, folder: Path) -> set[Edge]:
 
 
 def policies(values: Values) -> dict[str, Object]:
-    """By component; the default denial under ''."""
+    """Return the policies by component; the default-deny policy has the key ''."""
     return {p["spec"]["podSelector"]["matchLabels"].get(COMPONENT, ""): p["spec"]
             for p in objects(values, "NetworkPolicy")}
 
 
 def peers(rule: Object, side: str, components: set[str]) -> set[str]:
-    """Components of the release that a rule's peers take."""
+    """Return the release's components that a rule's peers select."""
     labels = {c: {"app.kubernetes.io/name": "five", "app.kubernetes.io/instance": "five", COMPONENT: c}
               for c in components}
     return {c for peer in rule.get(side, []) if "podSelector" in peer and "namespaceSelector" not in peer
@@ -88,7 +88,7 @@ def peers(rule: Object, side: str, components: set[str]) -> set[str]:
 
 
 def allowed(values: Values, side: str) -> set[Edge]:
-    """Edges that the egress rules (side "to") or the ingress rules ("from") allow."""
+    """Return the edges that the egress ("to") or the ingress ("from") rules allow."""
     found = policies(values)
     components = set(found) - {""}
     edges = set()
@@ -113,7 +113,7 @@ def test_the_policies_are_the_service_graph(values: Values, tmp_path: Path) -> N
 
 
 def test_the_code_is_read_right() -> None:
-    """What the graph above is derived from, in words."""
+    """The expected call graph, stated by hand."""
     assert called_in_code("rollout") == {"inference", "optimizer", "opponents", "dota-env"}
     assert called_in_code("evaluator") == {"inference"}
     assert called_in_code("controller") == {"evaluator", "play"}  # matches that REST asks for, and people's games

@@ -1,4 +1,4 @@
-"""Labels and annotations of the chart's objects themselves, by values; those of pods are in test_pod_settings.py."""
+"""Labels and annotations that values set on the chart's objects; test_pod_settings.py covers those of pods."""
 
 from tests.charts.rendering import Object, Values, objects, pods, refusal
 from tests.charts.rendering import find as found

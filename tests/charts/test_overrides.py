@@ -1,4 +1,4 @@
-"""What helm takes as run.overrides is what the services take: the rest is refused at install, where it was written."""
+"""run.overrides is validated at install against the same schema that the services use."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ REFUSED = {
 
 
 def paths(tree: dict[str, Any], at: str = "") -> Iterator[str]:
-    """Of every value that is no mapping."""
+    """Yield the path of every value that is not a mapping."""
     for key, value in tree.items():
         if isinstance(value, dict):
             yield from paths(value, f"{at}{key}.")
@@ -62,7 +62,8 @@ def test_what_the_chart_computes_is_refused_in_its_own_words(path: str) -> None:
 
 
 def test_that_is_all_that_the_chart_computes_whatever_its_values() -> None:
-    """What it computes under some values only is held to its bounds: the schema cannot know under which."""
+    """Keys that the chart computes only under some values are checked for range: the schema cannot know the
+    condition."""
     every = [{p.split(".of.")[0] for p in paths(yaml.safe_load(run_config(v)))} for v in variants()]
     assert set.intersection(*every) == set(COMPUTED)
 

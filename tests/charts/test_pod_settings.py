@@ -1,4 +1,4 @@
-"""What the values may add to a component's pods: security context, volumes, labels, budgets."""
+"""Pod settings that values may add to a component: security context, volumes, labels, budgets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The chart's README tells the truth: its table is current, and its commands name what is there."""
+"""The chart's README: its values table is current, and its commands name existing files."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The script that has a Redis read its certificates again, with a real redis-server that speaks TLS, under a client."""
+"""The script that makes Redis reload its certificates, with a real TLS redis-server and a connected client."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ PASSWORDS = {user: [f"password-of-{user}"] for user in acl.users("state")}
 
 @pytest.fixture(scope="session")
 def programs() -> dict[str, str]:
-    """The environment that names redis-server and redis-cli. Skips where no server speaks TLS."""
+    """Return an environment with redis-server and redis-cli on its path. Skips when no server supports TLS."""
     for server in (str(UNPACKED / "bin" / "redis-server"), shutil.which("redis-server")):
         if server and Path(server).exists():
             env = {"REDIS_SERVER": server, "LD_LIBRARY_PATH": str(LIBRARIES)}
@@ -41,7 +41,7 @@ def programs() -> dict[str, str]:
 
 
 def speaks_tls(server: str, env: dict[str, str]) -> bool:
-    """Whether the server was built with it."""
+    """Return whether the server was built with TLS."""
     done = subprocess.run(
         [server, "--port", "0", "--tls-port", "0", "--tls-cert-file", "/nowhere", "--dir", "/nowhere"],
         capture_output=True,
@@ -54,7 +54,7 @@ def speaks_tls(server: str, env: dict[str, str]) -> bool:
 
 
 class Server:
-    """What the chart makes of a Redis pod, in folders."""
+    """Redis pod of the chart as a local process."""
 
     def __init__(self, place: Path, programs: dict[str, str]) -> None:
         self.authority = Authority(place / "authority")

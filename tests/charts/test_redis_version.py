@@ -1,4 +1,4 @@
-"""One series of Redis in all three forms, a supported one: what one of them has written another can read."""
+"""All three forms of deployment use one supported Redis series, so that each can read the others' files."""
 
 import re
 import subprocess
@@ -30,7 +30,7 @@ def test_chart_compose_and_the_embedded_server_are_of_one_series() -> None:
 
 
 def test_the_configuration_is_in_a_folder_of_our_own() -> None:
-    """An image whose /etc/redis nobody else may enter starts too."""
+    """Images whose /etc/redis is readable by root only must start too."""
     for kind, role in (("StatefulSet", "state"), ("Deployment", "params")):
         (container,) = find(Values("defaults"), kind, f"redis-{role}")["spec"]["template"]["spec"]["containers"]
         mounts = {m["mountPath"]: m for m in container["volumeMounts"]}

@@ -1,4 +1,4 @@
-"""Real helm installs, upgrades and removes releases, against an API server that refuses what Kubernetes refuses."""
+"""helm installs, upgrades and removes releases against an API server that refuses what Kubernetes refuses."""
 
 import json
 import re
@@ -24,23 +24,23 @@ UPGRADE = ("--set-string", "global.image.tag=v9", "--set", "rollout.replicas=3",
 
 
 def section(title: str) -> str:
-    """One chapter of docs/operations.md."""
+    """Return one chapter of docs/operations.md."""
     return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def entries(found: dict[str, Object]) -> list[dict[str, str]]:
-    """The tokens that the controller knows."""
+    """Return the controller's token entries."""
     return list(json.loads(b64decode(found["five-api-tokens"]["tokens.json"])))
 
 
 def people(found: dict[str, Object]) -> list[dict[str, str]]:
-    """Those of them that are people's."""
+    """Return the token entries that belong to people."""
     return [entry for entry in entries(found) if entry["name"] != "helm-test"]
 
 
 @pytest.fixture(scope="module", params=HELMS)
 def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Objects]:
-    """What there is after each step of a release's life."""
+    """Return the objects after each step of a release's life."""
     folder = tmp_path_factory.mktemp("story")
     with release(request.param, folder) as r:
         steps = {}
@@ -244,7 +244,7 @@ def test_a_size_that_an_autoscaler_has_set_stays(fresh: Release) -> None:
 
 
 def test_a_size_that_kubectl_has_set(fresh: Release) -> None:
-    """helm 4 refuses until it is told to take the number over, also where it was set back; helm 3 sets its own."""
+    """helm 4 refuses a replica count owned by kubectl until it is told to take ownership; helm 3 overwrites it."""
     fresh.done("install five charts")
     for size in (7, 1):
         fresh.done(f"scale deployment/five-rollout --replicas={size}", program="kubectl")
@@ -273,7 +273,7 @@ def test_what_kubernetes_would_refuse_halfway_is_refused_before(fresh: Release) 
 
 
 def test_a_name_that_selectors_follow_is_refused_by_kubernetes(fresh: Release) -> None:
-    """The server here refuses it too, so the upgrades above did not pass for want of a refusal."""
+    """The in-memory server enforces this rule, so that the upgrade tests above can fail."""
     fresh.done("install five charts")
     said = fresh.refused("upgrade five charts --set nameOverride=other,fullnameOverride=five")
     assert "field is immutable" in said and "updates to statefulset spec" in said
@@ -336,7 +336,7 @@ def test_a_rollback_over_what_was_given_in_place_of_the_charts_own(fresh: Releas
 
 
 def test_the_kinds_of_other_projects(fresh: Release) -> None:
-    """Certificates and monitors have no merge keys, and helm 3 patches them in another way than the rest."""
+    """Certificates and monitors have no merge keys; helm 3 patches them with a JSON merge patch."""
     files = [part for name in ("tls-cert-manager", "monitoring", "hpa", "ingress", "deployment-placement")
              for part in ("-f", f"charts/ci/{name}-values.yaml")]
     fresh.done("install five charts", *files)
@@ -364,7 +364,7 @@ def test_a_laptops_data_go_with_the_release(fresh: Release) -> None:
 
 
 def test_a_components_environment_is_in_place_of_the_global(fresh: Release) -> None:
-    """helm 4 would be refused a variable that is there twice."""
+    """helm 4 refuses duplicate environment variables."""
     variables = ("global.extraEnv[0].name=A,global.extraEnv[0].value=all,global.extraEnv[1].name=B,"
                  "global.extraEnv[1].value=$(A),rollout.extraEnv[0].name=A,rollout.extraEnv[0].value=own")
     fresh.done("install five charts --set", variables)

@@ -1,4 +1,4 @@
-"""Every values file lints, renders alike with helm 3 and 4, and is valid for every Kubernetes it is meant for."""
+"""Every values file lints, renders alike with helm 3 and 4, and is valid for every supported Kubernetes version."""
 
 import functools
 import hashlib
@@ -62,14 +62,15 @@ def test_nothing_is_left_behind_by_templates(values: Values) -> None:
 
 @functools.cache
 def definitions(version: str) -> Any:
-    """The version's types, with an index made once: what kubernetes-validate does for each object again."""
+    """Return the version's schema definitions with a cached index, which kubernetes-validate rebuilds for each
+    object."""
     contents = utils.schema_contents(f"kubernetes-json-schema/{folder(version)}/_definitions.json", version)
     return referencing.Resource.from_contents(contents) @ referencing.Registry()
 
 
 @functools.cache
 def folder(version: str) -> str:
-    """Of the strict schemas: they refuse fields that are not known."""
+    """Return the folder of the strict schemas, which refuse unknown fields."""
     exact = [v for v in utils.all_versions() if utils.major_minor(v) == version]
     assert exact, f"kubernetes-validate has no schemas of {version}"
     return f"v{exact[-1]}-local-strict"
@@ -77,7 +78,7 @@ def folder(version: str) -> str:
 
 @functools.cache
 def validator(version: str, api: str, kind: str) -> Any:
-    """Raises FileNotFoundError for a kind that this Kubernetes does not serve."""
+    """Return the validator of a kind. Raises FileNotFoundError when this Kubernetes version does not serve it."""
     group = api.partition("/")[0].partition(".")[0] + "-" + api.partition("/")[2] if "/" in api else api
     schema = utils.schema_contents(f"kubernetes-json-schema/{folder(version)}/{kind.lower()}-{group}.json", version)
     registry = referencing.Resource.from_contents(schema) @ definitions(version)
@@ -88,7 +89,7 @@ _valid: set[tuple[str, str]] = set()
 
 
 def problems(o: Object, version: str) -> list[str]:
-    """What that Kubernetes would say against the object; each distinct object is asked about once."""
+    """Return the validation errors of an object under a Kubernetes version; results are cached."""
     digest = hashlib.sha256(json.dumps(o, sort_keys=True, default=str).encode()).hexdigest()
     if (version, digest) in _valid:
         return []
@@ -109,7 +110,7 @@ def test_is_valid_kubernetes(values: Values, version: str) -> None:
 
 
 def test_the_validation_finds_what_is_wrong() -> None:
-    """With the tool's own entry, so that the quick way above is no weaker."""
+    """The cached path must be as strict as the tool's own entry point."""
     good = next(o for o in objects(Values("defaults"), "Deployment"))
     for change in ({"replica": 1}, {"replicas": "one"}):
         bad = {**good, "spec": {**good["spec"], **change}}

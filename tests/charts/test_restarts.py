@@ -1,4 +1,4 @@
-"""One value restarts what it concerns: the table of docs/operations.md, and what it rests on."""
+"""A changed value restarts only the components that read it: the table of docs/operations.md and its basis."""
 
 import pytest
 import yaml
@@ -16,7 +16,7 @@ def found() -> dict[str, list[str]]:
 
 
 def test_the_table_is_that_of_the_page(found: dict[str, list[str]]) -> None:
-    """`make generate` writes it; read back so that another order of rows is no difference."""
+    """`make generate` writes the table; it is parsed so that the order of rows does not matter."""
     assert told(PAGE) == found
 
 
@@ -62,7 +62,8 @@ def test_a_step_of_readers_restarts_the_parameters_redis() -> None:
 
 
 def test_the_checksum_has_all_that_a_component_reads() -> None:
-    """A key that is given and read is in the part whose checksum the pod has: here one of each component."""
+    """A key that a component reads is part of the checksum in its pod annotations; one key is tried for each
+    component."""
     reads = yaml.safe_load(FILE.read_text())
     assert reads.keys() == {"rollout", "dota-env", "inference", "optimizer", "controller", "opponents", "evaluator",
                             "play"}
@@ -75,7 +76,7 @@ def test_the_checksum_has_all_that_a_component_reads() -> None:
 
 
 def test_the_controller_reads_the_autoscalers_settings_from_a_folder() -> None:
-    """A file of a ConfigMap that is mounted by itself never changes."""
+    """A ConfigMap file mounted by subPath never updates."""
     spec = find(Values("defaults"), "Deployment", "controller")["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     (config,) = (a.partition("=")[2] for a in container["args"] if a.startswith("--config="))

@@ -1,4 +1,4 @@
-"""The configuration that the chart writes is one that the services read, and it is right about the chart's objects."""
+"""The services can read the configuration that the chart writes, and it matches the chart's objects."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ DEFAULTS = Values("defaults")
 
 
 def loaded(values: Values, folder: Path) -> RunConfig:
-    """The configuration, by the code that the services start with."""
+    """Load the configuration with the code that the services use."""
     path = folder / "run.yaml"
     path.write_text(run_config(values))
     return load(path)
@@ -94,8 +94,9 @@ def test_an_optimizer_has_the_time_that_its_checkpoint_takes() -> None:
 
 
 def test_files_are_where_the_configuration_says(values: Values, tmp_path: Path) -> None:
-    """Certificates and authorities that are named are mounted in every container that reads the configuration, but
-    for the tests', of which each dials one kind."""
+    """Configured certificates are mounted in every container that reads the configuration. Test pods are exempt: each
+    dials
+    one kind of endpoint."""
     config = loaded(values, tmp_path)
     stores = [config.store.tls_authority] if config.store.tls_authority else []
     tls = config.rpc.tls
@@ -117,7 +118,7 @@ def test_files_are_where_the_configuration_says(values: Values, tmp_path: Path) 
 
 
 def memory_of(o: Object) -> int:
-    """redis.conf's maxmemory in bytes."""
+    """Return maxmemory of redis.conf in bytes."""
     line = next(li for li in o["data"]["redis.conf"].splitlines() if li.startswith("maxmemory "))
     number = line.split()[1].lower()
     return int(number[:-2]) << {"kb": 10, "mb": 20, "gb": 30}[number[-2:]]

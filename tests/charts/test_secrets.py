@@ -1,5 +1,5 @@
-"""Tokens and passwords: generated once and kept, or given; never anywhere but in Secrets; and no pod holds one that it
-does not use."""
+"""Tokens and passwords are generated once and kept, or given; they appear only in Secrets; a pod gets only those it
+uses."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ MADE = {"service-token", "api-tokens", "operator-token", "test-token", "redis-us
 
 
 def held(values: Values) -> dict[str, set[tuple[str, str]]]:
-    """By container, the Secrets and keys that it is given, by environment or by a volume that it mounts."""
+    """Return {container: (Secret, key) pairs} that containers get by environment or volume."""
     found: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for name, _, spec in pods(objects(values)):
         volumes = {v["name"]: v["secret"] for v in spec.get("volumes", []) if "secret" in v}
@@ -121,7 +121,7 @@ def test_containers_read_them_from_secrets_only(values: Values) -> None:
 
 
 def test_a_name_goes_with_each_password(values: Values) -> None:
-    """Of the component's own user, but where a Redis of the values' own has none."""
+    """The user name is the component's own unless an external Redis sets none."""
     external = {role for role in acl.ROLES if any("redis.internal" in f for f in values.files) or
                 "external-redis" in values.name}
     for name, _, spec in pods(objects(values)):
@@ -140,7 +140,7 @@ def test_a_name_goes_with_each_password(values: Values) -> None:
 
 
 def test_every_key_that_is_read_exists(values: Values) -> None:
-    """In the Secrets that the chart makes; those that are given have to have the same keys."""
+    """Checked for generated Secrets; existing ones must have the same keys."""
     made = {s["metadata"]["name"]: set(s["data"]) for s in objects(values, "Secret")}
     known = {"token", "tokens.json", "state-password", "params-password", "state.acl", "params.acl"}
     for name, _, spec in pods(objects(values)):
@@ -177,7 +177,7 @@ def test_secrets_outlive_the_release() -> None:
 
 
 def test_no_secret_changes_a_pods_template() -> None:
-    """Two renderings draw different secrets; if one were in a template, every upgrade would restart its pods."""
+    """Each rendering generates new secrets; a secret in a pod template would restart pods at every upgrade."""
     again = Values("defaults, drawn again")
     first, second = ([o for o in objects(v) if o["kind"] != "Secret"] for v in (DEFAULTS, again))
     assert first == second
@@ -185,7 +185,7 @@ def test_no_secret_changes_a_pods_template() -> None:
 
 
 def test_other_rights_restart_redis() -> None:
-    """A server reads its users when it starts. Their rights depend on the chart's files and on the run's name."""
+    """Redis reads its users at start. Their rights depend on the chart's files and on the run's name."""
     def checksums(values: Values) -> dict[str, str]:
         return {name: meta["annotations"]["checksum/users"] for name, meta, _ in pods(objects(values))
                 if "checksum/users" in meta.get("annotations", {})}

@@ -1,4 +1,4 @@
-"""The defaults fit a laptop's cluster, and the notes tell what each values file asks for."""
+"""The defaults fit a laptop's cluster, and NOTES.txt prints the requests of each values file."""
 
 from tests.charts.asked import FILE, asked, sizes, text
 from tests.charts.rendering import CHART, NAMESPACE, RELEASE, ROOT, Values, run

@@ -1,4 +1,4 @@
-"""The stand-in for the Kubernetes API is frozen, and is not what proves that pods work."""
+"""The in-memory Kubernetes API is frozen: it does not prove that pods work."""
 
 from tests.charts import apiserver
 from tests.charts.rendering import ROOT

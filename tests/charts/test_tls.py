@@ -1,4 +1,4 @@
-"""Certificates cover every name that is dialled, by the rules that gRPC and Redis clients check them with."""
+"""Certificates cover every dialled name, by the rules of gRPC and Redis clients."""
 
 import asyncio
 import re
@@ -22,7 +22,8 @@ ISSUED_REMOTE = Values("tls, games apart", sets=(*CERT_MANAGER, "dotaEnv.placeme
 
 
 def covers(name: str, host: str) -> bool:
-    """gRPC's rule: a wildcard is a whole first label, above at least two others."""
+    """Return whether a certificate name covers a host by gRPC's rule: a wildcard is the whole first label, above two
+    others."""
     if not name.startswith("*."):
         return name == host
     first, _, rest = host.partition(".")
@@ -68,7 +69,7 @@ def test_redis_serves_tls_alone() -> None:
 
 
 def test_redis_reads_its_certificates_again() -> None:
-    """tests/charts/test_redis_certificates.py runs the script; here, what surrounds it fits."""
+    """tests/charts/test_redis_certificates.py runs the script; this test checks the objects around it."""
     script = (CHART / "files" / "redis-certificates.sh").read_text()
     for kind, role in (("StatefulSet", "state"), ("Deployment", "params")):
         config = find(ISSUED, "ConfigMap", f"redis-{role}")["data"]
@@ -100,7 +101,7 @@ def test_an_external_redis_is_trusted_by_a_given_authority_or_by_the_images() ->
 
 
 def certificate(folder: Path, names: list[str]) -> TlsConfig:
-    """A certificate of an authority of its own, with these names, by openssl."""
+    """Create a certificate with these names, signed by its own authority, with openssl."""
     def openssl(*arguments: str) -> None:
         subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
 
@@ -114,7 +115,7 @@ def certificate(folder: Path, names: list[str]) -> TlsConfig:
 
 
 def test_grpc_takes_the_wildcard_for_an_optimizers_pod(tmp_path: Path) -> None:
-    """A real handshake under the name of a pod, with the names of the rendered certificate."""
+    """Performs a real handshake under a pod's name with the names of the rendered certificate."""
     tls = certificate(tmp_path, find(ISSUED, "Certificate", "grpc")["spec"]["dnsNames"])
     pod = f"five-optimizer-1.five-optimizer.{NAMESPACE}.svc"
 
@@ -133,7 +134,7 @@ def test_grpc_takes_the_wildcard_for_an_optimizers_pod(tmp_path: Path) -> None:
 
 
 def test_the_readme_and_the_notes_name_all_that_is_dialled(tmp_path: Path) -> None:
-    """Also by an address: rollouts dial the games beside them by 127.0.0.1."""
+    """Includes 127.0.0.1, at which rollouts dial the games in their own pod."""
     readme = (CHART / "README.md").read_text()
     section = readme[readme.index("## TLS"):readme.index("## Network")]
     named = set(re.findall(r"`([^`\s]+)`", section))

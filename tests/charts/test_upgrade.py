@@ -1,6 +1,6 @@
-"""Upgrades that the API server takes, that restart only what changed, and an uninstall that leaves what it says.
+"""Upgrades pass the API server and restart only what changed; an uninstall leaves what the documentation says.
 
-Read from two renderings: what may not change of an object that is there. ``test_releases.py`` has helm do it.
+Compares two renderings by the immutable fields of existing objects. ``test_releases.py`` runs helm.
 """
 
 import functools
@@ -43,7 +43,7 @@ CHANGES = {
 
 @functools.cache
 def chart_of(version: str, app: str) -> tuple[Object, ...]:
-    """The defaults as a later version of the chart and of the platform renders them."""
+    """Render the defaults as a later version of the chart and of the platform."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copytree(CHART, Path(folder) / "charts"))
         head = yaml.safe_load((copy / "Chart.yaml").read_text())
@@ -58,7 +58,7 @@ def by_name(found: list[Object] | tuple[Object, ...]) -> dict[tuple[str, str], O
 
 
 def fixed(o: Object) -> Any:
-    """What of an object no upgrade may change."""
+    """Return the immutable fields of an object."""
     kind, spec = o["kind"], o.get("spec", {})
     if kind in MAY_CHANGE:
         return {key: value for key, value in spec.items() if key not in MAY_CHANGE[kind]}
@@ -70,7 +70,7 @@ def fixed(o: Object) -> Any:
 
 
 def refused(before: list[Object], after: list[Object] | tuple[Object, ...]) -> list[tuple[str, str]]:
-    """Objects of which the API server would refuse the change."""
+    """Return the objects whose change the API server would refuse."""
     old, new = by_name(before), by_name(after)
     return [key for key in old.keys() & new.keys() if fixed(old[key]) != fixed(new[key])]
 
@@ -105,7 +105,7 @@ def test_a_new_chart_is_taken_and_restarts_nothing() -> None:
 
 
 def test_a_new_platform_replaces_its_pods_and_leaves_redis_running() -> None:
-    """Redis under everybody's feet at the moment that optimizers write their checkpoints would be asking for it."""
+    """Restarting Redis while optimizers write their last checkpoints would lose data."""
     before, after = templates(objects(DEFAULTS)), templates(chart_of("7.8.9", "9.9.9"))
     assert not refused(objects(DEFAULTS), chart_of("7.8.9", "9.9.9"))
     assert {name for name in before if before[name] == after[name]} == {
@@ -122,19 +122,20 @@ def test_redis_restarts_for_its_own_configuration_alone() -> None:
 
 
 def templates(found: list[Object] | tuple[Object, ...]) -> dict[str, tuple[Object, Object]]:
-    """What pods are made from, without those of the tests, which are made each time."""
+    """Return the pod templates, without those of test pods, which are created anew each time."""
     return {name: (meta, spec) for name, meta, spec in pods(found) if not name.startswith("Pod/")}
 
 
 def test_a_broken_pod_does_not_hold_a_rollback_back(values: Values) -> None:
-    """In order, Kubernetes replaces pods only while those before are ready, which one without an image never is; a pod
-    of a Parallel set it replaces."""
+    """An ordered set replaces a pod only when the earlier ones are ready, which a pod without an image never is. A
+    Parallel
+    set replaces it."""
     for o in objects(values, "StatefulSet"):
         assert o["spec"]["podManagementPolicy"] == "Parallel"
 
 
 def test_nothing_runs_beside_an_upgrade_or_removes_data(values: Values) -> None:
-    """No jobs, and no hooks but those of `helm test`, which mount no volume."""
+    """There are no Jobs, and no hooks except those of `helm test`, which mount no volume."""
     for o in objects(values):
         assert o["kind"] not in ("Job", "CronJob"), o["metadata"]["name"]
         assert o["metadata"].get("annotations", {}).get("helm.sh/hook", "test") == "test"
@@ -143,7 +144,7 @@ def test_nothing_runs_beside_an_upgrade_or_removes_data(values: Values) -> None:
 
 
 def left(values: Values) -> set[str]:
-    """What `helm uninstall` leaves: what is to be kept, claims of StatefulSets, and hooks."""
+    """Return what `helm uninstall` leaves: kept objects, claims of StatefulSets, and hooks."""
     found = set()
     for o in objects(values):
         annotations, name = o["metadata"].get("annotations", {}), o["metadata"]["name"]
@@ -156,7 +157,7 @@ def left(values: Values) -> set[str]:
 
 
 def notes(*sets: str) -> str:
-    """What helm says after an installation."""
+    """Return the NOTES that helm prints after an installation."""
     done = run("helm4", "install", RELEASE, CHART, "--namespace", NAMESPACE, "--dry-run=client",
                *Values("", sets=sets).arguments())
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""What schemas cannot say of the rendered workloads: that their parts fit each other, and that they are careful."""
+"""Consistency of rendered workloads that schemas cannot check, and their security settings."""
 
 import copy
 import re
@@ -57,7 +57,7 @@ def test_ports_of_a_pod_are_named_and_numbered_once(values: Values) -> None:
 
 
 def probe_port(probe: Object, container: Object) -> int | None:
-    """The number of the port that a probe asks; None for a command."""
+    """Return the number of the port that a probe uses; None for a command."""
     for way in ("httpGet", "tcpSocket", "grpc"):
         if way in probe:
             port = probe[way]["port"]
@@ -66,7 +66,7 @@ def probe_port(probe: Object, container: Object) -> int | None:
 
 
 def test_probes(values: Values) -> None:
-    """Each long-running container has all three, at ports that it has; liveness never asks what depends on a peer."""
+    """Each long-running container has all three probes at its own ports; liveness never depends on a peer."""
     group = values_optimizers(values) > 1
     for name, _, spec in pods(o for o in objects(values) if o["kind"] in CONTROLLERS):
         for c in spec["containers"]:
@@ -91,7 +91,7 @@ def test_probes(values: Values) -> None:
 
 
 def values_optimizers(values: Values) -> int:
-    """Optimizers in all, as the run's configuration has them."""
+    """Return the number of optimizers in the run's configuration."""
     found = re.search(r"^    optimizers: (\d+)$", run_config(values), re.M)
     assert found
     return int(found[1])
@@ -116,7 +116,7 @@ def test_requests_and_limits(values: Values) -> None:
 
 
 def violations(meta: Object, spec: Object) -> list[str]:
-    """What the Pod Security standard "restricted" (with "baseline" in it) has against a pod."""
+    """Return a pod's violations of the Pod Security standard "restricted", which includes "baseline"."""
     found = []
     pod = spec.get("securityContext", {})
     for field in ("hostNetwork", "hostPID", "hostIPC"):
@@ -156,7 +156,7 @@ def violations(meta: Object, spec: Object) -> list[str]:
 
 
 def test_pod_security_restricted(values: Values) -> None:
-    """Beyond the standard, root file systems are read-only."""
+    """Root file systems are read-only as well, which the standard does not require."""
     if "rdma" in values.name:
         return  # IPC_LOCK is beyond the standard, and who runs it is the cluster's: test_pod_settings.py
     for name, meta, spec in pods(objects(values)):
@@ -244,7 +244,7 @@ def test_disruption_budgets_select_pods_and_never_block_a_drain(values: Values) 
 
 
 def test_pods_restart_when_what_they_read_of_the_configuration_changes() -> None:
-    """By component: test_restarts.py."""
+    """test_restarts.py covers each component."""
     def checksums(values: Values) -> dict[str, str]:
         return {name: meta["annotations"]["checksum/run-config"] for name, meta, _ in pods(objects(values))
                 if "checksum/run-config" in meta.get("annotations", {})}

@@ -1,6 +1,6 @@
-"""Writes the values table of charts/README.md from the `# --` comments of charts/values.yaml.
+"""Generator of the values table in charts/README.md, from the `# --` comments of charts/values.yaml.
 
-usage: python tests/charts/values_table.py          the README is brought up to date
+usage: python tests/charts/values_table.py          update the README
 """
 
 import re
@@ -15,7 +15,7 @@ KEY = re.compile(r"^(?P<indent> *)(?P<key>[A-Za-z][\w-]*):")
 
 
 def described(text: str) -> dict[str, str]:
-    """Comment by the key's path. A comment begins with `# --` and ends with the line of its key."""
+    """Return the comment of each key's path. A comment begins with `# --` and ends at the line of its key."""
     found: dict[str, str] = {}
     path: list[tuple[int, str]] = []
     comment: list[str] | None = None
@@ -35,7 +35,7 @@ def described(text: str) -> dict[str, str]:
 
 
 def leaves(tree: dict[str, Any], at: str = "", known: frozenset[str] = frozenset()) -> list[str]:
-    """Paths of all values; one that is described is told as a whole."""
+    """Return the paths of all values; a mapping with its own comment counts as one value."""
     found: list[str] = []
     for key, value in tree.items():
         path = f"{at}{key}"
@@ -53,7 +53,7 @@ def at(tree: Any, path: str) -> Any:
 
 
 def table() -> str:
-    """The table. Raises ValueError naming values without a description."""
+    """Return the table. Raises ValueError that names values without a description."""
     text = (CHART / "values.yaml").read_text()
     tree, comments = yaml.safe_load(text), described(text)
     paths = leaves(tree, known=frozenset(comments))
@@ -69,7 +69,7 @@ def table() -> str:
 
 
 def with_table(readme: str) -> str:
-    """The README with the table between its marks."""
+    """Return the README with the table between its markers."""
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"

@@ -1,5 +1,5 @@
-"""A running compose project for the tests of a module, which names it (PROJECT), what it changes (CHANGES), and the
-compose files that it lays over (OVER)."""
+"""Fixture with a running compose project for a test module. The module names it (PROJECT), its changes (CHANGES), and
+further compose files (OVER)."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.containers.engine import Project
 
 @pytest.fixture(scope="module")
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    """Up when the module's tests begin, which go on with each other's, and gone after them."""
+    """Compose project that starts before a module's tests, which build on each other, and is removed after them."""
     secrets = tmp_path_factory.mktemp("secrets") / "env"
     over = getattr(request.module, "OVER", ("smoke.yml",))
     project = Project(request.module.PROJECT, secrets, getattr(request.module, "CHANGES", None), over)

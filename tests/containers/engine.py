@@ -1,4 +1,4 @@
-"""A Docker engine, and projects of docker-compose.yml on it."""
+"""Docker engine, and projects of docker-compose.yml on it."""
 
 import json
 import os
@@ -27,29 +27,30 @@ T = TypeVar("T")
 
 
 def image(service: str) -> str:
-    """Name of a service's image."""
+    """Return the name of a service's image."""
     return f"five/{service}:{VERSION}"
 
 
 def docker(*arguments: str, check: bool = True, timeout: float = 120.0) -> str:
-    """Standard output of a docker command. Raises AssertionError with what it said when it fails."""
+    """Return the standard output of a docker command. Raises AssertionError with its output when it fails."""
     return _output([DOCKER, *arguments], check, timeout, None)
 
 
 def inspect(name: str) -> dict[str, Any]:
-    """What the engine knows of a container or an image."""
+    """Return `docker inspect` of a container or an image."""
     return dict(json.loads(docker("inspect", name))[0])
 
 
 def in_image(service: str, *command: str, options: Sequence[str] = (), check: bool = True) -> str:
-    """Standard output of a command in a fresh container of a service's image, as strict as compose starts it."""
+    """Return the standard output of a command in a fresh container of a service's image, restricted as compose
+    restricts it."""
     return docker("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL",
                   "--security-opt", "no-new-privileges", *options, "--entrypoint", command[0], image(service),
                   *command[1:], check=check)
 
 
 def eventually(condition: Callable[[], T], seconds: float, what: str, every: float = 0.5) -> T:
-    """The first true value of ``condition``. What does not answer for a moment is asked again."""
+    """Return the first true value of ``condition``, polling through temporary connection errors."""
     end = time.monotonic() + seconds
     last: Any = None
     while time.monotonic() < end:
@@ -72,10 +73,11 @@ def _output(command: list[str], check: bool, timeout: float, env: dict[str, str]
 
 
 class Project:
-    """docker-compose.yml with files of deploy/compose over it, by default the tiny run, under a name of its own, on
-    free ports of this machine.
+    """Compose project of docker-compose.yml and files of deploy/compose, by default the tiny run, with its own name and
+    free
+    ports.
 
-    ``changes`` are laid over deploy/compose/run.yaml the way a user does it: in another file, which FIVE_RUN names.
+    ``changes`` go into a file layered over deploy/compose/run.yaml, which FIVE_RUN names, as a user would do it.
     """
 
     def __init__(self, name: str, secrets: Path, changes: Mapping[str, Any] | None = None,
@@ -98,76 +100,77 @@ class Project:
 
     @property
     def secret(self) -> dict[str, str]:
-        """The secrets, by the names that .env gives them."""
+        """Return a secret by its name in .env."""
         lines = [line.partition("=") for line in self._secrets.read_text().splitlines()]
         return {key: value for key, _, value in lines if key.endswith(("_TOKEN", "_PASSWORD", "_OLD"))}
 
     def users(self) -> list[str]:
-        """Names of the services' users of Redis."""
+        """Return the names of the services' Redis users."""
         return [service for service in SERVICES if service != "dota-env"]
 
     def redis_cli(self, store: str, *lines: str) -> list[str]:
-        """What a Redis answers to lines of commands, by standard input."""
+        """Return the output of redis-cli for command lines on its standard input."""
         done = subprocess.run([DOCKER, "exec", "-i", self.containers(store)[0], "redis-cli"], input="\n".join(lines),
                               capture_output=True, text=True, timeout=30, check=True)
         return done.stdout.split("\n")[:-1]
 
     def as_admin(self, store: str, command: str) -> list[str]:
-        """What a Redis answers its admin."""
+        """Return the output of redis-cli as the administrator."""
         return self.redis_cli(store, f"AUTH admin {self.secret['FIVE_ADMIN_PASSWORD']}", command)[1:]
 
     def rotate(self, *what: str) -> None:
-        """Changes secrets with deploy/compose/rotate.sh."""
+        """Rotate secrets with deploy/compose/rotate.sh."""
         files = f"{COMPOSE} -p {self.name} {shlex.join(self._files)}"
         _output(["deploy/compose/rotate.sh", *what], True, 420,
                 self._env | {"ENV_FILE": str(self._secrets), "COMPOSE": files})
 
     def certify(self) -> None:
-        """A new certificate for the services' calls, with deploy/compose/make-certificates.sh."""
+        """Create a new certificate for the services' calls with deploy/compose/make-certificates.sh."""
         _output(["deploy/compose/make-certificates.sh"], True, 30, self._env | {"ENV_FILE": str(self._secrets)})
 
     def compose(self, *arguments: str, check: bool = True, timeout: float = 420.0) -> str:
-        """Standard output of a compose command on the project."""
+        """Return the standard output of a compose command on the project."""
         return _output([*shlex.split(COMPOSE), "--env-file", str(self._secrets), "-p", self.name, *self._files,
                         *arguments], check, timeout, self._env)
 
     def up(self, *arguments: str) -> None:
-        """Starts, and waits until every container is healthy. On failure the ends of all logs are in the error."""
+        """Start the project and wait until every container is healthy. The error of a failure holds the ends of all
+        logs."""
         try:
             self.compose("up", "--no-build", "--wait", "--wait-timeout", "300", *arguments)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.logs()}") from None
 
     def down(self) -> None:
-        """Takes everything down, volumes too."""
+        """Remove the project with its volumes."""
         self.compose("down", "-v", "--remove-orphans", "-t", "15", check=False)
 
     def containers(self, service: str) -> list[str]:
-        """Ids of a service's running containers."""
+        """Return the ids of a service's running containers."""
         return self.compose("ps", "-q", service).split()
 
     def logs(self) -> str:
-        """The ends of all logs."""
+        """Return the ends of all logs."""
         return self.compose("logs", "--tail", "25", check=False)
 
     def rest(self, method: str, path: str, token: str | None = None, **arguments: Any) -> httpx.Response:
-        """Answer of the controller to /v1/<path>; the operator's token unless another is given."""
+        """Return the controller's response to /v1/<path>, with the operator's token by default."""
         given = self.secret["FIVE_OPERATOR_TOKEN"] if token is None else token
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         return httpx.request(method, f"http://127.0.0.1:{self.port}/v1/{path}", headers=headers, timeout=15.0,
                              **arguments)
 
     def status(self) -> dict[str, Any]:
-        """The run's status."""
+        """Return the run's status."""
         return dict(self.rest("GET", "status").raise_for_status().json())
 
     def version(self) -> int:
-        """The newest version, -1 before the first."""
+        """Return the newest version, -1 before the first."""
         found = self.status()["version"]
         return -1 if found is None else int(found)
 
     def wait_version(self, version: int, seconds: float = 120.0) -> int:
-        """Until a version of at least that number is out; returns the newest."""
+        """Wait for a version of at least that number and return the newest."""
         try:
             eventually(lambda: self.version() >= version, seconds, f"version {version} is out")
         except AssertionError as error:
@@ -175,8 +178,8 @@ class Project:
         return self.version()
 
     def kill(self, service: str) -> str:
-        """Ends a container's first process as a crash does: from outside, so that the restart policy acts. Returns
-        the container's id."""
+        """Kill a container's first process from outside, as a crash would, so that the restart policy acts. Return the
+        container's id."""
         container = self.containers(service)[0]
         pid = int(inspect(container)["State"]["Pid"])
         if _is_here(pid, container) and os.geteuid() == 0:
@@ -187,14 +190,14 @@ class Project:
         return container
 
     def metric(self, query: str) -> float | None:
-        """First value of an instant query at the project's Prometheus; None: no series."""
+        """Return the first value of an instant query at the project's Prometheus, or None without a series."""
         answer = httpx.get(f"http://127.0.0.1:{self.prometheus_port}/api/v1/query", params={"query": query}, timeout=10)
         found = answer.raise_for_status().json()["data"]["result"]
         return float(found[0]["value"][1]) if found else None
 
 
 def _is_here(pid: int, container: str) -> bool:
-    """Whether that process is of this machine, and of the container: an engine may be on another one."""
+    """Return whether a process belongs to the container and to this host; the engine may run on another host."""
     groups = Path(f"/proc/{pid}/cgroup")
     return groups.exists() and inspect(container)["Id"] in groups.read_text()
 

@@ -1,4 +1,4 @@
-"""deploy/compose/make-certificates.sh and tls.yml, read without an engine. tests/containers/test_tls.py runs them."""
+"""deploy/compose/make-certificates.sh and tls.yml, without an engine. tests/containers/test_tls.py runs them."""
 
 import stat
 import subprocess
@@ -17,7 +17,7 @@ MADE = ("ca.crt", "tls.crt", "tls.key")
 
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the script with a fresh .env, whose secrets lie in env.d beside it."""
+    """Run the script with a fresh .env, whose secrets are in env.d."""
     subprocess.run([ROOT / "deploy/compose/make-env.sh", tmp_path / "env"], check=True, capture_output=True)
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""The files that containers are made of and started by, read without an engine."""
+"""Dockerfile and compose files, checked without an engine."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ GPU: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.gpu.yml").read_text
 
 
 def script(name: str) -> ModuleType:
-    """A module of deploy/images, which is no package."""
+    """Load a module of deploy/images, which is not a package."""
     spec = importlib.util.spec_from_file_location(name, ROOT / f"deploy/images/{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -93,7 +93,7 @@ def test_no_secret_has_a_default() -> None:
 
 
 def held(service: str) -> set[str]:
-    """Names of the variables of .env whose values a container is given."""
+    """Return the .env variables whose values a container gets."""
     given = COMPOSE["services"][service].get("environment", {})
     return {name for value in given.values() for name in re.findall(r"\$\{(\w*(?:TOKEN|PASSWORD)\w*)", str(value))}
 
@@ -225,7 +225,7 @@ def test_secrets_are_new_private_and_kept(tmp_path: Path) -> None:
 
 
 def made(place: Path, **environment: str) -> tuple[dict[str, str], Path]:
-    """The secrets of make-env.sh, and the folder that containers mount."""
+    """Run make-env.sh; return the secrets and the folder that containers mount."""
     subprocess.run([ROOT / "deploy/compose/make-env.sh", place], check=True, capture_output=True,
                    env={"PATH": os.environ["PATH"], **environment})
     found = dict(line.split("=") for line in place.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""What the images hold, and what they do not."""
+"""Contents of the images."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ print(" ".join(name for name in sys.argv[1:] if found(name)))
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> str:
-    """All images; returns the table of their sizes."""
+    """Build all images and return the table of their sizes."""
     done = subprocess.run(["deploy/images/build.sh"], cwd=ROOT, env={**os.environ, "DOCKER": DOCKER}, check=False,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-6000:]
@@ -37,7 +37,7 @@ def built() -> str:
 
 
 def size_above_base(service: str) -> float:
-    """Megabytes."""
+    """Return the size of an image above its base, in megabytes."""
     return (inspect(image(service))["Size"] - inspect(BASE)["Size"]) / 1e6
 
 

@@ -1,4 +1,4 @@
-"""What the images install is pinned, with hashes, and the pins are those of what the project asks for."""
+"""Packages in the images are pinned with hashes, and the pins match the project's requirements."""
 
 import importlib.util
 import re
@@ -17,7 +17,7 @@ PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)((?: \\\n    --hash=sha256:[0-9
 
 @pytest.fixture(scope="module")
 def lock() -> ModuleType:
-    """The program, which is no package and has a neighbour."""
+    """Load deploy/images/lock.py, which is not in a package."""
     sys.path.insert(0, str(IMAGES))
     try:
         spec = importlib.util.spec_from_file_location("lock", IMAGES / "lock.py")
@@ -30,7 +30,7 @@ def lock() -> ModuleType:
 
 
 def pins(layer: str) -> dict[str, str]:
-    """Version by package. Every line of the file is part of a pin with hashes, or a comment."""
+    """Return the version of each package. Every line of the file is part of a pin with hashes, or a comment."""
     text = (IMAGES / f"locks/{layer}.txt").read_text()
     found = {name: version for name, version, _ in PIN.findall(text)}
     rest = PIN.sub("", text)
@@ -79,7 +79,7 @@ def test_torch_needs_nothing_that_is_not_pinned_but_its_flavours() -> None:
 
 
 def test_images_install_by_hash_alone() -> None:
-    """But for torch, whose flavour is an argument, and the project's own wheel."""
+    """Except torch, whose flavour is a build argument, and the project's own wheel."""
     dockerfile = (ROOT / "Dockerfile").read_text()
     installs = re.findall(r"^.*?\bpip --python \S+ install (.*?)(?= \\?$|$)", dockerfile, re.M)
     assert len(installs) == 11

@@ -1,5 +1,5 @@
-"""deploy/compose/rotate.sh against real Redis servers, with a stand-in for the engine: containers that are replaced are
-written down with what they would be given."""
+"""deploy/compose/rotate.sh against real Redis servers and a fake engine that records replaced containers with the
+secrets that they would get."""
 
 import json
 import os
@@ -51,7 +51,7 @@ elif "up" in arguments:
 
 
 class Host:
-    """A folder with .env and what containers mount, and both Redis servers."""
+    """Folder with .env and the containers' mounts, and both Redis servers."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -83,18 +83,18 @@ class Host:
                  "STAND_IN": str(self.place / "place.json"), "COMPOSE": f"{sys.executable} {self.place}/compose.py"})
 
     def replaced(self) -> list[dict[str, Any]]:
-        """Who was replaced, in order."""
+        """Return the replaced containers in order."""
         log = self.place / "log"
         return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
     @property
     def token(self) -> Path:
-        """What containers mount."""
+        """Return the token file that containers mount."""
         return Path(self.values()["FIVE_SECRETS"]) / "private" / "token" / "token"
 
     @contextmanager
     def watched(self) -> Iterator[list[tuple[str, ...]]]:
-        """What stands in it meanwhile, in order."""
+        """Yield a list of the file's successive contents."""
         seen, ends, path = [tuple(self.token.read_text().split())], threading.Event(), self.token
 
         def look() -> None:
@@ -109,7 +109,7 @@ class Host:
         thread.join()
 
     def takes(self, user: str, password: str, role: str = "state") -> bool:
-        """Whether a Redis lets the user in."""
+        """Return whether a Redis server accepts the user."""
         try:
             return bool(connect(self.urls[f"redis-{role}"], StoreConfig(), "state", Login(user, password)).ping())
         except redis.AuthenticationError:

@@ -1,4 +1,5 @@
-"""The system as containers: it learns, loses a container of each kind, grows, shrinks, and goes on after a stop."""
+"""The system in containers: it trains, survives the loss of a container of each kind, scales, and resumes after a
+stop."""
 
 import threading
 from pathlib import Path
@@ -14,7 +15,7 @@ EVERYTHING = (*SERVICES, *STORES, "prometheus")
 
 
 def healthy(container: str) -> bool:
-    """Whether the engine says so."""
+    """Return whether the engine reports the container as healthy."""
     state = inspect(container)["State"]
     return bool(state["Running"]) and state.get("Health", {}).get("Status") == "healthy"
 
@@ -102,7 +103,7 @@ def test_a_container_holds_its_own_secrets_alone(project: Project, service: str)
 
 
 def test_everybody_works_with_the_rights_it_has(project: Project) -> None:
-    """Nothing that a component did so far was refused by either Redis."""
+    """Neither Redis server has refused a command of any component so far."""
     project.wait_version(project.version() + 1)
     for store in STORES:
         refused = " ".join(project.as_admin(store, "acl log"))
@@ -191,7 +192,7 @@ def test_stopped_over_rest_everything_rests_until_it_is_resumed(project: Project
 
 
 class _Ending:
-    """Waits for a container to end, from now on."""
+    """Watcher of a container's exit, starting now."""
 
     def __init__(self, container: str) -> None:
         self.container = container
@@ -203,7 +204,7 @@ class _Ending:
         self._code = docker("wait", self.container, check=False, timeout=600)
 
     def code(self) -> int:
-        """Its exit code. Raises AssertionError when it does not end within a minute."""
+        """Return the exit code. Raises AssertionError when the container is still running after a minute."""
         self._thread.join(60)
         assert self._code.strip(), f"{self.container} still runs"
         return int(self._code)

@@ -1,4 +1,4 @@
-"""Surgery on the compose project the way docs/surgery.md tells it: with curl, and no container starts again for it."""
+"""Surgery on the compose project with curl, as docs/surgery.md describes it, without a container restart."""
 
 import json
 import subprocess
@@ -22,9 +22,9 @@ LONG_WARM_UP = 40  # that lasts: two versions of this small network are there wi
 
 def curl(project: Project, method: str, path: str, body: dict[str, Any] | None = None, token: str = "",
          key: str = "") -> tuple[int, Any]:
-    """Status and JSON of an answer to curl; the token is read from the file of secrets and goes by standard input.
+    """Return status and JSON of curl's response; the token comes from the secrets file and goes in by standard input.
 
-    The controller renews itself too, and answers nobody for some seconds: what is safe to repeat is.
+    The controller restarts itself during surgery and is unreachable for seconds: idempotent requests are retried.
     """
     command = ["curl", "-sS", "--max-time", "30", "--config", "-", "-X", method, "-w", "%{http_code}",
                f"http://127.0.0.1:{project.port}/v1/{path}"]
@@ -43,7 +43,7 @@ def curl(project: Project, method: str, path: str, body: dict[str, Any] | None =
 
 
 def ended(project: Project, identity: str, seconds: float) -> dict[str, Any]:
-    """The operation once it is over."""
+    """Wait for the operation to end and return it."""
     last: dict[str, Any] = {}
 
     def over() -> bool:
@@ -58,7 +58,7 @@ def ended(project: Project, identity: str, seconds: float) -> dict[str, Any]:
 
 
 def begun(project: Project) -> dict[str, tuple[str, str, int]]:
-    """By service: its container, when that was started, and how often the engine had to start it again."""
+    """Return for each service its container, its start time and its restart count."""
     found = {}
     for service in (*SERVICES, *STORES):
         (container,) = project.containers(service)
@@ -115,7 +115,7 @@ def test_it_obeys_after_it(project: Project) -> None:
 
 
 def test_every_container_may_be_killed_in_the_middle_of_it(project: Project) -> None:
-    """At the hold, and those that play while it warms up: dota-env too, which no run on one machine has."""
+    """Kills happen at the hold and during warm-up, and include dota-env, which a single-machine run does not have."""
     before = project.version()
     planned = curl(project, "POST", "surgery/plan", {
         "name": "wider-still", "overrides": ["model.unit_hidden=12"], "warm_up_versions": LONG_WARM_UP})[1]
@@ -147,7 +147,7 @@ def test_every_container_may_be_killed_in_the_middle_of_it(project: Project) -> 
 
 
 def test_containers_that_start_again_undo_nothing(project: Project) -> None:
-    """What compose starts them with still says a model half as wide: the run's record holds."""
+    """compose still passes the old model size at start: the run's record takes precedence."""
     head = project.version()
     epoch = curl(project, "GET", "status")[1]["epoch"]
     project.compose("restart", "optimizer", "inference", "rollout")

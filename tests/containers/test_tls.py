@@ -1,8 +1,8 @@
-"""docker-compose.yml with deploy/compose/tls.yml: calls go under TLS both ways, and certificates and the services'
-token change while it trains.
+"""docker-compose.yml with deploy/compose/tls.yml: mutual TLS, with certificates and the service token rotated during
+training.
 
-By default a tiny run, and what must hold. With FIVE_ROTATION_SECONDS the preset's own size, that many seconds with
-changes and as many without: the time from version to version is printed, and kept in build/faults/rotation-compose.txt.
+The default is a tiny run. FIVE_ROTATION_SECONDS runs the preset's full size, for that time with rotation and as long
+without: the time between versions is printed and kept in build/faults/rotation-compose.txt.
 """
 
 import os
@@ -37,13 +37,13 @@ print(hash(ssl.get_server_certificate((host, int(port)))))
 
 
 def inside(project: Project, program: str, target: str) -> str:
-    """What a program of Python prints in the rollout's container."""
+    """Return the output of a Python program in the rollout's container."""
     (rollout,) = project.containers("rollout")
     return docker("exec", "-e", "PYTHONHASHSEED=0", rollout, "python", "-c", program, target).strip()
 
 
 def fresh(project: Project, known: list[str]) -> str:
-    """The certificate that inference shows, or nothing while it is a known one."""
+    """Return the certificate that inference presents, or None while it is a known one."""
     now = inside(project, SHOWN, "inference:50051")
     return "" if now in known else now
 

@@ -1,4 +1,4 @@
-"""The environment's wheel as strangers have it: alone, and beside trainers with what these pin (`make test-env`)."""
+"""The environment's wheel alone, and next to trainers with their pinned packages (`make test-env`)."""
 
 import json
 import os
@@ -17,7 +17,7 @@ SMALL = "game={'max_game_seconds': 20, 'start_seconds': -2}"
 
 
 def python(peer: str, *arguments: str, folder: Path, timeout: float = 300) -> str:
-    """What a peer's Python prints, started in a folder of its own, so that nothing is imported from the tree."""
+    """Return the output of a peer's Python, started in an empty folder so that nothing is imported from the tree."""
     program = PEERS / peer / "bin/python"
     assert program.exists(), f"{program} is not there: `make test-env` makes it"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -1,4 +1,4 @@
-"""The project's k8s/ folder over the chart, rendered with the tools of build/helm4 and build/helm3."""
+"""Fixtures that render k8s/ over the chart with the tools in build/helm4 and build/helm3."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ def _tool(folder: str, name: str) -> Path:
 
 @pytest.fixture(scope="session", params=["helm4", "helm3"])
 def either_helm(request: pytest.FixtureRequest) -> Path:
-    """helm 4, then helm 3."""
+    """Name of the helm version: helm4, then helm3."""
     return _tool(request.param, "helm")
 
 
@@ -39,7 +39,7 @@ def kubectl() -> Path:
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of k8s/ and charts/, to render in."""
+    """Copy of k8s/ and charts/ to render in."""
     tree = tmp_path_factory.mktemp("tree")
     for name in ("k8s", "charts"):
         shutil.copytree(ROOT / name, tree / name)
@@ -56,7 +56,7 @@ def base(tree: Path, helm: Path) -> Objects:
 
 @pytest.fixture(scope="session")
 def build(tree: Path, base: Objects, kubectl: Path) -> Callable[[str], Objects]:
-    """Builds an overlay over the rendered chart."""
+    """Build an overlay over the rendered chart."""
     def build(overlay: str) -> Objects:
         done = subprocess.run([kubectl, "kustomize", tree / "k8s/overlays" / overlay], check=True, text=True,
                               capture_output=True)
@@ -67,7 +67,7 @@ def build(tree: Path, base: Objects, kubectl: Path) -> Callable[[str], Objects]:
 
 
 def by_name(text: str) -> Objects:
-    """Objects by kind and name."""
+    """Return objects by kind and name."""
     found = [o for o in yaml.safe_load_all(text) if o]
     result = {(o["kind"], o["metadata"]["name"]): o for o in found}
     assert len(result) == len(found), "two objects of one kind and name"

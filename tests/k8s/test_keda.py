@@ -1,4 +1,4 @@
-"""The KEDA example: what it queries is there, and it scales what the chart leaves to it."""
+"""The KEDA example queries existing metrics and scales only the workloads that the chart leaves to it."""
 
 import importlib
 import re

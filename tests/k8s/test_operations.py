@@ -1,4 +1,4 @@
-"""docs/operations.md says what is so: log lines that the code writes, commands that exist, an entry for each alert."""
+"""docs/operations.md quotes log lines that the code writes and commands that exist, and has an entry for each alert."""
 
 import ast
 import functools
@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs/operations.md").read_text()
 
 
 def anchors(markdown: str) -> set[str]:
-    """Anchors of the headings, as GitHub makes them, and those that are written out."""
+    """Return the anchors of headings as GitHub generates them, and explicit ones."""
     headings = re.findall(r"^#+ (.*)$", markdown, re.M)
     slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
     return slugs | set(re.findall(r'<a id="([^"]+)">', markdown))
@@ -26,7 +26,7 @@ def anchors(markdown: str) -> set[str]:
 
 @functools.cache
 def texts() -> str:
-    """Every string of the code, one a line, what is filled in left out."""
+    """Return every string literal of the code, one a line, without interpolated values."""
     found = []
     for path in [*(ROOT / "libs").rglob("*.py"), *(ROOT / "services").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -42,7 +42,7 @@ FILLED = re.compile(r"^waits: |\.\.\.|\d+|'[^']*'|redis://\S*|\(optimizer\)|SIGT
 
 
 def fragments(line: str) -> list[str]:
-    """The pieces of a line as shown that are the same every time."""
+    """Return the constant pieces of a quoted line."""
     pieces = [piece.strip(" :,.()") for piece in FILLED.split(line)]
     return [piece for piece in pieces if len(piece) >= 8]
 
@@ -75,7 +75,7 @@ def test_links_to_other_files_lead_somewhere() -> None:
 
 
 def test_every_five_command_is_one() -> None:
-    """With its arguments: the parser takes them."""
+    """The parser accepts each command with its arguments."""
     commands = [line.split("  ")[0] for line in re.findall(r"^five (.*)$", PAGE, re.M)]
     commands += re.findall(r"`five ([^`]+)`", PAGE)
     assert len(commands) > 8
@@ -91,7 +91,7 @@ def test_every_route_is_one() -> None:
 
 
 def alerts() -> dict[str, str]:
-    """Where each alert's runbook is."""
+    """Return the runbook link of each alert."""
     rules = yaml.safe_load((ROOT / "charts/files/rules.yaml").read_text())
     found = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
     assert found
@@ -112,7 +112,7 @@ def test_no_alert_is_described_that_is_not_there() -> None:
 
 
 def panels() -> dict[str, set[str]]:
-    """Titles of the panels by title of their page."""
+    """Return panel titles by dashboard title."""
     def titles(items: list[dict[str, Any]]) -> set[str]:
         return {i["title"] for i in items if i["type"] != "row"} | {
             t for i in items for t in titles(i.get("panels", []))}
@@ -135,6 +135,6 @@ def test_panels_that_are_named_are_there() -> None:
 
 
 def test_the_table_of_restarts_has_every_value() -> None:
-    """What each restarts is compared by `make test-chart`, which has helm."""
+    """`make test-chart`, which has helm, compares the restarted components."""
     assert set(told(PAGE)) == {path for path, _ in changes()}, (
         "python .ci/get-helm.py build/helm4 4, then make generate")

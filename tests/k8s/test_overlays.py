@@ -1,4 +1,4 @@
-"""Overlays: each builds over the rendered chart, changes what it says, and nothing else."""
+"""Each overlay builds over the rendered chart and changes only what it documents."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ def component_of(item: dict[str, Any]) -> str:
 
 
 def pods(objects: Objects, component: str) -> list[dict[str, Any]]:
-    """Pod specifications of a component's workloads."""
+    """Return the pod specifications of a component's workloads."""
     found = [o["spec"]["template"]["spec"] for (kind, _), o in objects.items()
              if kind in ("Deployment", "StatefulSet") and component_of(o) == component]
     assert found, f"the chart renders no {component}"
@@ -97,7 +97,7 @@ def test_zones(build: Build) -> None:
 
 @pytest.mark.parametrize("component", COMPONENTS)
 def test_every_patch_meets_something(base: Objects, component: str) -> None:
-    """A target that matches nothing is no error to kustomize: a renamed label would go unnoticed."""
+    """kustomize ignores a patch whose target matches nothing: a renamed label would go unnoticed."""
     plan = yaml.safe_load((ROOT / "k8s/components" / component / "kustomization.yaml").read_text())
     for patch in plan["patches"]:
         kinds = patch["target"]["kind"].strip("()").split("|")
@@ -109,7 +109,7 @@ def test_every_patch_meets_something(base: Objects, component: str) -> None:
 
 def test_the_post_renderer_gives_what_the_overlay_gives(tree: Path, build: Build, either_helm: Path, kubectl: Path,
                                                         tmp_path: Path) -> None:
-    """helm keeps the release and the overlay is still applied, with helm 3 and helm 4."""
+    """The post-renderer applies the overlay while helm keeps the release, with helm 3 and helm 4."""
     env = {**os.environ, "KUBECTL": str(kubectl), "HELM_DATA_HOME": str(tmp_path), "HELM_CACHE_HOME": str(tmp_path)}
     folder = tree / "k8s/post-renderer"
     renderer = str(folder / "kustomize.sh")

@@ -1,4 +1,4 @@
-"""Priority classes: whatever names one, names one that is there."""
+"""Every referenced priority class exists."""
 
 import subprocess
 from pathlib import Path
@@ -15,7 +15,7 @@ BELOW = {"values-paper": ROOT / "charts/values-gpu-cluster.yaml"}
 
 
 def named_in(tree: object) -> set[str]:
-    """Every non-empty priorityClassName below."""
+    """Yield every non-empty priorityClassName below a value."""
     if isinstance(tree, dict):
         own = {tree["priorityClassName"]} if tree.get("priorityClassName") else set()
         return own.union(*(named_in(v) for v in tree.values()))

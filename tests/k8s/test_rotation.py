@@ -1,5 +1,6 @@
-"""k8s/rotate.sh against real Redis servers, with a stand-in for kubectl: Secrets in a file, exec is a Redis, and pods
-that are replaced are written down with what they would be given."""
+"""k8s/rotate.sh against real Redis servers and a fake kubectl: Secrets are files, exec runs redis-cli, and replaced
+pods
+are recorded with the Secrets that they would get."""
 
 import base64
 import json
@@ -79,7 +80,7 @@ elif words[:2] == ["rollout", "restart"]:
 
 
 class Release:
-    """Secrets as k8s/make-secrets.sh makes them, and both Redis servers with the users in them."""
+    """Secrets as k8s/make-secrets.sh creates them, and both Redis servers with these users."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.place = folder, folder / "place.json"

@@ -1,4 +1,4 @@
-"""The scripts of k8s/: they parse, say what is missing, and do their steps in order."""
+"""The scripts of k8s/ parse, report missing tools, and run their steps in order."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ def test_parses(script: Path) -> None:
 
 
 class Machine:
-    """A machine whose docker, kind, kubectl, helm and make only note what they are asked."""
+    """Environment whose docker, kind, kubectl, helm and make only record their arguments."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""Every gRPC endpoint of the run, by the standard health service.
+"""Test of every gRPC endpoint of the run by the standard health service.
 
 usage: grpc_endpoints.py CONFIG SECONDS
 """
@@ -11,7 +11,7 @@ from rapid.rpc.health import is_serving
 
 
 def targets(config):
-    """Every address that the run's services are dialled at."""
+    """Return every address at which services are dialled."""
     services = config.services
     found = [*services.inference.addresses, *services.inference.past_addresses, services.opponents.address]
     found += [services.optimizer.address(rank) for rank in range(services.optimizer.optimizers)]

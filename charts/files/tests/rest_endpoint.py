@@ -1,4 +1,4 @@
-"""The controller's REST API: alive, ready, and open only to a token.
+"""Test of the controller's REST API: alive, ready, and closed without a token.
 
 usage: rest_endpoint.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN
 """
@@ -14,7 +14,7 @@ OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no prox
 
 
 def ask(url, token="", method="GET"):
-    """Status and body of a request."""
+    """Return status and body of a request."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         with OPENER.open(urllib.request.Request(url, headers=headers, method=method), timeout=10) as answer:
@@ -24,7 +24,7 @@ def ask(url, token="", method="GET"):
 
 
 def until(url, seconds, token=""):
-    """The body, once the answer is 200. Ends the test with the last answer when it does not come in time."""
+    """Return the body of the first response with status 200. Exit with the last response after ``seconds``."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -39,7 +39,7 @@ def until(url, seconds, token=""):
 
 
 def expect(url, status, token="", method="GET"):
-    """Ends the test when the answer's status is another."""
+    """Exit with an error unless the response has that status."""
     found, body = ask(url, token, method)
     if found != status:
         sys.exit(f"{method} {url}: {found} {body}, expected {status}")

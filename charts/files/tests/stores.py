@@ -1,6 +1,6 @@
-"""Both Redis servers: they answer to the password, to nobody without it, and keep what they should.
+"""Test of both Redis servers: they require a password, and their persistence settings match their role.
 
-usage: stores.py CONFIG SECONDS     users and passwords as services have them, FIVE_STATE_USER and so on
+usage: stores.py CONFIG SECONDS     users and passwords from FIVE_STATE_USER and so on, as in services
 """
 
 import sys
@@ -15,7 +15,7 @@ from rapid.store.connection import connect
 
 
 def wait(client, role, seconds):
-    """Until it answers. Ends the test with the reason when it does not in time."""
+    """Wait until the server answers. Exit with the reason after ``seconds``."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -28,7 +28,7 @@ def wait(client, role, seconds):
 
 
 def refuses_strangers(client):
-    """Whether it answers only to a password."""
+    """Return whether the server refuses connections without a password."""
     options = {**client.connection_pool.connection_kwargs, "username": None, "password": None,
                "health_check_interval": 0, "retry": Retry(NoBackoff(), 0)}
     pool = redis.ConnectionPool(connection_class=client.connection_pool.connection_class, **options)

@@ -1,4 +1,4 @@
-"""One training version: the head version grows.
+"""Test that the run publishes a new version.
 
 usage: training_version.py URL SECONDS     a viewer's token from FIVE_VIEWER_TOKEN
 """
@@ -16,7 +16,7 @@ RUNS_ON = ("starting", "running", "warming")
 
 
 def look(url):
-    """The run's status, or the reason why there is none."""
+    """Return the run's status, or the reason why it is not available."""
     headers = {"Authorization": f"Bearer {os.environ['FIVE_VIEWER_TOKEN']}"}
     request = urllib.request.Request(f"{url}/v1/status", headers=headers)
     try:

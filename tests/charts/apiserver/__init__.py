@@ -1,9 +1,8 @@
-"""As much of the Kubernetes API, in memory, as helm installs, upgrades and removes a release with.
+"""In-memory subset of the Kubernetes API that is large enough for helm to install, upgrade and remove a release.
 
-It refuses what the real one refuses and what upgrades break on: fields that may not change, fields that somebody else
-owns, objects that are there already. Nothing runs: the only controllers are those that make and remove claims, and
-pods are born as succeeded, so that a `helm test` that passes here proves nothing of what it tests.
+It refuses what the real API server refuses and what breaks upgrades: changed immutable fields, field ownership
+conflicts, objects that already exist. Nothing runs: the only controllers create and delete volume claims, and pods are
+marked Succeeded at once. A passing `helm test` here therefore does not test the containers.
 
-Frozen: it is not extended. What it does not know is a story for a cluster, and so are those that it tells
-(`make test-cluster`, which takes a KUBECONFIG).
+The scope is frozen. Behaviour outside it is tested on a real cluster (`make test-cluster`, which needs a KUBECONFIG).
 """

@@ -1,4 +1,4 @@
-"""Who owns which field, and the ways in which a change is merged into an object."""
+"""Field ownership (managedFields), and the merge strategies for a change to an object."""
 
 import copy
 import json
@@ -16,12 +16,12 @@ SERVERS_OWN = {"namespace", "name", "uid", "resourceVersion", "generation", "cre
 
 
 class Conflict(Exception):
-    """Fields that are applied and that others have set to something else."""
+    """Applied fields that other field managers have set to different values."""
 
 
 @dataclass
 class Owner:
-    """One manager's fields."""
+    """Field manager with the set of fields that it owns."""
 
     manager: str
     operation: str
@@ -31,7 +31,7 @@ class Owner:
 
     @classmethod
     def of(cls, entry: Object) -> "Owner":
-        """From an object's managedFields."""
+        """Parse an entry of an object's managedFields."""
         found: set[Path] = set()
 
         def collect(tree: Object, path: Path) -> None:
@@ -46,7 +46,7 @@ class Owner:
         return cls(entry["manager"], entry["operation"], entry.get("subresource", ""), entry["apiVersion"], found)
 
     def entry(self) -> Object:
-        """For an object's managedFields."""
+        """Return the entry for an object's managedFields."""
         tree: Object = {}
         for path in self.fields:
             here = tree
@@ -65,12 +65,13 @@ class Owner:
 
 
 def item_key(keys: tuple[str, ...], item: Object) -> Path:
-    """What tells an item of a list from the others. Raises KeyError where it lacks it."""
+    """Return the key that identifies an item of a list. Raises KeyError when the item lacks it."""
     return tuple((k, item.get(k, "TCP") if k == "protocol" else item[k]) for k in keys)
 
 
 def leaves(kind: str, o: Object | None, strict: bool = False) -> dict[Path, Any]:
-    """Every field that somebody can own, with its value. Raises ValueError for two items of one key, where strict."""
+    """Return {path: value} of every field that can be owned. Raises ValueError for duplicate item keys when
+    ``strict``."""
     found: dict[Path, Any] = {}
     for name, value in (o or {}).items():
         if name == "metadata":
@@ -98,7 +99,7 @@ def _collect(kind: str, name: str, value: Any, path: Path, found: dict[Path, Any
 
 
 def shown(path: Path) -> str:
-    """As messages name a field: .spec.containers[name="games"].image."""
+    """Format a path as error messages show it: .spec.containers[name="games"].image."""
     def quoted(value: Any) -> str:
         return f'"{value}"' if isinstance(value, str) else str(value)
 
@@ -107,12 +108,12 @@ def shown(path: Path) -> str:
 
 
 def with_parents(paths: Iterable[Path]) -> set[Path]:
-    """These paths and all that they lie in."""
+    """Return the paths and all their parents."""
     return {path[:length] for path in paths for length in range(1, len(path) + 1)}
 
 
 def remove(kind: str, o: Object, path: Path) -> None:
-    """Takes one field or item out."""
+    """Remove one field or list item."""
     parent: Any = None
     here: Any = o
     for part in path:
@@ -130,7 +131,7 @@ def remove(kind: str, o: Object, path: Path) -> None:
 
 
 def merged(kind: str, live: Any, change: Any, name: str = "") -> Any:
-    """Server-side apply's merge, without what the change no longer names."""
+    """Merge a change into a live object as server-side apply does, without removing fields that the change omits."""
     if isinstance(change, dict) and isinstance(live, dict) and name not in ATOMIC:
         return {**live, **{k: merged(kind, live.get(k), v, k) for k, v in change.items() if v is not None}}
     keys = list_keys(kind, name)
@@ -142,7 +143,7 @@ def merged(kind: str, live: Any, change: Any, name: str = "") -> Any:
 
 
 def apply(kind: str, live: Object | None, config: Object, owners: list[Owner], manager: str, force: bool) -> Object:
-    """Server-side apply. Raises Conflict, ValueError."""
+    """Apply a configuration (server-side apply). Raises Conflict, ValueError."""
     asked, there = leaves(kind, config, strict=True), leaves(kind, live)
     own = next((o for o in owners if (o.manager, o.operation, o.subresource) == (manager, "Apply", "")), None)
     others = [o for o in owners if o is not own]
@@ -175,7 +176,7 @@ def _conflict_message(lost: list[tuple[Owner, Path]]) -> str:
 
 
 def updated(kind: str, before: Object | None, after: Object, owners: list[Owner], manager: str, sub: str) -> None:
-    """Whoever writes a field without apply takes it from all others."""
+    """Transfer ownership of the changed fields to the manager that wrote them without apply."""
     old, new = leaves(kind, before), leaves(kind, after)
     changed = {path for path in new if old.get(path) != new[path]}
     own = next((o for o in owners if (o.manager, o.operation, o.subresource) == (manager, "Update", sub)), None)
@@ -189,7 +190,7 @@ def updated(kind: str, before: Object | None, after: Object, owners: list[Owner]
 
 
 def json_merge(live: Any, patch: Any) -> Any:
-    """RFC 7396."""
+    """Apply a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
     result = dict(live) if isinstance(live, dict) else {}
@@ -202,7 +203,7 @@ def json_merge(live: Any, patch: Any) -> Any:
 
 
 def json_patch(live: Object, operations: list[Object]) -> Object:
-    """RFC 6902, as far as helm uses it: values of maps are replaced. Raises ValueError, KeyError."""
+    """Apply a JSON patch (RFC 6902) as far as helm uses it: replace values of maps. Raises ValueError, KeyError."""
     result = copy.deepcopy(live)
     for operation in operations:
         if operation["op"] not in ("add", "replace"):
@@ -216,7 +217,7 @@ def json_patch(live: Object, operations: list[Object]) -> Object:
 
 
 def strategic_merge(kind: str, live: Any, patch: Any, name: str = "") -> Any:
-    """Kubernetes' own patch: lists of named items are merged by their first key."""
+    """Apply a Kubernetes strategic merge patch: lists of named items merge by their first key."""
     keys = list_keys(kind, name)
     if isinstance(patch, list) and keys:
         result = list(live or [])

@@ -1,4 +1,4 @@
-"""The kinds that the server has, and how it tells clients of them."""
+"""Resource kinds that the server knows, and their discovery documents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
 
 @dataclass(frozen=True)
 class Kind:
-    """One resource of the API."""
+    """Resource type of the API."""
 
     group: str
     version: str
@@ -20,17 +20,17 @@ class Kind:
 
     @property
     def api(self) -> str:
-        """apiVersion of its objects."""
+        """apiVersion of the kind's objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def resource(self) -> str:
-        """As messages call it: deployments.apps."""
+        """Name in API error messages: deployments.apps."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def title(self) -> str:
-        """As validation calls it: Deployment.apps."""
+        """Name in validation messages: Deployment.apps."""
         return f"{self.name}.{self.group}" if self.group else self.name
 
 
@@ -63,7 +63,7 @@ ATOMIC = {"selector", "nodeSelector", "secretKeyRef", "configMapKeyRef", "fieldR
 
 
 def list_keys(kind: str, field: str) -> tuple[str, ...]:
-    """What tells the items of a list apart; empty where the list is one value."""
+    """Return the keys that identify items of a list field; empty when the list is atomic."""
     if field == "ownerReferences":
         return ("uid",)
     if kind in PODS:
@@ -72,12 +72,12 @@ def list_keys(kind: str, field: str) -> tuple[str, ...]:
 
 
 def find(group: str, version: str, plural: str) -> Kind | None:
-    """The kind of a URL."""
+    """Return the kind that a URL names, or None."""
     return next((k for k in KINDS if (k.group, k.version, k.plural) == (group, version, plural)), None)
 
 
 def discovery(core: bool) -> Object:
-    """All kinds at once (apidiscovery.k8s.io/v2), under /api or under /apis."""
+    """Return the aggregated discovery document (apidiscovery.k8s.io/v2) of /api or /apis."""
     groups: dict[tuple[str, str], list[Object]] = {}
     for kind in KINDS:
         if core == (not kind.group):
@@ -98,7 +98,7 @@ def discovery(core: bool) -> Object:
 
 
 def resources(of: str) -> Object:
-    """The kinds of one group and version, as `lookup` in a template asks for them."""
+    """Return the kinds of one group and version, as `lookup` in a template requests them."""
     here = [k for k in KINDS if folder(k) == of]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": here[0].api, "resources": [
         {"name": k.plural, "singularName": k.name.lower(), "namespaced": k.namespaced, "kind": k.name, "verbs": VERBS}
@@ -106,12 +106,12 @@ def resources(of: str) -> Object:
 
 
 def openapi_paths() -> Object:
-    """Index of the OpenAPI documents."""
+    """Return the index of OpenAPI documents."""
     return {"paths": {f: {"serverRelativeURL": f"/openapi/v3/{f}"} for f in FOLDERS}}
 
 
 def folder(kind: Kind) -> str:
-    """Where a kind's group and version is below the server's root."""
+    """Return the URL path of a kind's group and version."""
     return f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
 
 
@@ -119,7 +119,7 @@ FOLDERS = {folder(k) for k in KINDS}
 
 
 def openapi(of: str) -> Object:
-    """One document, with what clients ask of it: whether the server validates fields itself."""
+    """Return one OpenAPI document. Clients read from it whether the server validates fields."""
     asked = [{"name": name, "in": "query", "schema": {"type": "string"}}
              for name in ("dryRun", "fieldManager", "fieldValidation")]
     paths = {

@@ -1,4 +1,4 @@
-"""Secrets in Kubernetes' protobuf encoding, in which helm writes its releases. It takes answers in JSON."""
+"""Decoder for Secrets in Kubernetes' protobuf encoding, which helm uses to store releases. Responses are JSON."""
 
 import base64
 
@@ -17,7 +17,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _message(data: bytes) -> dict[int, list[bytes]]:
-    """Fields by number; numbers are left out. Raises ValueError for what Kubernetes does not write."""
+    """Return length-delimited fields by number; skip numeric fields. Raises ValueError for wire types Kubernetes never
+    writes."""
     found: dict[int, list[bytes]] = {}
     at = 0
     while at < len(data):
@@ -36,7 +37,7 @@ def _map(entries: list[bytes]) -> dict[str, bytes]:
 
 
 def secret(body: bytes) -> Object:
-    """A Secret as JSON has it. Raises ValueError for another kind."""
+    """Decode a Secret to its JSON form. Raises ValueError for another kind."""
     envelope = _message(body.removeprefix(MAGIC))
     head, value = _message(envelope[1][0]), _message(envelope[2][0])
     if head[2] != [b"Secret"]:

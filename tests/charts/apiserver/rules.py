@@ -1,4 +1,4 @@
-"""What the API server fills in, and which changes it refuses."""
+"""Defaulting and validation of the API server."""
 
 import copy
 import re
@@ -13,11 +13,11 @@ STATEFULSET = ("replicas", "ordinals", "template", "updateStrategy", "revisionHi
 
 
 class Invalid(Exception):
-    """The fields of an object that the server does not take, with the reason of each."""
+    """Rejected fields of an object, with the reason for each."""
 
 
 def quantity(value: object) -> float:
-    """A Kubernetes quantity as a number."""
+    """Parse a Kubernetes quantity."""
     found = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", str(value))
     if found is None or found[2] not in UNITS:
         raise Invalid(f"quantities must match the regular expression: {value!r}")
@@ -25,7 +25,7 @@ def quantity(value: object) -> float:
 
 
 def fill_in(kind: Kind, o: Object, address: int) -> None:
-    """Defaults, as far as a later change is compared with them."""
+    """Set the defaults that later changes are compared with."""
     spec = o.setdefault("spec", {}) if kind.name in ("Service", "PersistentVolumeClaim") else o.get("spec", {})
     if kind.scalable:
         spec.setdefault("replicas", 1)
@@ -70,7 +70,7 @@ def _ports(spec: Object) -> None:
 
 
 def check_new(kind: Kind, o: Object) -> None:
-    """Refuses an object that no client could have meant. Raises Invalid."""
+    """Validate a new object. Raises Invalid."""
     if kind.scalable:
         selected = o["spec"]["selector"]["matchLabels"]
         labels = o["spec"]["template"]["metadata"].get("labels", {})
@@ -82,7 +82,7 @@ def check_new(kind: Kind, o: Object) -> None:
 
 
 def check_change(kind: Kind, before: Object, after: Object) -> None:
-    """Refuses what may not change of an object that is there. Raises Invalid."""
+    """Validate a change against the object's immutable fields. Raises Invalid."""
     old, new = before.get("spec") or {}, after.get("spec") or {}
     check_new(kind, after)
     if kind.name == "StatefulSet" and _sized(_without(old, STATEFULSET)) != _sized(_without(new, STATEFULSET)):
@@ -118,7 +118,7 @@ def _claim(old: Object, new: Object) -> None:
 
 
 def _sized(spec: Object) -> Object:
-    """With sizes as numbers: the server takes 1Gi and 1024Mi for the same."""
+    """Return the spec with sizes as numbers: the server treats 1Gi and 1024Mi as equal."""
     same = copy.deepcopy(spec)
     for claim in same.get("volumeClaimTemplates", []):
         requests = claim["spec"]["resources"]["requests"]

@@ -1,4 +1,4 @@
-"""The API over HTTP, as helm and kubectl speak it."""
+"""HTTP front end of the API for helm and kubectl."""
 
 import json
 import re
@@ -22,7 +22,7 @@ URL = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>[^/]+)(?:/namespac
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection."""
+    """HTTP request handler."""
 
     protocol_version = "HTTP/1.1"
     # Headers and body go out in two writes: without this the second one waits for the first one's acknowledgement.
@@ -30,7 +30,7 @@ class Handler(BaseHTTPRequestHandler):
     store: Store
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: what tests look at is the store's list of writes."""
+        """Discard the access log: tests read the store's list of writes instead."""
 
     def _answer(self, code: int, body: Object, content: str = "application/json") -> None:
         data = json.dumps(body).encode()
@@ -118,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
             raise Refused(415, "UnsupportedMediaType", str(e)) from None
 
     def _watch(self, kind: Kind, namespace: str, query: dict[str, str]) -> None:
-        """Events since a resource version. Ends with the client."""
+        """Stream events since a resource version until the client disconnects."""
         if query.get("sendInitialEvents"):
             raise Refused(422, "Invalid", "sendInitialEvents is forbidden for watch unless the WatchList feature gate "
                           "is enabled")
@@ -151,7 +151,7 @@ def _scale(o: Object) -> Object:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[tuple[Store, Path]]:
-    """An empty cluster, and the kubeconfig with which to reach it."""
+    """Yield an empty cluster and the path of its kubeconfig."""
     store = Store()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"store": store}))
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""The objects of the cluster, and every way in which they are written."""
+"""Object store of the cluster, and every write operation on it."""
 
 import base64
 import copy
@@ -15,7 +15,7 @@ Key = tuple[str, str, str]  # resource, namespace, name
 
 
 class Refused(Exception):
-    """An answer that is a Status: code, reason, message."""
+    """Error response of the API: code, reason and message of a Status."""
 
     def __init__(self, code: int, reason: str, message: str, details: Object | None = None) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 @dataclass
 class Stored:
-    """An object, and who owns what of it."""
+    """Object with its field owners."""
 
     value: Object
     owners: list[fields.Owner] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Writer:
-    """Who writes, and how."""
+    """Field manager of a request, and its kind of write."""
 
     manager: str
     dry_run: bool = False
@@ -41,7 +41,7 @@ class Writer:
 
 
 class Store:
-    """All objects. Not for several threads at a time: callers hold `changed`."""
+    """All objects of the cluster. Not thread-safe: callers hold the lock `changed`."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -56,12 +56,12 @@ class Store:
         self.writes.clear()
 
     def create_namespace(self, name: str, writer: Writer) -> None:
-        """A namespace, which objects in it need. Raises Refused."""
+        """Create a namespace. Raises Refused."""
         o = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         self.create(_kind("Namespace"), "", o, writer)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Stored:
-        """One object. Raises Refused (404)."""
+        """Return one object. Raises Refused (404)."""
         try:
             return self.objects[kind.resource, namespace, name]
         except KeyError:
@@ -69,12 +69,12 @@ class Store:
                           {"name": name, "group": kind.group, "kind": kind.plural}) from None
 
     def listed(self, kind: Kind, namespace: str, labels: str = "", fields_: str = "") -> list[Object]:
-        """Those that a label selector and a field selector take, of one namespace or (empty) of all."""
+        """Return the objects that match a label and a field selector, in one namespace or (empty) in all."""
         return [s.value for (resource, ns, _), s in self.objects.items()
                 if resource == kind.resource and namespace in ("", ns) and selected(s.value, labels, fields_)]
 
     def create(self, kind: Kind, namespace: str, o: Object, writer: Writer) -> Object:
-        """POST. Raises Refused."""
+        """Handle POST. Raises Refused."""
         name = o["metadata"]["name"]
         if (kind.resource, namespace, name) in self.objects:
             raise Refused(409, "AlreadyExists", f'{kind.resource} "{name}" already exists',
@@ -83,12 +83,12 @@ class Store:
         return self._write(kind, namespace, name, stored, o, writer, "create", "")
 
     def update(self, kind: Kind, namespace: str, name: str, o: Object, writer: Writer) -> Object:
-        """PUT. Raises Refused."""
+        """Handle PUT. Raises Refused."""
         stored = self.get(kind, namespace, name)
         return self._write(kind, namespace, name, stored, o, writer, "update", "")
 
     def patch(self, kind: Kind, namespace: str, name: str, patch: Any, how: str, writer: Writer) -> Object:
-        """PATCH, by its content type. Raises Refused."""
+        """Handle PATCH by its content type. Raises Refused."""
         if how == "application/apply-patch+yaml":
             return self._apply(kind, namespace, name, patch, writer)
         stored = self.get(kind, namespace, name)
@@ -103,7 +103,7 @@ class Store:
         return self._write(kind, namespace, name, stored, result, writer, "patch", "")
 
     def scale(self, kind: Kind, namespace: str, name: str, given: Object, writer: Writer) -> None:
-        """The subresource that kubectl scale and autoscalers write. Raises Refused."""
+        """Handle the scale subresource, which kubectl scale and autoscalers write. Raises Refused."""
         stored = self.get(kind, namespace, name)
         version = given.get("metadata", {}).get("resourceVersion", "")
         o = {**stored.value, "spec": {**stored.value["spec"], "replicas": given["spec"]["replicas"]},
@@ -111,7 +111,7 @@ class Store:
         self._write(kind, namespace, name, stored, o, writer, "patch", "scale")
 
     def delete(self, kind: Kind, namespace: str, name: str, writer: Writer) -> Object:
-        """DELETE, with what the object owns. Raises Refused."""
+        """Handle DELETE, including dependants of the object. Raises Refused."""
         gone = self.get(kind, namespace, name).value
         if not writer.dry_run:
             del self.objects[kind.resource, namespace, name]
@@ -206,7 +206,7 @@ def _kind(name: str) -> Kind:
 
 
 def claims(statefulset: Object) -> list[Object]:
-    """The claims that a StatefulSet's pods have."""
+    """Return the volume claims of a StatefulSet's pods."""
     metadata, spec = statefulset["metadata"], statefulset["spec"]
     return [{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": copy.deepcopy(t["spec"]), "metadata": {
                 "name": f"{t['metadata']['name']}-{metadata['name']}-{i}", "namespace": metadata["namespace"],
@@ -215,7 +215,7 @@ def claims(statefulset: Object) -> list[Object]:
 
 
 def selected(o: Object, labels: str, fields_: str) -> bool:
-    """Whether a label selector and a field selector take an object. Raises Refused (400)."""
+    """Return whether an object matches a label and a field selector. Raises Refused (400)."""
     own = o["metadata"].get("labels", {})
     for term in re.findall(r"[^,(]+(?:\([^)]*\))?", labels):
         if found := re.fullmatch(r"\s*(\S+) (in|notin) \(([^)]*)\)", term):

@@ -1,7 +1,7 @@
-"""Lets PufferLib 3.0.0 install without a network of its own: its build reads this file (PYTHONPATH).
+"""Build patch that lets PufferLib 3.0.0 install without downloads; its build loads this file by PYTHONPATH.
 
-Without its games (NO_OCEAN=1, which download libraries) its setup.py uses a name that it has not defined, and it calls
-for nvcc where there is one, which a CPU build of torch cannot use.
+Without its games (NO_OCEAN=1, which download libraries) its setup.py uses an undefined name, and it calls nvcc when
+present, which a CPU build of torch cannot use.
 """
 
 import builtins
