@@ -1,13 +1,67 @@
+import os
+import pty
+import re
+import termios
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
 import redis
 from rich.console import Console
 
-from five.cli.live import View, bottleneck, plain, spark
+from five.cli import train
+from five.cli.live import LINE_WIDTH, LiveView, bottleneck, plain, spark
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.leases import Instance, Lease, Leases
 from rapid.store.series import Series
-from rapid.store.state import RunState
+from rapid.store.state import RunState, Status
+
+VERSION = {"version": 12345, "staleness_median": 1.0, "reuse": 0.98, "busy_share": 0.5, "wait_share": 0.5,
+           "hero_steps_per_second": 123456.0, "consumed_per_second": 123456.0, "seconds": 10.0, "entropy": 3.21,
+           "explained_variance": -0.12}
+RATING = {"version": 12345, "mu": 12.34, "sigma": 1.0, "win_rates": {"random": 0.9, "scripted": 0.55},
+          "win_intervals": {"random": [0.8, 0.95]}}
+
+
+class FakeCluster:
+    """The parts of a LocalCluster that the live display reads."""
+
+    def __init__(self, client: "redis.Redis") -> None:
+        self.state, self.series = RunState(client, "trial"), Series(client, "trial")
+        self.leases = Leases(client, "trial")
+
+    def check(self) -> None:
+        pass
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[FakeCluster]:
+    with EmbeddedRedis(tmp_path, append_only=False).start() as server:
+        client = redis.Redis.from_url(server.url)
+        cluster = FakeCluster(client)
+        cluster.state.create({}, "test")
+        cluster.series.append("versions", VERSION)
+        cluster.series.append("ratings", RATING)
+        cluster.series.append("games", {"statistics": {"last_hits": 3.0, "denies": 1.0}})
+        Lease(client, "trial", "optimizer", "0", 30.0).renew({"buffer": 5, "words": "many " * 40})
+        yield cluster
+
+
+def view_of(cluster: FakeCluster) -> LiveView:
+    view = LiveView(cluster.state, cluster.series, cluster.leases, None)
+    view.read()
+    return view
+
+
+def watch(cluster: FakeCluster, console: Console, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(train, "LINE_SECONDS", 0.0)
+    ending = threading.Event()
+    timer = threading.Timer(seconds, ending.set)
+    timer.start()
+    train._watch(cluster, SimpleNamespace(write=lambda: None), console, ending, None)  # type: ignore[arg-type]
+    timer.join()
 
 
 def instance(kind: str, **stats: object) -> Instance:
@@ -17,13 +71,13 @@ def instance(kind: str, **stats: object) -> Instance:
 ALL = [instance("inference"), instance("optimizer"), instance("rollout")]
 
 
-def test_what_is_missing_is_the_bottleneck() -> None:
+def test_missing_service_is_the_bottleneck() -> None:
     assert bottleneck([], {}) == "no optimizer is up"
     assert bottleneck(ALL[1:], {}) == "no inference server is up"
     assert bottleneck(ALL[:2], {}) == "no rollout is up"
 
 
-def test_the_bottleneck_is_named_from_the_shares_of_time() -> None:
+def test_bottleneck_follows_shares_of_time() -> None:
     assert "first version" in bottleneck(ALL, {})
     assert bottleneck(ALL, {"busy_share": 0.95, "wait_share": 0.0}).startswith("the optimizer")
     assert bottleneck(ALL, {"busy_share": 0.2, "wait_share": 0.8}).startswith("the games")
@@ -31,30 +85,71 @@ def test_the_bottleneck_is_named_from_the_shares_of_time() -> None:
     assert bottleneck(waiting, {"busy_share": 0.2, "wait_share": 0.8}).startswith("inference")
 
 
-def test_a_spark_line_spans_the_values() -> None:
+def test_spark_line_spans_the_values() -> None:
     assert spark([0.0, 0.5, 1.0]) == "▁▄█"
     assert spark([2.0, 2.0]) == "▁▁"
     assert spark([]) == ""
     assert len(spark([float(i) for i in range(100)])) == 24
 
 
-def test_the_view_shows_what_the_store_holds(tmp_path: Path) -> None:
-    with EmbeddedRedis(tmp_path, append_only=False).start() as server:
-        client = redis.Redis.from_url(server.url)
-        state, series = RunState(client, "trial"), Series(client, "trial")
-        state.create({}, "test")
-        series.append("versions", {"version": 7, "staleness_median": 1.0, "reuse": 0.98, "busy_share": 0.5,
-                                   "wait_share": 0.5, "hero_steps_per_second": 1234.0, "seconds": 10.0})
-        series.append("ratings", {"version": 7, "mu": 12.34, "sigma": 1.0, "win_rates": {"random": 0.9}})
-        series.append("games", {"statistics": {"last_hits": 3.0, "denies": 1.0}})
-        Lease(client, "trial", "optimizer", "0", 10.0).renew({"buffer": 5})
-        view = View(state, series, Leases(client, "trial"), None)
-        view.read()
-        console = Console(width=160, record=True)
-        console.print(view.render())
-        text = console.export_text()
-        for words in ("trial", "starting", "1,234", "12.3 ± 1.0", "90 %", "last hits", "no inference server is up"):
-            assert words in text, words
-        assert "version 7" in plain(state, view.newest("versions"), view.newest("ratings"))
-        view.read()
-        assert len(view._records["versions"]) == 1  # news only
+def test_panel_shows_records_without_wrapping(cluster: FakeCluster) -> None:
+    view = view_of(cluster)
+    console = Console(width=80, record=True, file=open(os.devnull, "w"))
+    console.print(view.render())
+    lines = console.export_text().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert len(lines) == 9  # the border, 3 rows of figures, the rating, services with a header, the bottleneck
+    text = "\n".join(lines)
+    for words in ("trial", "starting", "123,456", "12.3 ± 1.0", "random 90 %", "last hits/game", "no inference server"):
+        assert words in text, words
+
+
+def test_view_reads_only_new_records(cluster: FakeCluster) -> None:
+    view = view_of(cluster)
+    view.read()
+    assert len(view._records["versions"]) == 1
+
+
+def test_plain_line_drops_what_exceeds_80_columns(cluster: FakeCluster) -> None:
+    assert plain(cluster.state, {}, {}).startswith("starting  version -")
+    line = plain(cluster.state, VERSION, RATING)
+    assert len(line) <= LINE_WIDTH and "version 12345" in line and "123,456 hero-steps/s" in line
+    cluster.state.transition(Status.RUNNING, "test", "")
+    assert plain(cluster.state, VERSION, RATING).endswith("TrueSkill 12.3")
+
+
+def test_train_prints_one_line_per_report_into_a_pipe(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+    with open(write, "w") as pipe:
+        watch(cluster, Console(file=pipe, highlight=False), 2.5, monkeypatch)
+    with open(read) as pipe:
+        lines = pipe.read().splitlines()
+    assert len(lines) == 2
+    assert all("version 12345" in line and len(line) <= 80 and "\x1b" not in line for line in lines)
+
+
+def test_train_wraps_no_line_on_an_80_column_terminal(cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    controller, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (40, 80))
+    shown = bytearray()
+
+    def read_all() -> None:
+        try:
+            while part := os.read(controller, 4096):
+                shown.extend(part)
+        except OSError:  # the terminal's end was closed
+            pass
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+    with open(terminal, "w") as stream:
+        console = Console(file=stream, highlight=False)
+        assert console.is_terminal
+        watch(cluster, console, 2.5, monkeypatch)
+    reader.join(10)
+    os.close(controller)
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "\n").split("\n")
+    assert any("hero-steps/s" in line and "123,456" in line for line in lines)
+    assert max(len(line) for line in lines) == 80

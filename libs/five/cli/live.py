@@ -1,4 +1,4 @@
-"""The live view of a run in a terminal: what it is doing, how fast, how well, and what holds it back."""
+"""Live display of a run: a panel for a terminal, or one line per interval for a pipe or a file."""
 
 import time
 from typing import Any
@@ -15,10 +15,14 @@ from rapid.store.state import RunState
 
 SPARKS = "▁▂▃▄▅▆▇█"
 STALE_SECONDS = 120.0
+LINE_WIDTH = 80  # columns of a plain line at most
+CELLS_PER_ROW = 3  # names with their values that fit 80 columns side by side
+NAME_WIDTH, VALUE_WIDTH = 14, 8  # columns of a name and of its value
+RECENT_GAMES = 60  # games whose statistics are averaged
 
 
 def spark(values: list[float], width: int = 24) -> str:
-    """The last ``width`` values as a line of blocks."""
+    """Return the last ``width`` values as a line of block characters."""
     shown = values[-width:]
     if not shown:
         return ""
@@ -26,8 +30,8 @@ def spark(values: list[float], width: int = 24) -> str:
     return "".join(SPARKS[int((v - low) / (high - low) * (len(SPARKS) - 1)) if high > low else 0] for v in shown)
 
 
-class View:
-    """Reads a run's state and makes a picture of it. Keeps what it has read, so that each look reads only news."""
+class LiveView:
+    """Reader of a run's records that renders their newest values. Each `read` fetches only new records."""
 
     def __init__(self, state: RunState, series: Series, leases: Leases, until: float | None) -> None:
         self._state = state
@@ -39,7 +43,7 @@ class View:
         self._last_version_at = 0.0
 
     def read(self) -> None:
-        """Takes in what is new."""
+        """Fetch the records that were appended since the last call."""
         for kind, after in self._after.items():
             for record in self._series.read(kind, after):
                 self._after[kind] = record.id
@@ -49,93 +53,102 @@ class View:
             del self._records[kind][:-500]
 
     def newest(self, kind: str) -> dict[str, Any]:
-        """The last record of a kind; empty before the first."""
+        """Return the last record of a kind, empty before the first."""
         return self._records[kind][-1] if self._records[kind] else {}
 
     def render(self) -> Panel:
-        """The picture."""
+        """Return the panel. No cell wraps at 80 columns or more; longer text ends in an ellipsis."""
         status = self._state.status()
         live = self._leases.live()
-        versions, ratings, games = (self._records[k] for k in ("versions", "ratings", "games"))
-        newest = versions[-1] if versions else {}
+        newest = self.newest("versions")
         title = f"{self._state.run}   {status.status if status else 'not started'}"
         if self._until is not None:
             left = max(self._until - time.time(), 0)
             title += f"   {int(left // 60)}:{int(left % 60):02d} left"
-        return Panel(Group(self._learning(newest, versions), self._playing(games, ratings), self._services(live),
-                           Text(f"bottleneck: {bottleneck(live, newest)}", style="yellow"), *self._warnings(newest)),
+        return Panel(Group(self._figures(newest), self._ratings(), self._services(live),
+                           _line(f"bottleneck: {bottleneck(live, newest)}", "yellow"), *self._warnings(newest)),
                      title=title, expand=True)
 
-    def _learning(self, newest: dict[str, Any], versions: list[dict[str, Any]]) -> Table:
-        table = Table.grid(padding=(0, 3))
+    def _figures(self, newest: dict[str, Any]) -> Table:
         cells = [
-            ("version", newest.get("version", "-")),
-            ("hero-steps/s played", _number(newest.get("hero_steps_per_second"))),
-            ("learned", _number(newest.get("consumed_per_second"))),
-            ("staleness median", _number(newest.get("staleness_median"), 1)),
+            ("version", str(newest.get("version", "-"))),
+            ("hero-steps/s", _number(newest.get("hero_steps_per_second"))),
+            ("learned/s", _number(newest.get("consumed_per_second"))),
+            ("staleness", _number(newest.get("staleness_median"), 1)),
             ("sample reuse", _number(newest.get("reuse"), 2)),
             ("entropy", _number(newest.get("entropy"), 2)),
-            ("explained variance", _number(newest.get("explained_variance"), 2)),
+            ("expl. variance", _number(newest.get("explained_variance"), 2)),
         ]
-        table.add_row(*[Text(name, style="dim") for name, _ in cells])
-        table.add_row(*[Text(str(value), style="bold") for _, value in cells])
+        games = self._records["games"][-RECENT_GAMES:]
+        for key, name in (("last_hits", "last hits/game"), ("denies", "denies/game")):
+            values = [g["statistics"][key] for g in games if key in g.get("statistics", {})]
+            cells.append((name, f"{sum(values) / len(values):.1f}" if values else "-"))
+        table = Table.grid(padding=(0, 1))
+        for _ in range(CELLS_PER_ROW):
+            table.add_column(style="dim", width=NAME_WIDTH, no_wrap=True)
+            table.add_column(style="bold", width=VALUE_WIDTH, no_wrap=True)
+        for start in range(0, len(cells), CELLS_PER_ROW):
+            table.add_row(*[text for cell in cells[start:start + CELLS_PER_ROW] for text in cell])
         return table
 
-    def _playing(self, games: list[dict[str, Any]], ratings: list[dict[str, Any]]) -> Table:
-        table = Table.grid(padding=(0, 3))
-        rated = [r for r in ratings if r.get("mu") is not None]
-        last = rated[-1] if rated else {}
-        recent = games[-60:]
-        cells = [("TrueSkill", f"{last['mu']:.1f} ± {last['sigma']:.1f} {spark([r['mu'] for r in rated])}"
-                  if last else "-")]
-        cells += [(f"wins against {n}", said) for n, said in win_rates(last)]
-        for key in ("last_hits", "denies"):
-            values = [g["statistics"][key] for g in recent if key in g.get("statistics", {})]
-            if values:
-                cells.append((f"{key.replace('_', ' ')} a game", f"{sum(values) / len(values):.1f}"))
-        table.add_row(*[Text(name, style="dim") for name, _ in cells])
-        table.add_row(*[Text(value, style="bold") for _, value in cells])
-        return table
+    def _ratings(self) -> Text:
+        rated = [r for r in self._records["ratings"] if r.get("mu") is not None]
+        if not rated:
+            return _line("TrueSkill      -")
+        last = rated[-1]
+        text = f"TrueSkill      {last['mu']:.1f} ± {last['sigma']:.1f} {spark([r['mu'] for r in rated])}"
+        return _line("   ".join([text, *(f"{name} {score}" for name, score in win_rates(last))]))
 
     def _services(self, live: list[Instance]) -> Table:
         table = Table(box=None, pad_edge=False)
-        for column in ("service", "id", "what it says"):
-            table.add_column(column, style="dim" if column == "id" else "")
+        table.add_column("service", no_wrap=True)
+        table.add_column("id", style="dim", no_wrap=True, max_width=12)
+        table.add_column("statistics", no_wrap=True, overflow="ellipsis")
         for instance in live:
-            said = "  ".join(f"{k} {_number(v, 2) if isinstance(v, float) else v}"
-                             for k, v in list(instance.stats.items())[:7] if not isinstance(v, dict | list))
-            table.add_row(instance.kind, instance.id, said)
+            statistics = "  ".join(f"{k} {_number(v, 2) if isinstance(v, float) else v}"
+                                   for k, v in list(instance.stats.items())[:7] if not isinstance(v, dict | list))
+            table.add_row(instance.kind, instance.id, statistics)
         return table
 
     def _warnings(self, newest: dict[str, Any]) -> list[Text]:
         out = []
         if self._last_version_at and time.time() - self._last_version_at > STALE_SECONDS + 5 * newest.get("seconds", 0):
-            out.append(Text(f"no new version for {time.time() - self._last_version_at:.0f} s", style="bold red"))
+            out.append(_line(f"no new version for {time.time() - self._last_version_at:.0f} s", "bold red"))
         if newest.get("skipped"):
-            out.append(Text("gradient steps were skipped: see the optimizer's log", style="bold red"))
+            out.append(_line("gradient steps were skipped: see the optimizer's log", "bold red"))
         return out
 
 
 def win_rates(rating: dict[str, Any]) -> list[tuple[str, str]]:
-    """A rated version's scores against bots as a person reads them, with their 95 % intervals where they are known."""
-    told = []
+    """Return a rated version's win rate by bot, as text with the 95 % interval where the record has one."""
+    rates = []
     for name, share in sorted(rating.get("win_rates", {}).items()):
         bounds = rating.get("win_intervals", {}).get(name)
-        told.append((name, f"{100 * share:.0f} %" + (f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds
-                                                    else "")))
-    return told
+        interval = f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds else ""
+        rates.append((name, f"{100 * share:.0f} %{interval}"))
+    return rates
 
 
 def plain(state: RunState, newest: dict[str, Any], rating: dict[str, Any]) -> str:
-    """One line for a terminal that cannot be redrawn."""
+    """Return the newest figures as one line of at most `LINE_WIDTH` characters; figures that do not fit are left out.
+    """
     status = state.status()
-    parts = [f"{status.status if status else '-'}", f"version {newest.get('version', '-')}",
-             f"{_number(newest.get('hero_steps_per_second'))} hero-steps/s",
-             f"staleness {_number(newest.get('staleness_median'), 1)}", f"reuse {_number(newest.get('reuse'), 2)}"]
+    parts = [] if status and status.status == "running" else [str(status.status) if status else "not started"]
+    parts += [f"version {newest.get('version', '-')}", f"{_number(newest.get('hero_steps_per_second'))} hero-steps/s",
+              f"staleness {_number(newest.get('staleness_median'), 1)}", f"reuse {_number(newest.get('reuse'), 2)}"]
     if rating.get("mu") is not None:
-        parts.append(f"TrueSkill {rating['mu']:.1f} ± {rating['sigma']:.1f} (version {rating['version']})")
-        parts += [f"{n} {said}" for n, said in win_rates(rating)]
-    return "  ".join(parts)
+        parts.append(f"TrueSkill {rating['mu']:.1f}")
+        parts += [f"{name} {100 * share:.0f} %" for name, share in sorted(rating.get("win_rates", {}).items())]
+    line = parts[0]
+    for part in parts[1:]:
+        if len(line) + 2 + len(part) > LINE_WIDTH:
+            break
+        line += f"  {part}"
+    return line
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _number(value: float | None, digits: int = 0) -> str:

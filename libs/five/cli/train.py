@@ -74,25 +74,25 @@ class Reporter:
 
 def train(preset: str, minutes: float | None, overrides: Sequence[str], name: str | None, resume: str | None) -> int:
     """Train until ``minutes`` have passed, Ctrl-C or `five stop`. Return the exit status."""
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(highlight=False)
     folder, config = prepare(preset, overrides, name, resume)
-    console.print(f"run [bold]{folder.name}[/bold] in {folder.path}/")
+    console.print(f"run [bold]{folder.name}[/bold] in {folder.path}/", soft_wrap=True)
     ending = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ending.set())
-    with LocalCluster.start(folder, config, lambda text: console.print(text, style="dim")) as cluster:
+    with LocalCluster.start(folder, config, lambda text: console.print(text, style="dim", soft_wrap=True)) as cluster:
         reporter = Reporter(cluster)
         cluster.wait_running()
         _show_link(folder, console)
         until = time.time() + 60 * minutes if minutes else None
         with RehearsalRunner(folder, cluster.state):
             reason = _watch(cluster, reporter, console, ending, until)
-        console.print(f"ending: {reason}", style="dim")
+        console.print(f"ending: {reason}", style="dim", soft_wrap=True)
         cluster.stop(reason)
         reporter.write()
         reporter.close()
-    console.print(f"report: [bold]{folder.report}[/bold]")
-    console.print(f"resume: five train --resume {folder.name}")
+    console.print(f"report: [bold]{folder.report}[/bold]", soft_wrap=True)
+    console.print(f"resume: five train --resume {folder.name}", soft_wrap=True)
     return 0
 
 
@@ -101,11 +101,11 @@ def _show_link(folder: RunFolder, console: Console) -> None:
     try:
         address = link(Controller(folder.cluster().rest, folder.operator_token()))
     except (Refused, NoRun) as error:
-        console.print(f"console: {error}", style="yellow", markup=False)
+        console.print(f"console: {error}", style="yellow", markup=False, soft_wrap=True)
         return
     # On one line, so that the terminal recognises the link.
-    console.print(f"console: {address}", markup=False)
-    console.print("         (valid once, for ten minutes; `five console` prints another)", style="dim", markup=False)
+    console.print(f"console: {address}", markup=False, soft_wrap=True)
+    console.print("         (valid once, for ten minutes; `five console` prints another)", style="dim", soft_wrap=True)
 
 
 def _watch(cluster: LocalCluster, reporter: Reporter, console: Console, ending: threading.Event,
@@ -135,7 +135,8 @@ def _watch(cluster: LocalCluster, reporter: Reporter, console: Console, ending: 
                 if live:
                     live.update(view.render())
                 elif time.monotonic() >= next_line:
-                    console.print(plain(cluster.state, view.newest("versions"), view.newest("ratings")), markup=False)
+                    line = plain(cluster.state, view.newest("versions"), view.newest("ratings"))
+                    console.print(line, markup=False, soft_wrap=True)
                     next_line = time.monotonic() + LINE_SECONDS
             except redis.RedisError:
                 continue  # Redis is being restarted
