@@ -10,12 +10,12 @@ import pydantic
 
 from dota.config import GameConfig
 from dota.spaces import ActionPart, Layout
+from five.clients import wire
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env import metrics
 from five.services.dota_env.env_loop import GameBatch, Shown
-from rapid import wire
 from rapid.rpc.epochs import require_epoch
-from rapid.rpc.errors import Exhausted
+from rapid.rpc.errors import Exhausted, LayoutMismatch
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")
@@ -122,7 +122,7 @@ class EnvService(env_pb2_grpc.EnvServiceServicer):
         config = game_config(create.game_config) if create.game_config else self._config
         layout = Layout(config)
         if create.layout_hash != layout.hash:
-            raise wire.LayoutMismatch(create.layout_hash, layout.hash)
+            raise LayoutMismatch(create.layout_hash, layout.hash)
         return config, layout
 
     def _reserve(self, games: int) -> int:

@@ -13,6 +13,8 @@ import redis
 from dota import packing
 from dota.config import GameConfig, evaluation_game
 from dota.vec_game import STATS, VecGame
+from five.clients.inference import InferenceClient
+from five.clients.inference_pools import InferencePools, inference_pools
 from five.protos.v1 import evaluator_pb2_grpc
 from five.run.config import RunConfig
 from five.run.drafting import DraftTables
@@ -29,8 +31,6 @@ from five.services.evaluator.rating_loop import RatingLoop, number
 from five.services.evaluator.recording import Films, Recorder, tidy
 from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import codec
-from rapid.clients.inference import InferenceClient
-from rapid.clients.inference_pools import InferencePools, inference_pools
 from rapid.live import LiveSource
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed

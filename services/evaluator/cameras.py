@@ -15,8 +15,8 @@ from dota.spectator.camera import Camera
 from dota.spectator.recording import RecordingWriter
 from dota.spectator.thoughts import building_slots, show_thoughts
 from dota.vec_game import VecGame
+from five.clients.inference import ActResult
 from five.services.evaluator.matches import Pairing
-from rapid.clients.inference import ActResult
 from rapid.live import LiveSource
 
 log = logging.getLogger(__name__)

@@ -15,10 +15,10 @@ from dota.config import GameConfig
 from dota.vec_game import TEAMS
 from five.agent.draft.leaves import Floats, Ints, Leaves, Pool, of_heads
 from five.agent.draft.order import DraftError
+from five.clients.inference import CLOSE, RESET, WANT_STATE
 from five.run import drafting
 from five.run.line_ups import HOW, LineUps
 from five.services.evaluator.matches import Inference
-from rapid.clients.inference import CLOSE, RESET, WANT_STATE
 from rapid.rpc.errors import CallFailed
 
 log = logging.getLogger(__name__)

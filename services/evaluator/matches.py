@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.config import GameConfig
-from rapid.clients.inference import CLOSE, RESET, WANT_THOUGHTS, ActResult
+from five.clients.inference import CLOSE, RESET, WANT_THOUGHTS, ActResult
 
 Array = npt.NDArray[Any]
 PAUSE_SECONDS = 0.2  # between two looks whether a pause is over
@@ -56,7 +56,7 @@ class Watcher(Protocol):
 
 
 class Inference(Protocol):
-    """The part of rapid.clients.inference.InferenceClient that matches need."""
+    """The part of five.clients.inference.InferenceClient that matches need."""
 
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array]
                   ) -> ActResult: ...

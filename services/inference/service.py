@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from five.clients import wire
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from five.services.inference.batcher import Batcher
 from five.services.inference.models import Models
 from five.services.inference.requests import REPLAY, RESTORE, Reply, Request
 from five.services.inference.sessions import StateSpecs
-from rapid import wire
 from rapid.packed import PackedArray
 from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Unavailable

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dota import packing
 from dota.config import evaluation_game
 from dota.spaces import Layout
+from five.clients.inference import InferenceClient
+from five.clients.inference_pools import inference_pools
 from five.protos.v1 import play_pb2_grpc
 from five.run.config import RunConfig
 from five.run.effective import overlay
@@ -17,8 +19,6 @@ from five.services.play.players import Filler, filler, kept_versions
 from five.services.play.ratings import People
 from five.services.play.service import PlayService
 from rapid import codec
-from rapid.clients.inference import InferenceClient
-from rapid.clients.inference_pools import inference_pools
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from five.clients.inference import CLOSE, REPLAY, RESET, RESTORE, WANT_STATE, ActResult
 from five.services.play import metrics as page
-from rapid.clients.inference import CLOSE, REPLAY, RESET, RESTORE, WANT_STATE, ActResult
 from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
 
@@ -23,7 +23,7 @@ REBUILD_TRIES = 20  # of a server that loses what it was just given
 
 
 class Inference(Protocol):
-    """The part of rapid.clients.inference_pools.InferencePools that a game needs."""
+    """The part of five.clients.inference_pools.InferencePools that a game needs."""
 
     async def act(self, sessions: Array, policies: Array, flags: Array, observations: Mapping[str, Array],
                   states: Mapping[str, Array] | None = None, replayed_actions: Array | None = None) -> ActResult: ...

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from five.cli import rotation
-from rapid.clients.evaluator import EvaluatorClient
+from five.clients.evaluator import EvaluatorClient
 from rapid.rpc.errors import CallFailed, StatusCode
 from tests.e2e.pace import Changes, Watch
 from tests.e2e.running import KINDS, ROOT, Run, eventually

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.clients import wire
 from five.protos.v1.experience_pb2 import PushRequest
 from five.protos.v1.tensors_pb2 import Tensor, TensorSet
-from rapid import codec, wire
+from rapid import codec
 from rapid.packed import Join, PackedArray, PackedRows
-from tests.rapid.tensor_sets import encode_set
+from tests.clients.tensor_sets import encode_set
 
 
 def sparse(*shape: int, share: float = 0.3, seed: int = 0) -> np.ndarray:

@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from five.clients import wire
+from five.clients.inference import RESET, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc, opponents_pb2, opponents_pb2_grpc
-from rapid import wire
-from rapid.clients.inference import RESET, InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.channel import aio_channel, backoff, call_with_retry, channel
 from rapid.rpc.errors import (
     CallFailed,
     Conflict,
     Exhausted,
+    LayoutMismatch,
     MessageTooLarge,
     NotFound,
     Unavailable,
@@ -33,10 +34,10 @@ from rapid.rpc.errors import (
 from rapid.rpc.health import is_serving
 from rapid.rpc.server import serve
 from rapid.store.errors import IllegalTransition, VersionMissing
+from tests.clients.tensor_sets import encode_set
+from tests.clients.test_inference import ADD_INFERENCE, CountingInference, step
+from tests.clients.test_inference import LAYOUT as COUNTING_LAYOUT
 from tests.rapid.conftest import TOKEN
-from tests.rapid.tensor_sets import encode_set
-from tests.rapid.test_clients_inference import ADD_INFERENCE, CountingInference, step
-from tests.rapid.test_clients_inference import LAYOUT as COUNTING_LAYOUT
 
 LAYOUT = "00112233aabbccdd"
 CODE = grpc.StatusCode
@@ -134,7 +135,7 @@ async def test_a_wrong_token_is_turned_away_from_calls_and_streams(
 
 @pytest.mark.parametrize(("error", "code", "says"), [
     (ValueError("k is negative"), CODE.INVALID_ARGUMENT, "k is negative"),
-    (wire.LayoutMismatch("aa", "bb"), CODE.FAILED_PRECONDITION, "aa.*bb"),
+    (LayoutMismatch("aa", "bb"), CODE.FAILED_PRECONDITION, "aa.*bb"),
     (NotFound("no such run"), CODE.NOT_FOUND, "no such run"),
     (Conflict("the run is paused"), CODE.FAILED_PRECONDITION, "paused"),
     (Exhausted("too many sessions"), CODE.RESOURCE_EXHAUSTED, "sessions"),

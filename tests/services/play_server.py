@@ -19,6 +19,8 @@ from dota.spectator.chunks import read_step
 from dota.spectator.schema import Frame, Schema, described_schema
 from dota.vec_game import BOTS
 from five.agent.config import RatingConfig
+from five.clients.inference import InferenceClient
+from five.clients.play import PlayClient
 from five.protos.v1 import play_pb2_grpc
 from five.run.config.controller import LimitsConfig
 from five.run.config.play import PlayConfig
@@ -26,8 +28,6 @@ from five.services.play.players import Filler
 from five.services.play.ratings import People
 from five.services.play.service import PlayService
 from five.services.play.views import CHANGES, HEADER, KEYFRAME, frame_of
-from rapid.clients.inference import InferenceClient
-from rapid.clients.play import PlayClient
 from rapid.rpc.server import serve
 from rapid.store.state import RunState
 from tests.services.counting import GAME, LAYOUT, Versions

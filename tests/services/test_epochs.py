@@ -12,6 +12,10 @@ import redis
 
 from dota.config import GameConfig
 from five.agent.config import LeagueConfig
+from five.clients.evaluator import EvaluatorClient, MatchResult
+from five.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient, Segment
+from five.clients.inference import NEWEST, RESET, InferenceClient
+from five.clients.opponents import WON, OpponentsClient
 from five.protos.v1 import (
     env_pb2,
     env_pb2_grpc,
@@ -29,17 +33,13 @@ from five.services.opponents.pool import Pool
 from five.services.opponents.service import OpponentService
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.service import ExperienceService, add_to_server
-from rapid.clients.evaluator import EvaluatorClient, MatchResult
-from rapid.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient, Segment
-from rapid.clients.inference import NEWEST, RESET, InferenceClient
-from rapid.clients.opponents import WON, OpponentsClient
 from rapid.config import RpcConfig
 from rapid.rpc.epochs import REFUSED, is_stale, require_epoch
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.state import RunState
 from rapid.telemetry.metrics import snapshot
-from tests.rapid.tensor_sets import encode_set
+from tests.clients.tensor_sets import encode_set
 from tests.services.counting import GAME as COUNTING_GAME
 from tests.services.counting import LAYOUT as COUNTING_LAYOUT
 from tests.services.counting import CountingGames, Versions, observations

@@ -14,12 +14,12 @@ import redis
 
 from dota.config import GameConfig
 from dota.vec_game import Controller, VecGame
+from five.clients.inference import CLOSE, RESET, ActResult
 from five.services.evaluator.__main__ import newest_kept
 from five.services.evaluator.matches import Matches, Pairing, Player, Result
 from five.services.evaluator.recording import tidy
 from five.services.evaluator.service import PLAYERS, player
 from rapid.blobs import BlobStore
-from rapid.clients.inference import CLOSE, RESET, ActResult
 from rapid.config import StoreConfig
 from rapid.store.parameters import ParameterStore
 

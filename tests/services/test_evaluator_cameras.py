@@ -7,9 +7,9 @@ import numpy as np
 from dota.config import RewardConfig
 from dota.spectator.recording import Recording
 from dota.vec_game import VecGame
+from five.clients.inference import ActResult
 from five.services.evaluator.cameras import Cameras
 from five.services.evaluator.matches import Pairing, Player
-from rapid.clients.inference import ActResult
 from tests.services.test_dota_env import GAME, LAYOUT
 
 BUILDINGS = LAYOUT.groups["enemy_buildings"].count

@@ -11,11 +11,11 @@ import pytest
 
 from dota.config import GameConfig
 from dota.vec_game import VecGame
+from five.clients.inference import CLOSE, RESET, WANT_STATE, ActResult
 from five.run.drafting import DraftTables
 from five.services.evaluator import drafting
 from five.services.evaluator.drafting import DraftReader
 from rapid.blobs import BlobStore
-from rapid.clients.inference import CLOSE, RESET, WANT_STATE, ActResult
 from tests.services.test_evaluator import GAME
 
 Array = npt.NDArray[Any]

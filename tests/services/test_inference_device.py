@@ -14,6 +14,8 @@ from five.agent.compute import apply
 from five.agent.config import ComputeConfig
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
+from five.clients import wire
+from five.clients.inference import InferenceClient
 from five.protos.v1 import inference_pb2_grpc
 from five.services.inference.batcher import Batcher, BatcherOptions
 from five.services.inference.device import DeviceForward
@@ -34,8 +36,6 @@ from five.services.inference.requests import (
 )
 from five.services.inference.service import InferenceService
 from five.services.inference.sessions import SessionTable
-from rapid import wire
-from rapid.clients.inference import InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.server import serve
 from tests.agent.model_cases import SMALL, layout, random_arrays

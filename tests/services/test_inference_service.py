@@ -6,11 +6,11 @@ import grpc
 import numpy as np
 import pytest
 
+from five.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_THOUGHTS, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
-from rapid.clients.inference import NEWEST, RESET, RESTORE, WANT_STATE, WANT_THOUGHTS, InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
-from tests.rapid.tensor_sets import encode_set
+from tests.clients.tensor_sets import encode_set
 from tests.services.counting import LAYOUT, STATE_SPECS, Versions, observations
 from tests.services.inference_server import QUICK, RPC, InferenceServer
 

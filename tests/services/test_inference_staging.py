@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from five.clients import wire
 from five.services.inference.staging import Sparse, Stager, unpacked
-from rapid import wire
 from rapid.packed import PackedArray
 from tests.agent.model_cases import layout, random_arrays
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.clients.inference import WANT_STATE, InferenceClient
 from five.services.play.agents import STATE_EVERY, Agents, AgentsLost, Answer
-from rapid.clients.inference import WANT_STATE, InferenceClient
 from tests.services.counting import HEROES, LAYOUT, Versions, observations
 from tests.services.inference_server import QUICK, RPC, InferenceServer
 

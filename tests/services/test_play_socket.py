@@ -347,5 +347,5 @@ def test_the_service_has_no_way_to_the_optimizer() -> None:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module)
-    assert "rapid.clients.inference" in imported
+    assert "five.clients.inference" in imported
     assert not {m for m in imported if "experience" in m or "optimizer" in m or "rollout" in m}

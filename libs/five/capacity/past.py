@@ -1,7 +1,7 @@
 """The pool of past versions: how many are in play, what they weigh, and what their forward passes cost.
 
 Each version is a forward pass of its own: with few team-steps of each, passes cost more than what is in them. And each
-is kept by one server (rapid.clients.inference_pools), as long as games against it go on.
+is kept by one server (five.clients.inference_pools), as long as games against it go on.
 """
 
 from dataclasses import dataclass

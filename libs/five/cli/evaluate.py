@@ -9,10 +9,10 @@ from five.cli import report
 from five.cli.offline.record import keep_evidence, keep_record
 from five.cli.report_page import rebuilt
 from five.cli.rundir import Cluster, NoRun, RunFolder
+from five.clients.evaluator import EvaluatorClient, MatchResult
 from five.run.load import ConfigError, load
 from five.services.controller.games.recordings import Recordings
 from rapid.blobs import BlobStore
-from five.clients.evaluator import EvaluatorClient, MatchResult
 from rapid.store import acl
 from rapid.store.connection import connect, require_reachable
 from rapid.store.series import Series

@@ -87,7 +87,7 @@ class Channel:
 
     def stream(self, method: str, answer: type[Message]) -> Any:
         """The method package.Service/Method of streams both ways, as a stub has it, but for its requests: they are
-        given as the bytes of messages (`rapid.wire.with_set`)."""
+        given as the bytes of messages (`five.clients.wire.with_set`)."""
         make: Any = self.grpc.stream_stream  # typed as if it would not take requests as they are
         return make(f"/{method}", response_deserializer=answer.FromString)
 

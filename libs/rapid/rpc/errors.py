@@ -7,7 +7,6 @@ import grpc.aio
 
 from rapid.rpc.tls import why_refused
 from rapid.store.errors import IllegalTransition, VersionMissing
-from rapid.wire import LayoutMismatch
 
 StatusCode = grpc.StatusCode
 
@@ -50,6 +49,16 @@ class MessageTooLarge(ValueError):
                          "rpc.max_message_mebibytes on both sides")
         self.size = size
         self.limit = limit
+
+
+class LayoutMismatch(ValueError):
+    """Sender and receiver lay out their arrays differently."""
+
+    def __init__(self, received: str, own: str) -> None:
+        super().__init__(f"layout {received or '(none)'} of the message is not the receiver's layout {own}: both "
+                         "sides must run the same game.observation and heroes_per_team")
+        self.received = received
+        self.own = own
 
 
 class CallFailed(RuntimeError):

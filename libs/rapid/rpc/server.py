@@ -134,7 +134,7 @@ def _guard(handler: Any, method: str, refused: bool, calls: set[asyncio.Task[Any
 
 
 def _unless_bytes(serialize: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """Answers that a servicer gives as the bytes of a message (`rapid.wire.with_set`) go out as they are."""
+    """Answers that a servicer gives as the bytes of a message (`five.clients.wire.with_set`) go out as they are."""
     return lambda answer: answer if isinstance(answer, bytes) else serialize(answer)
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from dota.config import GameConfig
 from dota.vec_game import BOTS
 from five.cli.benchmarks.table import Row, machine, row
+from five.clients.inference import ActResult
+from five.clients.play import Joined, PlayClient
 from five.protos.v1 import play_pb2, play_pb2_grpc
 from five.run.config.play import PlayConfig
 from five.services.play.clock import FRAME_SECONDS
 from five.services.play.players import Filler
 from five.services.play.service import PlayService
-from rapid.clients.inference import ActResult
-from rapid.clients.play import Joined, PlayClient
 from rapid.config import RpcConfig
 from rapid.rpc.server import serve
 

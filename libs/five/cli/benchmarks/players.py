@@ -13,7 +13,7 @@ import numpy as np
 
 from five.agent.learning.samples import Arrays
 from five.cli.benchmarks.child import RPC, Child
-from rapid.clients.inference import NEWEST, RESET, WANT_STATE, InferenceClient
+from five.clients.inference import NEWEST, RESET, WANT_STATE, InferenceClient
 
 SPARSE = ("shared", "private")
 MOST_PROCESSES = 8

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dota import packing
+from five.clients.wire import SPARSE
 from rapid import codec
-from rapid.wire import SPARSE
-from tests.rapid.tensor_sets import encode
+from tests.clients.tensor_sets import encode
 
 OWN = (codec.pack_sparse, codec.unpack_sparse, codec.pack_changes)
 

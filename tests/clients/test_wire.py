@@ -6,10 +6,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from five.clients import wire
+from five.clients.wire import RAW, SPARSE, SPARSE_ZSTD, ZSTD, Tensor, TensorSet
 from five.protos.v1.inference_pb2 import ActRequest
-from rapid import wire
-from rapid.wire import RAW, SPARSE, SPARSE_ZSTD, ZSTD, Tensor, TensorSet
-from tests.rapid.tensor_sets import encode, encode_set
+from rapid.rpc.errors import LayoutMismatch
+from tests.clients.tensor_sets import encode, encode_set
 
 
 def mostly_zero(shape: tuple[int, ...]) -> np.ndarray:
@@ -127,7 +128,7 @@ def test_sets_come_back_and_choose_encodings() -> None:
 
 def test_another_layout_is_refused_with_both_named() -> None:
     message = encode_set({"a": np.zeros(1, np.int8)}, "0123456789abcdef")
-    with pytest.raises(wire.LayoutMismatch, match="0123456789abcdef.*fedcba9876543210"):
+    with pytest.raises(LayoutMismatch, match="0123456789abcdef.*fedcba9876543210"):
         wire.decode_set(message, "fedcba9876543210")
     assert wire.decode_set(message, None)
 

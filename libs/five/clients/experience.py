@@ -13,9 +13,9 @@ import grpc
 import grpc.aio
 import numpy.typing as npt
 
+from five.clients import wire
+from five.clients.window import RequestWindow
 from five.protos.v1 import experience_pb2
-from rapid import wire
-from rapid.clients.room import Room
 from rapid.config import RpcConfig
 from rapid.packed import PackedRows
 from rapid.rpc.caller import require_addresses
@@ -87,7 +87,7 @@ class ExperienceClient:
         self._period = period
         self._at = first % len(self._addresses)
         self._failover_seconds = failover_seconds
-        self._room = Room(in_flight)
+        self._window = RequestWindow(in_flight)
         self._unacked: OrderedDict[str, _Pushed] = OrderedDict()
         self._fresh: asyncio.Queue[_Pushed] = asyncio.Queue()
         self._idle = asyncio.Event()
@@ -129,7 +129,7 @@ class ExperienceClient:
         data = wire.with_set(request, "tensors", segment.tensors, self._layout_hash, self._sparse, self._zstd,
                              self._changes, self._period)
         check_size("the segment", len(data), self._config.max_message_bytes)
-        await self._room.take()
+        await self._window.acquire()
         pushed = self._unacked[segment.segment_id] = _Pushed(segment.segment_id, data)
         self._idle.clear()
         self._fresh.put_nowait(pushed)
@@ -201,7 +201,7 @@ class ExperienceClient:
             if not failure.may_retry:
                 self._failure = failure
                 self._failed.set()
-                self._room.fail(failure)
+                self._window.fail(failure)
                 log.error("segments are refused: %s", failure)
                 return
             if loop.time() - reached_at > self._failover_seconds and len(self._addresses) > 1:
@@ -216,7 +216,7 @@ class ExperienceClient:
         for identity in self._sent:
             del self._unacked[identity]
             self.abandoned += 1
-            self._room.leave()
+            self._window.release()
         if self._sent:
             log.warning("%d segments are given up with the optimizer that they were sent to", len(self._sent))
         self._sent.clear()
@@ -250,7 +250,7 @@ class ExperienceClient:
                 self.verdicts[answer.verdict] += 1
                 if answer.verdict in (TOO_OLD, STALE_EPOCH):
                     log.info("segment %s was dropped: %s", answer.segment_id, answer.reason)
-                self._room.leave()
+                self._window.release()
                 if not self._unacked:
                     self._idle.set()
         finally:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from five.clients.evaluator import EvaluatorClient
+from five.clients.opponents import WON, OpponentsClient
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc, opponents_pb2, opponents_pb2_grpc
-from rapid.clients.evaluator import EvaluatorClient
-from rapid.clients.opponents import WON, OpponentsClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, Unavailable
 from tests.rapid.conftest import TOKEN, at

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rapid.clients import inference_pools as inference_pools_module
-from rapid.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
-from rapid.clients.inference_pools import InferencePools, PastServers, inference_pools, owner_of
+from five.clients import inference_pools as inference_pools_module
+from five.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
+from five.clients.inference_pools import InferencePools, PastServers, inference_pools, owner_of
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.resolve import Target
+from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference
 from tests.rapid.conftest import TOKEN, at
-from tests.rapid.test_clients_inference import ADD_INFERENCE, LAYOUT, CountingInference
 
 SESSIONS = np.array([11, 21, 12, 22], np.int64)
 POLICIES = np.array([NEWEST, 3, NEWEST, 4], np.int64)

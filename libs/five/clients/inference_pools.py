@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rapid.clients.inference import (
+from five.clients.inference import (
     NEWEST,
     REPLAY,
     RESET,

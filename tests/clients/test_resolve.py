@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rapid.clients.environment import EnvironmentClient
-from rapid.clients.inference import RESET, RESTORE, InferenceClient
+from five.clients.environment import EnvironmentClient
+from five.clients.inference import RESET, RESTORE, InferenceClient
 from rapid.config import RpcConfig, TlsConfig
 from rapid.rpc.channel import channel_options
 from rapid.rpc.resolve import Target, servers_of
 from rapid.rpc.server import RpcServer, serve
+from tests.clients.test_environment import ADD_ENV, CountingGames
+from tests.clients.test_environment import LAYOUT as GAMES_LAYOUT
+from tests.clients.test_inference import ADD_INFERENCE, LAYOUT, CountingInference, step
 from tests.rapid.conftest import TOKEN
-from tests.rapid.test_clients_environment import ADD_ENV, CountingGames
-from tests.rapid.test_clients_environment import LAYOUT as GAMES_LAYOUT
-from tests.rapid.test_clients_inference import ADD_INFERENCE, LAYOUT, CountingInference, step
 
 
 class Names:

@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Mapping
 
+from five.clients import wire
 from five.protos.v1.tensors_pb2 import Tensor, TensorSet
-from rapid import wire
 from rapid.packed import PackedRows
 
 
 def encode_set(arrays: Mapping[str, wire.Array | PackedRows], layout_hash: str, sparse: Collection[str] = (),
                zstd: bool = False) -> TensorSet:
-    """A set of its own; otherwise as `rapid.wire.fill_set`."""
+    """A set of its own; otherwise as `five.clients.wire.fill_set`."""
     message = TensorSet()
     wire.fill_set(message, arrays, layout_hash, sparse, zstd)
     return message

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.clients import wire
+from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2, env_pb2_grpc
-from rapid import wire
-from rapid.clients.environment import EnvironmentClient
 from rapid.config import RpcConfig
 from rapid.packed import PackedArray
-from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.rpc.errors import CallFailed, LayoutMismatch, StatusCode
+from tests.clients.tensor_sets import encode_set
 from tests.rapid.conftest import TOKEN, at
-from tests.rapid.tensor_sets import encode_set
 
 LAYOUT = "0011223344556677"
 H = 2
@@ -32,7 +32,7 @@ class CountingGames(env_pb2_grpc.EnvServiceServicer):
             kind = request.WhichOneof("kind")
             if kind == "create":
                 if request.create.layout_hash != LAYOUT:
-                    raise wire.LayoutMismatch(request.create.layout_hash, LAYOUT)
+                    raise LayoutMismatch(request.create.layout_hash, LAYOUT)
                 counts = np.zeros(request.create.games, np.float32)
                 epoch = request.create.epoch
                 games = np.arange(request.create.games)

@@ -14,10 +14,11 @@ import numpy.typing as npt
 import zstandard
 from google.protobuf.message import Message
 
+from five.clients.raw_sets import RawSet, RawTensor
 from five.protos.v1 import tensors_pb2
 from rapid import codec
 from rapid.packed import Bytes, PackedArray, PackedRows, words_of
-from rapid.raw_sets import RawSet, RawTensor
+from rapid.rpc.errors import LayoutMismatch
 
 Array = npt.NDArray[Any]
 Decoded = TypeVar("Decoded", Array, Array | PackedArray)
@@ -42,16 +43,6 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MAX_DIMENSIONS = 8
 MAX_DECODED_BYTES = 512 << 20  # of one tensor; a set is bounded by the message that carries it
 ZSTD_LEVEL = 1
-
-
-class LayoutMismatch(ValueError):
-    """Sender and receiver lay out their arrays differently."""
-
-    def __init__(self, received: str, own: str) -> None:
-        super().__init__(f"layout {received or '(none)'} of the message is not the receiver's layout {own}: both "
-                         "sides must run the same game.observation and heroes_per_team")
-        self.received = received
-        self.own = own
 
 
 def _named(name: str, array: Array | PackedRows, encoding: tensors_pb2.Encoding) -> str:

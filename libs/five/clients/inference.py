@@ -13,8 +13,8 @@ import grpc.aio
 import numpy as np
 import numpy.typing as npt
 
+from five.clients import wire
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
-from rapid import wire
 from rapid.config import RpcConfig
 from rapid.packed import PackedRows
 from rapid.rpc.caller import Caller, require_addresses

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.clients import wire
+from five.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
-from rapid import wire
-from rapid.clients.inference import NEWEST, REPLAY, RESET, RESTORE, WANT_STATE, InferenceClient
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, StatusCode
+from tests.clients.tensor_sets import encode_set
 from tests.rapid.conftest import TOKEN, at
-from tests.rapid.tensor_sets import encode_set
 
 LAYOUT = "0011223344556677"
 H = 2

@@ -8,10 +8,10 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from five.clients import wire
+from five.clients.raw_sets import SetReader
 from five.protos.v1 import experience_pb2, tensors_pb2
-from rapid import wire
-from rapid.raw_sets import SetReader
-from tests.rapid.tensor_sets import encode_set
+from tests.clients.tensor_sets import encode_set
 
 PushRequest = experience_pb2.PushRequest
 

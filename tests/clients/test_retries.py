@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from five.clients.evaluator import EvaluatorClient
+from five.clients.opponents import OpponentsClient
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc, opponents_pb2, opponents_pb2_grpc
-from rapid.clients.evaluator import EvaluatorClient
-from rapid.clients.opponents import OpponentsClient
 from rapid.config import RpcConfig
 from rapid.rpc.channel import channel_options
 from rapid.rpc.errors import CallFailed, Unavailable

@@ -12,8 +12,8 @@ import grpc.aio
 import numpy as np
 import numpy.typing as npt
 
+from five.clients import wire
 from five.protos.v1 import env_pb2, env_pb2_grpc
-from rapid import wire
 from rapid.config import RpcConfig
 from rapid.packed import PackedArray
 from rapid.rpc.channel import Channel, aio_channel

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.clients import wire
+from five.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient, Segment
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
-from rapid import wire
-from rapid.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient, Segment
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, Unavailable
 from tests.rapid.conftest import TOKEN, at
