@@ -229,6 +229,30 @@ def test_a_version_none_of_whose_games_could_be_played_is_given_up() -> None:
     assert world.ladder.begin("version-2") is None and world.ladder.begin("version-3") is not None
 
 
+def test_rating_that_cannot_be_fitted_is_given_up() -> None:
+    world = World(truth={"version-1": 5.0}).anchor()
+    world.rate("version-1")
+    for standing in world.ladder.standings.values():
+        standing.mu = math.nan
+    world.write(world.ladder.begin("version-2"))
+    world.step(lambda game: 1.0)
+    assert world.ladder.trial is None and world.ladder.gave_up == "version-2"
+    assert world.ladder.begin("version-3") is not None
+
+
+def test_anchors_are_replayed_when_random_play_has_no_game() -> None:
+    world = World(truth={"version-1": 5.0})
+    world.rate("version-0")
+    world.write(world.ladder.begin("version-1"))
+    for game in world.ladder.games():
+        aborted = RANDOM in (game.first, game.second)
+        world.write(world.ladder.aborted(game.id) if aborted else world.ladder.reported(game.id, 1.0, 60.0, []))
+    outcome = world.ladder.proceed()
+    assert outcome is not None and not outcome.standings
+    world.write(outcome.rows)
+    assert world.ladder.begin("version-1") is not None
+
+
 def test_everything_is_in_the_rows() -> None:
     """A ladder that reads the rows goes on exactly where the other one was, in the middle of a round."""
     world = World(truth={"version-1": 5.0, "version-2": 6.0}).anchor()

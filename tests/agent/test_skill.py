@@ -2,10 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from five.agent.config import RatingConfig
 from five.agent.ratings import RANDOM, Skill, win_probability
-from five.agent.skill import GameResult, draw_margin, fit_skills
+from five.agent.skill import FitError, GameResult, Tally, _pair_log_likelihood, draw_margin, fit_skills
 
 CONFIG = RatingConfig()
 
@@ -70,9 +72,52 @@ def test_the_fit_agrees_with_the_win_rate_that_it_was_made_of() -> None:
     assert win_probability(a, Skill(0.0, 0.0), CONFIG) == pytest.approx(0.75, abs=0.01)
 
 
+counts = st.tuples(*[st.integers(0, 20)] * 3).filter(any)
+opponents = st.lists(st.tuples(st.floats(-500, 500), st.floats(0, 10), counts), min_size=1, max_size=3)
+
+
+@given(opponents=opponents, draw_probability=st.one_of(st.none(), st.sampled_from([0.0, 1e-4, 0.02, 0.5, 0.95])))
+@settings(max_examples=150, deadline=None)
+def test_fit_is_finite_and_independent_of_names(
+        opponents: list[tuple[float, float, tuple[int, int, int]]], draw_probability: float | None) -> None:
+    """Opponents up to 1000 points apart, draws only and wins only included. Pairs are sorted by name inside the fit."""
+    frozen = {f"k{i}": Skill(mu, sigma) for i, (mu, sigma, _) in enumerate(opponents)}
+
+    def fitted(player: str) -> Skill:
+        games = [(player, f"k{i}", score) for i, (_, _, tally) in enumerate(opponents)
+                 for score, count in zip((1.0, 0.5, 0.0), tally, strict=True) for _ in range(count)]
+        return fit_skills(games, CONFIG, frozen, draw_probability).skills[player]
+
+    first, second = fitted("a"), fitted("z")
+    assert math.isfinite(first.mu) and math.isfinite(first.sigma)
+    assert second.mu == pytest.approx(first.mu, abs=1e-4) and second.sigma == pytest.approx(first.sigma, rel=1e-4)
+    mus = [0.0, *(skill.mu for skill in frozen.values())]
+    assert min(mus) - 60 < first.mu < max(mus) + 60 and first.sigma > 0.1
+
+
+@pytest.mark.parametrize("mu", [0.0, 200.0, 500.0])
+def test_draws_alone_place_a_player_at_its_opponent(mu: float) -> None:
+    skill = fit_skills([("a", "k", 0.5)] * 20, CONFIG, {"k": Skill(mu, 0.0)}, 0.02).skills["a"]
+    assert skill.mu == pytest.approx(mu, rel=0.01) and skill.sigma == pytest.approx(
+        math.sqrt(2) * CONFIG.beta / math.sqrt(20), rel=0.01)
+
+
+@pytest.mark.parametrize("tally", [Tally(1, 0, 0), Tally(0, 1, 0), Tally(0, 0, 1), Tally(3, 2, 1)])
+@pytest.mark.parametrize("margin", [0.01, 1.0, 8.0])
+@pytest.mark.parametrize("difference", [-500.0, -50.0, -7.0, 0.0, 3.0, 40.0, 300.0])
+def test_likelihood_derivatives_match_differences(tally: Tally, margin: float, difference: float) -> None:
+    (below, slope_below, _), (_, slope, bend), (above, slope_above, _) = (
+        _pair_log_likelihood(difference + step, tally, margin, spread=6.0) for step in (-1e-3, 0.0, 1e-3))
+    assert slope == pytest.approx((above - below) / 2e-3, rel=1e-5, abs=1e-7)
+    assert bend == pytest.approx((slope_above - slope_below) / 2e-3, rel=1e-5, abs=1e-7)
+
+
 def test_what_cannot_be_fitted_is_refused() -> None:
-    with pytest.raises(ValueError, match="nothing fixes the scale"):
+    with pytest.raises(FitError, match="no fixed point"):
         fit_skills([("a", "b", 1.0)], CONFIG)
+    for wrong in (Skill(math.nan, 1.0), Skill(math.inf, 1.0), Skill(1e12, 1.0), Skill(0.0, math.nan)):
+        with pytest.raises(FitError, match="out of range"):
+            fit_skills([("a", "k", 1.0)], CONFIG, {"k": wrong})
     with pytest.raises(ValueError, match=r"1, 0.5 or 0"):
         fit_skills([("a", RANDOM, 0.7)], CONFIG)
     with pytest.raises(ValueError, match="against itself"):

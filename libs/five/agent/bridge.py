@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from five.agent.config import RatingConfig
 from five.agent.ratings import RANDOM
-from five.agent.skill import fit_skills
+from five.agent.skill import FitError, fit_skills
 from five.agent.standings import GameResult, Standing, unrolled
 
 NARROWER = 0.6  # of the anchors' σ before: what versions have to bring it to
@@ -26,7 +26,11 @@ def measured(anchors: Mapping[str, Standing], config: RatingConfig) -> bool:
 def bridged(standings: Mapping[str, Standing], config: RatingConfig) -> dict[str, Standing] | None:
     """Every standing fitted again, to all of their games at once and with random play alone at its place; None where
     the anchors are not known much better by that, as no version reaches from random play to them yet."""
-    skills = (fit := fit_skills(_games(standings, config), config)).skills
+    try:
+        fit = fit_skills(_games(standings, config), config)
+    except FitError:
+        return None
+    skills = fit.skills
     for name in config.anchors:
         if name not in skills or (name != RANDOM and skills[name].sigma > NARROWER * standings[name].sigma):
             return None

@@ -14,6 +14,7 @@ Nothing here stores anything. What may happen is asked for and answered as rows 
 (JSON values by name, None to remove one); `take` is told of what was.
 """
 
+import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -23,9 +24,10 @@ from typing import Any, NamedTuple
 from five.agent.bridge import bridged, measured
 from five.agent.config import RatingConfig
 from five.agent.ratings import PINNED_SIGMA, RANDOM, Skill, pairs_interval
-from five.agent.skill import fit_skills
+from five.agent.skill import FitError, fit_skills
 from five.agent.standings import FORMAT, FORMAT_ROW, RATED, GameResult, Rows, Standing, unrolled
 
+log = logging.getLogger(__name__)
 ANCHORS = "anchors"  # the player of the trial in which these are rated
 WINDOW = 8  # versions rated last, whose games the share of draws is estimated from
 MORE_ROUNDS = 4  # of a rating at most, for a version that was looked for far from where it is
@@ -203,15 +205,14 @@ class Ladder:
             return None
         if self.trial.player == ANCHORS:
             return self._anchors_rated(self.trial)
-        if not self.trial.ended:
-            rows = self._closed(self.trial) | {_GAVE_UP: self.trial.player}
-            return Outcome(rows, [], [])
         standing = self._fitted(self.trial)
+        if standing is None:
+            return Outcome(self._closed(self.trial) | {_GAVE_UP: self.trial.player}, [], [])
         met = {second: sum(p for _, s, p in self.trial.pairings if s == second) for _, second, _ in
                self.trial.pairings}
         target = self.config.games_per_rating if self.anchored else self.config.games_of_first
         left = min(target, self.config.games_per_rating) - len(self._all())
-        far = not any(abs(self.references[name].mu - standing.mu) <= self.config.nearby for name in met)
+        far = not any(abs(self.standings[name].mu - standing.mu) <= self.config.nearby for name in met)
         unmet = [name for name in self.nearby(standing.mu) if name not in met]
         lost = far and bool(unmet) and self.trial.rounds < target / self.config.games_per_round + MORE_ROUNDS
         if left > 1 or lost:
@@ -277,8 +278,11 @@ class Ladder:
     # Rating.
 
     def _anchors_rated(self, trial: Trial) -> Outcome:
-        fit = fit_skills(self._results(trial), self.config)
         standings = []
+        try:
+            fit = fit_skills(self._results(trial), self.config)
+        except FitError:  # all games of random play were aborted: all are played again
+            return Outcome(self._closed(trial), [], [])
         for name in self.config.anchors:
             if name in fit.skills:
                 skill = fit.skills[name]
@@ -291,7 +295,10 @@ class Ladder:
             rows[_UNMEASURED] = True
         return Outcome(rows, standings, list(trial.ended.values()))
 
-    def _fitted(self, trial: Trial) -> Standing:
+    def _fitted(self, trial: Trial) -> Standing | None:
+        """Return the player's rating, or None if its games cannot be fitted or all were aborted."""
+        if not trial.ended:
+            return None
         games = self._results(trial)
         recent = self._versions()[-WINDOW:]
         known = {name: standing.skill for name, standing in self.standings.items()}
@@ -299,8 +306,12 @@ class Ladder:
         for name in self.config.anchors:  # each game stands with both players
             if name in self.standings:
                 others += [g for g in unrolled(self.standings[name]) if g[0] < g[1]]
-        draws = fit_skills([*games, *others], self.config, known).draw_probability
-        skill = fit_skills(games, self.config, known, draws).skills[trial.player]
+        try:
+            draws = fit_skills([*games, *others], self.config, known).draw_probability
+            skill = fit_skills(games, self.config, known, draws).skills[trial.player]
+        except FitError as error:
+            log.warning("rating cannot be fitted player=%s: %s", trial.player, error)
+            return None
         return Standing(trial.player, skill.mu, skill.sigma, trial.number, draws, False, len(trial.aborted),
                         *self._told(trial, trial.player))
 
