@@ -40,7 +40,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Point links at pages of the site; turn links to other files of the repository into text."""
     here = page.file.src_uri
-    source = OUTSIDE.get(here, f"docs/{here}")
+    source = OUTSIDE.get(here, posixpath.join("docs", here))
 
     def rewrite(match: re.Match[str]) -> str:
         picture, text, target = match.groups()
