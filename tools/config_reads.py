@@ -17,12 +17,12 @@ import yaml
 from pydantic import BaseModel
 
 from five.run.config import RunConfig
-from five.services.controller.autoscaler.live_settings import SETTLED
+from five.services.controller.autoscaler.live_settings import FIXED_KEYS
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "charts/files/reads.yaml"
 ABOUT = "# Written by `python -m tools.config_reads` from the services' source; a test checks it.\n"
-# What rapid.service reads for every service, and rapid.storeless for games, which have no store.
+# What rapid.service reads for every service, and rapid.standalone_service for games, which have no store.
 PLATFORM = ("name", "rpc", "store", "blobs", "telemetry", "allocator", "lifecycle")
 STORELESS = ("name", "rpc", "telemetry", "allocator", "lifecycle")
 # What run.effective compares with the run's record, for the controller.
@@ -136,7 +136,7 @@ def reads(kind: str) -> list[str]:
         at = "services.controller.autoscaler"
         section = model_at(tuple(at.split(".")))
         assert section is not None
-        live = {f"{at}.{key}" for key in section.model_fields} - {f"{at}.{key}" for key in SETTLED}
+        live = {f"{at}.{key}" for key in section.model_fields} - {f"{at}.{key}" for key in FIXED_KEYS}
         found = {p for p in found if not any(p == key or p.startswith(f"{key}.") for key in live)}
     found = {path for one in found for path in _expanded(one, frozenset(live))}
     return sorted(path for path in found if not any(path.startswith(f"{other}.") for other in found))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rapid.packed import Bytes, words_of
+from rapid.packed_array import Bytes, words_of
 
 Array = npt.NDArray[Any]
 

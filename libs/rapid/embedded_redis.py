@@ -17,7 +17,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from rapid.processes import launcher
+from rapid.child_process import launcher
 from rapid.store.connection import Login
 
 _LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes

@@ -13,9 +13,9 @@ from typing import Any
 
 import redis
 
+from rapid.critical_tasks import Vital
 from rapid.store.record import RunRecord
 from rapid.store.state import ACTIVE, ENDED, HELD, RunState, Status
-from rapid.vital import Vital
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import redis
 
 from rapid.blobs import BlobStore
 from rapid.lifecycle import Lifecycle
-from rapid.renewal import become_again
+from rapid.reexec import become_again
 from rapid.rpc.token import load_token
-from rapid.starting import Arguments, PlatformConfig, own_port, parse_arguments, reachable, refuse, set_up
+from rapid.startup import Arguments, PlatformConfig, own_port, parse_arguments, reachable, refuse, set_up
 from rapid.store import acl
 from rapid.store.connection import MOST_CONNECTIONS, Role, connect, password_of, require_reachable
 from rapid.store.errors import FencedOut, StoreRefused, StoreUnreachable

@@ -16,7 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
-from rapid.processes import SUPERVISED_VARIABLE, launcher
+from rapid.child_process import SUPERVISED_VARIABLE, launcher
 
 log = logging.getLogger(__name__)
 

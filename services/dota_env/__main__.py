@@ -10,7 +10,7 @@ from five.run.load import load
 from five.services.dota_env.service import EnvService
 from rapid import codec
 from rapid.rpc.server import serve
-from rapid.storeless import StorelessService, start_storeless
+from rapid.standalone_service import StorelessService, start_storeless
 
 log = logging.getLogger("five.services.dota_env")
 

@@ -14,8 +14,8 @@ from five.clients import wire
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from five.services.dota_env import metrics
 from five.services.dota_env.env_loop import GameBatch, Shown
-from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Exhausted, LayoutMismatch
+from rapid.rpc.fencing_epoch import require_epoch
 
 # Observations that are mostly zero.
 SPARSE = ("shared", "private")

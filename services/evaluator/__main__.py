@@ -17,7 +17,7 @@ from five.clients.inference import InferenceClient
 from five.clients.inference_pools import InferencePools, inference_pools
 from five.protos.v1 import evaluator_pb2_grpc
 from five.run.config import RunConfig
-from five.run.drafting import DraftTables
+from five.run.draft_tables import DraftTables
 from five.run.effective import overlay
 from five.run.load import load
 from five.services.evaluator import metrics as page
@@ -31,16 +31,16 @@ from five.services.evaluator.rating_loop import RatingLoop, number
 from five.services.evaluator.recording import Films, Recorder, tidy
 from five.services.evaluator.service import PLAYERS, EvaluatorService
 from rapid import codec
-from rapid.live import LiveSource
-from rapid.rpc.epochs import is_stale
+from rapid.live_source import LiveSource
 from rapid.rpc.errors import CallFailed
+from rapid.rpc.fencing_epoch import is_stale
 from rapid.rpc.server import port_of, serve
 from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
 from rapid.store.lineage import on_present_line
+from rapid.store.live_channel import Watching
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
-from rapid.store.watching import Watching
 
 log = logging.getLogger("five.services.evaluator")
 SPARSE = ("shared", "private")

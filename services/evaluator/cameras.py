@@ -17,7 +17,7 @@ from dota.spectator.thoughts import building_slots, show_thoughts
 from dota.vec_game import VecGame
 from five.clients.inference import ActResult
 from five.services.evaluator.matches import Pairing
-from rapid.live import LiveSource
+from rapid.live_source import LiveSource
 
 log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]

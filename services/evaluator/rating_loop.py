@@ -13,7 +13,7 @@ from five.agent.config import RatingConfig
 from five.agent.ladder import ANCHORS, Ladder, Outcome
 from five.agent.standings import player_name, version_of
 from five.services.evaluator.matches import Pairing, Player, Result
-from rapid.store.followed import FollowedTable
+from rapid.store.replicated_table import FollowedTable
 from rapid.store.series import Series
 from rapid.store.state import RunState
 

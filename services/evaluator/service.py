@@ -23,8 +23,8 @@ from five.services.evaluator.metrics import DROPPED
 from five.services.evaluator.rating_loop import RatingLoop
 from five.services.evaluator.recording import Films
 from rapid.blobs import BlobStore
-from rapid.rpc.epochs import is_stale, require_epoch
 from rapid.rpc.errors import CallFailed, Conflict, NotFound
+from rapid.rpc.fencing_epoch import is_stale, require_epoch
 
 log = logging.getLogger(__name__)
 MAX_GAMES = 10_000

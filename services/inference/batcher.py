@@ -30,8 +30,8 @@ from five.services.inference.requests import (
 )
 from five.services.inference.rows import groups, joined, merge
 from five.services.inference.sessions import UNKNOWN, SessionsExhausted, SessionTable
+from rapid.critical_tasks import Pulse, Vital
 from rapid.rpc.errors import Unavailable
-from rapid.vital import Pulse, Vital
 
 log = logging.getLogger(__name__)
 FAILURES_IN_A_ROW = 20  # batches; after them it is the device that has failed, not a batch

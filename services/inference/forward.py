@@ -40,7 +40,7 @@ class Part:
 class Forward(Protocol):
     """How rows are evaluated. The batcher's thread alone calls it, but for ``stage``.
 
-    ``packed``: whether requests may hold observations in the sparse encoding (`rapid.packed.PackedArray`).
+    ``packed``: whether requests may hold observations in the sparse encoding (`rapid.packed_array.PackedArray`).
     """
 
     packed: bool

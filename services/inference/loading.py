@@ -16,10 +16,10 @@ from five.agent.model.policy import Policy
 from five.agent.surgery import AgentSpec
 from five.run.migration import MigratedVersions, chain_of
 from rapid.blobs import BlobStore
-from rapid.store.applied import Plans
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
+from rapid.store.surgery_plans import Plans
 
 log = logging.getLogger(__name__)
 REDUCED = (nn.Linear, nn.Conv2d, nn.LSTM)  # layers that compute in bfloat16 under autocast, whatever their weights are

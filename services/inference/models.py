@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy.typing as npt
 import torch
 
+from rapid.critical_tasks import Vital
 from rapid.rpc.errors import NotFound, Unavailable
-from rapid.vital import Vital
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from five.protos.v1 import inference_pb2
-from rapid.packed import PackedArray
+from rapid.packed_array import PackedArray
 
 if TYPE_CHECKING:
     from five.services.inference.staging import Staged

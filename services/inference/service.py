@@ -14,9 +14,9 @@ from five.services.inference.batcher import Batcher
 from five.services.inference.models import Models
 from five.services.inference.requests import REPLAY, RESTORE, Reply, Request
 from five.services.inference.sessions import StateSpecs
-from rapid.packed import PackedArray
-from rapid.rpc.epochs import require_epoch
+from rapid.packed_array import PackedArray
 from rapid.rpc.errors import Unavailable
+from rapid.rpc.fencing_epoch import require_epoch
 
 Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 

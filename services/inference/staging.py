@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from five.services.inference.requests import Array
-from rapid.packed import PackedArray
+from rapid.packed_array import PackedArray
 
 ALIGNED = 16  # bytes at which each array begins
 # Kernels for unsigned 16-bit numbers are few: they travel as signed ones of the same bits.

@@ -15,7 +15,7 @@ import numpy as np
 
 from five.agent.config import LeagueConfig
 from five.agent.league import FORMAT, League, Match, Opponent
-from rapid.store.followed import FollowedTable
+from rapid.store.replicated_table import FollowedTable
 from rapid.store.state import RunState
 
 TABLE = "league"

@@ -6,7 +6,7 @@ from typing import Any
 from five.protos.v1 import opponents_pb2, opponents_pb2_grpc
 from five.services.opponents.metrics import ASSIGNED, REPORTED, show_pool
 from five.services.opponents.pool import Pool
-from rapid.rpc.epochs import require_epoch
+from rapid.rpc.fencing_epoch import require_epoch
 
 SELF = -1
 OUTCOMES = {opponents_pb2.GAME_OUTCOME_WON, opponents_pb2.GAME_OUTCOME_LOST, opponents_pb2.GAME_OUTCOME_DRAWN}

@@ -27,17 +27,17 @@ from five.services.optimizer.intake import Intake
 from five.services.optimizer.migrations import OlderCheckpoints, commit_staged
 from five.services.optimizer.publishing import LeasedPublisher
 from five.services.optimizer.recording import Recordings
-from five.services.optimizer.stored_arrays import Stacking
 from five.services.optimizer.run_state_client import RunStateClient
 from five.services.optimizer.service import ExperienceService, add_to_server
+from five.services.optimizer.stored_arrays import Collator
 from five.services.optimizer.surgery import Surgeon
 from five.services.optimizer.training import Training
 from rapid import codec
 from rapid.rpc.server import serve
 from rapid.service import Service, start
-from rapid.starting import local_rank
-from rapid.store.authority import PublisherLease
+from rapid.startup import local_rank
 from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.fencing import PublisherLease
 from rapid.store.lineage import on_present_line
 
 log = logging.getLogger("five.services.optimizer")
@@ -52,7 +52,7 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     settings = config.services.optimizer
     learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20,
                       graphs_on(device, config.compute, settings.cuda_graphs))
-    buffer = SampleBuffer(config.buffer, Stacking(settings.drawing_threads), seed=config.seed * 1000 + group.rank,
+    buffer = SampleBuffer(config.buffer, Collator(settings.drawing_threads), seed=config.seed * 1000 + group.rank,
                           allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
-from rapid.store.authority import Authority
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt, FencedOut
+from rapid.store.fencing import Authority
 from rapid.tensorfile import Array
 
 log = logging.getLogger(__name__)

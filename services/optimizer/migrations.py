@@ -9,11 +9,11 @@ from torch import Tensor
 from five.run.migration import chain_of, newest_learner
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobMissing, Ref
-from rapid.store.applied import Plans
 from rapid.store.errors import Corrupt
+from rapid.store.operation_blobs import checkpoint_of
 from rapid.store.record import RunRecord
-from rapid.store.staging import checkpoint_of
 from rapid.store.state import RunState
+from rapid.store.surgery_plans import Plans
 
 log = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import redis
 
-from rapid.store.authority import Authority, PublisherLease
+from rapid.critical_tasks import Vital
 from rapid.store.errors import FencedOut, LeaseHeld
+from rapid.store.fencing import Authority, PublisherLease
 from rapid.store.parameters import ParameterStore
-from rapid.vital import Vital
 
 log = logging.getLogger(__name__)
 

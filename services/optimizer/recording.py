@@ -10,7 +10,7 @@ from five.agent.learning.buffer import SampleBuffer
 from five.agent.surgery.check import Recorded
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
-from rapid.store.staging import recording_of
+from rapid.store.operation_blobs import recording_of
 
 log = logging.getLogger(__name__)
 SAMPLES = 32

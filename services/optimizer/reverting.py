@@ -21,9 +21,9 @@ from five.services.optimizer.checkpoints import Checkpoints
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt, VersionMissing
+from rapid.store.operation_blobs import checkpoint_of, kept_folder, kept_version
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
-from rapid.store.staging import checkpoint_of, kept_folder, kept_version
 from rapid.store.state import RunState
 
 log = logging.getLogger(__name__)

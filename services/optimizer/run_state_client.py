@@ -10,12 +10,12 @@ import redis
 from five.agent.config import SchedulesConfig
 from five.agent.schedules import load_schedules
 from five.services.optimizer.records import WindowRecord
+from rapid.critical_tasks import Vital
 from rapid.lifecycle import Lifecycle
-from rapid.store.authority import Authority, Command
 from rapid.store.errors import FencedOut
+from rapid.store.fencing import Authority, Command
 from rapid.store.series import Series
 from rapid.store.state import RunState
-from rapid.vital import Vital
 
 log = logging.getLogger(__name__)
 SCHEDULE_SECONDS = 2.0

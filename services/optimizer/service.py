@@ -7,14 +7,21 @@ from typing import Any
 
 import grpc
 
-from five.agent.anneal.arms import Arm
+from five.agent.anneal.variants import Arm
+from five.agent.learning.segments import Segment
 from five.clients import wire
-from five.clients.raw_sets import Head, RawSet, SetReader, Split
+from five.clients.raw_tensor_set import Head, RawSet, SetReader, Split
 from five.protos.v1 import experience_pb2
-from five.services.optimizer.intake import Intake, Offer, Specs
+from five.services.optimizer.intake import Intake, Specs
 from five.services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
-from five.services.optimizer.stored_arrays import AS_IT_CAME, Plan, RestingSegment, plan_of
-from rapid.rpc.epochs import StaleEpoch, require_epoch
+from five.services.optimizer.stored_arrays import (
+    STORED_ENCODINGS,
+    MessageFormat,
+    StoredArrays,
+    is_encoded_on_arrival,
+    message_format,
+)
+from rapid.rpc.fencing_epoch import StaleEpoch, require_epoch
 
 VERDICTS = {
     "accepted": experience_pb2.PUSH_VERDICT_ACCEPTED,
@@ -56,7 +63,7 @@ class ExperienceService:
         self._samples = sample_specs
         self._intake = intake
         self._reader = SetReader(experience_pb2.PushRequest, "tensors")
-        self._plan: tuple[tuple[Head, ...], Plan | None] = ((), None)  # of the form that came last
+        self._format: tuple[tuple[Head, ...], MessageFormat | None] = ((), None)  # of the form that came last
 
     async def Push(self, request_iterator: AsyncIterator[bytes], context: Any
                    ) -> AsyncIterator[experience_pb2.PushResponse]:
@@ -77,36 +84,36 @@ class ExperienceService:
         except StaleEpoch as error:
             return "stale_epoch", str(error)
         tensors = self._reader.tensors(split)
-        offer, taken = (await asyncio.to_thread(self._check_and_take, request, tensors)
+        segment, taken = (await asyncio.to_thread(self._check_and_take, request, tensors)
                         if _takes_long(tensors) else self._check_and_take(request, tensors))
         while taken is None:
             if self._admits():
-                taken = await asyncio.to_thread(self._intake.take, offer)
+                taken = await asyncio.to_thread(self._intake.admit, segment)
             else:
                 await asyncio.sleep(GATE_SECONDS)
         verdict, reason = taken
         if verdict == "accepted":
-            HERO_STEPS.inc(offer.segment.hero_steps)
+            HERO_STEPS.inc(segment.arrays.hero_steps)
             if request.arm:
-                ARM_HERO_STEPS.labels(request.arm).inc(offer.segment.hero_steps)
+                ARM_HERO_STEPS.labels(request.arm).inc(segment.arrays.hero_steps)
         return verdict, reason
 
     def _admits(self) -> bool:
-        return not self._active() or self._intake.admits()
+        return not self._active() or self._intake.may_admit()
 
     def _check_and_take(self, request: experience_pb2.PushRequest, tensors: RawSet
-                        ) -> tuple[Offer, tuple[str, str] | None]:
+                        ) -> tuple[Segment[StoredArrays], tuple[str, str] | None]:
         """The segment, and its verdict unless pacing holds it back: each way to another thread costs as much as the
         check itself."""
-        offer = self._check(request, tensors)
-        return offer, self._intake.take(offer) if self._admits() else None
+        segment = self._check(request, tensors)
+        return segment, self._intake.admit(segment) if self._admits() else None
 
-    def check(self, data: bytes) -> Offer:
+    def check(self, data: bytes) -> Segment[StoredArrays]:
         """The segment of a PushRequest. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""
         request, split = self._reader.split(data)
         return self._check(request, self._reader.tensors(split))
 
-    def _check(self, request: experience_pb2.PushRequest, tensors: RawSet) -> Offer:
+    def _check(self, request: experience_pb2.PushRequest, tensors: RawSet) -> Segment[StoredArrays]:
         """The segment's arrays. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""
         if request.run != self._run:
             raise ValueError(f"this optimizer learns run {self._run!r}, the segment is of run {request.run!r}")
@@ -119,33 +126,34 @@ class ExperienceService:
         sums = (request.reward_sum, request.reward_square_sum)
         if not all(map(math.isfinite, sums)):
             raise ValueError(f"the reward sums are not finite: {sums}")
-        segment = self._recognised(request.samples, tensors) or self._looked_through(request.samples, tensors)
-        return Offer(request.segment_id, segment, request.reward_sum, request.reward_square_sum, request.reward_count,
-                     request.newest_version)
+        arrays = self._parse_known(request.samples, tensors) or self._parse(request.samples, tensors)
+        return Segment(arrays, request.samples, request.reward_sum, request.reward_square_sum, request.reward_count,
+                       request.oldest_version, request.newest_version, request.arm, request.created_at,
+                       request.segment_id)
 
-    def _recognised(self, samples: int, tensors: RawSet) -> RestingSegment | None:
+    def _parse_known(self, samples: int, tensors: RawSet) -> StoredArrays | None:
         """The segment when it has the form of the one before, whose names, dtypes and shapes were right: then only its
         data can be wrong."""
-        heads, plan = self._plan
-        if plan is None or plan.samples != samples or tensors.layout_hash != self._layout or tensors.heads != heads:
+        heads, known = self._format
+        if known is None or known.samples != samples or tensors.layout_hash != self._layout or tensors.heads != heads:
             return None
         try:
-            return RestingSegment.again(plan, tensors.message, tensors.places)
+            return StoredArrays.from_message(known, tensors.message, tensors.places)
         except ValueError:
             return None  # and to be named
 
-    def _looked_through(self, samples: int, tensors: RawSet) -> RestingSegment:
+    def _parse(self, samples: int, tensors: RawSet) -> StoredArrays:
         arrays = wire.decode_stored_set(tensors, self._layout)
         steps = {n: a for n, a in arrays.items() if n not in self._samples}
         wire.require(steps, self._steps, samples * self._unroll)
         wire.require({n: a for n, a in arrays.items() if n in self._samples}, self._samples, samples)
-        segment = RestingSegment.of(arrays, samples)
-        self._plan = tensors.heads, plan_of(tensors.heads, segment)
-        return segment
+        stored = StoredArrays.from_arrays(arrays, samples)
+        self._format = tensors.heads, message_format(tensors.heads, stored)
+        return stored
 
 
 def _takes_long(tensors: RawSet) -> bool:
     """Whether to decode takes longer than the way to another thread and back. What rests as it came does not."""
     to_decode = sum(size for head, (_, size) in zip(tensors.heads, tensors.places, strict=True)
-                    if head.encoding not in AS_IT_CAME or (head.encoding == wire.RAW and head.dtype == "float16"))
+                    if head.encoding not in STORED_ENCODINGS or is_encoded_on_arrival(head))
     return to_decode > LONG_BYTES

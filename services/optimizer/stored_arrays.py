@@ -1,4 +1,4 @@
-"""Segments at rest in an optimizer's memory, in the bytes that they came in, and the batches made of their samples."""
+"""A segment's arrays as the optimizer stores them: in the bytes they arrived in, decoded only into a batch."""
 
 import functools
 import math
@@ -8,20 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
 from dota.stacking import Form, Stacker, Stored, StoredArray
+
 from five.agent.learning.buffer import Allocate, batch_array
 from five.agent.learning.samples import STATE_PREFIX, Arrays
 from five.clients import wire
-from five.clients.raw_sets import Head
-from rapid.packed import PackedArray
+from five.clients.raw_tensor_set import Head
+from rapid.packed_array import PackedArray
 
 Array = npt.NDArray[Any]
-AS_IT_CAME: dict[int, Form] = {wire.RAW: Form.PLAIN, wire.SPARSE: Form.PACKED, wire.CHANGES: Form.CHANGES}
+# Wire encodings that are stored without decoding.
+STORED_ENCODINGS: dict[int, Form] = {wire.RAW: Form.PLAIN, wire.SPARSE: Form.PACKED, wire.CHANGES: Form.CHANGES}
 
 
-class Part(NamedTuple):
-    """What one sample has of an array: its shape there, [T, ...], of states without T; ``rows`` of so many bytes."""
+class SampleArray(NamedTuple):
+    """One array of a sample: its shape [T, ...], of states without T, and the size of its rows in the message."""
 
     name: str
     shape: tuple[int, ...]
@@ -31,147 +32,144 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How a segment's arrays lie in a message: what the next one of the same form needs no further look for.
+class MessageFormat:
+    """Positions of a segment's arrays among the tensors of a message.
 
-    ``order``: places in the message of the arrays by name; ``forms`` and ``parts`` are theirs; ``bools``, ``versions``
-    and ``mask`` are places in the message.
+    A message with the same tensor heads has the same format and needs no further check of names, shapes and dtypes.
+    ``order``, ``forms`` and ``sample_arrays`` run parallel, sorted by name. The others are positions in the message.
     """
 
     samples: int
     order: tuple[int, ...]
     forms: tuple[Form, ...]
-    parts: tuple[Part, ...]
+    sample_arrays: tuple[SampleArray, ...]
     bools: tuple[int, ...]
     versions: int
     mask: int
 
 
-class RestingSegment:
-    """A segment's arrays, not copied and not unpacked: observations by what changes from timestep to timestep, or as
-    bitmask and values, the rest as it is.
+class StoredArrays:
+    """Arrays of one segment, neither copied nor decoded.
 
-    Attributes: ``samples`` that it has, ``nbytes`` of one of them, ``parts`` by array, ``versions`` int32 [samples, T],
-    ``hero_steps`` that count, where the mask is 1.
+    Observations stay delta-encoded from step to step, or a bit mask with the values that are not zero.
+
+    Attributes:
+        samples: number of samples.
+        nbytes: stored size of one sample.
+        sample_arrays: name, shape and dtype of each array.
+        versions: int32 [samples, T], the version that acted.
+        hero_steps: number of hero-steps whose mask is 1.
     """
 
-    __slots__ = ("hero_steps", "nbytes", "parts", "samples", "stored", "versions")
+    __slots__ = ("hero_steps", "native", "nbytes", "sample_arrays", "samples", "versions")
 
-    def __init__(self, samples: int, parts: tuple[Part, ...], stored: list[StoredArray], versions: Array, mask: Array
-                 ) -> None:
-        """Of checked arrays, `of` and `again` make them. Raises ValueError as `dota.stacking.Stored` does."""
+    def __init__(self, samples: int, sample_arrays: tuple[SampleArray, ...], stored: list[StoredArray], versions: Array,
+                 mask: Array) -> None:
+        """Store arrays that `from_arrays` or `from_message` has checked. Raises ValueError as `Stored` does."""
         self.samples = samples
-        self.parts = parts
-        self.stored = Stored(stored, samples)
+        self.sample_arrays = sample_arrays
+        self.native = Stored(stored, samples)
         self.nbytes = sum([array.size for array in stored]) // samples
         self.versions: npt.NDArray[np.int32] = np.array(versions, np.int32).reshape(samples, -1)
         self.hero_steps = int(mask.sum())
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Array | PackedArray], samples: int) -> "RestingSegment":
-        """Of arrays as they came over the wire. Raises ValueError naming one that cannot be cut into samples."""
-        parts, stored = [], []
-        # In one order whatever the sender's: sets that are stacked together must have the same.
+    def from_arrays(cls, arrays: Mapping[str, Array | PackedArray], samples: int) -> "StoredArrays":
+        """Store arrays as the wire delivers them. Raises ValueError naming one that cannot be split into samples."""
+        sample_arrays, stored = [], []
+        # Sorted, because segments of one batch must have the same order whatever their sender's is.
         for name in sorted(arrays):
             array = arrays[name]
-            part = _part(name, array.shape, array.dtype, samples)
-            parts.append(part)
+            sample_array = _sample_array(name, array.shape, array.dtype, samples)
+            sample_arrays.append(sample_array)
             if isinstance(array, np.ndarray) and array.dtype == np.float16:
-                array = wire.pack(array)  # it came unpacked
-            data, form = _written(name, array, part)
-            stored.append(StoredArray(data, 0, data.nbytes, form, part.rows, part.row_bytes))
+                array = wire.pack(array)
+            data, form = _stored_bytes(name, array, sample_array)
+            stored.append(StoredArray(data, 0, data.nbytes, form, sample_array.rows, sample_array.row_bytes))
         versions, mask = arrays["versions"], arrays["mask"]
         assert isinstance(versions, np.ndarray) and isinstance(mask, np.ndarray)
-        return cls(samples, tuple(parts), stored, versions, mask)
+        return cls(samples, tuple(sample_arrays), stored, versions, mask)
 
     @classmethod
-    def again(cls, plan: Plan, message: bytes, places: Sequence[tuple[int, int]]) -> "RestingSegment":
-        """Of a message of the form that `plan_of` knows, whose arrays' data lie at ``places``. Raises ValueError when
-        some are not what they should be, without saying what: `of` does."""
-        stored = [StoredArray(message, *places[at], form, part.rows, part.row_bytes)
-                  for at, form, part in zip(plan.order, plan.forms, plan.parts, strict=True)]
-        for at in plan.bools:
-            begin, size = places[at]
+    def from_message(cls, format: MessageFormat, message: bytes, spans: Sequence[tuple[int, int]]) -> "StoredArrays":
+        """Store the arrays at ``spans`` (begin and size by tensor) of a message of a known format.
+
+        Raises ValueError without naming the invalid array; `from_arrays` names it.
+        """
+        stored = [StoredArray(message, *spans[at], form, sample_array.rows, sample_array.row_bytes)
+                  for at, form, sample_array in zip(format.order, format.forms, format.sample_arrays, strict=True)]
+        for at in format.bools:
+            begin, size = spans[at]
             if message[begin:begin + size].translate(None, b"\0\1"):
                 raise ValueError("a bool is neither 0 nor 1")
-        versions, mask = (np.frombuffer(message, dtype, places[at][1] // 4, places[at][0])
-                          for at, dtype in ((plan.versions, np.int32), (plan.mask, np.float32)))
-        return cls(plan.samples, plan.parts, stored, versions, mask)
-
-    def cut(self) -> "list[RestingSample]":
-        """Its samples, in order."""
-        return [RestingSample(self, place) for place in range(self.samples)]
+        versions, mask = (np.frombuffer(message, dtype, spans[at][1] // 4, spans[at][0])
+                          for at, dtype in ((format.versions, np.int32), (format.mask, np.float32)))
+        return cls(format.samples, format.sample_arrays, stored, versions, mask)
 
 
-def plan_of(heads: Sequence[Head], segment: RestingSegment) -> Plan | None:
-    """How to take in the next message whose tensors' heads are the same as those that ``segment`` was made of; None
-    where arrays do not rest as they came."""
-    forms = [AS_IT_CAME.get(head.encoding) for head in heads]
-    if None in forms or any(head.encoding == wire.RAW and head.dtype == "float16" for head in heads):
+def message_format(heads: Sequence[Head], arrays: StoredArrays) -> MessageFormat | None:
+    """Return the format of a message with these tensor heads, from which ``arrays`` were stored.
+
+    None where a tensor has to be decoded or encoded before it is stored.
+    """
+    forms = [STORED_ENCODINGS.get(head.encoding) for head in heads]
+    if None in forms or any(is_encoded_on_arrival(head) for head in heads):
         return None
     names = [head.name for head in heads]
-    order = tuple(names.index(part.name) for part in segment.parts)
-    return Plan(segment.samples, order, tuple(form for at in order if (form := forms[at]) is not None), segment.parts,
-                tuple(at for at, head in enumerate(heads) if head.dtype == "bool"), names.index("versions"),
-                names.index("mask"))
+    order = tuple(names.index(sample_array.name) for sample_array in arrays.sample_arrays)
+    return MessageFormat(
+        arrays.samples, order, tuple(form for at in order if (form := forms[at]) is not None), arrays.sample_arrays,
+        tuple(at for at, head in enumerate(heads) if head.dtype == "bool"), names.index("versions"),
+        names.index("mask"))
 
 
-class RestingSample(NamedTuple):
-    """One sample of a segment, which leaves memory with the last of its samples."""
-
-    segment: RestingSegment
-    place: int  # in the segment
-
-    def arrays(self) -> Arrays:
-        """The sample's arrays, unpacked: [T, ...]."""
-        batch: Arrays = {}
-        Stacking()(batch, [self], np.empty)
-        return {name: array[0] if name.startswith(STATE_PREFIX) else array[:, 0] for name, array in batch.items()}
+def is_encoded_on_arrival(head: Head) -> bool:
+    """Return whether the tensor arrives as plain float16, which is packed before it is stored."""
+    return head.encoding == wire.RAW and head.dtype == "float16"
 
 
-class Stacking:
-    """Unpacks samples side by side into a batch's arrays, on ``threads`` threads (`SampleBuffer`'s ``stack``)."""
+class Collator:
+    """Decodes stored samples into a batch's arrays on ``threads`` threads (`SampleBuffer`'s ``collate``)."""
 
     def __init__(self, threads: int = 1) -> None:
         self._stacker = Stacker(threads)
 
-    def __call__(self, batch: Arrays, samples: Sequence[RestingSample], allocate: Allocate) -> None:
-        """Fills ``batch`` [T, B, ...], states [B, ...]; its arrays are kept where they fit. Raises ValueError naming an
-        array in which the samples differ."""
-        parts = samples[0].segment.parts
-        for sample in samples:
-            if sample.segment.parts is not parts and sample.segment.parts != parts:
-                _raise_difference(parts, sample.segment.parts)
-        for name in batch.keys() - {part.name for part in parts}:
+    def __call__(self, batch: Arrays, sources: Sequence[StoredArrays], indices: Sequence[int], allocate: Allocate
+                 ) -> None:
+        """Fill ``batch`` [T, B, ...], states [B, ...]. Raises ValueError naming an array in which samples differ."""
+        sample_arrays = sources[0].sample_arrays
+        for source in sources:
+            if source.sample_arrays is not sample_arrays and source.sample_arrays != sample_arrays:
+                _raise_difference(sample_arrays, source.sample_arrays)
+        for name in batch.keys() - {sample_array.name for sample_array in sample_arrays}:
             del batch[name]
-        targets = [batch_array(batch, part.name, part.shape, part.dtype, len(samples), allocate) for part in parts]
-        self._stacker.stack([sample.segment.stored for sample in samples], [sample.place for sample in samples],
-                            targets)
+        targets = [batch_array(batch, a.name, a.shape, a.dtype, len(sources), allocate) for a in sample_arrays]
+        self._stacker.stack([source.native for source in sources], indices, targets)
 
 
 @functools.lru_cache(maxsize=4096)
-def _part(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], samples: int) -> Part:
-    state = name.startswith(STATE_PREFIX)
-    if not shape or shape[0] % samples or (state and shape[0] != samples):
+def _sample_array(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], samples: int) -> SampleArray:
+    is_state = name.startswith(STATE_PREFIX)
+    if not shape or shape[0] % samples or (is_state and shape[0] != samples):
         raise ValueError(f"{name!r} of shape {shape} cannot be split into {samples} samples")
     rows, row = shape[0] // samples, shape[1:]
-    return Part(name, row if state else (rows, *row), dtype, rows, math.prod(row) * dtype.itemsize)
+    return SampleArray(name, row if is_state else (rows, *row), dtype, rows, math.prod(row) * dtype.itemsize)
 
 
-def _written(name: str, array: Array | PackedArray, part: Part) -> tuple[memoryview, Form]:
-    """An array's bytes and how they are written."""
+def _stored_bytes(name: str, array: Array | PackedArray, sample_array: SampleArray) -> tuple[memoryview, Form]:
+    """Return an array's bytes and their form."""
     if isinstance(array, np.ndarray):
         return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, Form.PLAIN
-    if array.period not in (0, part.rows):
-        raise ValueError(f"{name!r} came as changes within {array.period} rows, but a sample has {part.rows}: both "
-                         "sides must run the same learning.lstm_unroll_length")
+    if array.period not in (0, sample_array.rows):
+        raise ValueError(f"{name!r} is delta-encoded within {array.period} rows, but a sample has "
+                         f"{sample_array.rows}: both sides must run the same learning.lstm_unroll_length")
     return memoryview(array.data), Form.CHANGES if array.period else Form.PACKED
 
 
-def _raise_difference(one: tuple[Part, ...], other: tuple[Part, ...]) -> None:
-    names = {part.name for part in one} ^ {part.name for part in other}
+def _raise_difference(one: tuple[SampleArray, ...], other: tuple[SampleArray, ...]) -> None:
+    names = {a.name for a in one} ^ {a.name for a in other}
     if names:
-        raise ValueError(f"samples of one batch differ: one lacks {sorted(names)}")
+        raise ValueError(f"samples of one batch differ: only some have {sorted(names)}")
     first, second = next((a, b) for a, b in zip(one, other, strict=True) if a != b)
-    raise ValueError(f"samples of one batch differ: {first.name!r} is {first.dtype} {first.shape} in one and "
-                     f"{second.dtype} {second.shape} in another")
+    raise ValueError(f"samples of one batch differ: {first.name!r} is {first.dtype} {first.shape} and "
+                     f"{second.dtype} {second.shape}")

@@ -26,13 +26,13 @@ from five.services.optimizer.recording import Recordings
 from five.services.optimizer.training import Training
 from rapid import tensorfile
 from rapid.blobs import BlobStore, Ref
-from rapid.store.applied import Plans
-from rapid.store.authority import Authority
 from rapid.store.errors import FencedOut
-from rapid.store.orders import Order, Orders, OrderState
+from rapid.store.fencing import Authority
+from rapid.store.jobs import Order, Orders, OrderState
+from rapid.store.operation_blobs import checkpoint_of, kept_of, reason_of
 from rapid.store.parameters import ParameterStore
-from rapid.store.staging import checkpoint_of, kept_of, reason_of
 from rapid.store.state import RunState, Status
+from rapid.store.surgery_plans import Plans
 
 log = logging.getLogger(__name__)
 Answer = dict[str, Any]

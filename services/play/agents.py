@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from five.clients.inference import CLOSE, REPLAY, RESET, RESTORE, WANT_STATE, ActResult
 from five.services.play import metrics as page
-from rapid.rpc.epochs import is_stale
 from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.rpc.fencing_epoch import is_stale
 
 log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]

@@ -20,8 +20,8 @@ from five.services.play.players import Begin, Filler, Player
 from five.services.play.ratings import Person, Played
 from five.services.play.recordings import Recordings
 from five.services.play.seats import TEAM_HEROES, NoSeat
-from rapid.rpc.epochs import require_epoch
 from rapid.rpc.errors import Conflict, Exhausted, NotFound, RpcError, Unavailable
+from rapid.rpc.fencing_epoch import require_epoch
 
 log = logging.getLogger(__name__)
 MOST_NAME = 200

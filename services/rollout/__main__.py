@@ -35,12 +35,12 @@ from five.services.rollout.segment_builder import Rates, Segments
 from five.services.rollout.sender import SPARSE, Sender, changing, optimizers_of
 from five.services.rollout.step_buffer import StepRing
 from rapid import codec
-from rapid.live import LiveSource
+from rapid.live_source import LiveSource
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
+from rapid.store.live_channel import Watching
 from rapid.store.series import Series
-from rapid.store.watching import Watching
 
 log = logging.getLogger("five.services.rollout")
 

@@ -16,9 +16,9 @@ from dota.spectator.schema import game_schema, unpack_frame
 from dota.vec_game import STATS, VecGame
 from five.clients.environment import EnvironmentClient, SeenGame
 from five.services.rollout.step_buffer import SIDES, Array, Arrays, team_rows
-from rapid.packed import PackedArray
-from rapid.rpc.epochs import is_stale
+from rapid.packed_array import PackedArray
 from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.rpc.fencing_epoch import is_stale
 
 Ints = npt.NDArray[np.int32]
 LineUps = npt.NDArray[np.int16]

@@ -18,7 +18,7 @@ from five.services.rollout.env_slots import Streams
 from five.services.rollout.environment import Environment, Outcome
 from five.services.rollout.matchmaking import GameRecord
 from five.services.rollout.step_buffer import SIDES, StepRing
-from rapid.live import LiveSource
+from rapid.live_source import LiveSource
 
 log = logging.getLogger(__name__)
 FIRST_STEPS = 6  # of the first chunk: who has just begun to watch sees something soon

@@ -18,9 +18,9 @@ from five.protos.v1 import opponents_pb2
 from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
 from five.services.rollout.env_slots import Seats
 from five.services.rollout.past_opponent import PastOpponent
-from rapid.rpc.epochs import is_stale
+from rapid.critical_tasks import Vital
 from rapid.rpc.errors import CallFailed
-from rapid.vital import Vital
+from rapid.rpc.fencing_epoch import is_stale
 
 log = logging.getLogger(__name__)
 

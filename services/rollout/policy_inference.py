@@ -9,9 +9,9 @@ import numpy.typing as npt
 from five.clients.inference import REPLAY, RESET, RESTORE, ActResult
 from five.services.rollout.env_slots import Bools, Ints, Streams
 from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepRing
-from rapid.packed import PackedRows
-from rapid.rpc.epochs import is_stale
+from rapid.packed_array import PackedRows
 from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.rpc.fencing_epoch import is_stale
 
 
 class InferenceLost(ConnectionError):

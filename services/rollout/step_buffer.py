@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.packing import join_changes, join_f16, split_f16
-from rapid.packed import Join, PackedArray, PackedRows
+from rapid.packed_array import Join, PackedArray, PackedRows
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]

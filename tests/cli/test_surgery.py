@@ -13,11 +13,11 @@ from five.cli.main import main
 from five.cli.surgery import describe, line_of, report_of, table
 from five.services.controller.operations.document import EXAMPLE, Operation, OperationState, StepState
 from five.services.controller.operations.store import OperationStore
-from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, Rehearser
+from five.services.controller.surgery.rehearsals import RehearsalResult, Rehearsals, RehearsalState, RehearsalWorker
 from rapid.embedded_redis import EmbeddedRedis
-from rapid.store.applied import Checks
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status
+from rapid.store.surgery_plans import Checks
 from tests.services.live_controller import OPERATOR, RUN, LiveController, live
 from tests.services.optimizer_cases import GAME, MODEL
 
@@ -149,7 +149,7 @@ def test_rehearsals_are_asked_for_listed_and_cancelled(rest: LiveController, cap
     assert five(rest, "rehearse", "wider.yaml") == 2
     assert "five surgery rehearse wider.yaml --versions 10 --games 100" in capsys.readouterr().err
     kept = Rehearsals(rest.state)
-    kept.announce(Rehearser(host="workstation", pid=4711))
+    kept.announce(RehearsalWorker(host="workstation", pid=4711))
     assert five(rest, "rehearse", "wider.yaml", "--games", "1") == 2 and "games" in capsys.readouterr().err
     assert five(rest, "rehearsals", "--cancel") == 2 and "no rehearsal is under way" in capsys.readouterr().err
     assert five(rest, "rehearse", "wider.yaml", "--versions", "4", "--no-wait") == 0

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from five.clients import wire
 from five.protos.v1.tensors_pb2 import Tensor, TensorSet
-from rapid.packed import PackedRows
+from rapid.packed_array import PackedRows
 
 
 def encode_set(arrays: Mapping[str, wire.Array | PackedRows], layout_hash: str, sparse: Collection[str] = (),

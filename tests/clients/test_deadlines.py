@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from five import clients
+from five.agent.learning.segments import Segment
 from five.clients.environment import EnvironmentClient
 from five.clients.evaluator import EvaluatorClient
-from five.clients.experience import ExperienceClient, Segment
+from five.clients.experience import ExperienceClient
 from five.clients.inference import NEWEST, RESET, InferenceClient
 from five.clients.opponents import WON, OpponentsClient
 from five.clients.play import PlayClient
@@ -127,7 +128,7 @@ async def test_call_ends_by_its_deadline(call: Callable[[str], Awaitable[None]],
 async def test_flush_ends_by_its_timeout(address: str) -> None:
     async with asyncio.timeout(PATIENCE):
         client = ExperienceClient([address], RPC, LAYOUT, "r", "rollout-0", epoch=1)
-        await client.push(Segment(1, {"x": np.zeros(4, np.float32)}, 0.0, 0.0, 4, 0, 0))
+        await client.push(Segment({"x": np.zeros(4, np.float32)}, 1, 0.0, 0.0, 4, 0, 0))
         assert not await client.flush(0.3)
         assert not await client.close(0.1)
 

@@ -11,7 +11,7 @@ from five.clients import wire
 from five.clients.environment import EnvironmentClient
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.packed import PackedArray
+from rapid.packed_array import PackedArray
 from rapid.rpc.errors import CallFailed, LayoutMismatch, StatusCode
 from tests.clients.tensor_sets import encode_set
 from tests.rapid.conftest import TOKEN, at

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from five.agent.learning.segments import Segment
 from five.clients import wire
-from five.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient, Segment
+from five.clients.experience import ACCEPTED, DUPLICATE, ExperienceClient
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, MessageTooLarge, Unavailable
@@ -44,8 +45,8 @@ class Buffer(experience_pb2_grpc.ExperienceServiceServicer):
 ADD_EXPERIENCE = experience_pb2_grpc.add_ExperienceServiceServicer_to_server
 
 
-def segment(i: int, size: int = 10) -> Segment:
-    return Segment(1, {"x": np.full(size, i, np.float16), "y": np.full(2, i, np.float32)}, 1.0, 2.0, 3, 4, 5,
+def segment(i: int, size: int = 10) -> Segment[Any]:
+    return Segment({"x": np.full(size, i, np.float16), "y": np.full(2, i, np.float32)}, 1, 1.0, 2.0, 3, 4, 5,
                    created_at=6.0, segment_id=f"{i:032x}")
 
 
@@ -69,7 +70,7 @@ async def test_a_segment_above_grpcs_own_limit_passes(start_server: Any) -> None
     async with ExperienceClient([at(server)], config, LAYOUT, "r", "rollout-0", TOKEN, epoch=1) as client:
         noise = np.random.default_rng(0).random(9 << 17, np.float32)
         assert noise.nbytes > 4 << 20
-        await client.push(Segment(1, {"x": noise}, 1.0, 2.0, 3, 4, 5))
+        await client.push(Segment({"x": noise}, 1, 1.0, 2.0, 3, 4, 5))
         assert await client.flush(20)
     assert client.verdicts[ACCEPTED] == 1
 

@@ -12,7 +12,7 @@ from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc, opponents_pb2, opp
 from rapid.config import RpcConfig
 from rapid.rpc.channel import channel_options
 from rapid.rpc.errors import CallFailed, Unavailable
-from rapid.rpc.throttle import RetryThrottle
+from rapid.rpc.retry_throttle import RetryThrottle
 from tests.rapid.conftest import TOKEN, at
 
 ADD_OPPONENTS = opponents_pb2_grpc.add_OpponentServiceServicer_to_server

@@ -12,12 +12,12 @@ import pytest
 import redis
 
 from rapid.store import acl
-from rapid.store.authority import PublisherLease
 from rapid.store.connection import Login, connect, require_reachable
 from rapid.store.errors import StoreRefused, VersionMissing
-from rapid.store.followed import FollowedTable
+from rapid.store.fencing import PublisherLease
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
+from rapid.store.replicated_table import FollowedTable
 from rapid.store.series import Series
 from rapid.store.state import Status
 from tests.rapid.acl_servers import CONFIG, Servers

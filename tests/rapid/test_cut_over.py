@@ -11,9 +11,9 @@ import redis
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.embedded_redis import RunningRedis
-from rapid.store.authority import Authority, PublisherLease
 from rapid.store.errors import FencedOut, VersionConflict, VersionMissing
-from rapid.store.heads import Head, Staged
+from rapid.store.fencing import Authority, PublisherLease
+from rapid.store.head_version import Head, Staged
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState, Status

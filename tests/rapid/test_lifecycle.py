@@ -15,7 +15,7 @@ import redis
 
 from rapid.lifecycle import Lifecycle
 from rapid.store.state import RunState, Status
-from tests.rapid.processes_of_tests import eventually
+from tests.rapid.process_helpers import eventually
 
 ROOT = Path(__file__).parents[2]
 

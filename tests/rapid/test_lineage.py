@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import redis
 
-from rapid.store.authority import PublisherLease
 from rapid.store.errors import FencedOut
+from rapid.store.fencing import PublisherLease
 from rapid.store.lineage import Lineage, Stretch
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord

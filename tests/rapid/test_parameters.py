@@ -20,11 +20,11 @@ from rapid.bfloat16 import from_bfloat16, to_bfloat16
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.embedded_redis import EmbeddedRedis
-from rapid.store import bulk
+from rapid.store import bulk_transfer
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
 from rapid.store.parameters import MAX_VALUE_BYTES, ParameterStore
 from tests.rapid.conftest import same, tensors
-from tests.rapid.processes_of_tests import eventually
+from tests.rapid.process_helpers import eventually
 
 ROOT = Path(__file__).parents[2]
 
@@ -180,7 +180,8 @@ def test_bfloat16_carried_and_converted(store: ParameterStore, database: redis.R
 PUBLISHER = """
     import sys, numpy as np, redis
     from rapid.config import StoreConfig
-    from rapid.store import bulk, parameters
+    from rapid.store import parameters
+    from rapid.store import bulk_transfer
     from rapid.store.parameters import ParameterStore
     url, stage = sys.argv[1:]
     client = redis.Redis.from_url(url)
@@ -188,11 +189,11 @@ PUBLISHER = """
     def hang(*_):
         print("there", flush=True)
         sys.stdin.read()
-    whole = bulk.set_values
+    whole = bulk_transfer.set_values
     if stage == "chunks":
-        bulk.set_values = lambda c, items, ms: (whole(c, items[:len(items) // 2], ms), hang())
+        bulk_transfer.set_values = lambda c, items, ms: (whole(c, items[:len(items) // 2], ms), hang())
     elif stage == "manifest":
-        bulk.set_values = lambda c, items, ms: (whole(c, items, ms), hang())
+        bulk_transfer.set_values = lambda c, items, ms: (whole(c, items, ms), hang())
     elif stage == "flip":
         store._flip = hang
     store.publish(1, {"w": np.ones(500_000, np.float32)}, {})
@@ -227,14 +228,14 @@ def test_a_publisher_killed_midway_leaves_the_old_head(stage: str, store: Parame
 
 def test_chunks_that_vanish_before_the_flip_fail_the_publish(store: ParameterStore, database: redis.Redis,
                                                              monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = bulk.set_values
+    whole = bulk_transfer.set_values
 
     def lose_one(client: redis.Redis, items: Any, ms: int) -> None:
         whole(client, items, ms)
         client.delete(items[0][0])
 
     store.publish(0, tensors(0), {})
-    monkeypatch.setattr(bulk, "set_values", lose_one)
+    monkeypatch.setattr(bulk_transfer, "set_values", lose_one)
     with pytest.raises(redis.RedisError, match="1 of 4 chunks of version 1 were gone"):
         store.publish(1, tensors(1), {})
     assert store.head() == 0 and store.stored() == [0]
@@ -253,20 +254,20 @@ def test_bulk_transfer_leaves_the_connection_usable(database: redis.Redis) -> No
     rng = np.random.default_rng(0)
     values = [rng.integers(0, 255, n, dtype=np.uint8) for n in (1, 2, 100, 70_000, 0, 3, 5, 7, 9)]
     names = [f"k{i}" for i in range(len(values))]
-    bulk.set_values(database, [(n, [v.data]) for n, v in zip(names, values, strict=True)], 60_000)
+    bulk_transfer.set_values(database, [(n, [v.data]) for n, v in zip(names, values, strict=True)], 60_000)
     assert 0 < database.pttl("k3") <= 60_000
     out = [np.zeros_like(v) for v in values]
-    assert bulk.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) is None
+    assert bulk_transfer.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) is None
     for v, o in zip(values, out, strict=True):
         np.testing.assert_array_equal(v, o)
     database.delete("k2")
-    assert bulk.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) == "k2"
+    assert bulk_transfer.get_values(database, [(n, o.data) for n, o in zip(names, out, strict=True)]) == "k2"
     assert database.get("k3") == values[3].tobytes()
     with pytest.raises(redis.RedisError, match="k3 has 70000 bytes, expected 5"):
-        bulk.get_values(database, [("k3", memoryview(bytearray(5)))])
+        bulk_transfer.get_values(database, [("k3", memoryview(bytearray(5)))])
     database.lpush("list", 1)
     with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
-        bulk.get_values(database, [("list", memoryview(bytearray(5)))])
+        bulk_transfer.get_values(database, [("list", memoryview(bytearray(5)))])
     assert database.ping()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from five.cli.remote import is_loopback
+from five.local.rest_client import is_loopback
 from rapid.config import RpcConfig
 from rapid.rpc.channel import aio_channel
 from rapid.rpc.health import is_serving

@@ -28,9 +28,9 @@ from rapid.config import (
     TelemetryConfig,
 )
 from rapid.embedded_redis import EmbeddedRedis, RunningRedis
-from rapid.starting import parse_arguments, reachable
+from rapid.startup import parse_arguments, reachable
 from rapid.store.state import RunState
-from tests.rapid.processes_of_tests import alive, eventually
+from tests.rapid.process_helpers import alive, eventually
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rapid.supervisor import ProcessSpec, ProcessState, ProcessStatus, Supervisor
-from tests.rapid.processes_of_tests import alive, eventually, kill
+from tests.rapid.process_helpers import alive, eventually, kill
 
 ROOT = Path(__file__).parents[2]
 SLEEPER = [sys.executable, "-S", "-c", "import time; print('up', flush=True); time.sleep(600)"]

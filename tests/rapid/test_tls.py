@@ -12,11 +12,11 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig, TlsConfig
-from rapid.rpc import renewed
+from rapid.rpc import certificate_reload
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import failure_of
 from rapid.rpc.server import RpcServer, serve
-from rapid.rpc.tls import covers, refusal
+from rapid.rpc.tls_diagnosis import covers, refusal
 from tests.rapid.test_rpc import ADD, Inference, request
 
 
@@ -54,7 +54,7 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture(autouse=True)
 def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renewed, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 0.0)
 
 
 def rpc(tls: TlsConfig) -> RpcConfig:

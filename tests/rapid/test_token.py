@@ -11,19 +11,19 @@ import pytest
 
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig, TelemetryConfig
-from rapid.rpc import renewed
-from rapid.rpc.caller import Caller
+from rapid.rpc import certificate_reload
 from rapid.rpc.channel import aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode
 from rapid.rpc.server import serve
 from rapid.rpc.token import Token, TokenFile, kept_token, load_token, sent, taken, write_tokens
+from rapid.rpc.unary_client import Caller
 from rapid.telemetry.logs import configure_logs
 from tests.rapid.test_rpc import ADD, Inference, request
 
 
 @pytest.fixture(autouse=True)
 def always_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renewed, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 0.0)
     for name in ("FIVE_TOKEN", "FIVE_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
 
@@ -63,13 +63,13 @@ def test_a_file_that_cannot_be_used_changes_nothing(tmp_path: Path, caplog: pyte
 
 
 def test_it_is_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renewed, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 3600.0)
     path = tmp_path / "token"
     write_tokens(path, "old")
     file = TokenFile(str(path))
     write_tokens(path, "new")
     assert file.taken() == ("old",)
-    monkeypatch.setattr(renewed, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(certificate_reload, "LOOK_SECONDS", 0.0)
     assert file.taken() == ("new",)
 
 

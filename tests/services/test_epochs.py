@@ -12,8 +12,9 @@ import redis
 
 from dota.config import GameConfig
 from five.agent.config import LeagueConfig
+from five.agent.learning.segments import Segment
 from five.clients.evaluator import EvaluatorClient, MatchResult
-from five.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient, Segment
+from five.clients.experience import ACCEPTED, STALE_EPOCH, ExperienceClient
 from five.clients.inference import NEWEST, RESET, InferenceClient
 from five.clients.opponents import WON, OpponentsClient
 from five.protos.v1 import (
@@ -34,8 +35,8 @@ from five.services.opponents.service import OpponentService
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.service import ExperienceService, add_to_server
 from rapid.config import RpcConfig
-from rapid.rpc.epochs import REFUSED, is_stale, require_epoch
 from rapid.rpc.errors import CallFailed, StatusCode
+from rapid.rpc.fencing_epoch import REFUSED, is_stale, require_epoch
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.state import RunState
 from rapid.telemetry.metrics import snapshot
@@ -100,7 +101,7 @@ def push(identity: str, epoch: int, layout: str = LAYOUT.hash) -> experience_pb2
 
 
 def made() -> Segment:
-    return Segment(2, segment(), 1.0, 2.0, 8, 0, 0)
+    return Segment(segment(), 2, 1.0, 2.0, 8, 0, 0)
 
 
 async def test_an_older_epochs_segment_is_dropped_by_verdict_and_its_stream_lives_on() -> None:

@@ -20,7 +20,7 @@ from five.services.inference.requests import (
     Request,
 )
 from five.services.inference.sessions import SessionTable
-from rapid.vital import Vital
+from rapid.critical_tasks import Vital
 from tests.services.counting import STATE_SPECS, CountingBuilder, Versions, observations
 
 

@@ -18,7 +18,7 @@ from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
 from rapid.store.keys import Keys
 from rapid.store.parameters import ParameterStore
-from tests.rapid.processes_of_tests import eventually
+from tests.rapid.process_helpers import eventually
 from tests.services.counting import STATE_SPECS, CountingBuilder, CountingPolicy, observations
 
 

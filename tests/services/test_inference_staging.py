@@ -6,7 +6,7 @@ import torch
 
 from five.clients import wire
 from five.services.inference.staging import Sparse, Stager, unpacked
-from rapid.packed import PackedArray
+from rapid.packed_array import PackedArray
 from tests.agent.model_cases import layout, random_arrays
 
 DEVICES = [torch.device("cpu"), pytest.param(torch.device("cuda"), marks=[

@@ -17,9 +17,9 @@ from five.services.optimizer.run_state_client import RunStateClient
 from rapid.blobs import BlobMissing, BlobStore
 from rapid.config import StoreConfig
 from rapid.lifecycle import Lifecycle
-from rapid.store.authority import Authority, PublisherLease
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt, FencedOut
+from rapid.store.fencing import Authority, PublisherLease
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
@@ -228,7 +228,7 @@ def test_what_is_stored_already_can_be_adopted(state: RunState, blobs: BlobStore
         checkpoints.adopt(4, ref._replace(digest="0" * 64))
 
 
-@pytest.mark.parametrize("noticed", ["at the next version", "by its keeper"])
+@pytest.mark.parametrize("noticed", ["at the next version", "by its reconciler"])
 def test_learning_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStore, tmp_path: Path,
                                                 noticed: str) -> None:
     """The process of the older epoch is about to renew itself: it has nothing to add, and nothing went wrong."""
@@ -245,7 +245,7 @@ def test_learning_ends_when_the_run_is_cut_over(state: RunState, blobs: BlobStor
     state.redis.set(state.keys.record, record.changed(new_epoch=True).to_json())
     threading.Event().wait(0.3)
     feed(run, 8, first=4)
-    run.run(lambda: noticed == "by its keeper")
+    run.run(lambda: noticed == "by its reconciler")
     assert run.left_behind and group.lost == []
     assert group.publisher.head() == 1 and group.checkpoints.versions() == kept
     group.publisher.release()

@@ -6,7 +6,7 @@ import pytest
 
 from five.services.optimizer.drain_time import ASSUMED_RATE, WRITES, DrainTime
 from rapid.lifecycle import Lifecycle
-from tests.rapid.processes_of_tests import eventually
+from tests.rapid.process_helpers import eventually
 from tests.services.optimizer_cases import Versions, feed, training, until
 
 PAPER = 2_505_961_408  # bytes of a checkpoint of the rerun preset

@@ -18,8 +18,8 @@ import torch
 
 from five.agent.config import BufferConfig, LearnerConfig
 from five.agent.learning.segments import Segment
-from five.cli.cluster import free_ports, optimizer_group
 from five.clients.experience import ACCEPTED, ExperienceClient
+from five.local.cluster import free_ports, optimizer_group
 from five.run.config import RunConfig, ServicesConfig
 from five.run.config.optimizer import OptimizerConfig
 from five.run.load import save
@@ -29,8 +29,8 @@ from five.services.optimizer.group import join
 from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
-from rapid.store.authority import holder
 from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.fencing import holder
 from rapid.store.leases import Instance
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
@@ -93,7 +93,7 @@ class Cluster:
     async def _put(self, sender: Sender) -> None:
         for seed in itertools.count():
             version = max(await asyncio.to_thread(self.head), 0)
-            sender.put(Segment(segment(2, version, seed), 2, 2 * UNROLL, 1.0, 2.0, 2 * UNROLL, version, version))
+            sender.put(Segment(segment(2, version, seed), 2, 1.0, 2.0, 2 * UNROLL, version, version))
             await sender.room()
 
     def wait(self, condition: Callable[[], Any], seconds: float = 100.0) -> Any:

@@ -13,8 +13,8 @@ import torch
 
 from five.agent.surgery import AgentSpec
 from rapid.store.errors import Corrupt
-from rapid.store.orders import Order, OrderState
-from rapid.store.staging import checkpoint_of, kept_of
+from rapid.store.jobs import Order, OrderState
+from rapid.store.operation_blobs import checkpoint_of, kept_of
 from rapid.store.state import Status
 from tests.services.optimizer_cases import LEARNING, feed, until
 from tests.services.test_surgery_orders import NEW, OLD, PLAN, Bench

@@ -15,7 +15,7 @@ from five.services.rollout.environment import LocalEnvironment
 from five.services.rollout.live_broadcast import FIRST_STEPS, Broadcast
 from five.services.rollout.matchmaking import GameRecord, Match
 from five.services.rollout.step_buffer import StepRing
-from rapid.store.watching import NOTHING, Watched
+from rapid.store.live_channel import NOTHING, Watched
 from tests.services.test_dota_env import GAME, LAYOUT
 
 UNITS = LAYOUT.units

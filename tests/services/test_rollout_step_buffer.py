@@ -18,7 +18,7 @@ from five.protos.v1 import tensors_pb2
 from five.services.rollout.environment import LocalEnvironment
 from five.services.rollout.step_buffer import SIDES, StepRing, team_rows
 from rapid import codec
-from rapid.packed import PackedArray
+from rapid.packed_array import PackedArray
 
 GAME = GameConfig(mode="1v1_mid", heroes_per_team=1, hero_pool=["nevermore"], start_seconds=-10.0)
 LAYOUT = Layout(GAME)

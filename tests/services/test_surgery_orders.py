@@ -24,13 +24,13 @@ from five.services.optimizer.surgery import Surgeon
 from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
 from rapid.config import StoreConfig
-from rapid.store.applied import Plans
-from rapid.store.authority import PublisherLease
-from rapid.store.orders import Order, Orders, OrderState
+from rapid.store.fencing import PublisherLease
+from rapid.store.jobs import Order, Orders, OrderState
+from rapid.store.operation_blobs import checkpoint_of
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
-from rapid.store.staging import checkpoint_of
 from rapid.store.state import RunState, Status
+from rapid.store.surgery_plans import Plans
 from tests.services.optimizer_cases import GAME, LAYOUT, LEARNING, MODEL, StateInMemory, feed, intake, until
 
 OLD = AgentSpec(GAME, MODEL)

@@ -12,7 +12,7 @@ from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from tests.e2e.running import Run, eventually
 from tests.e2e.test_anneal import begun
 from tests.telemetry.expressions import FOREIGN, dashboards, filled, panels, rules, used
-from tests.telemetry.watching import Watch
+from tests.telemetry.prometheus import Watch
 from tools.dashboards.catalogue import BOARDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from five.clients import wire
 from five.protos.v1 import env_pb2, env_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.packed import PackedArray
+from rapid.packed_array import PackedArray
 from rapid.rpc.channel import Channel, aio_channel
-from rapid.rpc.epochs import require_own
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
+from rapid.rpc.fencing_epoch import require_own
 from rapid.rpc.resolve import servers_of
 from rapid.rpc.token import Token
 

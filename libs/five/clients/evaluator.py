@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from five.protos.v1 import evaluator_pb2, evaluator_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.rpc.caller import Caller
-from rapid.rpc.epochs import require_own
+from rapid.rpc.fencing_epoch import require_own
 from rapid.rpc.token import Token
+from rapid.rpc.unary_client import Caller
 
 NEWEST = -1
 MATCH_SECONDS = 3600.0

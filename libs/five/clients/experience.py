@@ -2,26 +2,24 @@
 
 import asyncio
 import logging
-import secrets
-import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import grpc
 import grpc.aio
 import numpy.typing as npt
 
+from five.agent.learning.segments import Segment
 from five.clients import wire
 from five.clients.window import RequestWindow
 from five.protos.v1 import experience_pb2
 from rapid.config import RpcConfig
-from rapid.packed import PackedRows
-from rapid.rpc.caller import require_addresses
+from rapid.packed_array import PackedRows
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_of
 from rapid.rpc.token import Token
+from rapid.rpc.unary_client import require_addresses
 
 log = logging.getLogger(__name__)
 
@@ -31,23 +29,6 @@ ACCEPTED = experience_pb2.PUSH_VERDICT_ACCEPTED
 DUPLICATE = experience_pb2.PUSH_VERDICT_DUPLICATE
 TOO_OLD = experience_pb2.PUSH_VERDICT_TOO_OLD
 STALE_EPOCH = experience_pb2.PUSH_VERDICT_STALE_EPOCH
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Up to learning.samples_per_segment samples of one team. ``tensors`` lead with samples x timesteps, time-major
-    within a sample. ``arm`` of an anneal: "old", "new", or "" where none goes on."""
-
-    samples: int
-    tensors: Mapping[str, Array | PackedRows]
-    reward_sum: float
-    reward_square_sum: float
-    reward_count: int
-    oldest_version: int
-    newest_version: int
-    created_at: float = field(default_factory=time.time)
-    segment_id: str = field(default_factory=lambda: secrets.token_hex(16))
-    arm: str = ""
 
 
 class _Pushed(NamedTuple):
@@ -116,7 +97,7 @@ class ExperienceClient:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run_forever())
 
-    async def push(self, segment: Segment) -> None:
+    async def push(self, segment: Segment[Mapping[str, Array | PackedRows]]) -> None:
         """Takes a segment, once there is room for it. Raises CallFailed once the server refused one for good,
         MessageTooLarge for a segment that no message holds."""
         self.start()
@@ -125,8 +106,8 @@ class ExperienceClient:
             reward_sum=segment.reward_sum, reward_square_sum=segment.reward_square_sum,
             reward_count=segment.reward_count, oldest_version=segment.oldest_version,
             newest_version=segment.newest_version, created_at=segment.created_at, epoch=self._epoch,
-            arm=segment.arm)
-        data = wire.with_set(request, "tensors", segment.tensors, self._layout_hash, self._sparse, self._zstd,
+            arm=segment.variant)
+        data = wire.with_set(request, "tensors", segment.arrays, self._layout_hash, self._sparse, self._zstd,
                              self._changes, self._period)
         check_size("the segment", len(data), self._config.max_message_bytes)
         await self._window.acquire()

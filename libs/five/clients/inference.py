@@ -16,13 +16,13 @@ import numpy.typing as npt
 from five.clients import wire
 from five.protos.v1 import inference_pb2, inference_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.packed import PackedRows
-from rapid.rpc.caller import Caller, require_addresses
+from rapid.packed_array import PackedRows
 from rapid.rpc.channel import Channel, aio_channel, backoff
-from rapid.rpc.epochs import require_own
 from rapid.rpc.errors import CallFailed, StatusCode, check_size, failure_from, failure_of
+from rapid.rpc.fencing_epoch import require_own
 from rapid.rpc.resolve import Target, servers_of
 from rapid.rpc.token import Token
+from rapid.rpc.unary_client import Caller, require_addresses
 
 Array = npt.NDArray[Any]
 SERVICE = "five.v1.InferenceService"

@@ -26,7 +26,7 @@ from five.clients.inference import (
     InferenceClient,
     ModelInfo,
 )
-from rapid.packed import PackedRows
+from rapid.packed_array import PackedRows
 from rapid.rpc.errors import CallFailed
 from rapid.rpc.resolve import Target, servers_of
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from five.protos.v1 import opponents_pb2, opponents_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.rpc.caller import Caller
-from rapid.rpc.epochs import require_own
+from rapid.rpc.fencing_epoch import require_own
 from rapid.rpc.token import Token
+from rapid.rpc.unary_client import Caller
 
 WON = opponents_pb2.GAME_OUTCOME_WON
 LOST = opponents_pb2.GAME_OUTCOME_LOST
@@ -55,7 +55,7 @@ class OpponentsClient:
     async def report(self, game_id: str, opponent_version: int, outcome: opponents_pb2.GameOutcome,
                      game_seconds: float) -> bool:
         """Reports how a game ended for the training agent. Returns False when it was counted before. Raises CallFailed,
-        for which `rapid.rpc.epochs.is_stale` holds when the game's epoch is over: such a result never counts."""
+        for which `rapid.rpc.fencing_epoch.is_stale` holds when the game's epoch is over: such a result never counts."""
         answer = await self._caller.call(
             "ReportResult", lambda stub: stub.ReportResult,
             opponents_pb2.ReportResultRequest(run=self._run, game_id=game_id, opponent_version=opponent_version,

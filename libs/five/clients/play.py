@@ -9,10 +9,10 @@ import grpc.aio
 
 from five.protos.v1 import play_pb2, play_pb2_grpc
 from rapid.config import RpcConfig
-from rapid.rpc.caller import Caller
 from rapid.rpc.channel import Channel, aio_channel
 from rapid.rpc.errors import CallFailed, StatusCode, failure_of
 from rapid.rpc.token import Token
+from rapid.rpc.unary_client import Caller
 
 SERVICE = "five.v1.PlayService"
 JOIN = SERVICE + "/Join"

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import zstandard
 from google.protobuf.message import Message
 
-from five.clients.raw_sets import RawSet, RawTensor
+from five.clients.raw_tensor_set import RawSet, RawTensor
 from five.protos.v1 import tensors_pb2
 from rapid import codec
-from rapid.packed import Bytes, PackedArray, PackedRows, words_of
+from rapid.packed_array import Bytes, PackedArray, PackedRows, words_of
 from rapid.rpc.errors import LayoutMismatch
 
 Array = npt.NDArray[Any]

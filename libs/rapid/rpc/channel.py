@@ -11,11 +11,11 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from rapid.config import RpcConfig
+from rapid.rpc.certificate_reload import Renewal, RenewedChannel
 from rapid.rpc.errors import CallFailed, failure_of
-from rapid.rpc.renewed import Renewal, RenewedChannel
+from rapid.rpc.retry_throttle import GIVEN_BACK, TOKENS
 from rapid.rpc.security import channel_credentials, token_metadata
-from rapid.rpc.throttle import GIVEN_BACK, TOKENS
-from rapid.rpc.tls import dialled, why_refused
+from rapid.rpc.tls_diagnosis import dialled, why_refused
 from rapid.rpc.token import Token, sent
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ Options = list[tuple[str, Any]]
 def channel_options(config: RpcConfig, server_name: str = "", retries: bool = False) -> Options:
     """gRPC options of every channel: sizes, keepalive, reconnection, calls in turn to all servers behind a name.
     ``server_name`` is expected in the certificate unless the configuration names one. ``retries``: gRPC itself tries
-    calls again that reached no server, throttled; not where the caller does (rapid.rpc.caller), or tries multiply."""
+    calls again that reached no server, throttled; not where the caller does (rapid.rpc.unary_client), or tries multiply."""
     retry = {
         "maxAttempts": min(max(config.retries + 1, 2), 5),  # gRPC's own bounds
         "initialBackoff": f"{config.backoff_seconds}s",

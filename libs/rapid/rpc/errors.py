@@ -5,7 +5,7 @@ import re
 import grpc
 import grpc.aio
 
-from rapid.rpc.tls import why_refused
+from rapid.rpc.tls_diagnosis import why_refused
 from rapid.store.errors import IllegalTransition, VersionMissing
 
 StatusCode = grpc.StatusCode

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 
 from rapid.config import TlsConfig
-from rapid.rpc.renewed import Renewal
+from rapid.rpc.certificate_reload import Renewal
 
 TOKEN_HEADER = "authorization"  # noqa: S105
 _SCHEME = "Bearer "

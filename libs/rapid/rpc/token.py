@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from rapid.config import RpcConfig
-from rapid.rpc.renewed import Watched
+from rapid.rpc.certificate_reload import Watched
 from rapid.telemetry.logs import hide
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ import redis
 
 from rapid.store.errors import Corrupt
 from rapid.store.events import event_fields
-from rapid.store.heads import Head
+from rapid.store.head_version import Head
 from rapid.store.keys import Keys
 from rapid.store.leases import Leases
 from rapid.store.state import RunStatus, Status

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import redis
 
 from rapid.blobs import Ref
-from rapid.store.authority import Authority, Command, write
+from rapid.store.fencing import Authority, Command, write
 from rapid.store.keys import Keys
 
 

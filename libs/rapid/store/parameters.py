@@ -21,14 +21,14 @@ from rapid import tensorfile
 from rapid.bfloat16 import from_bfloat16
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
-from rapid.store import bulk
+from rapid.store import bulk_transfer
 from rapid.store.archive import Contents, VersionArchive, VersionRecord, parse_record
-from rapid.store.authority import CHECK, Authority, refuse
 from rapid.store.errors import Corrupt, VersionConflict, VersionMissing
-from rapid.store.heads import Head, HeadWatch, Staged
+from rapid.store.fencing import CHECK, Authority, refuse
+from rapid.store.head_version import Head, HeadWatch, Staged
 from rapid.store.keys import Keys
-from rapid.store.node_folder import NodeFolder
-from rapid.store.prepared import Prepared, checksum, prepare
+from rapid.store.node_cache import NodeFolder
+from rapid.store.prepared_version import Prepared, checksum, prepare
 
 log = logging.getLogger(__name__)
 
@@ -151,7 +151,7 @@ class ParameterStore:
     def _upload(self, version: int, digest: str, header: bytes, size: int,
                 runs: Sequence[Sequence[memoryview]], sums: Sequence[str]) -> None:
         names = [self._keys.chunk(version, digest, i) for i in range(len(runs))]
-        bulk.set_values(self._params, list(zip(names, runs, strict=True)),
+        bulk_transfer.set_values(self._params, list(zip(names, runs, strict=True)),
                         int(self._config.upload_seconds * 1000))
         manifest = json.dumps({
             "version": version, "digest": digest, "bytes": size, "chunk_bytes": self._config.chunk_bytes,
@@ -365,7 +365,7 @@ class ParameterStore:
             return [i for i, (place, expected) in enumerate(pairs) if checksum([place]) != expected]
 
         def read() -> bool:
-            if bulk.get_values(self._params, list(zip(names, places, strict=True))) is not None:
+            if bulk_transfer.get_values(self._params, list(zip(names, places, strict=True))) is not None:
                 return False  # it was removed while being read
             if chunks := damaged():
                 raise Corrupt(f"chunk {chunks[0]} of version {version} of run {self._keys.run} fails its checksum")

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import redis
 
-from rapid.store.authority import Authority, refuse
 from rapid.store.events import event_fields
+from rapid.store.fencing import Authority, refuse
 from rapid.store.record import RunRecord
 from rapid.store.series import Record, Series
 from rapid.store.state import RunState

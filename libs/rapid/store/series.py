@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import redis
 
+from rapid.store.idempotency import apply_once
 from rapid.store.keys import Keys
-from rapid.store.marks import apply_once
 
 
 class Record(NamedTuple):
@@ -57,7 +57,7 @@ class Series:
         return "ONCE", self._keys.once_in(kind), name, *self.command(kind, values)
 
     def command(self, kind: str, values: dict[str, Any]) -> tuple[str, ...]:
-        """The Redis command that appends one record, for a step of several (rapid.store.authority.write)."""
+        """The Redis command that appends one record, for a step of several (rapid.store.fencing.write)."""
         body = json.dumps(values, separators=(",", ":"), allow_nan=False)
         return "XADD", self.key(kind), "MAXLEN", "~", str(self._length), "*", "v", body
 

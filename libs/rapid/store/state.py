@@ -11,15 +11,15 @@ from typing import Any, NamedTuple, cast
 
 import redis
 
-from rapid.store import quiet
-from rapid.store.authority import Authority, Command, refuse, write
+from rapid.store import idle
 from rapid.store.errors import FencedOut, IllegalTransition
 from rapid.store.events import Events, event_fields
-from rapid.store.heads import Head, Staged
+from rapid.store.fencing import Authority, Command, refuse, write
+from rapid.store.head_version import Head, Staged
+from rapid.store.idle import ENROL, QuietReport
 from rapid.store.keys import Keys
 from rapid.store.leases import Instance, Lease, Leases
 from rapid.store.lineage import Lineage, begun, lineage_of
-from rapid.store.quiet import ENROL, QuietReport
 from rapid.store.record import RunRecord
 from rapid.store.tables import Table, transaction
 
@@ -168,7 +168,7 @@ class RunState:
                 return result
             self._put_status(pipeline, result)
             if target is Status.PAUSING:
-                pipeline.eval(ENROL, 2, *quiet.enrol_arguments(self.keys, pause))
+                pipeline.eval(ENROL, 2, *idle.enrol_arguments(self.keys, pause))
             self._event(pipeline, who, "run." + target, {"from": now.status, "reason": reason})
             return result
 
@@ -186,7 +186,7 @@ class RunState:
 
     def quiet(self) -> QuietReport:
         """Who has come to rest in the present pause, and who is waited for."""
-        return quiet.report(self.redis, self.run)
+        return idle.report(self.redis, self.run)
 
     # The record, and writing under an authority.
 

@@ -7,8 +7,8 @@ from typing import Any
 import redis
 
 from rapid.store.events import event_fields
+from rapid.store.idempotency import is_marked, mark
 from rapid.store.keys import Keys
-from rapid.store.marks import is_marked, mark
 
 Json = Any
 _TRIES = 100  # of an optimistic transaction that others keep overtaking
@@ -58,7 +58,7 @@ class Table:
             self._redis.hset(self._key, field, json.dumps(value, allow_nan=False))
 
     def seen(self, identity: str) -> bool:
-        """Whether an update with ``once=identity`` was applied, of the newest `rapid.store.marks.MARKS`."""
+        """Whether an update with ``once=identity`` was applied, of the newest `rapid.store.idempotency.MARKS`."""
         return is_marked(self._redis, self._keys.once(self._name), identity)
 
     def update(self, change: Callable[[dict[str, Json]], dict[str, Json] | None], once: str = "",

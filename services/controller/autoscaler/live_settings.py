@@ -6,18 +6,18 @@ from pathlib import Path
 
 from five.run.config.autoscaler import AutoscalerConfig
 from five.run.load import ConfigError, load
-from rapid.files import Stamp, stamp
+from rapid.file_stamp import Stamp, stamp
 
 log = logging.getLogger(__name__)
 # Whether there is an autoscaler, and its client's time-out, are settled when it starts. tools/config_reads.py leaves
 # the other keys out of what restarts the controller.
-SETTLED = ("enabled", "timeout_seconds")
+FIXED_KEYS = ("enabled", "timeout_seconds")
 
 
 class LiveSettings:
     """``services.controller.autoscaler`` of the configuration file ``source``, with the command line's ``overrides``.
 
-    ``started`` is what holds until the file is another one, and what SETTLED names of it always.
+    ``started`` is what holds until the file is another one, and what FIXED_KEYS names of it always.
     """
 
     def __init__(self, source: str, overrides: Sequence[str], started: AutoscalerConfig) -> None:
@@ -26,7 +26,7 @@ class LiveSettings:
         self._started = started
         self._now = started
         self._stamp = self._look()
-        self._trouble = ""
+        self._report_error = ""
 
     def _look(self) -> Stamp | None:
         try:
@@ -42,12 +42,12 @@ class LiveSettings:
         try:
             found = load(self._path, self._overrides).services.controller.autoscaler
         except (ConfigError, OSError) as error:
-            if str(error) != self._trouble:
-                self._trouble = str(error)
+            if str(error) != self._report_error:
+                self._report_error = str(error)
                 log.warning("the autoscaler's settings stay as they were: %s", error)
             return self._now
-        self._stamp, self._trouble = seen, ""
-        found = found.model_copy(update={name: getattr(self._started, name) for name in SETTLED})
+        self._stamp, self._report_error = seen, ""
+        found = found.model_copy(update={name: getattr(self._started, name) for name in FIXED_KEYS})
         if found != self._now:
             log.info("the autoscaler's settings are read again: rollout %d to %d, inference %d to %d pods",
                      found.rollout.min, found.rollout.max, found.inference.min, found.inference.max)

@@ -15,21 +15,21 @@ from five.run.config.controller import LimitsConfig
 from five.run.effective import Difference, drift
 from five.services.controller.console.curves import Curves
 from five.services.controller.console.sessions import Sessions
-from five.services.controller.console.static_files import Site
-from five.services.controller.console.timeline import Marks
-from five.services.controller.games.drafts import Drafts
-from five.services.controller.games.live_hub import Relay
+from five.services.controller.console.static_files import ConsoleSite
+from five.services.controller.console.timeline import Timeline
+from five.services.controller.games.drafts import DraftAnalyzer
+from five.services.controller.games.live_hub import LiveHub
 from five.services.controller.games.recordings import Recordings
-from five.services.controller.http.auth import Caller, Gate
-from five.services.controller.http.single_flight import Shared
-from five.services.controller.run.ratings import Ratings
+from five.services.controller.http.auth import Authenticator, Caller
+from five.services.controller.http.single_flight import SingleFlightCache
+from five.services.controller.run.ratings import RatingTable
 from rapid.blobs import BlobStore
 from rapid.store.leases import Leases
+from rapid.store.live_channel import Watching
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.series import Series
 from rapid.store.state import RunState
-from rapid.store.watching import Watching
 
 # How old what the console shows may be: it is looked up once, however many look.
 QUICK_SECONDS, SLOW_SECONDS = 1.0, 4.0
@@ -44,33 +44,33 @@ class Context:
     """
 
     def __init__(self, run: str, state: RunState, store: ParameterStore, configured: SchedulesConfig,
-                 gate: Gate, limits: LimitsConfig | None = None, evaluator: bool = True,
+                 authenticator: Authenticator, limits: LimitsConfig | None = None, evaluator: bool = True,
                  file_config: RunConfig | None = None, overview_seconds: float = 0.0,
                  blobs: BlobStore | None = None, play: Callable[[], PlayClient] | None = None) -> None:
         self.run = run
         self.state = state
         self.store = store
-        self.gate = gate
+        self.authenticator = authenticator
         self.limits = limits or LimitsConfig()
         self.evaluator = evaluator
-        self.overview: Shared[object] = Shared(overview_seconds)
-        self.streams = 0  # clients that read /v1/stream
+        self.overview_cache: SingleFlightCache[object] = SingleFlightCache(overview_seconds)
+        self.open_streams = 0  # clients that read /v1/stream
         self.leases = Leases(state.redis, run)
         self.series = Series(state.redis, run)
-        self.ratings = Ratings(state)
+        self.ratings = RatingTable(state)
         self.configured = configured
         self.blobs = blobs
-        self.site = Site()
-        self.sessions = Sessions(state.redis, run, gate)
+        self.site = ConsoleSite()
+        self.sessions = Sessions(state.redis, run, authenticator)
         self.curves = Curves(self.series)
-        self.marks = Marks(state.events, self.series)
-        self.quick: Shared[dict[str, str]] = Shared(QUICK_SECONDS)
-        self.slow: Shared[dict[str, str]] = Shared(SLOW_SECONDS)
-        self.relay = Relay(Watching(state.redis, run), self.leases, self.limits.viewers)
+        self.timeline = Timeline(state.events, self.series)
+        self.fast_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(QUICK_SECONDS)
+        self.slow_parts_cache: SingleFlightCache[dict[str, str]] = SingleFlightCache(SLOW_SECONDS)
+        self.live_hub = LiveHub(Watching(state.redis, run), self.leases, self.limits.viewers)
         self.recordings = Recordings(lambda: self.blobs)
-        self.drafts = Drafts(run, lambda: self.blobs, self.series)
+        self.drafts = DraftAnalyzer(run, lambda: self.blobs, self.series)
         self.play = None if play is None else functools.cache(play)
-        self.sockets = 0  # people who play or watch over one
+        self.open_sockets = 0  # people who play or watch over one
         self._file_config = file_config
 
     def drift(self, record: RunRecord) -> list[Difference]:
@@ -104,11 +104,11 @@ def _operator(
         description="A text of your choice, new for each change: a request that is repeated under it is carried out "
         "once, and answered as the first time. Kept for a day.")] = None,
 ) -> Caller:
-    _context(request).gate.require_operator(caller)
+    _context(request).authenticator.require_operator(caller)
     return caller
 
 
-Here = Annotated[Context, Depends(_context)]
+ContextDep = Annotated[Context, Depends(_context)]
 # Whoever may read, and whoever may change something.
 Viewer = Annotated[Caller, Depends(_viewer)]
 Operator = Annotated[Caller, Depends(_operator)]

@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
-from rapid.files import Stamp, stamp
+from rapid.file_stamp import Stamp, stamp
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class TokenEntry(BaseModel):
 _ENTRIES = TypeAdapter(list[TokenEntry])
 
 
-def hash_of(token: str) -> str:
+def token_hash(token: str) -> str:
     """SHA-256 of a token's text in hexadecimal, as entries keep it."""
     return hashlib.sha256(token.encode()).hexdigest()
 
@@ -79,7 +79,7 @@ def hash_of(token: str) -> str:
 def make(name: str, role: str, expires: datetime | None = None) -> tuple[str, TokenEntry]:
     """A fresh token and its entry. Raises pydantic.ValidationError for a name or role that cannot be."""
     token = _PREFIX + secrets.token_urlsafe(32)
-    return token, TokenEntry.model_validate({"name": name, "role": role, "sha256": hash_of(token),
+    return token, TokenEntry.model_validate({"name": name, "role": role, "sha256": token_hash(token),
                                              "expires": expires})
 
 
@@ -112,17 +112,17 @@ def require_distinct(entries: Sequence[TokenEntry], where: str) -> None:
 
 
 def write(path: Path, entries: Iterable[TokenEntry]) -> None:
-    """Replaces a file, readable by its owner only: written beside first, then renamed. Raises ValueError, OSError."""
+    """Replaces a file, readable by its owner only: written temporary first, then renamed. Raises ValueError, OSError."""
     kept = list(entries)
     require_distinct(kept, str(path))
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
         json.dump([entry.model_dump(mode="json", exclude_none=True) for entry in kept], file, indent=2)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    temporary.replace(path)
 
 
 class TokenFile:
@@ -170,7 +170,7 @@ class FixedTokens:
     @classmethod
     def of(cls, **tokens: tuple[str, str]) -> "FixedTokens":
         """From name=(role, token)."""
-        return cls([TokenEntry.model_validate({"name": name, "role": role, "sha256": hash_of(token)})
+        return cls([TokenEntry.model_validate({"name": name, "role": role, "sha256": token_hash(token)})
                     for name, (role, token) in tokens.items()])
 
     def entries(self) -> list[TokenEntry]:
@@ -180,7 +180,7 @@ class FixedTokens:
 
 def find(entries: Iterable[TokenEntry], token: str, now: float | None = None) -> TokenEntry | None:
     """The entry that a token belongs to; None for an unknown or expired one. Takes the same time whichever it is."""
-    presented = hash_of(token)
+    presented = token_hash(token)
     at = time.time() if now is None else now
     found = None
     for entry in entries:
@@ -189,7 +189,7 @@ def find(entries: Iterable[TokenEntry], token: str, now: float | None = None) ->
     return found
 
 
-def expiry(text: str) -> datetime:
+def parse_expiry(text: str) -> datetime:
     """When a token ends, from "30d", "12h" or a date in ISO 8601 (UTC where it names no zone). Raises ValueError."""
     units = {"d": 86400, "h": 3600}
     try:

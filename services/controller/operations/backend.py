@@ -5,24 +5,24 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from five.services.controller.operations.document import Operation
-from rapid.store.orders import Order
+from rapid.store.jobs import Order
 from rapid.store.state import RunStatus, Status
 
 
 @dataclass(frozen=True)
-class Limits:
+class StepLimits:
     """How long a step may take, and how often it is tried. A step without an entry may take as long as it takes."""
 
     seconds: Mapping[str, float] = field(default_factory=dict)
     attempts: int = 3
 
 
-class World(Protocol):
+class OperationBackend(Protocol):
     """A run. Every effect can be repeated without a further effect; any of them may raise redis.RedisError or
     rapid.rpc.errors.Unavailable, after which the same step is simply advanced again."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> StepLimits:
         """How long steps may take."""
         ...
 
@@ -42,11 +42,11 @@ class World(Protocol):
         """The newest version; -1 before the first."""
         ...
 
-    def not_quiet(self) -> list[str]:
+    def not_idle(self) -> list[str]:
         """Who has not said yet that it rests, since the pause was asked for."""
         ...
 
-    def stale(self, operation: Operation) -> str:
+    def stale_reason(self, operation: Operation) -> str:
         """Why the plan no longer fits the run (its parent schema or the epoch has moved); '' when it does."""
         ...
 
@@ -54,27 +54,27 @@ class World(Protocol):
         """Whether the run was cut over to the operation's plan."""
         ...
 
-    def order(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
+    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
         """The order of that identity as it is now; placed if there is none."""
         ...
 
-    def withdraw(self, operation: Operation) -> None:
+    def withdraw_jobs(self, operation: Operation) -> None:
         """Takes the operation's open orders back: their answers are refused from now on."""
         ...
 
-    def forget_orders(self, operation: Operation) -> None:
+    def remove_jobs(self, operation: Operation) -> None:
         """Removes the operation's orders."""
         ...
 
-    def tidy(self, operation: Operation) -> None:
+    def remove_staged(self, operation: Operation) -> None:
         """Removes what was staged and is committed now; pins stay."""
         ...
 
-    def discard(self, operation: Operation) -> None:
+    def discard_staged(self, operation: Operation) -> None:
         """Removes what the operation has staged, and the pins that it set."""
         ...
 
-    def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
+    def save_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
         """Keeps the result of a check by the plan's digest."""
         ...
 

@@ -2,23 +2,23 @@
 
 from typing import Any
 
-from five.services.controller.operations.backend import World
+from five.services.controller.operations.backend import OperationBackend
 from five.services.controller.operations.document import Operation, OperationStep
-from five.services.controller.operations.step_results import Done, Failed, Outcome, Refused, Wait
-from rapid.store.orders import OrderState
+from five.services.controller.operations.step_results import Done, Failed, Refused, StepResult, Wait
+from rapid.store.jobs import OrderState
 
 
-def prefix_of(operation: Operation) -> str:
+def job_prefix(operation: Operation) -> str:
     """What the identities of an operation's orders begin with."""
     return f"{operation.id}/"
 
 
-def identity_of(operation: Operation, step: OperationStep) -> str:
+def job_id(operation: Operation, step: OperationStep) -> str:
     """The order of a step's present attempt."""
-    return f"{prefix_of(operation)}{step.name}/{step.attempt}"
+    return f"{job_prefix(operation)}{step.name}/{step.attempt}"
 
 
-def payload_of(operation: Operation) -> dict[str, Any]:
+def job_payload(operation: Operation) -> dict[str, Any]:
     """What the optimizer is told: the plan, and what the steps before this one have made."""
     request = operation.request
     return {"operation": operation.id, "plan": request.plan, "digest": request.digest, "parent": request.parent,
@@ -27,13 +27,13 @@ def payload_of(operation: Operation) -> dict[str, Any]:
             "who": operation.who, "made": {s.name: s.result for s in operation.steps if s.result}}
 
 
-def ask(operation: Operation, step: OperationStep, world: World, payload: dict[str, Any]) -> Outcome:
+def run_job(operation: Operation, step: OperationStep, backend: OperationBackend, payload: dict[str, Any]) -> StepResult:
     """Places the order of this attempt, or looks how it goes."""
-    order = world.order(identity_of(operation, step), step.name, payload)
+    order = backend.job(job_id(operation, step), step.name, payload)
     if order.state is OrderState.WAITING:
         return Wait((f"optimizer 0, to take the order {step.name!r}",))
     if order.state is OrderState.CLAIMED:
-        if order.attempt > world.limits.attempts:
+        if order.attempt > backend.limits.attempts:
             return Refused(f"{order.attempt - 1} optimizers ended while they carried out {step.name!r}; their logs say "
                            "why")
         again = f", attempt {order.attempt}" if order.attempt > 1 else ""

@@ -1,4 +1,4 @@
-"""The engine's world over a real run: its Redis, its blobs."""
+"""The engine's backend over a real run: its Redis, its blobs."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,38 +6,38 @@ from typing import Any
 
 from five.agent.config import SchedulesConfig
 from five.services.controller.anneal.reconciler import begin_anneal, end_anneal
-from five.services.controller.operations.backend import Limits
+from five.services.controller.operations.backend import StepLimits
 from five.services.controller.operations.document import Operation, OperationKind
-from five.services.controller.operations.jobs import prefix_of
+from five.services.controller.operations.jobs import job_prefix
 from five.services.controller.surgery.revert import restore_schedules
 from rapid.blobs import BlobStore
-from rapid.store.applied import Checks
 from rapid.store.checkpoint_index import CheckpointIndex
-from rapid.store.orders import Order, Orders
+from rapid.store.jobs import Order, Orders
+from rapid.store.operation_blobs import folder_of, kept_folder, reason_of
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
-from rapid.store.staging import folder_of, kept_folder, reason_of
 from rapid.store.state import RunState, RunStatus, Status
+from rapid.store.surgery_plans import Checks
 
 NEEDED = ("inference", "optimizer", "rollout")
 
 
-class RunWorld:
-    """services.controller.operations.world.World over a run.
+class RunBackend:
+    """services.controller.operations.backend.OperationBackend over a run.
 
-    ``schema_of`` works out the model schema of a record that does not say it; ``configured`` are the configuration's
+    ``model_schema`` works out the model schema of a record that does not say it; ``configured`` are the configuration's
     schedules, which hold until others are set.
     """
 
-    def __init__(self, state: RunState, store: ParameterStore, blobs: BlobStore, limits: Limits,
-                 schema_of: Callable[[RunRecord], str], configured: SchedulesConfig | None = None) -> None:
+    def __init__(self, state: RunState, store: ParameterStore, blobs: BlobStore, limits: StepLimits,
+                 model_schema: Callable[[RunRecord], str], configured: SchedulesConfig | None = None) -> None:
         self._configured = configured or SchedulesConfig()
         self._state = state
         self._store = store
         self._blobs = blobs
         self._orders = Orders(state)
         self._checks = Checks(state)
-        self._schema_of = schema_of
+        self._schema_of = model_schema
         self.limits = limits
 
     def now(self) -> float:
@@ -57,11 +57,11 @@ class RunWorld:
         head = self._store.head()
         return -1 if head is None else head
 
-    def not_quiet(self) -> list[str]:
+    def not_idle(self) -> list[str]:
         """Who has not come to rest yet."""
         return self._state.quiet().waiting_for
 
-    def stale(self, operation: Operation) -> str:
+    def stale_reason(self, operation: Operation) -> str:
         """Why the plan no longer fits the run; '' when it does."""
         if operation.kind is OperationKind.REVERT:
             record = self._state.record()
@@ -80,21 +80,21 @@ class RunWorld:
         return (record is not None and record.epoch > operation.request.epoch
                 and operation.request.digest in record.chain)
 
-    def order(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
+    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
         """The order of that identity, placed if there is none."""
         return self._orders.place(identity, kind, payload)
 
-    def withdraw(self, operation: Operation) -> None:
+    def withdraw_jobs(self, operation: Operation) -> None:
         """Takes open orders back."""
-        self._orders.withdraw(prefix_of(operation))
+        self._orders.withdraw(job_prefix(operation))
 
-    def forget_orders(self, operation: Operation) -> None:
+    def remove_jobs(self, operation: Operation) -> None:
         """Removes its orders."""
-        self._orders.remove(prefix_of(operation))
+        self._orders.remove(job_prefix(operation))
 
-    def discard(self, operation: Operation) -> None:
+    def discard_staged(self, operation: Operation) -> None:
         """Removes what was staged, and pins that were set for it."""
-        self.tidy(operation)
+        self.remove_staged(operation)
         for version, why in self._store.pins().items():
             if why == reason_of(operation.id):
                 self._store.unpin(version)
@@ -102,12 +102,12 @@ class RunWorld:
             if name.endswith(f".{operation.id}"):
                 self._blobs.remove_ref(name)
 
-    def tidy(self, operation: Operation) -> None:
+    def remove_staged(self, operation: Operation) -> None:
         """Removes what was staged."""
         for name in self._blobs.refs(folder_of(self._state.run, operation.id)):
             self._blobs.remove_ref(name)
 
-    def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
+    def save_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
         """Keeps the result of a check."""
         request = operation.request
         self._checks.keep(request.digest, {
@@ -144,14 +144,14 @@ class RunWorld:
         return [*behind, *absent]
 
 
-def stale(record: RunRecord | None, parent: str, epoch: int, schema_of: Callable[[RunRecord], str]) -> str:
+def stale(record: RunRecord | None, parent: str, epoch: int, model_schema: Callable[[RunRecord], str]) -> str:
     """Why a plan that was checked for ``parent`` in ``epoch`` does not fit the run's record; '' when it does."""
     if record is None:
         return "the run has no record"
     if record.epoch != epoch:
         return (f"the plan is stale: it was checked in epoch {epoch}, the run is in epoch {record.epoch}. Check it "
                 "again")
-    schema = record.schema or schema_of(record)
+    schema = record.schema or model_schema(record)
     if schema != parent:
         return (f"the plan is stale: it starts from model schema {parent}, the run has {schema}. Derive a plan from "
                 "that one")

@@ -7,12 +7,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from five.agent.schedules import hyperparameters_at
 from five.services.controller.http.auth import Caller
-from five.services.controller.http.dependencies import Context, DryRun, Here, Operator, Viewer
+from five.services.controller.http.dependencies import Context, ContextDep, DryRun, Operator, Viewer
 from five.services.controller.http.problems import Problem, responses
 from five.services.controller.run.environment_servers import KIND as ENVIRONMENTS
 from five.services.controller.run.environment_servers import environments
-from rapid.store.authority import holder
 from rapid.store.errors import IllegalTransition
+from rapid.store.fencing import holder
 from rapid.store.state import ENDED, HELD, Status
 
 router = APIRouter(tags=["run"])
@@ -81,59 +81,59 @@ class Overview(BaseModel):
 
 
 @router.get("/status", responses=responses(_404="There is no such run yet."))
-def status(caller: Viewer, here: Here) -> Overview:
+def status(caller: Viewer, context: ContextDep) -> Overview:
     """Status, newest version, live services (of dota_env, servers on which rollouts say that they play),
     hyperparameters in force. Who asks within the same tenth of a second gets the same answer."""
-    return cast(Overview, here.overview.get(lambda: overview(here)))
+    return cast(Overview, context.overview_cache.get(lambda: overview(context)))
 
 
-def overview(here: Context) -> Overview:
+def overview(context: Context) -> Overview:
     """What the run is doing. Raises Problem 404."""
-    status, record = here.state.standing()
+    status, record = context.state.standing()
     if status is None:
-        raise Problem(404, f"there is no run {here.run!r} in this store yet")
-    head = here.store.head()
-    last = {kind: here.series.last(kind) for kind in ("versions", "ratings")}
+        raise Problem(404, f"there is no run {context.run!r} in this store yet")
+    head = context.store.head()
+    last = {kind: context.series.last(kind) for kind in ("versions", "ratings")}
     kinds: dict[str, int] = {}
-    live = here.leases.live()
+    live = context.leases.live()
     for instance in live:
         kinds[instance.kind] = kinds.get(instance.kind, 0) + 1
     if servers := environments(live):
         kinds[ENVIRONMENTS] = len(servers)
     return Overview(
-        run=here.run, status=status.status, since=status.since, by=status.who, reason=status.reason, version=head,
-        services=kinds, hyperparameters=hyperparameters_at(here.schedules(), head or 0).as_dict(),
+        run=context.run, status=status.status, since=status.since, by=status.who, reason=status.reason, version=head,
+        services=kinds, hyperparameters=hyperparameters_at(context.schedules(), head or 0).as_dict(),
         newest={kind: record.values if record else None for kind, record in last.items()},
-        autoscaler=here.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
-        record_revision=record.revision if record else 0, publisher=holder(here.state.redis, here.run),
-        drift=[Drift(**difference._asdict()) for difference in here.drift(record)] if record else [],
-        waiting_for=here.state.quiet().waiting_for if status.status in HELD else [])
+        autoscaler=context.state.table("autoscaler").all(), epoch=record.epoch if record else 0,
+        record_revision=record.revision if record else 0, publisher=holder(context.state.redis, context.run),
+        drift=[Drift(**difference._asdict()) for difference in context.drift(record)] if record else [],
+        waiting_for=context.state.quiet().waiting_for if status.status in HELD else [])
 
 
-def transition(here: Context, to: Status, caller: Caller, reason: str, dry_run: bool = False) -> StatusNow:
+def transition(context: Context, to: Status, caller: Caller, reason: str, dry_run: bool = False) -> StatusNow:
     """Asks for a status, or what it would be. Raises Problem 409 naming what is possible."""
     try:
-        now = here.state.transition(to, caller.name, reason, dry_run=dry_run)
+        now = context.state.transition(to, caller.name, reason, dry_run=dry_run)
     except IllegalTransition as error:
         raise Problem(409, str(error), "illegal-transition") from None
     return StatusNow(status=now.status, since=now.since, who=now.who, reason=now.reason)
 
 
 @router.post("/pause", responses=responses(_409=IMPOSSIBLE))
-def pause(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
+def pause(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
     """Games and learning come to rest; the run is paused once they have."""
-    return transition(here, Status.PAUSING, caller, body.reason if body else "", dry_run)
+    return transition(context, Status.PAUSING, caller, body.reason if body else "", dry_run)
 
 
 @router.post("/resume", responses=responses(_409=IMPOSSIBLE))
-def resume(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
+def resume(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
     """Goes on from a pause; starts a run again that was stopped or has failed."""
-    now = here.state.status()
+    now = context.state.status()
     over = now is not None and now.status in ENDED
-    return transition(here, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "", dry_run)
+    return transition(context, Status.STARTING if over else Status.RUNNING, caller, body.reason if body else "", dry_run)
 
 
 @router.post("/stop", responses=responses(_409=IMPOSSIBLE))
-def stop(caller: Operator, here: Here, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
+def stop(caller: Operator, context: ContextDep, body: Reason | None = None, dry_run: DryRun = False) -> StatusNow:
     """Ends the run: services drain, the optimizer writes a checkpoint. It can be started again."""
-    return transition(here, Status.STOPPING, caller, body.reason if body else "", dry_run)
+    return transition(context, Status.STOPPING, caller, body.reason if body else "", dry_run)

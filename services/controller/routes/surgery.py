@@ -5,25 +5,25 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from five.services.controller.http.dependencies import Context, DryRun, Here, Operator, Viewer
-from five.services.controller.http.paging import Limit, Offset, Slice, cut
+from five.services.controller.http.dependencies import Context, ContextDep, DryRun, Operator, Viewer
+from five.services.controller.http.paging import Limit, Offset, Slice, make_slice
 from five.services.controller.http.problems import Problem, responses
-from five.services.controller.operations.document import Operation, OperationKind, SurgeryRequest, new
+from five.services.controller.operations.document import Operation, OperationKind, OperationRequest, new_operation
 from five.services.controller.operations.run_backend import stale
-from five.services.controller.operations.store import Busy, OperationStore
-from five.services.controller.surgery.applied_plans import Applied, applied
+from five.services.controller.operations.store import OperationInProgress, OperationStore
+from five.services.controller.surgery.applied_plans import AppliedPlan, applied_plans
 from five.services.controller.surgery.plans import (
-    BadPlan,
-    Planned,
+    InvalidPlan,
+    PlanPreview,
     derive_plan,
+    model_schema,
+    preview_plan,
     read_plan,
-    request_of,
-    schema_of,
-    told,
+    surgery_request,
 )
-from rapid.store.applied import Checks, Plans
 from rapid.store.record import RunRecord
 from rapid.store.state import Status
+from rapid.store.surgery_plans import Checks, Plans
 
 router = APIRouter(prefix="/surgery", tags=["surgery"])
 
@@ -117,101 +117,101 @@ class CheckResult(BaseModel):
     result: dict[str, Any] = Field(description="ok, why not, the version and the samples, and the report.")
 
 
-def record_of(here: Context) -> RunRecord:
+def record_of(context: Context) -> RunRecord:
     """The run's record. Raises Problem 404."""
-    record = here.state.record()
+    record = context.state.record()
     if record is None:
-        raise Problem(404, f"there is no run {here.run!r} in this store yet")
+        raise Problem(404, f"there is no run {context.run!r} in this store yet")
     return record
 
 
-def refuse_if_stale(record: RunRecord, request: SurgeryRequest) -> None:
+def refuse_if_stale(record: RunRecord, request: OperationRequest) -> None:
     """Raises Problem 409 where the run has moved on, or has the plan already."""
-    why = stale(record, request.parent, request.epoch, schema_of)
+    why = stale(record, request.parent, request.epoch, model_schema)
     if why:
         raise Problem(409, why, "stale-plan")
     if request.digest in record.chain:
         raise Problem(409, f"plan {request.name!r} ({request.digest}) was applied already", "stale-plan")
 
 
-def begin_operation(here: Context, kind: OperationKind, who: str, request: SurgeryRequest, reason: str, dry_run: bool,
+def begin_operation(context: Context, kind: OperationKind, who: str, request: OperationRequest, reason: str, dry_run: bool,
                     response: Response) -> Operation:
     """Begins an operation, or with ``dry_run`` says what it would be. Raises Problem."""
-    now = here.state.status()
+    now = context.state.status()
     if now is None:
-        raise Problem(404, f"there is no run {here.run!r} in this store yet")
+        raise Problem(404, f"there is no run {context.run!r} in this store yet")
     if kind in (OperationKind.SURGERY, OperationKind.REVERT) and now.status not in READY:
         raise Problem(409, f"the run is {now.status}: a {kind} begins on one that is running or paused",
                       "illegal-transition")
     was = Status.RUNNING if now.status is Status.RUNNING else Status.PAUSED
-    store = OperationStore(here.state)
+    store = OperationStore(context.state)
     if dry_run:
         going = store.going()
         if going is not None:
-            raise Problem(409, str(Busy(going)), "operation-under-way", operation=going.id)
+            raise Problem(409, str(OperationInProgress(going)), "operation-under-way", operation=going.id)
         response.status_code = 200
-        return new("dry-run", kind, who, request, 0.0, was, reason)
+        return new_operation("dry-run", kind, who, request, 0.0, was, reason)
     try:
         operation = store.begin(kind, who, request, was, reason)
-    except Busy as busy:
+    except OperationInProgress as busy:
         raise Problem(409, str(busy), "operation-under-way", operation=busy.operation.id) from None
     response.headers["Location"] = f"/v1/operations/{operation.id}"
     return operation
 
 
 @router.post("/plan", responses=responses(_404=NO_RUN))
-def plan_surgery(caller: Operator, here: Here, body: Wish) -> Planned:
+def plan_surgery(caller: Operator, context: ContextDep, body: Wish) -> PlanPreview:
     """Derives a plan from what the agent is to become: the table of changes, and what to think about. Nothing is
     changed and nothing is kept."""
-    record = record_of(here)
+    record = record_of(context)
     options = {"hold": body.hold, **({} if body.warm_up_versions is None else {
         "warm_up_versions": body.warm_up_versions})}
     try:
-        return told(derive_plan(record, body.overrides, body.name, options), record)
-    except BadPlan as error:
+        return preview_plan(derive_plan(record, body.overrides, body.name, options), record)
+    except InvalidPlan as error:
         raise Problem(422, str(error)) from None
 
 
 @router.post("/read", responses=responses(_404=NO_RUN))
-def read_surgery(caller: Operator, here: Here, body: Written) -> Planned:
+def read_surgery(caller: Operator, context: ContextDep, body: Written) -> PlanPreview:
     """Reads a plan that somebody has written, or has changed after it was derived: the table of changes, and what to
     think about. ``plan`` is as it was sent. Nothing is changed and nothing is kept."""
-    record = record_of(here)
+    record = record_of(context)
     try:
-        return told(read_plan(body.plan), record).model_copy(update={"plan": body.plan})
-    except BadPlan as error:
+        return preview_plan(read_plan(body.plan), record).model_copy(update={"plan": body.plan})
+    except InvalidPlan as error:
         raise Problem(422, str(error)) from None
 
 
-def fitting(record: RunRecord, plan: str) -> SurgeryRequest:
+def fitting(record: RunRecord, plan: str) -> OperationRequest:
     """What a plan asks for, where it fits the run as it stands. Raises Problem 422 and 409."""
     try:
         read = read_plan(plan)
-        request = request_of(read, plan, record)
+        request = surgery_request(read, plan, record)
         refuse_if_stale(record, request)
-        told(read, record)
-    except BadPlan as error:
+        preview_plan(read, record)
+    except InvalidPlan as error:
         raise Problem(422, str(error)) from None
     return request
 
 
 @router.post("/check", status_code=202, responses=begins(_404=NO_RUN, _409=NOT_NOW))
-def check_surgery(caller: Operator, here: Here, body: ToCheck, response: Response,
+def check_surgery(caller: Operator, context: ContextDep, body: ToCheck, response: Response,
                   dry_run: DryRun = False) -> Operation:
     """Measures a plan on the newest version and on samples of the run's own games, beside training, touching nothing.
     202 and the operation; its result stays under /v1/surgery/checks/{digest}."""
-    record = record_of(here)
+    record = record_of(context)
     request = fitting(record, body.plan)
-    return begin_operation(here, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
+    return begin_operation(context, OperationKind.CHECK, caller.name, request, body.reason, dry_run, response)
 
 
 @router.post("/apply", status_code=202, responses=begins(_404="No such plan was checked.", _409=NOT_NOW))
-def apply_surgery(caller: Operator, here: Here, body: ToApply, response: Response,
+def apply_surgery(caller: Operator, context: ContextDep, body: ToApply, response: Response,
                   dry_run: DryRun = False) -> Operation:
     """Applies a plan that was checked in this epoch: 202 and the operation. With ``dry_run`` its steps, if it would be
     taken."""
-    record = record_of(here)
-    row = Checks(here.state).get(body.digest)
+    record = record_of(context)
+    row = Checks(context.state).get(body.digest)
     if row is None:
         raise Problem(404, f"no plan with digest {body.digest} was checked: POST /v1/surgery/check first")
     if not row["result"].get("ok"):
@@ -219,24 +219,24 @@ def apply_surgery(caller: Operator, here: Here, body: ToApply, response: Respons
                            f"{row['result'].get('why') or 'see its report'}", "not-approved")
     try:
         read = read_plan(row["plan"])
-    except BadPlan as error:
+    except InvalidPlan as error:
         raise Problem(422, str(error)) from None
-    request = request_of(read, row["plan"], record, row["bounds"], body.hold).model_copy(
+    request = surgery_request(read, row["plan"], record, row["bounds"], body.hold).model_copy(
         update={"epoch": row["epoch"]})
     refuse_if_stale(record, request)
-    return begin_operation(here, OperationKind.SURGERY, caller.name, request, body.reason, dry_run, response)
+    return begin_operation(context, OperationKind.SURGERY, caller.name, request, body.reason, dry_run, response)
 
 
 @router.get("/log", responses=responses(_404=NO_RUN))
-def surgery_log(caller: Viewer, here: Here, limit: Limit = 100, offset: Offset = 0) -> Slice[Applied]:
-    """The run's chain of plans, oldest first, each with its checksum and whether it still holds."""
-    return cut(applied(record_of(here), Plans(here.state).all()), offset, limit)
+def surgery_log(caller: Viewer, context: ContextDep, limit: Limit = 100, offset: Offset = 0) -> Slice[AppliedPlan]:
+    """The run's chain of plans, oldest first, each with its checksum and whether it revalidate holds."""
+    return make_slice(applied_plans(record_of(context), Plans(context.state).all()), offset, limit)
 
 
 @router.get("/checks/{digest}", responses=responses(_404="No such plan was checked."))
-def surgery_check(caller: Viewer, here: Here, digest: Digest) -> CheckResult:
+def surgery_check(caller: Viewer, context: ContextDep, digest: Digest) -> CheckResult:
     """The newest result of a plan's check."""
-    row = Checks(here.state).get(digest)
+    row = Checks(context.state).get(digest)
     if row is None:
         raise Problem(404, f"no plan with digest {digest} was checked")
     return CheckResult.model_validate(row)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 from rapid.store.errors import FencedOut, IllegalTransition
 from rapid.store.events import event_fields
+from rapid.store.idle import QuietReport, note_overdue
 from rapid.store.leases import Instance
-from rapid.store.quiet import QuietReport, note_overdue
 from rapid.store.state import RunState, Status
 
 WHO = "controller"

@@ -9,14 +9,14 @@ from five.agent.anneal.document import LIVE, AnnealState
 from five.agent.config import SchedulesConfig
 from five.agent.schedules import SCHEDULED, dump_schedules, load_schedules
 from five.agent.standings import standings_of, version_of
-from five.services.controller.anneal.reconciler import read
+from five.services.controller.anneal.reconciler import read_anneal
 from rapid.blobs import BlobStore
-from rapid.store.applied import Plans
 from rapid.store.checkpoint_index import CheckpointIndex
+from rapid.store.operation_blobs import kept_folder, kept_version
 from rapid.store.parameters import ParameterStore
 from rapid.store.schedules import Change, ScheduleStore
-from rapid.store.staging import kept_folder, kept_version
 from rapid.store.state import RunState
+from rapid.store.surgery_plans import Plans
 
 SHOWN = 200  # rows of a list
 
@@ -87,7 +87,7 @@ class RevertTarget(BaseModel):
     line: bool = Field(description="Whether the newest version came of it; false: it is of a branch that was left.")
 
 
-class CannotRevert(ValueError):
+class RevertError(ValueError):
     """A version that the run cannot go back to; the text says why."""
 
 
@@ -97,7 +97,7 @@ def complete_versions(state: RunState, blobs: BlobStore) -> set[int]:
     return kept | set(CheckpointIndex(state.redis, state.run).all())
 
 
-def targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[RevertTarget]:
+def list_targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[RevertTarget]:
     """Where the run can go back to, newest first."""
     head = store.head()
     if head is None:
@@ -113,20 +113,20 @@ def targets(state: RunState, store: ParameterStore, blobs: BlobStore) -> list[Re
     return found
 
 
-def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int) -> RevertPreview:
-    """What going back to a version would undo. Raises CannotRevert."""
+def preview_revert(state: RunState, store: ParameterStore, blobs: BlobStore, target: int) -> RevertPreview:
+    """What going back to a version would undo. Raises RevertError."""
     head, record, lineage = store.head(), state.record(), state.lineage()
     if head is None or record is None:
-        raise CannotRevert("the run has no version yet")
+        raise RevertError("the run has no version yet")
     if target >= head:
-        raise CannotRevert(f"version {target} is not from before the newest, {head}")
+        raise RevertError(f"version {target} is not from before the newest, {head}")
     stretch = lineage.stretch(target)
     if stretch is None:
-        raise CannotRevert(f"version {target} is from before the run's history is known")
+        raise RevertError(f"version {target} is from before the run's history is known")
     complete = target in complete_versions(state, blobs)
     known = store.record(target)
     if not complete and (known is None or known.blob is None):
-        raise CannotRevert(f"version {target} is kept neither as a checkpoint nor in the archive; GET "
+        raise RevertError(f"version {target} is kept neither as a checkpoint nor in the archive; GET "
                            "/v1/revert/targets lists what is")
     gone = lineage.undone(target, head)
     last = lineage.line(target)
@@ -143,20 +143,20 @@ def undone(state: RunState, store: ParameterStore, blobs: BlobStore, target: int
         versions=[VersionRange(first=run.start, last=run.stop - 1) for run in gone],
         surgeries=[UndoneSurgery(name=rows.get(d, {}).get("name", ""), digest=d, version=rows.get(d, {}).get("version"))
                    for d in surgeries],
-        record=[*_differences("game", record.game, then.game), *_differences("model", record.model, then.model)],
+        record=[*_record_differences("game", record.game, then.game), *_record_differences("model", record.model, then.model)],
         schedules=_schedules_after(state, known.created_at if known is not None else stretch.at),
         opponents=sorted(int(name.removeprefix("version:")) for name in state.table("league").all()
                          if name.startswith("version:") and lost(int(name.removeprefix("version:")))),
-        ratings=[v for v in _numbers([s.player for s in rated]) if lost(v)],
-        references=[v for v in _numbers([s.player for s in rated if s.reference]) if lost(v)], anneal=anneal)
+        ratings=[v for v in _version_numbers([s.player for s in rated]) if lost(v)],
+        references=[v for v in _version_numbers([s.player for s in rated if s.reference]) if lost(v)], anneal=anneal)
 
 
-def _numbers(players: Sequence[str]) -> list[int]:
+def _version_numbers(players: Sequence[str]) -> list[int]:
     return sorted({version for player in players if (version := version_of(player)) is not None})
 
 
 def _anneal_after(state: RunState, target: int) -> str:
-    anneal = read(state)
+    anneal = read_anneal(state)
     live = anneal is not None and anneal.state in LIVE | {AnnealState.FAILED} and target <= anneal.base
     return anneal.id if anneal is not None and live else ""
 
@@ -166,10 +166,10 @@ def _schedules_after(state: RunState, at: float) -> list[UndoneSchedule]:
     return [UndoneSchedule(id=r.id, name=r.values["name"], who=r.values["who"], at=r.at) for r in found if r.at > at]
 
 
-def _differences(path: str, now: Any, then: Any) -> list[str]:
+def _record_differences(path: str, now: Any, then: Any) -> list[str]:
     if isinstance(now, dict) and isinstance(then, dict):
         return [line for key in sorted(now.keys() | then.keys())
-                for line in _differences(f"{path}.{key}", now.get(key), then.get(key))]
+                for line in _record_differences(f"{path}.{key}", now.get(key), then.get(key))]
     return [] if now == then else [f"{path}: {now!r} -> {then!r}"]
 
 

@@ -7,32 +7,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+from five.agent.anneal.variants import Arm
+from five.agent.anneal.pair_records import name_of, to_json
 
 from dota.config import GameConfig
-from five.agent.anneal.arms import Arm
 from five.agent.anneal.document import AnnealState
 from five.agent.anneal.guard import Pair
-from five.agent.anneal.pairs import name_of, to_json
 from five.agent.config import ScheduleConfig, SchedulesConfig
 from five.agent.schedules import dump_schedules
 from five.agent.standings import Standing
-from five.services.controller.anneal.reconciler import AnnealKeeper, read
-from five.services.controller.operations.backend import Limits
+from five.services.controller.anneal.reconciler import AnnealReconciler, read_anneal
+from five.services.controller.operations.backend import StepLimits
 from five.services.controller.operations.document import Operation, OperationKind, OperationState
 from five.services.controller.operations.loop import advance_once
-from five.services.controller.operations.run_backend import RunWorld
+from five.services.controller.operations.run_backend import RunBackend
 from five.services.controller.operations.store import OperationStore
 from five.services.controller.surgery.revert import restore_schedules
 from rapid.blobs import BlobStore, Ref
 from rapid.config import StoreConfig
 from rapid.store.anneal import AnnealStore
-from rapid.store.authority import PublisherLease
 from rapid.store.checkpoint_index import CheckpointIndex
-from rapid.store.orders import Orders, OrderState
+from rapid.store.fencing import PublisherLease
+from rapid.store.jobs import Orders, OrderState
+from rapid.store.operation_blobs import kept_of
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.schedules import ScheduleStore
-from rapid.store.staging import kept_of
 from rapid.store.state import RunState, Status
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
@@ -52,8 +52,8 @@ class Run:
                                     StoreConfig(archive_every=1, keep_versions=2), self.blobs)
         rest.context.blobs = self.blobs
         self.operations = OperationStore(self.state)
-        self.world = RunWorld(self.state, self.store, self.blobs, Limits(attempts=2), lambda record: "s")
-        self.keeper = AnnealKeeper(self.state, self.operations, self.store.head)
+        self.backend = RunBackend(self.state, self.store, self.blobs, StepLimits(attempts=2), lambda record: "s")
+        self.reconciler = AnnealReconciler(self.state, self.operations, self.store.head)
         self.published = -1
 
     def publish(self, upto: int) -> None:
@@ -61,15 +61,15 @@ class Run:
             self.store.publish(version, {"w": np.full(3, version, np.float32)}, {"schema": "s"})
         self.published = max(upto, self.published)
 
-    def ask(self, method: str, path: str, status: int = 200, **arguments: Any) -> Any:
+    def run_job(self, method: str, path: str, status: int = 200, **arguments: Any) -> Any:
         answer = self.rest.ask(method, path, **arguments)
         assert answer.status_code == status, answer.text
         return answer.json()
 
-    def carry_out(self, *kinds: str) -> None:
+    def apply_step(self, *kinds: str) -> None:
         """The operation goes on until it waits; the optimizer answers orders of these kinds."""
         for _ in range(10):
-            advance_once(self.operations, self.world)
+            advance_once(self.operations, self.backend)
             claimed = Orders(self.state).claim("optimizer-0", 1)
             if claimed is not None:
                 assert claimed.kind in kinds
@@ -78,14 +78,14 @@ class Run:
 
     def begin(self, **changes: Any) -> str:
         operation = self.ask("POST", "/v1/anneal", 202, json={**WISH, **changes})
-        self.carry_out("keep")
+        self.apply_step("keep")
         done = self.operations.get(operation["id"])
         assert done is not None and done.state is OperationState.DONE, done
         return str(self.ask("GET", "/v1/anneal")["anneal"]["id"])
 
     def play(self, new: float, count: int, old: float = 0.1, version: int = 20, share: float = 1.0) -> None:
         """The evaluator has played pairs with these mean scores under each rule."""
-        anneal = read(self.state)
+        anneal = read_anneal(self.state)
         assert anneal is not None
         rng = np.random.default_rng(1)
         for rule, mean in ((Arm.OLD, old), (Arm.NEW, new)):
@@ -95,7 +95,7 @@ class Run:
                 AnnealStore(self.state).pairs().set(name_of(anneal.trial, rule, n), to_json(pair))
 
     def now(self) -> AnnealState:
-        found = self.keeper.look()
+        found = self.reconciler.reconcile()
         assert found is not None
         return found.state
 
@@ -112,7 +112,7 @@ def run(redis_url: str, redis_client: Any, tmp_path: Path) -> Iterator[Run]:
 
 def test_an_anneal_keeps_a_checkpoint_and_begins_at_nothing(run: Run) -> None:
     would = run.ask("POST", "/v1/anneal?dry_run=true", json=WISH)
-    assert [s["name"] for s in would["steps"]] == ["keep", "begin"] and read(run.state) is None
+    assert [s["name"] for s in would["steps"]] == ["keep", "begin"] and read_anneal(run.state) is None
     assert run.operations.all() == []
     identity = run.begin()
     now = run.ask("GET", "/v1/anneal", token=VIEWER)
@@ -182,7 +182,7 @@ def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
     ended(run, operation, OperationState.DONE)
     run.publish(41)
     assert run.now() is AnnealState.RAMPING
-    anneal = read(run.state)
+    anneal = read_anneal(run.state)
     assert anneal is not None
     assert (anneal.id, anneal.attempt, anneal.ramp.length, anneal.ramp.start, anneal.base) == (identity, 2, 200, 41, 10)
     # Pairs of the first attempt say nothing of the second.
@@ -190,7 +190,7 @@ def test_a_failure_is_reverted_and_tried_again_slower(run: Run) -> None:
     run.play(-0.6, 120, version=60)
     assert run.now() is AnnealState.FAILED
     run.now()
-    (again,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT and not o.over]
+    (again,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT and not o.is_over]
     ended(run, again, OperationState.DONE)
     assert run.now() is AnnealState.REVERTED and "last of 2 tries" in run.ask("GET", "/v1/anneal")["anneal"]["said"]
 
@@ -208,14 +208,14 @@ def test_a_revert_waits_until_its_checkpoint_is_the_runs(run: Run) -> None:
     run.now()
     (operation,) = [o for o in run.operations.all() if o.kind is OperationKind.REVERT]
     waits = "the optimizer, to go on from the checkpoint of version 31"
-    assert waits not in run.world.not_renewed(operation)
+    assert waits not in run.backend.not_renewed(operation)
     published = operation.with_step("publish", result={"version": 31})
-    assert waits in run.world.not_renewed(published)
+    assert waits in run.backend.not_renewed(published)
     index, authority = CheckpointIndex(run.state.redis, RUN), PublisherLease(run.state.redis, RUN, "test", 30).acquire()
     for version in (30, 31):
-        assert waits in run.world.not_renewed(published)
+        assert waits in run.backend.not_renewed(published)
         index.commit(authority, version, "a checkpoint", Ref("0" * 64, 1))
-    assert waits not in run.world.not_renewed(published)
+    assert waits not in run.backend.not_renewed(published)
 
 
 def test_an_evaluator_that_is_away_is_no_failure(run: Run) -> None:
@@ -233,7 +233,7 @@ def test_hold_share_resume_promote_and_abort_by_request(run: Run) -> None:
     run.begin()
     run.publish(30)
     assert run.ask("POST", "/v1/anneal/hold?dry_run=true")["anneal"]["state"] == "holding"
-    assert read(run.state).state is AnnealState.RAMPING  # type: ignore[union-attr]
+    assert read_anneal(run.state).state is AnnealState.RAMPING  # type: ignore[union-attr]
     held = run.ask("POST", "/v1/anneal/hold")
     assert held["share"] == pytest.approx(0.2) and held["anneal"]["held_by"] == "ada"
     assert run.ask("POST", "/v1/anneal/hold") == held
@@ -313,8 +313,8 @@ def test_a_persons_revert_behind_an_anneal_ends_it(run: Run) -> None:
     operation = run.ask("POST", "/v1/revert", 202, json={"to": 5})
     found = run.operations.get(operation["id"])
     assert found is not None
-    assert run.world.restore(found)["anneal"] == identity and run.world.restore(found)["anneal"] == ""
-    anneal = read(run.state)
+    assert run.backend.restore(found)["anneal"] == identity and run.backend.restore(found)["anneal"] == ""
+    anneal = read_anneal(run.state)
     assert anneal is not None and anneal.state is AnnealState.REVERTED
     assert "ada reverted the run to version 5" in anneal.said
 

@@ -19,11 +19,11 @@ from dota.spectator.recording import Recording
 from dota.vec_game import Controller, VecGame
 from five.run.config.controller import LimitsConfig
 from five.services.controller.games import live_hub as relaying
-from five.services.controller.games.live_hub import BEHIND, END, Relay
+from five.services.controller.games.live_hub import BEHIND, END, LiveHub
 from rapid.blobs import BlobStore
-from rapid.live import WAITING, LiveSource
+from rapid.live_source import WAITING, LiveSource
 from rapid.store.leases import Lease, Leases
-from rapid.store.watching import MAX_BODY, NOTHING, Message, Watching, unpacked
+from rapid.store.live_channel import MAX_BODY, NOTHING, Message, Watching, unpacked
 from tests.services.live_controller import OPERATOR, RUN, VIEWER, bearer, live, problem
 
 pytestmark = pytest.mark.usefixtures("redis_client")
@@ -169,7 +169,7 @@ def test_nobody_watches_without_a_token_and_as_many_as_may(redis_url: str, monke
             assert rest.ask("GET", path, "stranger").status_code == 401
         waits = threading.Thread(target=lambda: rest.ask("GET", f"/v1/games/{GAME}/live"))
         waits.start()
-        until(lambda: rest.context.relay.full)
+        until(lambda: rest.context.live_hub.full)
         problem(rest.ask("GET", f"/v1/games/{GAME}/live", VIEWER), 429, "too-many-requests")
         waits.join()
         for game in ("xyz", "ABCDEF0123456789", "0" * 65, "..%2f..%2fstatus"):
@@ -197,9 +197,9 @@ def test_recordings_are_listed_newest_first_and_read(redis_url: str, tmp_path: P
             assert rest.ask("GET", f"/v1/replays/{name}").status_code in (404, 422)
 
 
-def relay(url: str) -> Relay:
+def relay(url: str) -> LiveHub:
     state = redis.Redis.from_url(url)
-    return Relay(Watching(state, RUN), Leases(state, RUN), 8)
+    return LiveHub(Watching(state, RUN), Leases(state, RUN), 8)
 
 
 async def test_who_is_slow_goes_on_with_the_newest_chunk(redis_url: str) -> None:

@@ -22,16 +22,16 @@ from five.agent.anneal.guard import GuardConfig
 from five.agent.draft.leaves import Leaves, Pool
 from five.agent.surgery import AgentSpec
 from five.run.config.controller import LimitsConfig
-from five.run.drafting import DraftTables
+from five.run.draft_tables import DraftTables
 from five.services.controller.operations.document import OperationState, StepState
 from five.services.controller.operations.store import OperationStore
-from five.services.controller.surgery.rehearsals import Rehearsals, Rehearser
+from five.services.controller.surgery.rehearsals import Rehearsals, RehearsalWorker
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.store.anneal import AnnealStore
-from rapid.store.applied import Checks
+from rapid.store.operation_blobs import kept_of
 from rapid.store.series import Series
-from rapid.store.staging import kept_of
 from rapid.store.state import Status
+from rapid.store.surgery_plans import Checks
 from tests.services.live_controller import OPERATOR, RUN, LiveController, bearer, live
 from tests.services.optimizer_cases import GAME, MODEL
 
@@ -91,7 +91,7 @@ def ask(rest: LiveController, operation: Any, strategy: Any, examples: int, chec
     @hypothesis.given(case=strategy)
     def send(case: Any) -> None:
         # A tag cannot be guessed; half of the requests go without, and are told so.
-        given = {**bearer(OPERATOR), **({"If-Match": "*"} if next(turn) % 2 else {})}
+        given = {**bearer(OPERATOR), **({"If-RequestedMatch": "*"} if next(turn) % 2 else {})}
         check(case, case.call(base_url=rest.url, headers=given, timeout=20))
 
     try:
@@ -147,7 +147,7 @@ def test_documented_requests_are_accepted(store: Any) -> None:
             example = given if given is not None else models[model]["examples"][0] if model else None
             body = {} if example is None else {"body": example, "media_type": "application/json"}
             case = schema[path][method].Case(path_parameters=parameters, **body)
-            answer = case.call(base_url=rest.url, headers={**bearer(OPERATOR), "If-Match": "*"}, timeout=20)
+            answer = case.call(base_url=rest.url, headers={**bearer(OPERATOR), "If-RequestedMatch": "*"}, timeout=20)
             assert answer.status_code < 300, answer.text
             case.validate_response(answer, checks=CHECKS)
             return answer.json()
@@ -182,7 +182,7 @@ def operate(rest: LiveController, send: Callable[..., Any]) -> None:
         "operation": checked, "who": "ada", "result": {"ok": True}})
     send("GET", "/v1/surgery/checks/{digest}", digest=plan["digest"])
     kept = Rehearsals(rest.state)
-    kept.announce(Rehearser(host="workstation", pid=4711))
+    kept.announce(RehearsalWorker(host="workstation", pid=4711))
     rehearsed = send("POST", "/v1/surgery/rehearse", given={"plan": plan["plan"], "versions": 20, "games": 200})["id"]
     send("GET", "/v1/surgery/rehearsals/{identity}", identity=rehearsed)
     assert send("GET", "/v1/surgery/rehearsals")["rehearser"]["pid"] == 4711

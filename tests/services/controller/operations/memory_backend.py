@@ -4,15 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from five.services.controller.operations.backend import Limits
-from five.services.controller.operations.document import Operation, OperationKind, OperationState, SurgeryRequest, new
+from five.services.controller.operations.backend import StepLimits
+from five.services.controller.operations.document import (
+    Operation,
+    OperationKind,
+    OperationRequest,
+    OperationState,
+    new_operation,
+)
 from five.services.controller.operations.engine import advance
-from five.services.controller.operations.jobs import prefix_of
+from five.services.controller.operations.jobs import job_prefix
 from rapid.store.errors import IllegalTransition
-from rapid.store.orders import Order, OrderState
+from rapid.store.jobs import Order, OrderState
 from rapid.store.state import TRANSITIONS, RunStatus, Status
 
-REQUEST = SurgeryRequest(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1,
+REQUEST = OperationRequest(plan="name: wider", digest="d" * 64, name="wider", parent="p" * 16, epoch=1,
                          warm_up_versions=2)
 HEAD = 7
 
@@ -22,7 +28,7 @@ class Killed(BaseException):
 
 
 @dataclass
-class MemoryRun:
+class MemoryBackend:
     """Everything of a run that outlives its processes, and the optimizer's answers to orders.
 
     ``kill_after`` counts effects of the controller: after that many it dies. ``failing`` names orders that the
@@ -48,9 +54,9 @@ class MemoryRun:
     annealed: set[str] = field(default_factory=set)
     no_anneal: str = ""
     effects: int = 0
-    limits: Limits = field(default_factory=lambda: Limits(attempts=2))
+    limits: StepLimits = field(default_factory=lambda: StepLimits(attempts=2))
 
-    # The engine's world.
+    # The engine's backend.
 
     def now(self) -> float:
         return self.clock
@@ -69,10 +75,10 @@ class MemoryRun:
     def head(self) -> int:
         return self.version
 
-    def not_quiet(self) -> list[str]:
+    def not_idle(self) -> list[str]:
         return self.busy
 
-    def stale(self, operation: Operation) -> str:
+    def stale_reason(self, operation: Operation) -> str:
         if self.schema != operation.request.parent or self.epoch != operation.request.epoch:
             return "the plan is stale"
         return ""
@@ -80,32 +86,32 @@ class MemoryRun:
     def published(self, operation: Operation) -> bool:
         return operation.request.digest in self.chain
 
-    def order(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
+    def job(self, identity: str, kind: str, payload: dict[str, Any]) -> Order:
         if identity not in self.orders:
             self.orders[identity] = Order(identity, kind, payload, self.clock)
             self._effect()
         return self.orders[identity]
 
-    def withdraw(self, operation: Operation) -> None:
+    def withdraw_jobs(self, operation: Operation) -> None:
         for identity, order in self.orders.items():
-            if identity.startswith(prefix_of(operation)) and order.open:
+            if identity.startswith(job_prefix(operation)) and order.open:
                 self.orders[identity] = replace(order, state=OrderState.WITHDRAWN)
         self._effect()
 
-    def forget_orders(self, operation: Operation) -> None:
-        for identity in [i for i in self.orders if i.startswith(prefix_of(operation))]:
+    def remove_jobs(self, operation: Operation) -> None:
+        for identity in [i for i in self.orders if i.startswith(job_prefix(operation))]:
             del self.orders[identity]
         self._effect()
 
-    def discard(self, operation: Operation) -> None:
+    def discard_staged(self, operation: Operation) -> None:
         self.staged.clear()
         self._effect()
 
-    def tidy(self, operation: Operation) -> None:
+    def remove_staged(self, operation: Operation) -> None:
         self.staged.clear()
         self._effect()
 
-    def keep_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
+    def save_check(self, operation: Operation, answer: Mapping[str, Any]) -> None:
         self._effect()
 
     def restore(self, operation: Operation) -> dict[str, Any]:
@@ -178,13 +184,13 @@ class MemoryRun:
         self.publishes += 1
 
 
-def surgery(run: MemoryRun, **request: Any) -> Operation:
+def surgery(run: MemoryBackend, **request: Any) -> Operation:
     """A surgery about to begin."""
-    return new("surgery-1", OperationKind.SURGERY, "ada", REQUEST.model_copy(update=request), run.clock,
+    return new_operation("surgery-1", OperationKind.SURGERY, "ada", REQUEST.model_copy(update=request), run.clock,
                run.now_is.status)
 
 
-def carry_on(operation: Operation, run: MemoryRun, rounds: int = 400) -> Operation:
+def carry_on(operation: Operation, run: MemoryBackend, rounds: int = 400) -> Operation:
     """Until it is over; a controller that dies is started again, and goes on with the document as it was saved."""
     for _ in range(rounds):
         try:
@@ -194,12 +200,12 @@ def carry_on(operation: Operation, run: MemoryRun, rounds: int = 400) -> Operati
         if after == operation:
             run.live()
         operation = after
-        if operation.over:
+        if operation.is_over:
             return operation
     raise AssertionError(f"it does not end: {operation.model_dump_json(indent=1)}")
 
 
-def until(operation: Operation, run: MemoryRun, step: str, rounds: int = 200) -> Operation:
+def until(operation: Operation, run: MemoryBackend, step: str, rounds: int = 200) -> Operation:
     """Until a step has begun and has been asked once."""
     for _ in range(rounds):
         found = operation.step(step)
@@ -212,7 +218,7 @@ def until(operation: Operation, run: MemoryRun, step: str, rounds: int = 200) ->
     raise AssertionError(f"it does not get to {step}: {operation.model_dump_json(indent=1)}")
 
 
-def untouched(run: MemoryRun, operation: Operation, was: Status = Status.RUNNING) -> None:
+def untouched(run: MemoryBackend, operation: Operation, was: Status = Status.RUNNING) -> None:
     """Fails unless the run is exactly where it was."""
     assert operation.state in (OperationState.FAILED, OperationState.CANCELLED)
     assert run.now_is.status is was

@@ -4,25 +4,25 @@ from dataclasses import replace
 
 import pytest
 
-from five.services.controller.operations.backend import Limits
+from five.services.controller.operations.backend import StepLimits
 from five.services.controller.operations.document import (
     SURGERY_STEPS,
     Operation,
     OperationKind,
     OperationState,
+    OperatorDecision,
     StepState,
-    Word,
-    event_of,
-    new,
+    change_event,
+    new_operation,
 )
 from five.services.controller.operations.engine import advance
-from rapid.store.orders import OrderState
+from rapid.store.jobs import OrderState
 from rapid.store.state import RunStatus, Status
 from tests.services.controller.operations.memory_backend import (
     HEAD,
     REQUEST,
     Killed,
-    MemoryRun,
+    MemoryBackend,
     carry_on,
     surgery,
     until,
@@ -37,7 +37,7 @@ def states(operation: Operation) -> list[str]:
 
 
 def test_a_surgery_goes_through_its_steps_and_ends_running() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     done = carry_on(surgery(run), run)
     assert done.state is OperationState.DONE
     assert states(done) == ["done"] * len(SURGERY_STEPS)
@@ -57,7 +57,7 @@ def test_a_surgery_goes_through_its_steps_and_ends_running() -> None:
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
 @pytest.mark.parametrize("step", ORDERED)
 def test_a_step_that_cannot_work_out_leaves_the_run_as_it_was(step: str, was: Status) -> None:
-    run = MemoryRun(now_is=RunStatus(was, 0.0, "ada", ""), refusing={step})
+    run = MemoryBackend(now_is=RunStatus(was, 0.0, "ada", ""), refusing={step})
     failed = carry_on(surgery(run), run)
     untouched(run, failed, was)
     assert failed.failed_at == step
@@ -70,22 +70,22 @@ def test_a_step_that_cannot_work_out_leaves_the_run_as_it_was(step: str, was: St
 
 @pytest.mark.parametrize("step", ORDERED)
 def test_a_step_is_tried_again_a_bounded_number_of_times(step: str) -> None:
-    run = MemoryRun(failing={step: 1})
+    run = MemoryBackend(failing={step: 1})
     done = carry_on(surgery(run), run)
     assert done.state is OperationState.DONE
     found = done.step(step)
     assert found is not None
     assert (found.attempt, found.error) == (2, f"{step} did not work out")
 
-    run = MemoryRun(failing={step: 2})
+    run = MemoryBackend(failing={step: 2})
     untouched(run, carry_on(surgery(run), run))
 
 
 @pytest.mark.parametrize("step", ["pause", "check", "checkpoint", "transform", "hold", "publish"])
 def test_a_cancellation_is_free_until_publishing_begins(step: str) -> None:
-    run = MemoryRun(busy=["rollout-0"] if step == "pause" else [])
+    run = MemoryBackend(busy=["rollout-0"] if step == "pause" else [])
     operation = until(surgery(run, hold=True), run, step) if step != "publish" else surgery(run)
-    operation = operation.model_copy(update={"cancel": Word(who="ada", at=0.0)})
+    operation = operation.model_copy(update={"cancel": OperatorDecision(who="ada", at=0.0)})
     ended = carry_on(operation, run)
     assert ended.state is OperationState.CANCELLED
     assert "cancelled by ada" in ended.outcome
@@ -93,7 +93,7 @@ def test_a_cancellation_is_free_until_publishing_begins(step: str) -> None:
 
 
 def test_the_hold_waits_for_a_person() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     operation = until(surgery(run, hold=True), run, "hold")
     for _ in range(20):
         operation = advance(operation, run)
@@ -102,33 +102,33 @@ def test_the_hold_waits_for_a_person() -> None:
     assert found is not None
     assert found.state is StepState.GOING
     assert found.waiting_for == ("an operator to continue or to cancel",)
-    done = carry_on(operation.model_copy(update={"go_on": Word(who="ada", at=0.0)}), run)
+    done = carry_on(operation.model_copy(update={"go_on": OperatorDecision(who="ada", at=0.0)}), run)
     assert done.state is OperationState.DONE
 
 
 def test_a_check_that_is_out_of_bounds_ends_the_surgery_and_is_a_result_of_a_check() -> None:
-    run = MemoryRun(out_of_bounds=True)
+    run = MemoryBackend(out_of_bounds=True)
     failed = carry_on(surgery(run), run)
     untouched(run, failed)
     assert "too far off" in failed.outcome
 
-    checked = carry_on(new("check-1", OperationKind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
+    checked = carry_on(new_operation("check-1", OperationKind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
     assert checked.state is OperationState.DONE
     assert checked.outcome == "the plan is outside its bounds"
     assert run.now_is.status is Status.RUNNING
 
 
 def test_a_check_never_touches_the_run() -> None:
-    run = MemoryRun(refusing={"check"})
+    run = MemoryBackend(refusing={"check"})
     before = run.now_is
-    failed = carry_on(new("check-1", OperationKind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
+    failed = carry_on(new_operation("check-1", OperationKind.CHECK, "ada", REQUEST, 0.0, Status.RUNNING), run)
     assert failed.state is OperationState.FAILED
     assert run.now_is == before
 
 
 def test_a_plan_that_has_become_stale_is_refused() -> None:
     for changed in ({"epoch": 2}, {"schema": "r" * 16}):
-        run = MemoryRun(**changed)  # type: ignore[arg-type]
+        run = MemoryBackend(**changed)  # type: ignore[arg-type]
         failed = carry_on(surgery(run), run)
         assert failed.state is OperationState.FAILED
         assert "stale" in failed.outcome
@@ -137,7 +137,7 @@ def test_a_plan_that_has_become_stale_is_refused() -> None:
 
 
 def test_who_is_waited_for_is_named_and_the_deadline_names_it_too() -> None:
-    run = MemoryRun(busy=["rollout-3"], limits=Limits({"pause": 10.0}))
+    run = MemoryBackend(busy=["rollout-3"], limits=StepLimits({"pause": 10.0}))
     operation = until(surgery(run), run, "pause")
     operation = advance(operation, run)
     found = operation.step("pause")
@@ -149,7 +149,7 @@ def test_who_is_waited_for_is_named_and_the_deadline_names_it_too() -> None:
 
 
 def test_a_run_that_somebody_resumes_or_stops_meanwhile_is_left_to_them() -> None:
-    run = MemoryRun(busy=["rollout-0"])
+    run = MemoryBackend(busy=["rollout-0"])
     operation = until(surgery(run), run, "pause")
     run.now_is = RunStatus(Status.RUNNING, run.clock, "bob", "")
     failed = carry_on(operation, run)
@@ -157,10 +157,10 @@ def test_a_run_that_somebody_resumes_or_stops_meanwhile_is_left_to_them() -> Non
     untouched(run, failed)
 
     for step in ("check", "transform", "hold", "publish"):
-        run = MemoryRun()
+        run = MemoryBackend()
         operation = until(surgery(run, hold=True), run, step if step != "publish" else "hold")
         if step == "publish":
-            operation = operation.model_copy(update={"go_on": Word(who="ada", at=0.0)})
+            operation = operation.model_copy(update={"go_on": OperatorDecision(who="ada", at=0.0)})
             operation = advance(advance(operation, run), run)
         run.now_is = RunStatus(Status.STOPPING, run.clock, "bob", "")
         failed = carry_on(operation, run)
@@ -169,9 +169,9 @@ def test_a_run_that_somebody_resumes_or_stops_meanwhile_is_left_to_them() -> Non
 
 
 def test_a_pause_that_somebody_asks_for_while_it_is_put_back_stays() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     operation = until(surgery(run, hold=True), run, "hold")
-    operation = operation.model_copy(update={"cancel": Word(who="ada", at=0.0)})
+    operation = operation.model_copy(update={"cancel": OperatorDecision(who="ada", at=0.0)})
     operation = advance(operation, run)
     assert operation.state is OperationState.ROLLING_BACK
     run.kill_after = 5  # the run goes again, and the controller dies before it has written that down
@@ -184,17 +184,17 @@ def test_a_pause_that_somebody_asks_for_while_it_is_put_back_stays() -> None:
     assert run.now_is.status is Status.PAUSED
 
 
-def effects_of_a_whole_surgery(run: MemoryRun) -> int:
+def effects_of_a_whole_surgery(run: MemoryBackend) -> int:
     carry_on(surgery(run), run)
     return run.effects
 
 
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
 def test_the_controller_may_die_after_any_effect_of_a_surgery(was: Status) -> None:
-    total = effects_of_a_whole_surgery(MemoryRun(now_is=RunStatus(was, 0.0, "ada", "")))
+    total = effects_of_a_whole_surgery(MemoryBackend(now_is=RunStatus(was, 0.0, "ada", "")))
     assert total >= 8
     for after in range(1, total + 1):
-        run = MemoryRun(now_is=RunStatus(was, 0.0, "ada", ""), kill_after=after)
+        run = MemoryBackend(now_is=RunStatus(was, 0.0, "ada", ""), kill_after=after)
         done = carry_on(surgery(run), run)
         assert done.state is OperationState.DONE, f"killed after effect {after}: {done.outcome}"
         assert run.now_is.status is Status.RUNNING
@@ -205,8 +205,8 @@ def test_the_controller_may_die_after_any_effect_of_a_surgery(was: Status) -> No
 @pytest.mark.parametrize("was", [Status.RUNNING, Status.PAUSED])
 @pytest.mark.parametrize("step", ORDERED)
 def test_the_controller_may_die_after_any_effect_of_a_surgery_that_fails(step: str, was: Status) -> None:
-    def a_run(kill_after: int | None) -> MemoryRun:
-        return MemoryRun(now_is=RunStatus(was, 0.0, "ada", ""), refusing={step}, kill_after=kill_after)
+    def a_run(kill_after: int | None) -> MemoryBackend:
+        return MemoryBackend(now_is=RunStatus(was, 0.0, "ada", ""), refusing={step}, kill_after=kill_after)
 
     total = effects_of_a_whole_surgery(a_run(None))
     for after in range(1, total + 1):
@@ -218,20 +218,20 @@ def test_the_controller_may_die_after_any_effect_of_a_surgery_that_fails(step: s
 
 def test_the_controller_may_die_before_anything_is_saved() -> None:
     """Each change of the document is thrown away once: the next controller finds it as it was."""
-    run = MemoryRun()
+    run = MemoryBackend()
     operation = surgery(run)
     for _ in range(400):
         advance(operation, run)
         run.live()
         operation = advance(operation, run)
-        if operation.over:
+        if operation.is_over:
             break
     assert operation.state is OperationState.DONE
     assert run.publishes == 1
 
 
 def test_an_order_that_was_published_just_before_it_was_given_up_goes_on() -> None:
-    run = MemoryRun(limits=Limits({"publish": 5.0}))
+    run = MemoryBackend(limits=StepLimits({"publish": 5.0}))
     operation = until(surgery(run), run, "publish")
     order = next(o for o in run.orders.values() if o.kind == "publish")
     run.clock += 60.0  # the optimizer hangs in the middle of it
@@ -245,19 +245,19 @@ def test_an_order_that_was_published_just_before_it_was_given_up_goes_on() -> No
 
 
 def test_an_optimizer_that_comes_too_late_cannot_publish() -> None:
-    run = MemoryRun(limits=Limits({"publish": 5.0}))
+    run = MemoryBackend(limits=StepLimits({"publish": 5.0}))
     operation = until(surgery(run), run, "publish")
     late = next(o for o in run.orders.values() if o.kind == "publish")
     run.clock += 60.0
     operation = advance(operation, run)
     operation = advance(operation, run)
-    assert operation.over
+    assert operation.is_over
     assert run.carried_out(late).state is OrderState.FAILED
     untouched(run, operation)
 
 
 def test_after_the_cut_over_it_only_goes_forward_and_says_whom_it_waits_for() -> None:
-    run = MemoryRun(behind=["rollout-1"], limits=Limits({"renew": 5.0}))
+    run = MemoryBackend(behind=["rollout-1"], limits=StepLimits({"renew": 5.0}))
     operation = until(surgery(run), run, "renew")
     assert operation.published
     for _ in range(30):
@@ -273,7 +273,7 @@ def test_after_the_cut_over_it_only_goes_forward_and_says_whom_it_waits_for() ->
 
 
 def test_a_pause_during_the_warm_up_is_waited_out() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     operation = until(surgery(run, warm_up_versions=5), run, "warm_up")
     run.now_is = RunStatus(Status.PAUSED, run.clock, "bob", "")
     operation = advance(operation, run)
@@ -285,7 +285,7 @@ def test_a_pause_during_the_warm_up_is_waited_out() -> None:
 
 
 def test_orders_that_kill_one_optimizer_after_another_are_given_up() -> None:
-    run = MemoryRun(limits=Limits(attempts=2))
+    run = MemoryBackend(limits=StepLimits(attempts=2))
     operation = until(surgery(run), run, "transform")
     identity, order = next((i, o) for i, o in run.orders.items() if o.kind == "transform")
     run.orders[identity] = replace(order, state=OrderState.CLAIMED, attempt=3, holder="optimizer-0", fence=3)
@@ -296,16 +296,16 @@ def test_orders_that_kill_one_optimizer_after_another_are_given_up() -> None:
 
 
 def test_every_change_of_a_step_is_an_event() -> None:
-    run = MemoryRun()
+    run = MemoryBackend()
     operation = surgery(run)
-    seen = [event_of(None, operation)]
+    seen = [change_event(None, operation)]
     for _ in range(400):
         after = advance(operation, run)
         if after == operation:
             run.live()
-        seen.append(event_of(operation, after))
+        seen.append(change_event(operation, after))
         operation = after
-        if operation.over:
+        if operation.is_over:
             break
     told = [(e[1], e[2].get("step"), e[2].get("state")) for e in seen if e is not None]
     assert told[0] == ("operation.began", None, None)

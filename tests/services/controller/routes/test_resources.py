@@ -14,9 +14,16 @@ import redis
 
 from five.agent.standings import Standing
 from five.clients.evaluator import MatchResult
-from five.services.controller.games.matches import MAX_WAITING, Match, Matches, MatchPlayer, MatchRequest, MatchState
+from five.services.controller.games.matches import (
+    MAX_WAITING,
+    MatchQueue,
+    MatchRequest,
+    MatchRunner,
+    MatchState,
+    RequestedMatch,
+)
 from rapid.rpc.errors import CallFailed, StatusCode
-from rapid.store.followed import FollowedTable
+from rapid.store.replicated_table import FollowedTable
 from rapid.store.series import Series
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 
@@ -110,7 +117,7 @@ def test_ratings_are_paged_by_version_and_followed(rest: LiveController) -> None
     assert [(r["player"], r["version"], r["reference"]) for r in found] == [
         ("version-8", 8, False), ("version-3", 3, True), ("random", None, True)]
     assert (found[0]["games"], found[0]["aborted"], found[0]["sigma"], whole["older"]) == (6, 1, 0.9, None)
-    assert found[0]["against"] == {"scripted": {"won": 1, "drawn": 2, "lost": 3, "score": 1 / 3, "low": 0.1,
+    assert found[0]["against"] == {"scripted": {"won": 1, "downsample": 2, "lost": 3, "score": 1 / 3, "low": 0.1,
                                                 "high": 0.6}}
 
     def add(*players: str) -> None:
@@ -138,7 +145,7 @@ RESULT = MatchResult(7, 12, 6, 2, {"last_hits": 30.0}, {"last_hits": 20.0}, 600.
 def playing(rest: LiveController, play: Any) -> Iterator[None]:
     """The controller's player of matches, on a loop of its own."""
     over = threading.Event()
-    player = MatchPlayer(Matches(rest.state), play, pause_seconds=0.01, look_seconds=0.01)
+    player = MatchRunner(MatchQueue(rest.state), play, retry_seconds=0.01, poll_seconds=0.01)
     thread = threading.Thread(target=lambda: asyncio.run(player.run(over.is_set)))
     thread.start()
     try:
@@ -158,9 +165,9 @@ def until(rest: LiveController, path: str, state: str) -> dict[str, Any]:
 
 
 def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveController) -> None:
-    asked: list[Match] = []
+    asked: list[RequestedMatch] = []
 
-    async def play(match: Match) -> MatchResult:
+    async def play(match: RequestedMatch) -> MatchResult:
         asked.append(match)
         if len(asked) < 3:
             raise CallFailed(StatusCode.UNAVAILABLE, "127.0.0.1:1", "PlayMatch", "connection refused")
@@ -178,7 +185,7 @@ def test_a_match_is_played_and_its_evaluator_may_be_away_at_first(rest: LiveCont
 
 
 def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
-    async def play(match: Match) -> MatchResult:
+    async def play(match: RequestedMatch) -> MatchResult:
         raise CallFailed(StatusCode.NOT_FOUND, "127.0.0.1:1", "PlayMatch", "version 99 was never published")
 
     path = rest.ask("POST", "/v1/matches", json={"version": 99}).headers["location"]
@@ -189,7 +196,7 @@ def test_a_match_that_cannot_be_played_says_why(rest: LiveController) -> None:
 def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
     ended = threading.Event()
 
-    async def play(match: Match) -> MatchResult:
+    async def play(match: RequestedMatch) -> MatchResult:
         try:
             await asyncio.sleep(60)
         finally:
@@ -206,12 +213,12 @@ def test_a_match_is_cancelled_while_it_is_played(rest: LiveController) -> None:
 
 
 def test_a_match_of_a_controller_that_died_is_played_by_the_next(rest: LiveController) -> None:
-    async def play(match: Match) -> MatchResult:
+    async def play(match: RequestedMatch) -> MatchResult:
         return RESULT
 
-    matches = Matches(rest.state)
+    matches = MatchQueue(rest.state)
     left = matches.ask(MatchRequest(), "ada")
-    matches.move(left.id, MatchState.PLAYING, tries=1)
+    matches.transition(left.id, MatchState.PLAYING, tries=1)
     with playing(rest, play):
         assert until(rest, f"/v1/matches/{left.id}", "done")["tries"] == 2
 
@@ -222,11 +229,11 @@ def test_matches_are_bounded(rest: LiveController, monkeypatch: pytest.MonkeyPat
     answer = rest.ask("POST", "/v1/matches", json={})
     problem(answer, 429, "too-many-requests")
     assert answer.headers["retry-after"]
-    monkeypatch.setattr("five.services.controller.games.matches.MAX_KEPT", 20)
-    matches = Matches(rest.state)
+    monkeypatch.setattr("five.services.controller.games.matches.MAX_RECORDS", 20)
+    matches = MatchQueue(rest.state)
     for n in range(8):
         for match in matches.all():
-            matches.move(match.id, MatchState.DONE)
+            matches.transition(match.id, MatchState.DONE)
         matches.ask(MatchRequest(seed=n), "test")
         assert len(matches.all()) == min(MAX_WAITING + 1 + n, 20)
     assert matches.all()[0].request.seed == 7
@@ -281,7 +288,7 @@ def test_every_document_has_an_example_that_it_accepts(rest: LiveController) -> 
     inner = {"Blob", "Drift", "FieldError", "RampConfig", "ScheduleConfig", "SchedulesConfig", "MatchOutcome",
              "RatingPage", "SeriesKind", "Status", "MatchState", "OperationKind", "OperationState", "OperationStep",
              "AnnealPolicy", "AnnealRamp", "AnnealState", "Arm", "GuardConfig", "UndoneSchedule", "UndoneSurgery",
-             "VersionRange", "Anneal", "Annealed", "PlanNote", "PlanStep", "StepState", "SurgeryRequest", "Word",
+             "VersionRange", "Anneal", "PlannedAnneal", "PlanNote", "PlanStep", "StepState", "OperationRequest", "OperatorDecision",
              "RehearsalResult", "RehearsalState", "Scope"}
     for name, schema in schemas.items():
         if name in generic | inner:

@@ -12,16 +12,16 @@ from five.agent.config import SchedulesConfig
 from five.run.config.controller import LimitsConfig
 from five.run.load import load
 from five.services.controller.http.app import create_app
-from five.services.controller.http.auth import Gate
+from five.services.controller.http.auth import Authenticator
 from five.services.controller.http.dependencies import Context
 from five.services.controller.http.tokens import FixedTokens
 from five.services.controller.run.reconcile import PauseClock, next_status, reconcile
 from five.services.controller.run.setup import set_up_run
 from rapid.config import StoreConfig
 from rapid.store.errors import FencedOut
+from rapid.store.idle import QuietReport
 from rapid.store.leases import Instance, Lease
 from rapid.store.parameters import ParameterStore
-from rapid.store.quiet import QuietReport
 from rapid.store.state import RunState, Status
 
 OPERATOR = {"Authorization": "Bearer operator-token", "X-Five-User": "mallory"}
@@ -42,7 +42,7 @@ def store(redis_client: redis.Redis) -> ParameterStore:
 
 @pytest.fixture
 def app(state: RunState, store: ParameterStore) -> FastAPI:
-    gate = Gate(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
+    gate = Authenticator(FixedTokens.of(ada=("operator", "operator-token"), vera=("viewer", "viewer-token")))
     # One address asks for all paths without a token: more than may be refused at once.
     return create_app(Context("trial", state, store, SchedulesConfig(), gate, LimitsConfig(failed_logins_burst=1000)))
 
@@ -128,7 +128,7 @@ def test_a_run_that_is_over_is_started_again(client: TestClient, state: RunState
 
 def test_readiness_gives_its_reason(state: RunState, store: ParameterStore) -> None:
     reasons = ["the run's store does not answer", ""]
-    client = TestClient(create_app(Context("trial", state, store, SchedulesConfig(), Gate(None)),
+    client = TestClient(create_app(Context("trial", state, store, SchedulesConfig(), Authenticator(None)),
                                    lambda: reasons.pop(0)))
     first, second = client.get("/readyz"), client.get("/readyz")
     assert (first.status_code, first.json()) == (503, {"status": "the run's store does not answer"})
@@ -219,7 +219,7 @@ def test_the_status_shows_how_far_the_file_lags_behind(redis_client: redis.Redis
     before = run.record()
     assert before is not None
     run.set_record(before, before.changed(new_epoch=False, model={**before.model, "lstm": 24}), "ada", "record.set", {})
-    gate = Gate(FixedTokens.of(vera=("viewer", "viewer-token")))
+    gate = Authenticator(FixedTokens.of(vera=("viewer", "viewer-token")))
     context = Context(config.name, run, store, config.schedules, gate, file_config=config)
     shown = TestClient(create_app(context)).get("/v1/status", headers=VIEWER).json()
     assert (shown["epoch"], shown["record_revision"]) == (1, 2)
@@ -236,7 +236,7 @@ def test_every_change_can_be_tried_dry_and_then_changes_nothing(
             assert "dry_run" in names or told, (method, path)
     state.transition(Status.RUNNING, "test")
     ramp = {"start": 10, "length": 5, "to": 1e-6}
-    made = client.put("/v1/schedules/learning_rate", json=ramp, headers={**OPERATOR, "If-Match": "*"}).json()["change"]
+    made = client.put("/v1/schedules/learning_rate", json=ramp, headers={**OPERATOR, "If-RequestedMatch": "*"}).json()["change"]
     match = client.post("/v1/matches", json={}, headers=OPERATOR).json()["id"]
     before = everything(redis_client)
     asked = [("POST", "/v1/pause", {}, 200), ("POST", "/v1/stop", {}, 200), ("POST", "/v1/resume", {}, 200),
@@ -247,7 +247,7 @@ def test_every_change_can_be_tried_dry_and_then_changes_nothing(
     answers = []
     for method, path, body, status in asked:
         answer = client.request(method, path, json=body, params={"dry_run": "true"},
-                                headers={**OPERATOR, "If-Match": "*"})
+                                headers={**OPERATOR, "If-RequestedMatch": "*"})
         assert answer.status_code == status, (path, answer.text)
         answers.append(answer.json())
     assert [answer["status"] for answer in answers[:3]] == ["pausing", "stopping", "running"]

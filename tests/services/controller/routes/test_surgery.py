@@ -8,17 +8,17 @@ import pytest
 import redis
 
 from five.agent.surgery import AgentSpec, Plan
-from five.services.controller.operations.backend import Limits
+from five.services.controller.operations.backend import StepLimits
 from five.services.controller.operations.document import OperationState, StepState
 from five.services.controller.operations.loop import advance_once
-from five.services.controller.operations.run_backend import RunWorld
+from five.services.controller.operations.run_backend import RunBackend
 from five.services.controller.operations.store import OperationStore
-from five.services.controller.surgery.plans import schema_of
+from five.services.controller.surgery.plans import model_schema
 from rapid.blobs import BlobStore
-from rapid.store.applied import Checks, Plans
-from rapid.store.orders import Orders, OrderState
+from rapid.store.jobs import Orders, OrderState
 from rapid.store.record import RunRecord
 from rapid.store.state import Status
+from rapid.store.surgery_plans import Checks, Plans
 from tests.services.live_controller import RUN, VIEWER, LiveController, live, problem
 from tests.services.optimizer_cases import GAME, MODEL
 
@@ -204,19 +204,19 @@ def test_a_failed_order_puts_the_real_run_back(rest: LiveController, redis_clien
     identity = rest.ask("POST", "/v1/surgery/apply", json={"digest": digest}).json()["id"]
     store = OperationStore(rest.state)
     blobs = BlobStore(str(tmp_path / "blobs"))
-    world = RunWorld(rest.state, rest.context.store, blobs, Limits(), schema_of)
+    backend = RunBackend(rest.state, rest.context.store, blobs, StepLimits(), model_schema)
     blobs.put(b"half made", f"{RUN}/operations/{identity}/checkpoint")
-    assert advance_once(store, world)
+    assert advance_once(store, backend)
     assert (now := rest.state.status()) is not None and now.status is Status.PAUSING
     rest.state.transition(Status.PAUSED, "test")
-    advance_once(store, world)
+    advance_once(store, backend)
     assert (now := rest.state.status()) is not None and now.status is Status.OPERATING
     orders = Orders(rest.state)
     claimed = orders.claim("optimizer 0", 1)
     assert claimed is not None
     assert claimed.kind == "check"
     assert orders.answer(claimed, OrderState.REFUSED, error="it cannot be")
-    advance_once(store, world)
+    advance_once(store, backend)
     found = store.get(identity)
     assert found is not None
     assert found.state is OperationState.FAILED

@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from rapid.store.watching import MAX_BODY, NOTHING, READ_SECONDS, Message, Watched, Watching
+from rapid.store.live_channel import MAX_BODY, NOTHING, READ_SECONDS, Message, Watched, Watching
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)

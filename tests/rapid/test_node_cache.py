@@ -15,7 +15,7 @@ import redis
 from rapid.config import StoreConfig
 from rapid.embedded_redis import RunningRedis
 from rapid.store.connection import connect
-from rapid.store.node_folder import KEEP, NodeFolder
+from rapid.store.node_cache import KEEP, NodeFolder
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import same, tensors
 

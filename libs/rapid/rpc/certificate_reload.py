@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 
 from rapid.config import TlsConfig
-from rapid.files import Stamp, stamp
+from rapid.file_stamp import Stamp, stamp
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0  # between two looks at the files

@@ -7,8 +7,8 @@ import pytest
 import redis
 
 from rapid.store.events import event_fields
+from rapid.store.idle import note_overdue
 from rapid.store.leases import Instance, Lease
-from rapid.store.quiet import note_overdue
 from rapid.store.state import RunState, Status
 
 

@@ -17,8 +17,8 @@ import redis
 
 from rapid.process_identity import ProcessIdentity
 from rapid.store.errors import FencedOut, LeaseHeld
+from rapid.store.idempotency import MARK, MARKS
 from rapid.store.keys import Keys
-from rapid.store.marks import MARK, MARKS
 from rapid.telemetry.metrics import counter
 
 log = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ def write(state: redis.Redis, keys: Keys, authority: Authority, commands: Sequen
           expected: Expected | None = None) -> None:
     """Runs Redis commands as one step if the authority holds and every expected key has the text given.
 
-    A command that begins with ONCE, marks and a name is run unless the name is marked (`rapid.store.marks`), so that
+    A command that begins with ONCE, marks and a name is run unless the name is marked (`rapid.store.idempotency`), so that
     the step may be sent again. ``what`` is named in errors. Raises FencedOut (having changed nothing),
     redis.RedisError.
     """

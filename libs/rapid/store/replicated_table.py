@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from rapid.store.events import event_fields
-from rapid.store.marks import is_marked, mark
+from rapid.store.idempotency import is_marked, mark
 from rapid.store.state import RunState
 from rapid.store.tables import Json
 

@@ -18,7 +18,7 @@ from rapid.embedded_redis import RunningRedis
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
 from rapid.supervisor import ProcessSpec, ProcessState, Supervisor
-from tests.rapid.processes_of_tests import alive, eventually
+from tests.rapid.process_helpers import alive, eventually
 
 ROOT = Path(__file__).parents[2]
 # Says what it plays by, and how it was started; holds a listening socket that is inherited unless somebody closes it.

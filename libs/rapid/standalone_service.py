@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from rapid.lifecycle import Lifecycle
 from rapid.rpc.token import load_token
-from rapid.starting import Arguments, PlatformConfig, parse_arguments, reachable, refuse, set_up
+from rapid.startup import Arguments, PlatformConfig, parse_arguments, reachable, refuse, set_up
 from rapid.telemetry.metrics import identify
 from rapid.telemetry.pages import PagesServer, start_pages
 

@@ -10,7 +10,7 @@ from five.clients import wire
 from five.protos.v1.experience_pb2 import PushRequest
 from five.protos.v1.tensors_pb2 import Tensor, TensorSet
 from rapid import codec
-from rapid.packed import Join, PackedArray, PackedRows
+from rapid.packed_array import Join, PackedArray, PackedRows
 from tests.clients.tensor_sets import encode_set
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from five.clients import wire
-from five.clients.raw_sets import SetReader
+from five.clients.raw_tensor_set import SetReader
 from five.protos.v1 import experience_pb2, tensors_pb2
 from tests.clients.tensor_sets import encode_set
 

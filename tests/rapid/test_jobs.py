@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from rapid.store.orders import Orders, OrderState
+from rapid.store.jobs import Orders, OrderState
 from rapid.store.state import RunState
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import yaml
 
-from five.cli.cluster import free_ports
+from five.local.cluster import free_ports
 from rapid.store.leases import Leases
 from tests.e2e.running import Run, eventually
 from tests.telemetry.expressions import RULES

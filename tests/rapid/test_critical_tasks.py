@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 import redis
 
+from rapid.critical_tasks import Vital
 from rapid.embedded_redis import RunningRedis
 from rapid.lifecycle import Lifecycle
 from rapid.store.state import RunState
 from rapid.telemetry.pages import start_pages
-from rapid.vital import Vital
-from tests.rapid.processes_of_tests import eventually
+from tests.rapid.process_helpers import eventually
 
 ROOT = Path(__file__).parents[2]
 

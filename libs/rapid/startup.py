@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol, TypeVar
 
 from rapid.allocator import tune_allocator
+from rapid.child_process import SUPERVISED_VARIABLE, die_with_parent
 from rapid.config import AllocatorConfig, BlobConfig, LifecycleConfig, RpcConfig, StoreConfig, TelemetryConfig
-from rapid.processes import SUPERVISED_VARIABLE, die_with_parent
 from rapid.rpc.token import load_token, taken
 from rapid.telemetry.logs import configure_logs
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import redis
 
-from rapid.store import followed
-from rapid.store.followed import FollowedTable
+from rapid.store import replicated_table
+from rapid.store.replicated_table import FollowedTable
 from rapid.store.state import RunState
 
 
@@ -129,7 +129,7 @@ def test_who_is_behind_the_log_reads_the_whole(state: RunState, database: redis.
 
 
 def test_the_log_is_bounded(state: RunState, database: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "LOG_ENTRIES", 10)
+    monkeypatch.setattr(replicated_table, "LOG_ENTRIES", 10)
     one = Copy(state)
     for _ in range(500):
         one.add("a")
@@ -164,7 +164,7 @@ def test_a_writer_without_a_log_is_not_overwritten_and_soon_seen(state: RunState
     assert one.add("a") and one.seen() == {"a": 42}
     state.table("pool").set("b", 7)
     assert one.seen() == {"a": 42}
-    monkeypatch.setattr(followed, "RELOAD_SECONDS", -1.0)
+    monkeypatch.setattr(replicated_table, "RELOAD_SECONDS", -1.0)
     assert one.seen() == {"a": 42, "b": 7}
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import redis
 
-from rapid.store.heads import Head
+from rapid.store.head_version import Head
 from rapid.store.parameters import ParameterStore
 from tests.rapid.conftest import tensors
 

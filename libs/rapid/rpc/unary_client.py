@@ -10,7 +10,7 @@ import grpc.aio
 from rapid.config import RpcConfig
 from rapid.rpc.channel import Channel, aio_channel, backoff
 from rapid.rpc.errors import CallFailed, StatusCode, failure_of
-from rapid.rpc.throttle import RetryThrottle
+from rapid.rpc.retry_throttle import RetryThrottle
 from rapid.rpc.token import Token
 
 Stub = TypeVar("Stub")
@@ -28,7 +28,7 @@ class Caller(Generic[Stub]):
     """Calls methods of a service; when a server does not answer, the call goes to the next address.
 
     Every call has a deadline over all its tries, and must be safe to repeat. This is the one place where it is
-    repeated; while most calls fail none is (`rapid.rpc.throttle`).
+    repeated; while most calls fail none is (`rapid.rpc.retry_throttle`).
     """
 
     def __init__(self, addresses: Sequence[str], make_stub: Callable[[grpc.aio.Channel], Stub], service: str,

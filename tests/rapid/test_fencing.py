@@ -11,8 +11,8 @@ import pytest
 import redis
 
 from rapid.embedded_redis import RunningRedis
-from rapid.store.authority import REFUSED, Authority, PublisherLease, holder, write
 from rapid.store.errors import FencedOut, LeaseHeld
+from rapid.store.fencing import REFUSED, Authority, PublisherLease, holder, write
 from rapid.store.keys import Keys
 from rapid.store.state import RunState
 
@@ -152,7 +152,7 @@ def test_a_redis_that_forgot_its_last_moments_is_told_again(state: RunState) -> 
 
 HOLDER = """
     import sys, redis
-    from rapid.store.authority import PublisherLease
+    from rapid.store.fencing import PublisherLease
     lease = PublisherLease(redis.Redis.from_url(sys.argv[1]), "r", "optimizer-0", 600.0)
     print(lease.acquire().fence, flush=True)
     sys.stdin.read()

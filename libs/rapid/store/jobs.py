@@ -1,7 +1,7 @@
 """Work that one part of a run asks of another: a table of orders, each claimed by one holder at a time.
 
 The controller places an order; the optimizer's first rank claims it, executes it and answers. A holder is known by
-its fence, the number that its publisher's lease was given (rapid.store.authority): there is one holder at a time, so
+its fence, the number that its publisher's lease was given (rapid.store.fencing): there is one holder at a time, so
 an order that is claimed under another fence belongs to one that is gone, and whoever holds the lease now claims it
 again as the next attempt. What is executed must therefore be repeatable.
 """
