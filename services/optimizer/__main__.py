@@ -8,7 +8,7 @@ import torch
 
 from dota import packing
 from dota.spaces import Layout
-from five.agent.compute import apply, graphs_on
+from five.agent.compute import apply_compute_config, uses_cuda_graphs
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
@@ -29,7 +29,7 @@ from five.services.optimizer.publishing import LeasedPublisher
 from five.services.optimizer.recording import Recordings
 from five.services.optimizer.run_state_client import RunStateClient
 from five.services.optimizer.service import ExperienceService, add_to_server
-from five.services.optimizer.stored_arrays import Collator
+from five.services.optimizer.stored_arrays import SampleCollator
 from five.services.optimizer.surgery import Surgeon
 from five.services.optimizer.training import Training
 from rapid import codec
@@ -38,7 +38,7 @@ from rapid.service import Service, start
 from rapid.startup import local_rank
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.fencing import PublisherLease
-from rapid.store.lineage import on_present_line
+from rapid.store.lineage import current_line_filter
 
 log = logging.getLogger("five.services.optimizer")
 
@@ -51,8 +51,8 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
     policy = Policy(layout, config.model)
     settings = config.services.optimizer
     learner = Learner(policy, config.learning, device, group.reduce, group.begin, settings.bucket_mebibytes << 20,
-                      graphs_on(device, config.compute, settings.cuda_graphs))
-    buffer = SampleBuffer(config.buffer, Collator(settings.drawing_threads), seed=config.seed * 1000 + group.rank,
+                      uses_cuda_graphs(device, config.compute, settings.cuda_graphs))
+    buffer = SampleBuffer(config.buffer, SampleCollator(settings.drawing_threads), seed=config.seed * 1000 + group.rank,
                           allocate=learner.allocate)
     intake = Intake(buffer, Pacer(config.buffer, config.learning.batch_samples))
     client = RunStateClient(service.state, service.lifecycle, config.schedules, f"optimizer-{group.rank}",
@@ -62,7 +62,7 @@ def build(service: Service[RunConfig], group: Group, device: torch.device, layou
         learner, intake, config.learning, publisher,
         Checkpoints(service.blobs, config.name, settings.checkpoints_kept,
                     CheckpointIndex(service.state.redis, config.name), lambda: publisher.authority,
-                    on_present_line(service.state.lineage(), service.parameters.head())),
+                    current_line_filter(service.state.lineage(), service.parameters.head())),
         client, {"schema": schema, "layout": layout.hash}, settings.checkpoint_every_versions, group,
         older=OlderCheckpoints(service.state, service.record, schema,
                                config.learning.gradient_steps_per_iteration))
@@ -75,8 +75,8 @@ def hold_lease(service: Service[RunConfig], group: Group) -> LeasedPublisher:
     config = service.config
     lease = PublisherLease(service.state.redis, config.name, f"optimizer {service.id}", config.lifecycle.lease_seconds)
     # What cannot be written now is tried again beside learning, for as long as it takes.
-    publisher = LeasedPublisher(service.parameters.impatient(), lease, service.epoch, service.lifecycle.drain,
-                                service.vital)
+    publisher = LeasedPublisher(service.parameters.without_retries(), lease, service.epoch, service.lifecycle.drain,
+                                service.critical_tasks)
     if group.rank != 0:
         return publisher
 
@@ -98,7 +98,7 @@ def start_surgery(service: Service[RunConfig], training: Training, publisher: Le
     recordings = Recordings(training.intake.buffer, service.blobs, config.name, spec.layout.hash)
     surgeon = Surgeon(service.state, service.parameters, service.blobs, training, spec, recordings,
                       lambda: publisher.authority)
-    service.vital.thread("carrying orders out", lambda: surgeon.run(lambda: service.lifecycle.draining)).start()
+    service.critical_tasks.thread("carrying orders out", lambda: surgeon.run(lambda: service.lifecycle.draining)).start()
 
 
 async def take_in(service: Service[RunConfig], training: Training, layout: Layout, port: int,
@@ -127,7 +127,7 @@ def main() -> None:
         config = service.config
         settings = config.services.optimizer
         torch.set_num_threads(settings.threads)
-        apply(config.compute)
+        apply_compute_config(config.compute)
         codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
         device = device_of(settings.device)
         group = join(device)
@@ -137,9 +137,9 @@ def main() -> None:
         if group.rank == 0:
             training.checkpoints.settle()
             commit_staged(service.state, service.record, training.checkpoints, client.event)
-        training.measure_drains(config.lifecycle.grace_seconds, service.lifecycle.allow)
+        training.measure_drains(config.lifecycle.grace_seconds, service.lifecycle.set_grace_seconds)
         training.start()
-        client.follow(service.vital)
+        client.follow(service.critical_tasks)
         if group.rank == 0:
             start_surgery(service, training, publisher)
         service.stats = lambda: {
@@ -153,31 +153,31 @@ def main() -> None:
             **({"holding": training.holding} if training.holding else {}),
             **({"compared": "{}:{:012x}".format(*training.compared)} if training.compared else {}),
         }
-        service.quiet = lambda: training.resting
-        pulse = service.vital.pulse("learning")
-        training.turned = pulse.turn
+        service.is_idle = lambda: training.resting
+        watchdog = service.critical_tasks.watchdog("learning")
+        training.turned = watchdog.beat
 
         def learn() -> None:
             try:
                 training.run(lambda: service.lifecycle.draining)
             finally:
-                pulse.end()
+                watchdog.stop()
 
         # It ends by itself when the run is in another epoch.
-        thread = service.vital.thread("learning", learn, may_end=True)
+        thread = service.critical_tasks.thread("learning", learn, may_end=True)
         thread.start()
         port = settings.listening_port(group.rank, local_rank())
-        service.vital.run(take_in(service, training, layout, port, thread))
+        service.critical_tasks.run(take_in(service, training, layout, port, thread))
         thread.join()
-        if service.vital.failure:
+        if service.critical_tasks.failure:
             raise SystemExit(1)
         if training.left_behind:
-            service.renew("the run is in another epoch")
-        if service.renewing:
+            service.restart("the run is in another epoch")
+        if service.restarting:
             client.leave_epoch()
             training.end_epoch()
         publisher.release()
-        service.before_renewal = leave()
+        service.before_restart = leave()
 
 
 if __name__ == "__main__":

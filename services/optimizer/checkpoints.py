@@ -12,7 +12,7 @@ from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt, FencedOut
-from rapid.store.fencing import Authority
+from rapid.store.fencing import FencingToken
 from rapid.tensorfile import Array
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Checkpoints:
     """
 
     def __init__(self, blobs: BlobStore, run: str, keep: int, index: CheckpointIndex | None = None,
-                 authority: Callable[[], Authority | None] = lambda: None,
+                 authority: Callable[[], FencingToken | None] = lambda: None,
                  counts: Callable[[int], bool] = lambda version: True) -> None:
         self._counts = counts
         self._blobs = blobs
@@ -114,7 +114,7 @@ class Checkpoints:
         authority = self._authority_held()
         return _Named(version, authority.epoch, authority.fence or 0)
 
-    def _authority_held(self) -> Authority:
+    def _authority_held(self) -> FencingToken:
         authority = self._authority()
         if authority is None:
             raise FencedOut("lease", "no checkpoint is written: this optimizer does not hold the publisher's lease")

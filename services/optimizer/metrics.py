@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from five.agent.config import BufferConfig
 from five.agent.learning.buffer import BufferStatistics, DropReason
-from rapid.telemetry.metrics import counter, gauge, histogram, unknown
+from rapid.telemetry.metrics import counter, gauge, histogram, set_unknown
 
 STALENESS = histogram("optimizer", "staleness", "versions", "Age of each timestep when it is consumed: the version "
                       "being made minus the one that acted.", buckets=(0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64))
-REUSE = unknown(gauge("optimizer", "sample_reuse", "ratio",
+REUSE = set_unknown(gauge("optimizer", "sample_reuse", "ratio",
                       "Samples consumed over samples received in the last five minutes."))
-REUSE_TARGET = unknown(gauge("optimizer", "sample_reuse_target", "ratio", "Sample reuse that pacing aims at."))
+REUSE_TARGET = set_unknown(gauge("optimizer", "sample_reuse_target", "ratio", "Sample reuse that pacing aims at."))
 RECEIVED = counter("optimizer", "received_samples", "Samples taken into the buffer.")
 CONSUMED = counter("optimizer", "consumed_samples", "Samples drawn into batches, each time counted.")
 SEGMENTS = counter("optimizer", "received_segments", "Segments that came in, by verdict: accepted, duplicate, too_old, "
@@ -29,16 +29,16 @@ ARM_HERO_STEPS = counter("optimizer", "arm_received_hero_steps", "Hero-steps tak
                          "annealed, by the arm of the game (old: as it was, new: with the change).", ("arm",))
 BUFFER_SAMPLES = gauge("optimizer", "buffer", "samples", "Samples in the buffer.")
 BUFFER_BYTES = gauge("optimizer", "buffer", "bytes", "Bytes in the buffer.")
-BUFFER_LIMIT = unknown(gauge("optimizer", "buffer_capacity", "samples", "Samples that the buffer has room for."))
-BUFFER_NEEDED = unknown(gauge("optimizer", "buffer_needed", "samples", "Samples without which no batch is drawn."))
+BUFFER_LIMIT = set_unknown(gauge("optimizer", "buffer_capacity", "samples", "Samples that the buffer has room for."))
+BUFFER_NEEDED = set_unknown(gauge("optimizer", "buffer_needed", "samples", "Samples without which no batch is drawn."))
 BUFFER_AGE = gauge("optimizer", "buffer_age", "versions", "Age of the newest step of the samples in the buffer: mean, "
                    "median, p95, oldest.", ("statistic",))
 DROPPED = counter("optimizer", "dropped_samples", "Samples that left the buffer, or were not let in: used or unused "
                   "when the ring turned over them, too_old, too_large, epoch (the run's next one began).",
                   ("reason",))
 
-VERSION = unknown(gauge("optimizer", "version", "versions", "Newest version this optimizer has made."))
-VERSION_TIME = unknown(gauge("optimizer", "version", "timestamp_seconds", "When the newest version was made or "
+VERSION = set_unknown(gauge("optimizer", "version", "versions", "Newest version this optimizer has made."))
+VERSION_TIME = set_unknown(gauge("optimizer", "version", "timestamp_seconds", "When the newest version was made or "
                              "resumed from, in seconds since 1970."))
 STEPS = counter("optimizer", "gradient_steps", "Gradient steps taken.")
 SKIPPED = counter("optimizer", "skipped_steps", "Gradient steps left out because something was not finite.")
@@ -55,38 +55,38 @@ HOLDING = gauge("optimizer", "holding", "seconds", "Time for which the next vers
                 "or a checkpoint cannot be written: a store is away or full. 0 while learning goes on.")
 DRAIN_SECONDS = gauge("optimizer", "drain", "seconds", "Time that draining may take, from the checkpoint's size and "
                       "the blob store's measured rate. The pod's grace period has to be longer.")
-BLOB_RATE = unknown(gauge("optimizer", "checkpoint_write", "rate", "Bytes a second at which the newest checkpoint was "
+BLOB_RATE = set_unknown(gauge("optimizer", "checkpoint_write", "rate", "Bytes a second at which the newest checkpoint was "
                           "written to the blob store."))
 CHECKPOINTS = counter("optimizer", "written_checkpoints", "Checkpoints written.")
 CHECKPOINT_SECONDS = histogram("optimizer", "checkpoint", "seconds", "Time that writing a checkpoint takes, beside "
                                "learning; it may span versions.", buckets=VERSION_BUCKETS)
-CHECKPOINT_TIME = unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
+CHECKPOINT_TIME = set_unknown(gauge("optimizer", "checkpoint", "timestamp_seconds", "When the newest checkpoint was "
                                 "written or resumed from, in seconds since 1970."))
-OPTIMIZERS = unknown(gauge("optimizer", "group", "instances", "Optimizers that average their gradients."))
+OPTIMIZERS = set_unknown(gauge("optimizer", "group", "instances", "Optimizers that average their gradients."))
 
 FLOP = counter("optimizer", "flop", "Floating point operations of this optimizer's gradient steps: matrix products and "
                "convolutions, a multiplication and an addition counting as two.")
-RUN_FLOP = unknown(gauge("optimizer", "run", "flop", "Floating point operations of all optimizers' gradient steps "
+RUN_FLOP = set_unknown(gauge("optimizer", "run", "flop", "Floating point operations of all optimizers' gradient steps "
                          "since the run began; 8.64e19 are a PFLOP/s-day."))
 
 LOSS = gauge("optimizer", "term", "loss", "The loss and its terms: total, policy, value, entropy, and the auxiliary "
              "heads.", ("term",))
-ENTROPY = unknown(gauge("optimizer", "entropy", "nats", "Entropy of the action and the parameters that it uses."))
-KL = unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that "
+ENTROPY = set_unknown(gauge("optimizer", "entropy", "nats", "Entropy of the action and the parameters that it uses."))
+KL = set_unknown(gauge("optimizer", "approximate_kl", "nats", "Estimated divergence of the policy from the one that "
                    "acted."))
-CLIPPED = unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is outside the "
+CLIPPED = set_unknown(gauge("optimizer", "clipped", "ratio", "Share of hero-steps whose probability ratio is outside the "
                         "clip range."))
-EXPLAINED = unknown(gauge("optimizer", "explained_variance", "ratio", "Share of the returns' variance that the value "
+EXPLAINED = set_unknown(gauge("optimizer", "explained_variance", "ratio", "Share of the returns' variance that the value "
                           "head explains."))
-GRADIENT = unknown(gauge("optimizer", "gradient", "norm", "Norm of the averaged gradient before it is clipped."))
-GRADIENT_CLIPPED = unknown(gauge("optimizer", "gradient_clipped", "ratio", "Share of gradient elements that were "
+GRADIENT = set_unknown(gauge("optimizer", "gradient", "norm", "Norm of the averaged gradient before it is clipped."))
+GRADIENT_CLIPPED = set_unknown(gauge("optimizer", "gradient_clipped", "ratio", "Share of gradient elements that were "
                                  "clipped."))
-REWARD_STD = unknown(gauge("optimizer", "deviation", "reward", "Running standard deviation that rewards are divided "
+REWARD_STD = set_unknown(gauge("optimizer", "deviation", "reward", "Running standard deviation that rewards are divided "
                            "by."))
-LEARNING_RATE = unknown(gauge("optimizer", "learning", "rate", "Learning rate; 0 while it is held."))
-ENTROPY_COEFFICIENT = unknown(gauge("optimizer", "entropy_coefficient", "ratio", "Weight of the entropy in the loss."))
-TEAM_SPIRIT = unknown(gauge("optimizer", "team_spirit", "ratio", "Share of a hero's reward that is its team's."))
-GAE_HORIZON = unknown(gauge("optimizer", "gae_horizon", "seconds", "Horizon of the discount, in game time."))
+LEARNING_RATE = set_unknown(gauge("optimizer", "learning", "rate", "Learning rate; 0 while it is held."))
+ENTROPY_COEFFICIENT = set_unknown(gauge("optimizer", "entropy_coefficient", "ratio", "Weight of the entropy in the loss."))
+TEAM_SPIRIT = set_unknown(gauge("optimizer", "team_spirit", "ratio", "Share of a hero's reward that is its team's."))
+GAE_HORIZON = set_unknown(gauge("optimizer", "gae_horizon", "seconds", "Horizon of the discount, in game time."))
 
 SHOWN = {
     "entropy": ENTROPY, "approx_kl": KL, "clip_fraction": CLIPPED, "explained_variance": EXPLAINED,

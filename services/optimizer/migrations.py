@@ -10,10 +10,10 @@ from five.run.migration import chain_of, newest_learner
 from five.services.optimizer.checkpoints import Checkpoints
 from rapid.blobs import BlobMissing, Ref
 from rapid.store.errors import Corrupt
-from rapid.store.operation_blobs import checkpoint_of
+from rapid.store.operation_blobs import operation_checkpoint
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
-from rapid.store.surgery_plans import Plans
+from rapid.store.surgery_plans import PlanStore
 
 log = logging.getLogger(__name__)
 
@@ -49,13 +49,13 @@ def _staged(state: RunState, record: RunRecord, checkpoints: Checkpoints) -> tup
     """The version, contents and origin of the checkpoint that the run's last cut-over staged."""
     stretches = state.lineage().stretches
     reverts = [s for s in stretches if s.operation and s.parent != s.first - 1]
-    row = Plans(state).get(record.chain[-1]) if record.chain else None
+    row = PlanStore(state).get(record.chain[-1]) if record.chain else None
     if reverts and (row is None or reverts[-1].first > int(row["version"])):
         last = reverts[-1]
         if any(known >= last.first for known in checkpoints.versions()):
             return None
         try:
-            ref = checkpoints.staged(checkpoint_of(state.run, last.operation))
+            ref = checkpoints.staged(operation_checkpoint(state.run, last.operation))
         except BlobMissing:
             ref = Ref("0" * 64, 0)  # which is nowhere
         return last.first, ref, {"operation": last.operation, "to_version": last.parent}
@@ -79,7 +79,7 @@ class OlderCheckpoints:
         schema = str(extra.get("schema", self._schema))
         if schema == self._schema or not self._record.chain:
             return tensors, extra
-        chain = chain_of(self._record, Plans(self._state).all())
+        chain = chain_of(self._record, PlanStore(self._state).all())
         made, learner = newest_learner(chain, tensors, extra["learner"], schema, self._steps)
         log.info("the checkpoint was migrated from schema %s to %s", schema, self._schema)
         return made, {**extra, "learner": learner, "schema": self._schema}

@@ -1,69 +1,65 @@
-"""The next batch is drawn, decoded and brought to the device while a gradient step is under way."""
+"""Sampling, decoding and device transfer of the next batch while a gradient step runs."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
-from five.agent.learning.buffer import Drawn
+from five.agent.learning.batch_transfer import DeviceBatch
+from five.agent.learning.buffer import HostBatch
 from five.agent.learning.samples import Arrays
-from five.agent.learning.to_device import Batch
 from five.services.optimizer.intake import Intake
 
+HostAndDeviceBatch = tuple[HostBatch, DeviceBatch]
 
-class Ways(Protocol):
-    """Brings batches to where they are learned from (five.agent.learning.learner.Learner)."""
 
-    def put(self, batch: Arrays) -> Batch: ...
+class DeviceTransfer(Protocol):
+    """Copies batches to the device (five.agent.learning.learner.Learner)."""
+
+    def put(self, batch: Arrays) -> DeviceBatch: ...
 
     def settle(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Ready:
-    """What was drawn, and the same as a batch on its device or on its way there."""
+class BatchPrefetcher:
+    """Prefetches one batch. Together with the batch in use it occupies the buffer's two sets of arrays."""
 
-    drawn: Drawn
-    batch: Batch
-
-
-class BatchesAhead:
-    """At most one batch is drawn ahead: with the one that is being learned from, the buffer's two sets of arrays."""
-
-    def __init__(self, intake: Intake, batch_samples: int, ways: Ways) -> None:
+    def __init__(self, intake: Intake, batch_samples: int, transfer: DeviceTransfer) -> None:
         self._intake = intake
         self._samples = batch_samples
-        self._ways = ways
-        self._pool = ThreadPoolExecutor(1, "batch-ahead")
-        self._ahead: Future[tuple[int, Ready | None]] | None = None
+        self._transfer = transfer
+        self._pool = ThreadPoolExecutor(1, "batch-prefetch")
+        self._prefetched: Future[tuple[int, HostAndDeviceBatch | None]] | None = None
 
-    def begin(self) -> None:
-        """Draws the next batch, on another thread, when pacing allows one. The one taken last is still in use."""
-        if self._ahead is None:
-            self._ahead = self._pool.submit(self._draw)
+    def prefetch(self) -> None:
+        """Start to sample the next batch on another thread if none is prefetched."""
+        if self._prefetched is None:
+            self._prefetched = self._pool.submit(self._load)
 
-    def take(self) -> Ready | None:
-        """The batch that was drawn ahead, its staleness as of now; else one drawn here. None when pacing allows none,
-        or there are too few samples. Raises what drawing raised."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            version, ready = ahead.result()
-            if ready is not None:
-                age = ready.drawn.staleness
-                older = np.where(age >= 0, self._intake.version - version, 0)
-                return replace(ready, drawn=replace(ready.drawn, staleness=(age + older).astype(np.int32)))
-        return self._pool.submit(self._draw).result()[1]  # one thread brings batches to the device, in order
+    def next(self) -> HostAndDeviceBatch | None:
+        """Return the prefetched batch, or sample one now; its staleness refers to the present version.
 
-    def drop(self) -> None:
-        """Forgets a batch that was drawn ahead."""
-        if self._ahead is not None:
-            self._ahead.result()
-            self._ahead = None
+        None when pacing allows no batch or the buffer has too few samples. Raises the error of sampling.
+        """
+        prefetched, self._prefetched = self._prefetched, None
+        if prefetched is not None:
+            version, batches = prefetched.result()
+            if batches is not None:
+                host, device = batches
+                elapsed = np.where(host.staleness >= 0, self._intake.version - version, 0)
+                return replace(host, staleness=(host.staleness + elapsed).astype(np.int32)), device
+        return self._pool.submit(self._load).result()[1]  # one thread transfers all batches, in order
 
-    def _draw(self) -> tuple[int, Ready | None]:
+    def discard(self) -> None:
+        """Discard the prefetched batch."""
+        if self._prefetched is not None:
+            self._prefetched.result()
+            self._prefetched = None
+
+    def _load(self) -> tuple[int, HostAndDeviceBatch | None]:
         version = self._intake.version
-        # The arrays that are filled now are those of the batch before the last.
-        self._ways.settle()
-        drawn = self._intake.draw(self._samples)
-        return version, None if drawn is None else Ready(drawn, self._ways.put(drawn.arrays))
+        # The arrays to be filled hold the batch before the last one.
+        self._transfer.settle()
+        host = self._intake.sample(self._samples)
+        return version, None if host is None else (host, self._transfer.put(host.arrays))

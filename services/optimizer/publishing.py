@@ -7,9 +7,9 @@ from typing import Any
 
 import redis
 
-from rapid.critical_tasks import Vital
+from rapid.critical_tasks import CriticalTasks
 from rapid.store.errors import FencedOut, LeaseHeld
-from rapid.store.fencing import Authority, PublisherLease
+from rapid.store.fencing import FencingToken, PublisherLease
 from rapid.store.parameters import ParameterStore
 
 log = logging.getLogger(__name__)
@@ -18,20 +18,20 @@ log = logging.getLogger(__name__)
 class LeasedPublisher:
     """services.optimizer.neighbours.Publisher under the publisher's lease. ``lost`` is called once, from another
     thread, when the lease has gone to somebody else: nothing can be published any more. Holding it is one of the
-    process's ``vital`` parts."""
+    process's ``critical_tasks`` parts."""
 
     def __init__(self, store: ParameterStore, lease: PublisherLease, epoch: int, lost: Callable[[str], None],
-                 vital: Vital | None = None) -> None:
+                 critical_tasks: CriticalTasks | None = None) -> None:
         self._store = store
         self._lease = lease
         self._epoch = epoch
         self._lost = lost
-        self._vital = vital
-        self._authority: Authority | None = None
+        self._critical_tasks = critical_tasks
+        self._authority: FencingToken | None = None
         self._ended = threading.Event()
 
     @property
-    def authority(self) -> Authority | None:
+    def authority(self) -> FencingToken | None:
         """The right to write; None before the lease is held and after it is lost."""
         return self._authority
 
@@ -54,16 +54,16 @@ class LeasedPublisher:
             self._begin(found, seconds)
             return True
 
-    def _begin(self, authority: Authority, seconds: float) -> None:
+    def _begin(self, authority: FencingToken, seconds: float) -> None:
         def hold() -> None:
             self._hold(authority, seconds)
 
-        if self._vital is None:
+        if self._critical_tasks is None:
             threading.Thread(target=hold, name="publisher-lease", daemon=True).start()
         else:
-            self._vital.thread("holding the publisher's lease", hold, may_end=True).start()
+            self._critical_tasks.thread("holding the publisher's lease", hold, may_end=True).start()
 
-    def _hold(self, authority: Authority, seconds: float) -> None:
+    def _hold(self, authority: FencingToken, seconds: float) -> None:
         """Renews the lease; a Redis that has forgotten it (killed before it wrote it down) gets it back with that."""
         while not self._ended.wait(seconds):
             try:

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from five.agent.learning.buffer import SampleBuffer
-from five.agent.surgery.check import Recorded
+from five.agent.surgery.check import RecordedSamples
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
-from rapid.store.operation_blobs import recording_of
+from rapid.store.operation_blobs import recording_name
 
 log = logging.getLogger(__name__)
 SAMPLES = 32
@@ -31,19 +31,19 @@ class Recordings:
         self.samples = 0
         self._wanted = samples
 
-    def take(self, operation: str) -> tuple[Recorded, Ref]:
+    def take(self, operation: str) -> tuple[RecordedSamples, Ref]:
         """Samples for an operation's check and where they are kept; the same ones each time for the same operation.
 
         Raises RuntimeError when there are none to be had.
         """
-        name = recording_of(self._run, operation)
+        name = recording_name(self._run, operation)
         found = self._stored(name) or self._recorded(name) or self._newest()
         if found is None:
             raise RuntimeError("the optimizer has no samples yet to measure the plan on, and there is no earlier "
                                "recording: let the run play for a while first")
         arrays, ref = found
         self.samples = int(arrays["actions"].shape[1])
-        return Recorded.of_batch(arrays), ref
+        return RecordedSamples.of_batch(arrays), ref
 
     def _recorded(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
         arrays = self._buffer.peek(self._wanted, seed=len(name))
@@ -57,7 +57,7 @@ class Recordings:
         return arrays, ref
 
     def _names(self) -> list[str]:
-        return sorted(self._blobs.refs(recording_of(self._run, "")), key=lambda n: n.rpartition("/")[2].split("-")[1:])
+        return sorted(self._blobs.refs(recording_name(self._run, "")), key=lambda n: n.rpartition("/")[2].split("-")[1:])
 
     def _stored(self, name: str) -> tuple[dict[str, npt.NDArray[Any]], Ref] | None:
         try:

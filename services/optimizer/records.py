@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from five.agent.learning.step_metrics import Moment, StepMetrics
+from five.agent.learning.step_metrics import DeviceEvent, StepMetrics
 from five.agent.schedules import Hyperparameters
 
 WindowRecord = dict[str, Any]
@@ -22,7 +22,7 @@ class Taken:
     known of the samples."""
 
     metrics: StepMetrics
-    before: Moment
+    before: DeviceEvent
     staleness: npt.NDArray[np.int32]
     uses: npt.NDArray[np.int32]
     hero_steps: int

@@ -21,7 +21,7 @@ from five.services.optimizer.checkpoints import Checkpoints
 from rapid import tensorfile
 from rapid.blobs import BlobMissing, BlobStore, Ref
 from rapid.store.errors import Corrupt, VersionMissing
-from rapid.store.operation_blobs import checkpoint_of, kept_folder, kept_version
+from rapid.store.operation_blobs import operation_checkpoint, preserved_folder, preserved_version
 from rapid.store.parameters import ParameterStore
 from rapid.store.record import RunRecord
 from rapid.store.state import RunState
@@ -58,7 +58,7 @@ def source_of(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
     """The kept or the newest checkpoint of a version, or else the archived version itself. Raises NotKept."""
     record = record_of(state, version)
     spec = AgentSpec.of(record.game, record.model)
-    kept = [blobs.ref(name) for name in blobs.refs(kept_folder(state.run)) if kept_version(name) == version]
+    kept = [blobs.ref(name) for name in blobs.refs(preserved_folder(state.run)) if preserved_version(name) == version]
     try:
         kept.append(checkpoints.ref(version))
     except BlobMissing:
@@ -106,7 +106,7 @@ def transform(state: RunState, store: ParameterStore, blobs: BlobStore, checkpoi
     arrays: dict[str, npt.NDArray[Any]] = {n: t.detach().cpu().numpy() for n, t in source.tensors.items()}
     index = tensorfile.index_of(arrays, extra)
     ref = blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)],
-                    checkpoint_of(state.run, payload["operation"]))
+                    operation_checkpoint(state.run, payload["operation"]))
     return {"version": version, "to_version": target, "warm_up_until": version + warm, "schema": source.spec.schema,
             "layout": source.spec.layout.hash, "checkpoint": ref._asdict(), "complete": source.complete,
             "gradient_steps": learner["gradient_steps"], "schedules": source.schedules}

@@ -10,10 +10,10 @@ import redis
 from five.agent.config import SchedulesConfig
 from five.agent.schedules import load_schedules
 from five.services.optimizer.records import WindowRecord
-from rapid.critical_tasks import Vital
+from rapid.critical_tasks import CriticalTasks
 from rapid.lifecycle import Lifecycle
 from rapid.store.errors import FencedOut
-from rapid.store.fencing import Authority, Command
+from rapid.store.fencing import Command, FencingToken
 from rapid.store.series import Series
 from rapid.store.state import RunState
 
@@ -29,7 +29,7 @@ class RunStateClient:
     """
 
     def __init__(self, state: RunState, lifecycle: Lifecycle, configured: SchedulesConfig, who: str,
-                 authority: Callable[[], Authority | None]) -> None:
+                 authority: Callable[[], FencingToken | None]) -> None:
         self._state = state
         self._series = Series(state.redis, state.run)
         self._lifecycle = lifecycle
@@ -61,14 +61,14 @@ class RunStateClient:
             self._schedules = load_schedules(changed)
         self._read = True
 
-    def follow(self, vital: Vital) -> None:
-        """Reads the schedules every few seconds from now on, on a thread of the process's vital ones."""
+    def follow(self, critical_tasks: CriticalTasks) -> None:
+        """Reads the schedules every few seconds from now on, on a thread of the process's critical ones."""
         def read() -> None:
             while True:
                 time.sleep(SCHEDULE_SECONDS)
                 self.read_schedules()
 
-        vital.thread("following schedules", read).start()
+        critical_tasks.thread("following schedules", read).start()
 
     def record(self, record: WindowRecord) -> None:
         """Keeps a version's record, once: it may be told of again. Raises redis.RedisError while Redis is away."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import grpc
 
-from five.agent.anneal.variants import Arm
+from five.agent.anneal.variants import Variant
 from five.agent.learning.segments import Segment
 from five.clients import wire
-from five.clients.raw_tensor_set import Head, RawSet, SetReader, Split
+from five.clients.raw_tensor_set import RawTensorSet, SplitMessage, TensorHeader, TensorSetReader
 from five.protos.v1 import experience_pb2
 from five.services.optimizer.intake import Intake, Specs
 from five.services.optimizer.metrics import ARM_HERO_STEPS, HERO_STEPS, SEGMENTS
@@ -29,7 +29,7 @@ VERDICTS = {
     "too_old": experience_pb2.PUSH_VERDICT_TOO_OLD,
     "stale_epoch": experience_pb2.PUSH_VERDICT_STALE_EPOCH,
 }
-ARMS = ("", *Arm)
+ARMS = ("", *Variant)
 GATE_SECONDS = 0.01
 NAME = "five.v1.ExperienceService"
 LONG_BYTES = 1 << 16  # more to decode is done on another thread
@@ -62,8 +62,8 @@ class ExperienceService:
         self._steps = step_specs
         self._samples = sample_specs
         self._intake = intake
-        self._reader = SetReader(experience_pb2.PushRequest, "tensors")
-        self._format: tuple[tuple[Head, ...], MessageFormat | None] = ((), None)  # of the form that came last
+        self._reader = TensorSetReader(experience_pb2.PushRequest, "tensors")
+        self._format: tuple[tuple[TensorHeader, ...], MessageFormat | None] = ((), None)  # of the form that came last
 
     async def Push(self, request_iterator: AsyncIterator[bytes], context: Any
                    ) -> AsyncIterator[experience_pb2.PushResponse]:
@@ -77,7 +77,7 @@ class ExperienceService:
             yield experience_pb2.PushResponse(segment_id=request.segment_id, verdict=VERDICTS[verdict], reason=reason,
                                               epoch=self._epoch)
 
-    async def _verdict(self, request: experience_pb2.PushRequest, split: Split) -> tuple[str, str]:
+    async def _verdict(self, request: experience_pb2.PushRequest, split: SplitMessage) -> tuple[str, str]:
         try:
             # Before anything else of it is read: it may have the layout of its own epoch.
             require_epoch(self._epoch, request.epoch)
@@ -101,7 +101,7 @@ class ExperienceService:
     def _admits(self) -> bool:
         return not self._active() or self._intake.may_admit()
 
-    def _check_and_take(self, request: experience_pb2.PushRequest, tensors: RawSet
+    def _check_and_take(self, request: experience_pb2.PushRequest, tensors: RawTensorSet
                         ) -> tuple[Segment[StoredArrays], tuple[str, str] | None]:
         """The segment, and its verdict unless pacing holds it back: each way to another thread costs as much as the
         check itself."""
@@ -113,7 +113,7 @@ class ExperienceService:
         request, split = self._reader.split(data)
         return self._check(request, self._reader.tensors(split))
 
-    def _check(self, request: experience_pb2.PushRequest, tensors: RawSet) -> Segment[StoredArrays]:
+    def _check(self, request: experience_pb2.PushRequest, tensors: RawTensorSet) -> Segment[StoredArrays]:
         """The segment's arrays. Raises ValueError naming what is wrong, LayoutMismatch naming both layouts."""
         if request.run != self._run:
             raise ValueError(f"this optimizer learns run {self._run!r}, the segment is of run {request.run!r}")
@@ -131,7 +131,7 @@ class ExperienceService:
                        request.oldest_version, request.newest_version, request.arm, request.created_at,
                        request.segment_id)
 
-    def _parse_known(self, samples: int, tensors: RawSet) -> StoredArrays | None:
+    def _parse_known(self, samples: int, tensors: RawTensorSet) -> StoredArrays | None:
         """The segment when it has the form of the one before, whose names, dtypes and shapes were right: then only its
         data can be wrong."""
         heads, known = self._format
@@ -142,17 +142,17 @@ class ExperienceService:
         except ValueError:
             return None  # and to be named
 
-    def _parse(self, samples: int, tensors: RawSet) -> StoredArrays:
+    def _parse(self, samples: int, tensors: RawTensorSet) -> StoredArrays:
         arrays = wire.decode_stored_set(tensors, self._layout)
         steps = {n: a for n, a in arrays.items() if n not in self._samples}
-        wire.require(steps, self._steps, samples * self._unroll)
-        wire.require({n: a for n, a in arrays.items() if n in self._samples}, self._samples, samples)
+        wire.require_layout(steps, self._steps, samples * self._unroll)
+        wire.require_layout({n: a for n, a in arrays.items() if n in self._samples}, self._samples, samples)
         stored = StoredArrays.from_arrays(arrays, samples)
         self._format = tensors.heads, message_format(tensors.heads, stored)
         return stored
 
 
-def _takes_long(tensors: RawSet) -> bool:
+def _takes_long(tensors: RawTensorSet) -> bool:
     """Whether to decode takes longer than the way to another thread and back. What rests as it came does not."""
     to_decode = sum(size for head, (_, size) in zip(tensors.heads, tensors.places, strict=True)
                     if head.encoding not in STORED_ENCODINGS or is_encoded_on_arrival(head))

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from dota.stacking import Form, Stacker, Stored, StoredArray
 
 from five.agent.learning.buffer import Allocate, batch_array
 from five.agent.learning.samples import STATE_PREFIX, Arrays
 from five.clients import wire
-from five.clients.raw_tensor_set import Head
+from five.clients.raw_tensor_set import TensorHeader
+from five.native.collate import Collator, Encoding, StoredArray, StoredSet
 from rapid.packed_array import PackedArray
 
 Array = npt.NDArray[Any]
 # Wire encodings that are stored without decoding.
-STORED_ENCODINGS: dict[int, Form] = {wire.RAW: Form.PLAIN, wire.SPARSE: Form.PACKED, wire.CHANGES: Form.CHANGES}
+STORED_ENCODINGS: dict[int, Encoding] = {wire.RAW: Encoding.PLAIN, wire.SPARSE: Encoding.PACKED, wire.CHANGES: Encoding.CHANGES}
 
 
 class SampleArray(NamedTuple):
@@ -36,12 +36,12 @@ class MessageFormat:
     """Positions of a segment's arrays among the tensors of a message.
 
     A message with the same tensor heads has the same format and needs no further check of names, shapes and dtypes.
-    ``order``, ``forms`` and ``sample_arrays`` run parallel, sorted by name. The others are positions in the message.
+    ``order``, ``encodings`` and ``sample_arrays`` run parallel, sorted by name. The others are positions in the message.
     """
 
     samples: int
     order: tuple[int, ...]
-    forms: tuple[Form, ...]
+    encodings: tuple[Encoding, ...]
     sample_arrays: tuple[SampleArray, ...]
     bools: tuple[int, ...]
     versions: int
@@ -65,10 +65,10 @@ class StoredArrays:
 
     def __init__(self, samples: int, sample_arrays: tuple[SampleArray, ...], stored: list[StoredArray], versions: Array,
                  mask: Array) -> None:
-        """Store arrays that `from_arrays` or `from_message` has checked. Raises ValueError as `Stored` does."""
+        """Store arrays that `from_arrays` or `from_message` has checked. Raises ValueError as `StoredSet` does."""
         self.samples = samples
         self.sample_arrays = sample_arrays
-        self.native = Stored(stored, samples)
+        self.native = StoredSet(stored, samples)
         self.nbytes = sum([array.size for array in stored]) // samples
         self.versions: npt.NDArray[np.int32] = np.array(versions, np.int32).reshape(samples, -1)
         self.hero_steps = int(mask.sum())
@@ -84,8 +84,8 @@ class StoredArrays:
             sample_arrays.append(sample_array)
             if isinstance(array, np.ndarray) and array.dtype == np.float16:
                 array = wire.pack(array)
-            data, form = _stored_bytes(name, array, sample_array)
-            stored.append(StoredArray(data, 0, data.nbytes, form, sample_array.rows, sample_array.row_bytes))
+            data, encoding = _stored_bytes(name, array, sample_array)
+            stored.append(StoredArray(data, 0, data.nbytes, encoding, sample_array.rows, sample_array.row_bytes))
         versions, mask = arrays["versions"], arrays["mask"]
         assert isinstance(versions, np.ndarray) and isinstance(mask, np.ndarray)
         return cls(samples, tuple(sample_arrays), stored, versions, mask)
@@ -96,8 +96,8 @@ class StoredArrays:
 
         Raises ValueError without naming the invalid array; `from_arrays` names it.
         """
-        stored = [StoredArray(message, *spans[at], form, sample_array.rows, sample_array.row_bytes)
-                  for at, form, sample_array in zip(format.order, format.forms, format.sample_arrays, strict=True)]
+        stored = [StoredArray(message, *spans[at], encoding, sample_array.rows, sample_array.row_bytes)
+                  for at, encoding, sample_array in zip(format.order, format.encodings, format.sample_arrays, strict=True)]
         for at in format.bools:
             begin, size = spans[at]
             if message[begin:begin + size].translate(None, b"\0\1"):
@@ -107,32 +107,32 @@ class StoredArrays:
         return cls(format.samples, format.sample_arrays, stored, versions, mask)
 
 
-def message_format(heads: Sequence[Head], arrays: StoredArrays) -> MessageFormat | None:
+def message_format(heads: Sequence[TensorHeader], arrays: StoredArrays) -> MessageFormat | None:
     """Return the format of a message with these tensor heads, from which ``arrays`` were stored.
 
     None where a tensor has to be decoded or encoded before it is stored.
     """
-    forms = [STORED_ENCODINGS.get(head.encoding) for head in heads]
-    if None in forms or any(is_encoded_on_arrival(head) for head in heads):
+    encodings = [STORED_ENCODINGS.get(head.encoding) for head in heads]
+    if None in encodings or any(is_encoded_on_arrival(head) for head in heads):
         return None
     names = [head.name for head in heads]
     order = tuple(names.index(sample_array.name) for sample_array in arrays.sample_arrays)
     return MessageFormat(
-        arrays.samples, order, tuple(form for at in order if (form := forms[at]) is not None), arrays.sample_arrays,
+        arrays.samples, order, tuple(encoding for at in order if (encoding := encodings[at]) is not None), arrays.sample_arrays,
         tuple(at for at, head in enumerate(heads) if head.dtype == "bool"), names.index("versions"),
         names.index("mask"))
 
 
-def is_encoded_on_arrival(head: Head) -> bool:
+def is_encoded_on_arrival(head: TensorHeader) -> bool:
     """Return whether the tensor arrives as plain float16, which is packed before it is stored."""
     return head.encoding == wire.RAW and head.dtype == "float16"
 
 
-class Collator:
+class SampleCollator:
     """Decodes stored samples into a batch's arrays on ``threads`` threads (`SampleBuffer`'s ``collate``)."""
 
     def __init__(self, threads: int = 1) -> None:
-        self._stacker = Stacker(threads)
+        self._collator = Collator(threads)
 
     def __call__(self, batch: Arrays, sources: Sequence[StoredArrays], indices: Sequence[int], allocate: Allocate
                  ) -> None:
@@ -144,7 +144,7 @@ class Collator:
         for name in batch.keys() - {sample_array.name for sample_array in sample_arrays}:
             del batch[name]
         targets = [batch_array(batch, a.name, a.shape, a.dtype, len(sources), allocate) for a in sample_arrays]
-        self._stacker.stack([source.native for source in sources], indices, targets)
+        self._collator.collate([source.native for source in sources], indices, targets)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -156,14 +156,14 @@ def _sample_array(name: str, shape: tuple[int, ...], dtype: np.dtype[Any], sampl
     return SampleArray(name, row if is_state else (rows, *row), dtype, rows, math.prod(row) * dtype.itemsize)
 
 
-def _stored_bytes(name: str, array: Array | PackedArray, sample_array: SampleArray) -> tuple[memoryview, Form]:
-    """Return an array's bytes and their form."""
+def _stored_bytes(name: str, array: Array | PackedArray, sample_array: SampleArray) -> tuple[memoryview, Encoding]:
+    """Return an array's bytes and their encoding."""
     if isinstance(array, np.ndarray):
-        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, Form.PLAIN
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, Encoding.PLAIN
     if array.period not in (0, sample_array.rows):
         raise ValueError(f"{name!r} is delta-encoded within {array.period} rows, but a sample has "
                          f"{sample_array.rows}: both sides must run the same learning.lstm_unroll_length")
-    return memoryview(array.data), Form.CHANGES if array.period else Form.PACKED
+    return memoryview(array.data), Encoding.CHANGES if array.period else Encoding.PACKED
 
 
 def _raise_difference(one: tuple[SampleArray, ...], other: tuple[SampleArray, ...]) -> None:

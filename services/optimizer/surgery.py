@@ -1,6 +1,6 @@
 """The first rank's part in surgery: it carries out the controller's orders that need the model.
 
-Orders are claimed under the publisher's lease and can be repeated: each writes what it makes under names of its own,
+JobQueue are claimed under the publisher's lease and can be repeated: each writes what it makes under names of its own,
 beside the run's, and only the last one, the cut-over, changes anything that others read. A check works on published
 versions and on samples copied from the buffer, beside training; a checkpoint is written by the loop that learns.
 """
@@ -19,7 +19,7 @@ import torch
 from five.agent.model.policy import Policy
 from five.agent.schedules import hyperparameters_at
 from five.agent.surgery import AgentSpec, Plan, migrate_learner
-from five.agent.surgery.check import CheckReport, check
+from five.agent.surgery.check import CheckReport, check_plan
 from five.run.migration import checkpoint_tensors
 from five.services.optimizer import faults, reverting
 from five.services.optimizer.recording import Recordings
@@ -27,12 +27,12 @@ from five.services.optimizer.training import Training
 from rapid import tensorfile
 from rapid.blobs import BlobStore, Ref
 from rapid.store.errors import FencedOut
-from rapid.store.fencing import Authority
-from rapid.store.jobs import Order, Orders, OrderState
-from rapid.store.operation_blobs import checkpoint_of, kept_of, reason_of
+from rapid.store.fencing import FencingToken
+from rapid.store.jobs import Job, JobQueue, JobState
+from rapid.store.operation_blobs import operation_checkpoint, pin_reason, preserved_checkpoint
 from rapid.store.parameters import ParameterStore
 from rapid.store.state import RunState, Status
-from rapid.store.surgery_plans import Plans
+from rapid.store.surgery_plans import PlanStore
 
 log = logging.getLogger(__name__)
 Answer = dict[str, Any]
@@ -55,13 +55,13 @@ class Surgeon:
     training: Training
     spec: AgentSpec
     recordings: Recordings
-    authority: Callable[[], Authority | None]
-    orders: Orders = field(init=False)
-    plans: Plans = field(init=False)
+    authority: Callable[[], FencingToken | None]
+    orders: JobQueue = field(init=False)
+    plans: PlanStore = field(init=False)
 
     def __post_init__(self) -> None:
-        self.orders = Orders(self.state)
-        self.plans = Plans(self.state)
+        self.jobs = JobQueue(self.state)
+        self.plans = PlanStore(self.state)
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Carries orders out until ``stopping``. What fails is answered, and never ends the process."""
@@ -78,7 +78,7 @@ class Surgeon:
         authority = self.authority()
         if authority is None or authority.fence is None:
             return False
-        order = self.orders.claim(authority.holder.partition("#")[0], authority.fence)
+        order = self.jobs.claim(authority.holder.partition("#")[0], authority.fence)
         if order is None:
             return False
         log.info("order %s, attempt %d", order.id, order.attempt)
@@ -87,21 +87,21 @@ class Surgeon:
             answer = self._carry_out(order, authority)
             faults.after(order.kind, order.attempt)
         except (NotPossible, reverting.NotKept, FencedOut) as error:
-            self._answer(order, OrderState.REFUSED, error)
+            self._answer(order, JobState.REFUSED, error)
         except faults.Fault as error:
-            self._answer(order, OrderState.REFUSED if error.final else OrderState.FAILED, error)
+            self._answer(order, JobState.REFUSED if error.final else JobState.FAILED, error)
         except Exception as error:
             log.exception("order %s", order.id)
-            self._answer(order, OrderState.FAILED, error)
+            self._answer(order, JobState.FAILED, error)
         else:
-            self.orders.answer(order, OrderState.DONE, answer)
+            self.jobs.complete(order, JobState.DONE, answer)
         return True
 
-    def _answer(self, order: Order, state: OrderState, error: Exception) -> None:
+    def _answer(self, order: Job, state: JobState, error: Exception) -> None:
         log.warning("order %s: %s", order.id, error)
-        self.orders.answer(order, state, error=str(error) or type(error).__name__)
+        self.jobs.complete(order, state, error=str(error) or type(error).__name__)
 
-    def _carry_out(self, order: Order, authority: Authority) -> Answer:
+    def _carry_out(self, order: Job, authority: FencingToken) -> Answer:
         payload = order.payload
         if payload.get("to_version") is not None or order.kind == "keep":
             return self._go_back(order, authority)
@@ -117,7 +117,7 @@ class Surgeon:
                 return self.publish(plan, payload, order, authority)
         raise NotPossible(f"this release does not know orders of kind {order.kind!r}")
 
-    def _go_back(self, order: Order, authority: Authority) -> Answer:
+    def _go_back(self, order: Job, authority: FencingToken) -> Answer:
         """The orders of a revert, and of an anneal, which keeps what it may be reverted to."""
         payload, training = order.payload, self.training
         match order.kind:
@@ -143,14 +143,14 @@ class Surgeon:
 
     # The orders.
 
-    def check(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
+    def check_plan(self, plan: Plan, payload: Mapping[str, Any]) -> Answer:
         """Measures a plan on the newest version and on recorded samples. Touches nothing of the run."""
         head = self.store.head()
         if head is None:
             raise RuntimeError("no version is out yet")
         tensors, _ = self.store.fetch(head)
         recorded, ref = self.recordings.take(payload["operation"])
-        report = check(bounded(plan, payload), self.spec, tensors, recorded)
+        report = check_plan(bounded(plan, payload), self.spec, tensors, recorded)
         return {**_told(report), "version": head, "recording": ref._asdict(), "samples": self.recordings.samples}
 
     def checkpoint(self, payload: Mapping[str, Any]) -> Answer:
@@ -161,10 +161,10 @@ class Surgeon:
             record = self.store.record(head)
             if record is not None and record.blob is None:
                 self.store.archive(head)
-            self.store.pin(head, reason_of(payload["operation"]))
+            self.store.pin(head, pin_reason(payload["operation"]))
         ref = self.training.checkpoints.ref(version)
         # Newer checkpoints push this one out; a revert goes back to what is kept.
-        self.blobs.set_ref(kept_of(self.state.run, version, payload["operation"]), ref)
+        self.blobs.set_ref(preserved_checkpoint(self.state.run, version, payload["operation"]), ref)
         return {"checkpoint": version, "digest": ref.digest, "bytes": ref.size, "head": head,
                 "gradient_steps": self.training.learner.gradient_steps}
 
@@ -174,7 +174,7 @@ class Surgeon:
         tensors, extra = checkpoint_tensors(self.blobs, Ref(made["digest"], int(made["bytes"])))
         recorded, _ = self.recordings.take(payload["operation"])
         policy = {n.removeprefix(POLICY): t.numpy() for n, t in tensors.items() if n.startswith(POLICY)}
-        report = check(bounded(plan, payload), self.spec, policy, recorded)
+        report = check_plan(bounded(plan, payload), self.spec, policy, recorded)
         if not report.ok:
             raise NotPossible(f"the checkpoint is outside the approved bounds: {_told(report)['why']}")
         target = plan.target(self.spec)
@@ -186,12 +186,12 @@ class Surgeon:
                  "warm_up_until": version + warm, "operation": payload["operation"]}
         arrays: dict[str, npt.NDArray[Any]] = {n: t.detach().cpu().numpy() for n, t in state.items()}
         index = tensorfile.index_of(arrays, extra)
-        name = checkpoint_of(self.state.run, payload["operation"])
+        name = operation_checkpoint(self.state.run, payload["operation"])
         ref = self.blobs.put([index.header(), *tensorfile.pieces_of(index, arrays)], name)
         return {**_told(report), "version": version, "warm_up_until": version + warm, "schema": target.schema,
                 "layout": target.layout.hash, "checkpoint": ref._asdict()}
 
-    def publish(self, plan: Plan, payload: Mapping[str, Any], order: Order, authority: Authority) -> Answer:
+    def publish(self, plan: Plan, payload: Mapping[str, Any], order: Job, authority: FencingToken) -> Answer:
         """Uploads the new version beside the head, and cuts the run over to it in one step."""
         made = payload["made"]["transform"]
         version, ref = int(made["version"]), Ref(made["checkpoint"]["digest"], int(made["checkpoint"]["size"]))
@@ -210,14 +210,14 @@ class Surgeon:
             "layout": target.layout.hash, "game": dict(before.game), "model": dict(before.model),
             "epoch": after.epoch, "version": version, "warm_up_until": int(made["warm_up_until"]),
             "checkpoint": ref._asdict(), "operation": payload["operation"], "who": payload["who"], "at": time.time()})
-        if not self.orders.still_mine(order):
+        if not self.jobs.is_held(order):
             raise NotPossible("the order was withdrawn")
         self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "plan": plan.name, "digest": plan.digest, "schema": target.schema,
             "warm_up_until": int(made["warm_up_until"])})
         return {"version": version}
 
-    def publish_revert(self, payload: Mapping[str, Any], order: Order, authority: Authority) -> Answer:
+    def publish_revert(self, payload: Mapping[str, Any], order: Job, authority: FencingToken) -> Answer:
         """Uploads the version that goes on from an older one beside the head, and cuts the run over to it and to the
         older one's record in one step."""
         made = payload["made"]["transform"]
@@ -233,7 +233,7 @@ class Surgeon:
         staged = self.store.stage(version, tensors, meta)
         after = before.changed(new_epoch=True, game=record.game, model=record.model, layout=made["layout"],
                                schema=made["schema"], chain=record.chain)
-        if not self.orders.still_mine(order):
+        if not self.jobs.is_held(order):
             raise NotPossible("the order was withdrawn")
         self.state.cut_over(authority, staged, before, after, Status.WARMING, payload["who"], {
             "operation": payload["operation"], "to_version": target, "schema": made["schema"],

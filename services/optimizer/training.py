@@ -12,19 +12,19 @@ from torch import Tensor
 from five.agent.config import LearnerConfig
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import ReuseMeter, WaitMeter
-from five.agent.learning.step_metrics import Moment
-from five.agent.learning.to_host import ToHost
+from five.agent.learning.snapshots import SnapshotCopier
+from five.agent.learning.step_metrics import DeviceEvent
 from five.agent.schedules import Hyperparameters, dump_schedules, hyperparameters_at
 from five.services.optimizer import faults
 from five.services.optimizer import metrics as page
 from five.services.optimizer.asked import AskedCheckpoints, answering, told
 from five.services.optimizer.checkpoints import Checkpoints
 from five.services.optimizer.drain_time import DrainTime, nbytes
-from five.services.optimizer.prefetch import BatchesAhead, Ready
 from five.services.optimizer.group import ALONE, Group
 from five.services.optimizer.holding import Holding
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.interfaces import Older, Publisher, StateClient
+from five.services.optimizer.prefetch import BatchPrefetcher, HostAndDeviceBatch
 from five.services.optimizer.records import Taken, Window, WindowRecord
 from five.services.optimizer.writing import Writing
 from rapid.blobs import BlobMissing
@@ -70,8 +70,8 @@ class Training:
     _asked: AskedCheckpoints = field(default_factory=AskedCheckpoints)
     _writing: Writing = field(default_factory=lambda: Writing(is_away))
     _holding: Holding = field(default_factory=Holding)
-    _batches: BatchesAhead = field(init=False)
-    _ways: tuple[ToHost, ToHost] = field(init=False)  # of versions, and of checkpoints
+    _batches: BatchPrefetcher = field(init=False)
+    _ways: tuple[SnapshotCopier, SnapshotCopier] = field(init=False)  # of versions, and of checkpoints
     _due: bool = False  # whether a checkpoint is due
     _taken: list[Taken] = field(default_factory=list)  # steps since the newest version, whose metrics were not read
     _flop_a_step: int = 0
@@ -79,8 +79,8 @@ class Training:
     _hero_steps: float = 0.0
 
     def __post_init__(self) -> None:
-        self._batches = BatchesAhead(self.intake, self.config.batch_samples, self.learner)
-        self._ways = ToHost(self.learner.device), ToHost(self.learner.device)
+        self._batches = BatchPrefetcher(self.intake, self.config.batch_samples, self.learner)
+        self._ways = SnapshotCopier(self.learner.device), SnapshotCopier(self.learner.device)
 
     def start(self) -> None:
         """Resumes from the newest checkpoint, or publishes version 0. All ranks go on from rank 0's checkpoint, with
@@ -136,15 +136,15 @@ class Training:
     def run(self, stopping: Callable[[], bool]) -> None:
         """Learns until ``stopping``, on any of the ranks."""
         hyper = self._hyperparameters()
-        before: Moment = self.learner.moment()
-        ready: Ready | None = None
+        before: DeviceEvent = self.learner.moment()
+        ready: HostAndDeviceBatch | None = None
         while True:
             self.turned()
             self._watch(self._writing.look)
             # A batch that was drawn is kept until the others have one too.
             active = self._active()
             if ready is None and active:
-                ready = self._batches.take()
+                ready = self._batches.next()
             self._count_intake()
             go_on, fed, free, unasked = self.group.everywhere(
                 not (stopping() or self.left_behind), ready is not None, not self._holds(),
@@ -169,9 +169,9 @@ class Training:
             if rewards.count:
                 self.learner.add_rewards(rewards.count, rewards.total, rewards.squares)
             assert ready is not None
-            self._flop_a_step = self._flop_a_step or self.learner.flops(ready.batch)
+            self._flop_a_step = self._flop_a_step or self.learner.flops(ready[1])
             if active:
-                self._batches.begin()
+                self._batches.prefetch()
             before = self._step(ready, hyper, before)
             ready = None
             if len(self._taken) == self.config.gradient_steps_per_iteration:
@@ -226,7 +226,7 @@ class Training:
     def end_epoch(self) -> None:
         """This process is about to be renewed under the run's next record: what is left in its buffer is not learned
         from. To be called after `run`."""
-        self._batches.drop()
+        self._batches.discard()
         dropped = self.intake.end_epoch()
         log.info("%d samples of the epoch that is over are dropped", dropped)
         if self.group.rank == 0:
@@ -253,18 +253,19 @@ class Training:
         read = hyperparameters_at(self.client.schedules(), self.version).as_dict()
         return Hyperparameters(**dict(zip(read, self.group.from_first(list(read.values())), strict=True)))
 
-    def _step(self, ready: Ready, hyper: Hyperparameters, before: Moment) -> Moment:
+    def _step(self, batch: HostAndDeviceBatch, hyper: Hyperparameters, before: DeviceEvent) -> DeviceEvent:
         """Asks for a gradient step; returns its end. ``before``: the end of what the device did last."""
-        metrics, drawn = self.learner.step(ready.batch, hyper), ready.drawn
-        mask = drawn.arrays["mask"]
-        self._taken.append(Taken(metrics, before, drawn.staleness, drawn.uses, int(mask.sum())))
-        self.learned_hero_steps += int(mask[:, drawn.uses == 1].sum())
+        host, device = batch
+        metrics = self.learner.step(device, hyper)
+        mask = host.arrays["mask"]
+        self._taken.append(Taken(metrics, before, host.staleness, host.uses, int(mask.sum())))
+        self.learned_hero_steps += int(mask[:, host.uses == 1].sum())
         self.reuse.on_consumed(self.config.batch_samples, time.monotonic())
         page.STEPS.inc()
         page.CONSUMED.inc(self.config.batch_samples)
         page.FLOP.inc(self._flop_a_step)
         self.flop += self._flop_a_step
-        page.STALENESS.observe_all(drawn.staleness[drawn.staleness >= 0])
+        page.STALENESS.observe_all(host.staleness[host.staleness >= 0])
         return metrics.ended
 
     def _read_steps(self) -> None:

@@ -39,7 +39,7 @@ from rapid.live_source import LiveSource
 from rapid.rpc.errors import CallFailed
 from rapid.service import Service, start
 from rapid.store.anneal import AnnealStore
-from rapid.store.live_channel import Watching
+from rapid.store.live_channel import LiveChannel
 from rapid.store.series import Series
 
 log = logging.getLogger("five.services.rollout")
@@ -63,7 +63,7 @@ class Control:
         return not self._service.lifecycle.active and not self.stopping
 
     async def open(self) -> None:
-        await self._service.lifecycle.until_active()
+        await self._service.lifecycle.wait_active()
 
     def rates(self, version: int, reward_std: float) -> Rates:
         """Values at a version; ``reward_std`` is the one that came with it."""
@@ -158,20 +158,20 @@ class Rollout:
         self._inference = [inference_pools(connect(group), pools.addresses, pools.past_addresses)
                            for group in range(settings.groups)]
         self.groups: list[Group] = []
-        self.live = LiveSource(Watching(service.state.redis, config.name), f"rollout/{service.id}", self._live_games)
+        self.live = LiveSource(LiveChannel(service.state.redis, config.name), f"rollout/{service.id}", self._live_games)
 
     async def run(self) -> None:
         """Plays until the service drains, then sends what is whole. Raises what ended a group."""
         service, settings = self._service, self._service.config.services.rollout
         service.stats = self.stats
         service.not_ready = self.not_ready
-        service.quiet = self.quiet
+        service.is_idle = self.quiet
         self.sender.start()
-        self.matchmaker.start(service.vital)
-        helpers = [service.vital.task(name, task) for name, task in (
+        self.matchmaker.start(service.critical_tasks)
+        helpers = [service.critical_tasks.task(name, task) for name, task in (
             ("following schedules", self.control.follow()), ("the log of games", self.games.write()),
             ("metrics", self._show()), ("live games", self.live.run()))]
-        drained = asyncio.create_task(service.lifecycle.drained())
+        drained = asyncio.create_task(service.lifecycle.wait_drained())
         playing = asyncio.create_task(self._play())
         await asyncio.wait({drained, playing}, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait({playing}, timeout=2.0)
@@ -288,7 +288,7 @@ async def run(service: Service[RunConfig]) -> None:
 def main() -> None:
     codec.register(packing.pack_f16, packing.unpacked_f16, packing.pack_changes)
     with start("rollout", load, overlay=overlay) as service:
-        service.vital.run(run(service))
+        service.critical_tasks.run(run(service))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from dota.config import GameConfig
 from dota.spaces import Layout
-from five.agent.anneal.arms import Arm, arm_of
-from five.agent.anneal.document import LIVE, Anneal, overlaid
+from five.agent.anneal.document import ACTIVE, Anneal, merge_overrides
+from five.agent.anneal.variants import Variant, assign_variant
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +40,12 @@ class Annealing:
         """Takes the anneal's document over, None for none. Raises ValueError for one that this rollout cannot play:
         the last one holds then."""
         anneal = None if document is None else Anneal.model_validate(document)
-        if anneal is None or anneal.state not in LIVE:
+        if anneal is None or anneal.state not in ACTIVE:
             self._anneal = None
             return
         if self._anneal is None or anneal.overrides != self._anneal.overrides:
             try:
-                changed = GameConfig.model_validate(overlaid(self._game.model_dump(mode="json"), anneal.overrides))
+                changed = GameConfig.model_validate(merge_overrides(self._game.model_dump(mode="json"), anneal.overrides))
             except ValidationError as error:
                 raise ValueError(f"anneal {anneal.id!r} does not give a valid game configuration: {error}") from None
             if Layout(changed).hash != self._layout:
@@ -59,5 +59,5 @@ class Annealing:
         anneal = self._anneal
         if anneal is None:
             return NOT_ANNEALED
-        arm = arm_of(anneal.trial, game, anneal.share(newest_version))
-        return Draw(arm, anneal.trial, self._changed if arm is Arm.NEW else None)
+        arm = assign_variant(anneal.trial, game, anneal.share(newest_version))
+        return Draw(arm, anneal.trial, self._changed if arm is Variant.NEW else None)

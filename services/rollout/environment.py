@@ -18,14 +18,14 @@ from five.clients.environment import EnvironmentClient, SeenGame
 from five.services.rollout.step_buffer import SIDES, Array, Arrays, team_rows
 from rapid.packed_array import PackedArray
 from rapid.rpc.errors import CallFailed, StatusCode
-from rapid.rpc.fencing_epoch import is_stale
+from rapid.rpc.fencing_epoch import is_stale_epoch
 
 Ints = npt.NDArray[np.int32]
 LineUps = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """What a timestep brought to all G games: ``signals`` float32 [G, 2, H, signals], ``winners`` uint8 [G] (0 still
     running, 1 Radiant, 2 Dire, 3 draw), ``game_time`` float32 [G] in seconds, ``statistics`` float32 [G, 2, H, n].
     Valid until the next call."""
@@ -56,7 +56,7 @@ class Environment(Protocol):
         server that does not say."""
         ...
 
-    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         """One timestep of all games; ``actions`` int16 [G, 2, H, 6]. A game that ended must be reset before the next.
 
         Raises ConnectionError when the games are lost with their server: begin others with ``reset`` of all.
@@ -99,7 +99,7 @@ class LocalEnvironment:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._reset, games, controllers, out,
                                                                 rules)
 
-    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._step, actions, out)
 
     def watch(self, places: Collection[int]) -> None:
@@ -125,12 +125,12 @@ class LocalEnvironment:
         self._take_packed(out, games)
         return self._games.lineups[games]
 
-    def _step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+    def _step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         self._games.step(actions)
         for name, array in self._games.obs.items():
             out[name][...] = array
         self._take_packed(out, self._everything)
-        return Outcome(self._games.signals, self._games.winner, self._games.game_time, self._games.stats)
+        return StepResult(self._games.signals, self._games.winner, self._games.game_time, self._games.stats)
 
     def _take_packed(self, out: Arrays, games: Ints) -> None:
         for name in self._games.packed:
@@ -183,7 +183,7 @@ class RemoteEnvironment:
         _take(step.observations, out, games)
         return step.lineups
 
-    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> Outcome:
+    async def step(self, actions: npt.NDArray[np.int16], out: Arrays) -> StepResult:
         if self._client is None:
             raise ConnectionError("there are no games: reset them first")
         try:
@@ -192,7 +192,7 @@ class RemoteEnvironment:
             await self._lose(failure)
         self._seen = step.seen
         _take(step.observations, out, self._all)
-        return Outcome(step.signals, step.winners, step.game_time, step.statistics)
+        return StepResult(step.signals, step.winners, step.game_time, step.statistics)
 
     def watch(self, places: Collection[int]) -> None:
         self._watched = tuple(places)
@@ -221,7 +221,7 @@ class RemoteEnvironment:
 
     async def _lose(self, failure: CallFailed) -> NoReturn:
         await self.close()
-        if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale(failure)):
+        if not (failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure)):
             raise failure  # refused: another try would be refused again
         raise ConnectionError(str(failure)) from failure
 

@@ -14,13 +14,12 @@ import numpy.typing as npt
 from dota.config import GameConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import BOTS
-from five.agent.learning.labels import WIN, net_worth_ranks
-from five.agent.learning.labels import Outcome as GameOutcome
+from five.agent.learning.labels import WIN, GameOutcome, net_worth_ranks
 from five.agent.learning.segments import Following
 from five.clients.inference import NEWEST, WANT_STATE, ActResult
 from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
 from five.services.rollout.env_slots import Bools, Streams
-from five.services.rollout.environment import Environment, Outcome
+from five.services.rollout.environment import Environment, StepResult
 from five.services.rollout.live_broadcast import Broadcast
 from five.services.rollout.matchmaking import DRAW, GameRecord, Matchmaker, outcomes
 from five.services.rollout.past_opponent import PastOpponent
@@ -248,7 +247,7 @@ class Group:
 
     # ------------------------------------------------------------------------------------------- after the step
 
-    async def _after(self, step: int, outcome: Outcome) -> None:
+    async def _after(self, step: int, outcome: StepResult) -> None:
         ring = self.ring
         row = ring.row(step)
         ring.signals[row] = outcome.signals
@@ -278,10 +277,11 @@ class Group:
         start = int(self.streams.start[game])
         train = tuple(np.flatnonzero(self.streams.trains[game]).tolist())
         rates = self.wiring.rates(self.progress.newest_version, self._reward_std)
-        made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, ends)
+        made, earned = self.segments.cut(game, start, end - start, train, self.streams.sample_states, rates, ends,
+                                          self._records[game].draw.arm)
         self._records[game].earned += earned
         for segment in made:
-            self.wiring.sender.put(segment, self._records[game].draw.arm)
+            self.wiring.sender.put(segment)
         self.progress.segments += len(made)
 
     def _end_segments(self) -> None:

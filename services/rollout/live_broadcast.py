@@ -15,7 +15,7 @@ from dota.spectator.camera import Camera, ChunkFacts
 from dota.spectator.thoughts import building_slots, show_thoughts
 from five.clients.inference import NEWEST, WANT_THOUGHTS, ActResult
 from five.services.rollout.env_slots import Streams
-from five.services.rollout.environment import Environment, Outcome
+from five.services.rollout.environment import Environment, StepResult
 from five.services.rollout.matchmaking import GameRecord
 from five.services.rollout.step_buffer import SIDES, StepRing
 from rapid.live_source import LiveSource
@@ -43,7 +43,7 @@ class Broadcast:
         self._buildings = building_slots(Layout(rules))
         self._cameras: dict[int, tuple[str, Camera]] = {}  # by place
         self._refused: set[str] = set()  # games whose showing failed
-        self._outcome: Outcome | None = None
+        self._outcome: StepResult | None = None
         self._records: Sequence[GameRecord] = ()
         self._columns = {name: list(statistic_names).index(name) for name in ("kills", "net_worth", "level")}
 
@@ -93,13 +93,13 @@ class Broadcast:
                 thoughts = {name: array[index] for name, array in answer.thoughts.items()}
                 self._show(camera, side, thoughts, ring, row, place, environment)
 
-    def look(self, outcome: Outcome, environment: Environment) -> None:
+    def look(self, outcome: StepResult, environment: Environment) -> None:
         """After a step."""
         self._outcome = outcome
         if self._cameras:
             self._without_harm(lambda: self._look(outcome, environment))
 
-    def _look(self, outcome: Outcome, environment: Environment) -> None:
+    def _look(self, outcome: StepResult, environment: Environment) -> None:
         for place, (game, camera) in list(self._cameras.items()):
             weights = self._weights * time_weights(outcome.game_time[place], self._rewards)
             if environment.seen(place, camera):

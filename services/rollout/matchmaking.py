@@ -18,9 +18,9 @@ from five.protos.v1 import opponents_pb2
 from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
 from five.services.rollout.env_slots import Seats
 from five.services.rollout.past_opponent import PastOpponent
-from rapid.critical_tasks import Vital
+from rapid.critical_tasks import CriticalTasks
 from rapid.rpc.errors import CallFailed
-from rapid.rpc.fencing_epoch import is_stale
+from rapid.rpc.fencing_epoch import is_stale_epoch
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +80,13 @@ class Matchmaker:
         self.unassigned = 0
         self.stale = 0  # results that came when their epoch was over
 
-    def start(self, vital: Vital | None = None) -> None:
-        """Begin to ask for opponents and to report results; in a process whose ``vital`` parts these are."""
+    def start(self, critical_tasks: CriticalTasks | None = None) -> None:
+        """Begin to ask for opponents and to report results; with ``critical_tasks`` their death ends the process."""
         self._tasks = [asyncio.create_task(self._assign(), name="asking for opponents"),
                        asyncio.create_task(self._report(), name="reporting results")]
-        if vital is not None:
+        if critical_tasks is not None:
             for task in self._tasks:
-                vital.watch(task)
+                critical_tasks.watch(task)
 
     async def close(self) -> None:
         """Stop; results not yet taken are lost with the process."""
@@ -146,7 +146,7 @@ class Matchmaker:
                     await self._opponents.report(match.game_id, match.opponent, REPORTED[outcome], seconds)
                     break
                 except Exception as error:
-                    if isinstance(error, CallFailed) and is_stale(error):
+                    if isinstance(error, CallFailed) and is_stale_epoch(error):
                         self.stale += 1
                         log.warning("the result of game %s is dropped: %s", match.game_id, error)
                         break

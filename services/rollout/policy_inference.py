@@ -11,7 +11,7 @@ from five.services.rollout.env_slots import Bools, Ints, Streams
 from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepRing
 from rapid.packed_array import PackedRows
 from rapid.rpc.errors import CallFailed, StatusCode
-from rapid.rpc.fencing_epoch import is_stale
+from rapid.rpc.fencing_epoch import is_stale_epoch
 
 
 class InferenceLost(ConnectionError):
@@ -92,6 +92,6 @@ async def _ask(inference: Inference, ring: StepRing, streams: Streams, rows: Int
         if failure.code is StatusCode.NOT_FOUND:
             raise VersionMissing(str(failure)) from failure
         # Of an epoch that is over: this process is about to be renewed, and waits for it.
-        if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale(failure):
+        if failure.may_retry or failure.code is StatusCode.INTERNAL or is_stale_epoch(failure):
             raise InferenceLost(str(failure)) from failure
         raise

@@ -10,9 +10,9 @@ from dota.config import RewardConfig
 from dota.rewards import rewards, signal_weights, time_weights
 from dota.spaces import Layout
 from five.agent.config import LearnerConfig
-from five.agent.learning.labels import Outcome
-from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
-from five.services.rollout.step_buffer import SIDES, Array, StepRing
+from five.agent.learning.labels import GameOutcome
+from five.agent.learning.segments import Following, Segment, cut_segment
+from five.services.rollout.step_buffer import SIDES, Array, Arrays, StepRing
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class Segments:
         self._begins[game] = True
 
     def cut(self, game: int, start: int, steps: int, train: tuple[int, ...], states: Mapping[str, Array], rates: Rates,
-            ends: Sequence[Following] | Sequence[Outcome]) -> tuple[list[Segment], npt.NDArray[np.float64]]:
+            ends: Sequence[Following] | Sequence[GameOutcome], variant: str = ""
+            ) -> tuple[list[Segment[Arrays]], npt.NDArray[np.float64]]:
         """Segments of the sides in ``train`` and the rewards that both sides got.
 
         Args:
@@ -63,6 +64,7 @@ class Segments:
             states: recurrent states at the samples' starts, [samples, G, 2, ...].
             rates: see `Rates`.
             ends: by side, the step that follows or how the game ended with the last step.
+            variant: of the game, as of `Segment`.
 
         Returns the segments in the order of ``train``, and by signal what both sides' heroes earned, float64
         [2, H, signals]: weighted, before it is shared in the team and the other team's is subtracted.
@@ -73,10 +75,11 @@ class Segments:
         raw, _ = rewards(signals, time, rates.team_spirit, self._rewards)
         segments = [
             cut_segment(
-                TeamSteps(ring.team(game, side), rows, {n: state[:, game, side] for n, state in states.items()},
-                          raw[:, side], self._fallen(game, side, start, steps), bool(self._begins[game])),
-                ends[side], self._learning, rates.gae_horizon_seconds, rates.reward_std, self._returns[game, side],
-                self._timestep_seconds)
+                ring.team(game, side), rows, states={n: state[:, game, side] for n, state in states.items()},
+                rewards=raw[:, side], fallen=self._fallen(game, side, start, steps), begins=bool(self._begins[game]),
+                end=ends[side], config=self._learning, gae_horizon_seconds=rates.gae_horizon_seconds,
+                reward_std=rates.reward_std, running_return=self._returns[game, side],
+                timestep_seconds=self._timestep_seconds, variant=variant)
             for side in train]
         self._begins[game] = False
         weights = self._weights * time_weights(time, self._rewards)

@@ -6,14 +6,14 @@ import math
 import random
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dota.spaces import Layout
-from five.agent.learning import segments
 from five.agent.learning.pacing import WaitMeter
-from five.clients.experience import ExperienceClient, Segment
+from five.agent.learning.samples import Arrays
+from five.agent.learning.segments import Segment
+from five.clients.experience import ExperienceClient
 from rapid.rpc.errors import MessageTooLarge
 
 log = logging.getLogger(__name__)
@@ -39,13 +39,6 @@ def optimizers_of(identity: str, optimizers: int, most: int) -> list[int]:
     return everyone if optimizers <= most else random.Random(identity).sample(everyone, most)
 
 
-@dataclass(frozen=True)
-class _Made:
-    segment: segments.Segment
-    at: float
-    arm: str
-
-
 class Sender:
     """A bounded queue of segments in front of the optimizers; whichever has room takes the next.
 
@@ -56,7 +49,7 @@ class Sender:
     def __init__(self, clients: Sequence[ExperienceClient], max_unsent: int) -> None:
         self._clients = list(clients)
         self._max_unsent = max_unsent
-        self._queue: asyncio.Queue[_Made] = asyncio.Queue()
+        self._queue: asyncio.Queue[Segment[Arrays]] = asyncio.Queue()
         self._room = asyncio.Event()
         self._room.set()
         self._tasks: list[asyncio.Task[None]] = []
@@ -90,9 +83,9 @@ class Sender:
                         continue
         self._raise_failure()
 
-    def put(self, segment: segments.Segment, arm: str = "") -> None:
-        """Have a segment sent, of a game in that arm of an anneal ('': none goes on). Never blocks: ``room`` does."""
-        self._queue.put_nowait(_Made(segment, time.time(), arm))
+    def put(self, segment: Segment[Arrays]) -> None:
+        """Queue a segment for sending. Never blocks; `room` does."""
+        self._queue.put_nowait(segment)
         if self._queue.qsize() >= self._max_unsent:
             self._room.clear()
 
@@ -113,14 +106,12 @@ class Sender:
 
     async def _send(self, client: ExperienceClient) -> None:
         while True:
-            made = await self._queue.get()
+            segment = await self._queue.get()
             if self._queue.qsize() < self._max_unsent:
                 self._room.set()
-            s = made.segment
             self._pushing += 1
             try:
-                await client.push(Segment(s.samples, s.arrays, s.reward_sum, s.reward_square_sum, s.reward_count,
-                                          s.oldest_version, s.newest_version, made.at, arm=made.arm))
+                await client.push(segment)
             except MessageTooLarge:
                 self.too_large += 1
                 log.exception("a segment is dropped")

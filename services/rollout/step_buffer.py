@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dota.packing import join_changes, join_f16, split_f16
-from rapid.packed_array import Join, PackedArray, PackedRows
+from rapid.packed_array import PackedArray, PackedRows, RowJoiner
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -16,7 +16,7 @@ Specs = Mapping[str, tuple[tuple[int, ...], npt.DTypeLike]]
 
 SIDES = 2
 ACTION_PARTS = 6
-JOIN = Join(join_f16, join_changes)
+JOIN = RowJoiner(join_f16, join_changes)
 
 
 def team_rows(array: PackedArray) -> npt.NDArray[np.object_]:

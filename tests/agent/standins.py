@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from five.agent.learning.labels import Outcome
-from five.agent.learning.segments import Following, TeamSteps, cut_segment
+from five.agent.learning.labels import GameOutcome
+from five.agent.learning.segments import Following, cut_segment
 from five.agent.model.normaliser import RewardStatistics, RunningStatistics
 from five.agent.schedules import Hyperparameters
 
@@ -124,7 +124,7 @@ class MemoryGame:
             return rewards, None
         won = float(rewards.mean() > 0)
         self.t, self.bit = 0, int(self.rng.integers(2))
-        return rewards, Outcome(won, np.arange(len(choice)))
+        return rewards, GameOutcome(won, np.arange(len(choice)))
 
 
 class Recorder:
@@ -154,12 +154,13 @@ class Recorder:
         arrays, states, rewards, fallen = zip(*self.steps, strict=True)
         if self.running is None:
             self.running = np.zeros_like(rewards[0])
-        steps = TeamSteps(
+        begins, self.begins, self.steps = self.begins, False, []
+        return cut_segment(
             {k: np.stack([a[k] for a in arrays]) for k in arrays[0]}, np.arange(len(arrays)),
-            {k: np.stack([s[k] for s in states[:: self.config.lstm_unroll_length]]) for k in states[0]},
-            np.stack(rewards), np.stack(fallen), self.begins)
-        self.begins, self.steps = False, []
-        return cut_segment(steps, end, self.config, self.horizon, self.reward_std, self.running, 4 / 30)
+            states={k: np.stack([s[k] for s in states[:: self.config.lstm_unroll_length]]) for k in states[0]},
+            rewards=np.stack(rewards), fallen=np.stack(fallen), begins=begins, end=end, config=self.config,
+            gae_horizon_seconds=self.horizon, reward_std=self.reward_std, running_return=self.running,
+            timestep_seconds=4 / 30)
 
 
 class Rollout:

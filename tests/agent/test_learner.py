@@ -10,7 +10,7 @@ from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
 from five.agent.schedules import Hyperparameters
-from tests.agent.plain_samples import split_segment
+from tests.agent.plain_samples import add_sample, collate_arrays, split_segment
 from tests.agent.standins import HYPER, Rollout, TinyPolicy
 
 CONFIG = LearnerConfig(lstm_unroll_length=4, samples_per_segment=4, batch_samples=16, initial_hold_steps=0,
@@ -90,7 +90,7 @@ def test_it_learns_the_game_that_needs_memory():
     buffers = BufferConfig(capacity_samples=256, minimum_samples=64, max_age_versions=4)
     policy = TinyPolicy(seed=1)
     learner, rollout = Learner(policy, config), Rollout(policy, config, games=32, seed=1, horizon=2.0)
-    buffer, pacer = SampleBuffer(buffers), Pacer(buffers, 64)
+    buffer, pacer = SampleBuffer(buffers, collate_arrays), Pacer(buffers, 64)
     before = None
     share = 0.0
     for version in range(200):
@@ -101,10 +101,10 @@ def test_it_learns_the_game_that_needs_memory():
         for segment in segments:
             learner.add_rewards(segment.reward_count, segment.reward_sum, segment.reward_square_sum)
             for sample in split_segment(segment.arrays, segment.samples):
-                buffer.add(sample, sample["versions"], version)
+                add_sample(buffer, sample, sample["versions"], version)
             pacer.on_received(segment.samples)
         while pacer.may_step(len(buffer)):
-            drawn = buffer.draw(64, version)
+            drawn = buffer.sample(64, version)
             assert drawn.staleness.max() <= 4
             pacer.on_consumed(64)
             learner.step(drawn.arrays, HYPER)

@@ -8,14 +8,14 @@ import torch
 
 from five.agent.config import BufferConfig, LearnerConfig
 from five.agent.learning.buffer import SampleBuffer
-from five.agent.learning.labels import Outcome
+from five.agent.learning.labels import GameOutcome
 from five.agent.learning.learner import Learner
 from five.agent.learning.ppo import ppo_loss
 from five.agent.learning.samples import split_batch
 from five.agent.model.policy import Policy
 from five.agent.schedules import Hyperparameters
 from tests.agent.model_cases import SMALL, layout, random_arrays
-from tests.agent.plain_samples import split_segment
+from tests.agent.plain_samples import add_sample, collate_arrays, split_segment
 from tests.agent.standins import Recorder
 
 CONFIG = LearnerConfig(lstm_unroll_length=8, samples_per_segment=3, batch_samples=6, initial_hold_steps=0,
@@ -36,7 +36,7 @@ def play(policy, of, versions=lambda t: 0, teams=3, steps=50, seed=0, on_step=No
             state = policy.initial_state(teams)
         acted = policy.act({k: torch.from_numpy(v[t]) for k, v in arrays.items()}, state, generator=generator)
         for i in range(teams):
-            ended = Outcome(float(rng.integers(2)), np.arange(of.heroes)) if t % game == game - 1 else None
+            ended = GameOutcome(float(rng.integers(2)), np.arange(of.heroes)) if t % game == game - 1 else None
             for done in recorders[i].add(
                     {k: v[t, i] for k, v in arrays.items()}, {k: v[i].numpy() for k, v in state.items()},
                     acted.actions[i].numpy(), acted.logp[i].numpy(), acted.values[i].numpy(),
@@ -47,10 +47,10 @@ def play(policy, of, versions=lambda t: 0, teams=3, steps=50, seed=0, on_step=No
 
 
 def batch(samples, version=0):
-    buffer = SampleBuffer(BufferConfig(capacity_samples=64, minimum_samples=1))
+    buffer = SampleBuffer(BufferConfig(capacity_samples=64, minimum_samples=1), collate_arrays)
     for sample in samples:
-        assert buffer.add(sample, sample["versions"], version)
-    return buffer.draw(len(samples), version)
+        assert add_sample(buffer, sample, sample["versions"], version)
+    return buffer.sample(len(samples), version)
 
 
 @pytest.mark.parametrize("heroes", [1, 5])

@@ -6,10 +6,10 @@ import torch
 
 from five.agent.config import LearnerConfig
 from five.agent.learning.gae import discount
-from five.agent.learning.labels import Outcome
+from five.agent.learning.labels import GameOutcome
 from five.agent.learning.samples import split_batch
-from five.agent.learning.segments import Following, TeamSteps, cut_segment
-from tests.agent.plain_samples import split_segment
+from five.agent.learning.segments import Following, cut_segment
+from tests.agent.plain_samples import split_segment, steps_of
 from tests.agent.standins import Recorder, Rollout, TinyPolicy
 
 H, N = 2, 3  # heroes, buildings
@@ -29,7 +29,7 @@ class Step:
     predictions: dict
     version: int
     rewards: np.ndarray
-    outcome: Outcome | None
+    outcome: GameOutcome | None
     fallen: np.ndarray
 
 
@@ -49,15 +49,15 @@ def play(lengths, steps, recorder=None, versions=lambda t: 7):
                        "building_events": rng.uniform(size=(H, N))}
         step = Step(age, state, rng.integers(0, 9, (H, 6)).astype(np.int16), rng.normal(size=H).astype(np.float32),
                     rng.normal(size=H).astype(np.float32), predictions, versions(t), rng.normal(size=H),
-                    Outcome(float(game % 2), np.array([1, 0])) if last else None,
+                    GameOutcome(float(game % 2), np.array([1, 0])) if last else None,
                     (rng.uniform(size=N) < 0.1).astype(float))
         waiting.append(step)
         for segment in recorder.add(
                 {"count": np.array([age], np.float16)}, {"count": np.full((H, 1), state, np.float32)}, step.actions,
                 step.logp, step.values, predictions, step.version, step.rewards, step.outcome, step.fallen):
             segments.append(segment)
-            played.append(waiting[: segment.steps])
-            waiting = waiting[segment.steps :]
+            played.append(waiting[: steps_of(segment)])
+            waiting = waiting[steps_of(segment) :]
         state += 1.0
         age, game = (0, game + 1) if last else (age + 1, game)
     played.append(waiting)  # not yet cut, the step that the last segment was bootstrapped from first
@@ -77,7 +77,7 @@ def test_state_crosses_every_boundary(lengths):
     """What each sample's stored state and resets give is what was seen, across samples, segments and games (after
     TorchBeast's core-agent-state test)."""
     segments, played = play(lengths, 200)
-    assert sum(s.steps for s in segments) > 200 - LENGTH - 1
+    assert sum(steps_of(s) for s in segments) > 200 - LENGTH - 1
     for segment, steps in zip(segments, played, strict=False):
         counted = []
         for sample in split_segment(segment.arrays, segment.samples):
@@ -85,8 +85,8 @@ def test_state_crosses_every_boundary(lengths):
             for reset in sample["resets"]:
                 counted.append(0.0 if reset else count)
                 count = counted[-1] + 1
-        assert counted[: segment.steps] == [float(s.count) for s in steps]
-        assert segment.arrays["count"][: segment.steps, 0].tolist() == counted[: segment.steps]
+        assert counted[: steps_of(segment)] == [float(s.count) for s in steps]
+        assert segment.arrays["count"][: steps_of(segment), 0].tolist() == counted[: steps_of(segment)]
 
 
 def test_the_states_of_later_samples_and_segments_are_not_zero():
@@ -97,9 +97,9 @@ def test_the_states_of_later_samples_and_segments_are_not_zero():
 
 def test_a_segment_is_whole_and_in_order():
     segments, played = play([5, 20, 16], 100)
-    assert [s.steps for s in segments] == [5, 16, 4, 16, 5, 16, 4, 16, 5]
+    assert [steps_of(s) for s in segments] == [5, 16, 4, 16, 5, 16, 4, 16, 5]
     for segment, steps in zip(segments, played, strict=False):
-        a, n = segment.arrays, segment.steps
+        a, n = segment.arrays, steps_of(segment)
         np.testing.assert_array_equal(a["actions"][:n], np.stack([s.actions for s in steps]))
         np.testing.assert_array_equal(a["behaviour_logp"][:n], np.stack([s.logp for s in steps]))
         np.testing.assert_array_equal(a["behaviour_values"][:n], np.stack([s.values for s in steps]))
@@ -136,7 +136,7 @@ def test_rewards_are_divided_by_the_deviation_and_summed_raw():
 
 def test_the_return_scale_sums_discounted_rewards_of_each_game_across_segments():
     segments, played = play([20, 3], 46, Recorder(CONFIG.model_copy(update={"reward_scale": "return"}), 1.0))
-    assert [s.steps for s in segments] == [16, 4, 3, 16, 4, 3]
+    assert [steps_of(s) for s in segments] == [16, 4, 3, 16, 4, 3]
     gamma, running = discount(1.0), np.zeros(H)
     for segment, steps in zip(segments, played, strict=False):
         sums = []
@@ -176,7 +176,7 @@ def test_versions_are_kept_by_step():
 def test_a_sample_is_filled_up_with_steps_that_do_not_count():
     segments, played = play([6], 6)
     a = segments[0].arrays
-    assert (segments[0].samples, segments[0].steps, segments[0].reward_count) == (2, 6, 6 * H)
+    assert (segments[0].samples, steps_of(segments[0]), segments[0].reward_count) == (2, 6, 6 * H)
     assert a["mask"][:, 0].tolist() == [1] * 6 + [0] * 2
     assert a["state/count"].shape[0] == 2
     np.testing.assert_array_equal(a["actions"][6:], np.stack([played[0][5].actions] * 2))
@@ -191,16 +191,18 @@ def ring_steps(rows=(0, 1, 2), **changes):
               "behaviour_values": rng.normal(size=(8, H)), "versions": np.arange(8, dtype=np.int32)}
     given = {"arrays": arrays, "rows": np.array(rows), "states": {"h": np.zeros((5, H, 1))},
              "rewards": np.ones((len(rows), H)), "fallen": np.zeros((len(rows), N)), "begins": False}
-    return TeamSteps(**{**given, **changes})
+    learning = {"end": END, "config": CONFIG, "gae_horizon_seconds": 60.0, "reward_std": 1.0,
+                "running_return": np.zeros(H), "timestep_seconds": 4 / 30}
+    return {**given, **learning, **changes}
 
 
-END = Outcome(1.0, np.array([0, 1]))
+END = GameOutcome(1.0, np.array([0, 1]))
 
 
 def test_the_steps_of_a_ring_are_taken_in_order_and_copied():
     steps = ring_steps(rows=(6, 7, 0))
-    segment = cut_segment(steps, END, CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
-    steps.arrays["x"][:], steps.states["h"][:] = -1, -1
+    segment = cut_segment(**steps)
+    steps["arrays"]["x"][:], steps["states"]["h"][:] = -1, -1
     assert segment.arrays["x"].tolist() == [6, 7, 0, 0] and not segment.arrays["state/h"].any()
     assert (segment.oldest_version, segment.newest_version) == (0, 7)
 
@@ -208,18 +210,18 @@ def test_the_steps_of_a_ring_are_taken_in_order_and_copied():
 @pytest.mark.parametrize(("changes", "words"), [
     ({"rewards": np.ones((4, H))}, r"rows \(3,\), rewards \(4, 2\)"),
     ({"fallen": np.zeros((2, N))}, r"fallen \(2, 3\)"),
-    ({"rows": np.zeros(0, int), "rewards": np.ones((0, H)), "fallen": np.zeros((0, N))}, "at least one"),
+    ({"rows": np.zeros(0, int), "rewards": np.ones((0, H)), "fallen": np.zeros((0, N))}, "at least 1"),
 ])
 def test_steps_that_do_not_fit_together_are_refused(changes, words):
     with pytest.raises(ValueError, match=words):
-        cut_segment(ring_steps(**changes), END, CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
+        cut_segment(**ring_steps(**changes))
 
 
 def test_a_terminated_segment_differs_from_the_same_steps_cut():
     predictions = {"win_probability": np.zeros(H), "net_worth_rank": np.full((H, 5), 0.2),
                    "building_events": np.zeros((H, N))}
-    ended = cut_segment(ring_steps(), END, CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
-    cut = cut_segment(ring_steps(), Following(np.full(H, 5.0), predictions), CONFIG, 60.0, 1.0, np.zeros(H), 4 / 30)
+    ended = cut_segment(**ring_steps())
+    cut = cut_segment(**ring_steps(end=Following(np.full(H, 5.0), predictions)))
     gamma = discount(60.0)
     difference = cut.arrays["advantages"][:3] - ended.arrays["advantages"][:3]
     np.testing.assert_allclose(difference[:, 0], [5 * gamma * (gamma * 0.95) ** (2 - t) for t in range(3)], rtol=1e-5)

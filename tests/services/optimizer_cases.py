@@ -14,13 +14,14 @@ from five.agent.config import BufferConfig, LearnerConfig, ModelConfig, Schedule
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
-from five.agent.learning.samples import learning_specs
+from five.agent.learning.samples import STATE_PREFIX, Arrays, learning_specs
+from five.agent.learning.segments import Segment
 from five.agent.model.policy import Policy
 from five.agent.model.states import state_specs
 from five.agent.schedules import Hyperparameters, hyperparameters_at
 from five.services.optimizer.checkpoints import Checkpoints
-from five.services.optimizer.intake import Intake, Offer
-from five.services.optimizer.stored_arrays import RestingSegment, Stacking
+from five.services.optimizer.intake import Intake
+from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
 from five.services.optimizer.training import Training
 from rapid.blobs import BlobStore
 
@@ -111,7 +112,7 @@ def training(folder: Path, versions: Versions, client: StateInMemory | None = No
 
 def feed(run: Training, segments: int, first: int = 0) -> None:
     for i in range(first, first + segments):
-        run.intake.take(Offer(str(i), RestingSegment.of(segment(2, run.version, seed=i), 2), 1.0, 2.0, 8, run.version))
+        run.intake.admit(stored_segment(str(i), version=run.version, seed=i))
 
 
 def until(run: Training, version: int, patience: int = 400) -> None:
@@ -124,9 +125,17 @@ def until(run: Training, version: int, patience: int = 400) -> None:
     run.run(stop)
 
 
-def offer(identity: str, samples: int = 2, version: int = 0) -> Offer:
-    return Offer(identity, RestingSegment.of(segment(samples, version), samples), 2.0, 3.0, samples * UNROLL, version)
+def stored_segment(identity: str, samples: int = 2, version: int = 0, seed: int = 0) -> Segment[StoredArrays]:
+    arrays = StoredArrays.from_arrays(segment(samples, version, seed), samples)
+    return Segment(arrays, samples, 2.0, 3.0, samples * UNROLL, version, version, segment_id=identity)
 
 
 def intake(buffer: BufferConfig = BUFFER) -> Intake:
-    return Intake(SampleBuffer(buffer, Stacking()), Pacer(buffer, LEARNING.batch_samples))
+    return Intake(SampleBuffer(buffer, SampleCollator()), Pacer(buffer, LEARNING.batch_samples))
+
+
+def decoded_sample(arrays: StoredArrays, index: int) -> Arrays:
+    """Decode one sample: arrays [T, ...], states without T."""
+    batch: Arrays = {}
+    SampleCollator()(batch, [arrays], [index], np.empty)
+    return {name: array[0] if name.startswith(STATE_PREFIX) else array[:, 0] for name, array in batch.items()}

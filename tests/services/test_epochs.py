@@ -36,7 +36,7 @@ from five.services.optimizer.intake import Intake
 from five.services.optimizer.service import ExperienceService, add_to_server
 from rapid.config import RpcConfig
 from rapid.rpc.errors import CallFailed, StatusCode
-from rapid.rpc.fencing_epoch import REFUSED, is_stale, require_epoch
+from rapid.rpc.fencing_epoch import REFUSED, is_stale_epoch, require_epoch
 from rapid.rpc.server import RpcServer, serve
 from rapid.store.state import RunState
 from rapid.telemetry.metrics import snapshot
@@ -197,12 +197,12 @@ async def test_inference_refuses_an_older_epoch_naming_both_and_is_waited_for_by
         async with InferenceClient([server.address], RPC, "feedfacefeedface", epoch=1) as behind:
             with pytest.raises(CallFailed, match="at epoch 2, the request at 1") as failure:
                 await act(behind)
-            assert failure.value.code is StatusCode.FAILED_PRECONDITION and is_stale(failure.value)
+            assert failure.value.code is StatusCode.FAILED_PRECONDITION and is_stale_epoch(failure.value)
             assert (await behind.model()).epoch == 2
         async with InferenceClient([server.address], RPC, COUNTING_LAYOUT.hash, epoch=3) as ahead:
             with pytest.raises(CallFailed, match="at epoch 2, the request at 3") as failure:
                 await act(ahead)
-            assert failure.value.code is StatusCode.UNAVAILABLE and not is_stale(failure.value)
+            assert failure.value.code is StatusCode.UNAVAILABLE and not is_stale_epoch(failure.value)
             assert ahead.connections < 30  # it was asked in pauses
         async with InferenceClient([server.address], RPC, COUNTING_LAYOUT.hash, epoch=2) as level:
             assert (await act(level)).versions.tolist() == [0]
@@ -256,7 +256,7 @@ async def test_opponents_are_neither_assigned_nor_results_counted_for_another_ep
     for epoch, code in ((1, StatusCode.FAILED_PRECONDITION), (3, StatusCode.UNAVAILABLE)):
         with pytest.raises(CallFailed, match=f"at epoch 2, the request at {epoch}") as failure:
             await clients[epoch].assign("g")
-        assert failure.value.code is code and is_stale(failure.value) == (epoch == 1)
+        assert failure.value.code is code and is_stale_epoch(failure.value) == (epoch == 1)
         with pytest.raises(CallFailed):
             await clients[epoch].report("g", 0, WON, 60.0)
     assert pool.league().opponents[0].games == 0
@@ -278,7 +278,7 @@ async def test_games_belong_to_the_newest_epoch_that_asked_for_any() -> None:
             await newer.open(1, 0)
             with pytest.raises(CallFailed, match="at epoch 3, the request at 2") as failure:
                 await late.open(1, 0)
-            assert is_stale(failure.value)
+            assert is_stale_epoch(failure.value)
             # Those that have begun end with their stream: their segments are refused where they count.
             await older.step(np.zeros(1, np.int32), np.zeros((1, 2, 1, 6), np.int16))
         create = env_pb2.CreateGames(games=1, layout_hash=GAMES_LAYOUT.hash)

@@ -19,7 +19,7 @@ from rapid.config import StoreConfig
 from rapid.lifecycle import Lifecycle
 from rapid.store.checkpoint_index import CheckpointIndex
 from rapid.store.errors import Corrupt, FencedOut
-from rapid.store.fencing import Authority, PublisherLease
+from rapid.store.fencing import FencingToken, PublisherLease
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
 from rapid.store.state import RunState
@@ -145,7 +145,7 @@ def test_a_lease_is_of_the_epoch_that_the_process_came_up_in(state: RunState, bl
 
 # Checkpoints and their index.
 
-def held(state: RunState, blobs: BlobStore) -> tuple[Checkpoints, Authority]:
+def held(state: RunState, blobs: BlobStore) -> tuple[Checkpoints, FencingToken]:
     authority = PublisherLease(state.redis, RUN, "optimizer 0", 30.0).acquire()
     return Checkpoints(blobs, RUN, 2, CheckpointIndex(state.redis, RUN), lambda: authority), authority
 

@@ -63,9 +63,9 @@ def test_the_optimizers_drain_follows_its_checkpoint(tmp_path: Path) -> None:
 def test_a_drain_that_is_allowed_more_time_is_not_cut_short() -> None:
     codes: list[int] = []
     life = Lifecycle(0.05, exit_process=codes.append)
-    life.allow(3600)
+    life.set_grace_seconds(3600)
     life.drain("SIGTERM")
     assert life.draining and not codes
-    life.allow(0.05)  # what was under way is written
+    life.set_grace_seconds(0.05)  # what was under way is written
     eventually(lambda: codes == [1])
     life.close()

@@ -30,7 +30,7 @@ from five.services.rollout.sender import Sender
 from rapid.blobs import BlobStore
 from rapid.config import BlobConfig, LifecycleConfig, StoreConfig
 from rapid.store.checkpoint_index import CheckpointIndex
-from rapid.store.fencing import holder
+from rapid.store.fencing import publisher_name
 from rapid.store.leases import Instance
 from rapid.store.parameters import ParameterStore
 from rapid.store.series import Series
@@ -276,4 +276,4 @@ def test_ranks_renew_themselves_without_their_agent(cluster: Cluster) -> None:
     resumed = [e.details for e in cluster.state.events.last(100) if e.what == "optimizer.resumed"]
     assert [(e["optimizers"], e["restarts"]) for e in resumed] == [(2, 0)]
     assert resumed[0]["checkpoint"] == resumed[0]["version"]  # they drained: nothing that was learned is lost
-    assert holder(cluster.state.redis, "trial") is not None
+    assert publisher_name(cluster.state.redis, "trial") is not None

@@ -16,13 +16,22 @@ from five.services.optimizer.service import ExperienceService
 from five.services.rollout.sender import changing
 from tests.agent.plain_samples import split_segment
 from tests.clients.tensor_sets import encode_set
-from tests.services.optimizer_cases import LAYOUT, SAMPLE_SPECS, STEP_SPECS, UNROLL, intake, offer, segment
+from tests.services.optimizer_cases import (
+    LAYOUT,
+    SAMPLE_SPECS,
+    STEP_SPECS,
+    UNROLL,
+    decoded_sample,
+    intake,
+    segment,
+    stored_segment,
+)
 
 
 def test_a_segment_counts_once() -> None:
     into = intake()
-    assert into.take(offer("a"))[0] == "accepted"
-    assert into.take(offer("a"))[0] == "duplicate"
+    assert into.admit(stored_segment("a"))[0] == "accepted"
+    assert into.admit(stored_segment("a"))[0] == "duplicate"
     assert len(into.buffer) == 2 and into.pacer.received == 2
     assert into.hero_steps == 2 * UNROLL
     rewards = into.take_rewards()
@@ -36,67 +45,67 @@ def fail(*_: Any) -> int:
 
 def test_a_segment_counts_as_seen_only_once_it_is_in_the_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
     into = intake()
-    whole = offer("a")
+    whole = stored_segment("a")
     with monkeypatch.context() as patched:
-        patched.setattr(into.buffer, "add_all", fail)
+        patched.setattr(into.buffer, "add", fail)
         with pytest.raises(OSError, match="no room"):
-            into.take(whole)
+            into.admit(whole)
     assert len(into.buffer) == 0 and into.pacer.received == 0
-    assert into.take(whole)[0] == "accepted"
-    assert into.take(whole)[0] == "duplicate"
+    assert into.admit(whole)[0] == "accepted"
+    assert into.admit(whole)[0] == "duplicate"
     # One that was refused as too old is so again: it was never in.
     into.version = 10
-    assert [into.take(offer("b", version=6))[0] for _ in range(2)] == ["too_old"] * 2
+    assert [into.admit(stored_segment("b", version=6))[0] for _ in range(2)] == ["too_old"] * 2
 
 
 def test_a_segment_that_comes_twice_at_once_counts_once() -> None:
     into = intake()
-    offers = [offer(str(i % 8)) for i in range(64)]
+    offers = [stored_segment(str(i % 8)) for i in range(64)]
     with ThreadPoolExecutor(16) as pool:
-        verdicts = [verdict for verdict, _ in pool.map(into.take, offers)]
+        verdicts = [verdict for verdict, _ in pool.map(into.admit, offers)]
     assert verdicts.count("accepted") == 8 and verdicts.count("duplicate") == 56
     assert into.pacer.received == len(into.buffer) == 16 and into.take_rewards().count == 8 * 8
 
 
 def test_what_is_left_of_an_epoch_is_dropped_and_counted() -> None:
     into = intake()
-    into.take(offer("a"))
-    into.take(offer("b", samples=1))
+    into.admit(stored_segment("a"))
+    into.admit(stored_segment("b", samples=1))
     assert into.end_epoch() == 3 and into.end_epoch() == 0
     statistics = into.buffer.statistics()
     assert statistics.dropped[DropReason.EPOCH] == 3 and statistics.samples == statistics.nbytes == 0
     assert into.take_rewards().count == 0
-    assert into.take(offer("a"))[0] == "duplicate"  # learned from or not: it was taken in
+    assert into.admit(stored_segment("a"))[0] == "duplicate"  # learned from or not: it was taken in
     for identity in ("c", "d"):
-        assert into.take(offer(identity))[0] == "accepted"
-    assert into.draw(4) is not None
+        assert into.admit(stored_segment(identity))[0] == "accepted"
+    assert into.sample(4) is not None
 
 
 @pytest.mark.parametrize("samples", [1, 3])
 def test_a_segment_that_a_pause_has_ended_early_is_taken_in(samples: int) -> None:
     into = intake()
     checked = service(into).check(request(arrays=segment(samples), samples=samples))
-    assert into.take(checked)[0] == "accepted" and len(into.buffer) == samples
+    assert into.admit(checked)[0] == "accepted" and len(into.buffer) == samples
 
 
 def test_an_old_segment_is_refused_with_its_age() -> None:
     into = intake()
     into.version = 10
-    verdict, reason = into.take(offer("a", version=6))
+    verdict, reason = into.admit(stored_segment("a", version=6))
     assert verdict == "too_old" and "4 versions old" in reason
     assert into.pacer.received == 0 and into.take_rewards().count == 0
-    assert into.take(offer("b", version=7))[0] == "accepted"
+    assert into.admit(stored_segment("b", version=7))[0] == "accepted"
 
 
 def test_a_step_waits_until_reuse_allows_it() -> None:
     into = intake()
-    assert into.draw(4) is None
+    assert into.sample(4) is None
     for i in range(2):
-        into.take(offer(str(i)))
-    drawn = into.draw(4)
+        into.admit(stored_segment(str(i)))
+    drawn = into.sample(4)
     assert drawn is not None and drawn.arrays["actions"].shape == (UNROLL, 4, 1, 6)
-    assert into.draw(4) is not None  # consumed may run ahead by one batch
-    assert into.draw(4) is None
+    assert into.sample(4) is not None  # consumed may run ahead by one batch
+    assert into.sample(4) is None
 
 
 def service(into: Intake) -> ExperienceService:
@@ -133,7 +142,7 @@ async def test_hero_steps_are_counted_by_the_arm_of_their_game() -> None:
 def in_changes(arrays: Any, period: int = UNROLL, **fields: Any) -> bytes:
     """A request as a rollout writes it: observations by what changes from timestep to timestep."""
     message = experience_pb2.PushRequest(segment_id="a", run="trial", samples=len(arrays["mask"]) // UNROLL, epoch=1)
-    return wire.with_set(message, "tensors", arrays, LAYOUT.hash, changes=changing(LAYOUT), period=period, **fields)
+    return wire.serialize_with_set(message, "tensors", arrays, LAYOUT.hash, changes=changing(LAYOUT), period=period, **fields)
 
 
 @pytest.mark.parametrize("zstd", [False, True])
@@ -142,8 +151,9 @@ def test_a_good_segment_is_taken_in_and_drawn_as_it_was_sent(zstd: bool) -> None
     for seed in range(3):  # the second and third are recognised by the first's form
         arrays = segment(seed=seed)
         for data in (request(arrays=arrays), in_changes(arrays, zstd=zstd), request(arrays=arrays)):
-            for sample, sent in zip(taker.check(data).segment.cut(), split_segment(arrays, 2), strict=True):
-                back = sample.arrays()
+            stored = taker.check(data).arrays
+            for i, sent in enumerate(split_segment(arrays, 2)):
+                back = decoded_sample(stored, i)
                 assert back.keys() == sent.keys()
                 for name, array in sent.items():
                     assert back[name].dtype == array.dtype and back[name].tobytes() == array.tobytes()
@@ -153,7 +163,7 @@ def test_segments_of_one_form_are_not_looked_through_again(monkeypatch: pytest.M
     taker = service(intake())
     taker.check(in_changes(segment(seed=0)))
     monkeypatch.setattr(wire, "decode_stored_set", fail)
-    assert taker.check(in_changes(segment(seed=1))).segment.hero_steps == 2 * UNROLL
+    assert taker.check(in_changes(segment(seed=1))).arrays.hero_steps == 2 * UNROLL
     with pytest.raises(OSError):  # as long as it is the same form
         taker.check(in_changes(segment(1)))
 
@@ -185,7 +195,7 @@ def test_damaged_data_is_refused_by_name_recognised_or_not(
         taker.check(in_changes(segment()))
     with pytest.raises(ValueError, match=words):
         taker.check(damaged(name, damage))
-    assert taker.check(in_changes(segment())).segment.samples == 2
+    assert taker.check(in_changes(segment())).samples == 2
 
 
 @pytest.mark.parametrize(("changes", "words"), [

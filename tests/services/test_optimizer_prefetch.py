@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from five.agent.learning.batch_transfer import DeviceBatch
 from five.agent.learning.buffer import DropReason
 from five.agent.learning.samples import Arrays
-from five.agent.learning.to_device import Batch
-from five.services.optimizer.prefetch import BatchesAhead
-from tests.services.optimizer_cases import LEARNING, intake, offer
+from five.services.optimizer.prefetch import BatchPrefetcher
+from tests.services.optimizer_cases import LEARNING, intake, stored_segment
 
 SAMPLES = LEARNING.batch_samples
 
@@ -17,9 +17,9 @@ class Straight:
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def put(self, batch: Arrays) -> Batch:
+    def put(self, batch: Arrays) -> DeviceBatch:
         self.calls.append("put")
-        return Batch({}, len(self.calls))
+        return DeviceBatch({}, len(self.calls))
 
     def settle(self) -> None:
         self.calls.append("settle")
@@ -28,19 +28,19 @@ class Straight:
 def test_the_batches_are_those_of_drawing_in_place() -> None:
     ahead, in_place = intake(), intake()
     for i in range(6):
-        ahead.take(offer(str(i)))
-        in_place.take(offer(str(i)))
+        ahead.admit(stored_segment(str(i)))
+        in_place.admit(stored_segment(str(i)))
     ways = Straight()
-    batches, taken = BatchesAhead(ahead, SAMPLES, ways), 0
-    while (ready := batches.take()) is not None:
-        drawn = ready.drawn
-        batches.begin()
-        expected = in_place.draw(SAMPLES)
-        assert expected is not None and (drawn.uses == expected.uses).all()
+    batches, taken = BatchPrefetcher(ahead, SAMPLES, ways), 0
+    while (batch := batches.next()) is not None:
+        host, _ = batch
+        batches.prefetch()
+        expected = in_place.sample(SAMPLES)
+        assert expected is not None and (host.uses == expected.uses).all()
         for name, array in expected.arrays.items():
-            assert np.array_equal(drawn.arrays[name], array), name
+            assert np.array_equal(host.arrays[name], array), name
         taken += 1
-    assert in_place.draw(SAMPLES) is None
+    assert in_place.sample(SAMPLES) is None
     # Arrays are filled again when their copy is over, each time.
     assert ways.calls[:2 * taken] == ["settle", "put"] * taken and "put" not in ways.calls[2 * taken:]
     assert taken >= 2 and ahead.pacer.consumed == in_place.pacer.consumed == taken * SAMPLES
@@ -49,25 +49,25 @@ def test_the_batches_are_those_of_drawing_in_place() -> None:
 def test_staleness_is_that_of_the_moment_it_is_taken() -> None:
     source = intake()
     for i in range(4):
-        source.take(offer(str(i)))
-    batches = BatchesAhead(source, SAMPLES, Straight())
-    batches.begin()
-    batches.drop()
-    batches.begin()
+        source.admit(stored_segment(str(i)))
+    batches = BatchPrefetcher(source, SAMPLES, Straight())
+    batches.prefetch()
+    batches.discard()
+    batches.prefetch()
     while source.pacer.consumed < 2 * SAMPLES:
         pass
     source.version = 2
-    ready = batches.take()
-    assert ready is not None and set(ready.drawn.staleness.flat) == {2}
+    batch = batches.next()
+    assert batch is not None and set(batch[0].staleness.flat) == {2}
 
 
 def test_what_was_drawn_ahead_is_forgotten_with_its_epoch() -> None:
     source = intake()
     for i in range(4):
-        source.take(offer(str(i)))
-    batches = BatchesAhead(source, SAMPLES, Straight())
-    batches.begin()
-    batches.drop()
+        source.admit(stored_segment(str(i)))
+    batches = BatchPrefetcher(source, SAMPLES, Straight())
+    batches.prefetch()
+    batches.discard()
     source.end_epoch()
-    assert batches.take() is None
+    assert batches.next() is None
     assert source.buffer.statistics().dropped[DropReason.EPOCH] == 8

@@ -8,10 +8,10 @@ import pytest
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.samples import Arrays
 from five.clients import wire
-from five.services.optimizer.stored_arrays import RestingSegment, Stacking
-from tests.agent.plain_samples import split_segment
+from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
+from tests.agent.plain_samples import add_sample, collate_arrays, split_segment
 from tests.clients.tensor_sets import encode_set
-from tests.services.optimizer_cases import BUFFER, UNROLL, segment
+from tests.services.optimizer_cases import BUFFER, UNROLL, decoded_sample, segment
 
 SPARSE = ("shared", "private")
 
@@ -31,10 +31,9 @@ def test_samples_come_back_as_they_were(sparse: tuple[str, ...], zstd: bool) -> 
     arrays = segment(3)
     assert arrays["shared"][0].size * UNROLL % 8  # the border of two samples is within a byte of bits
     arrays["shared"][1, 5] = -0.0
-    whole = RestingSegment.of(came(arrays, sparse, zstd), 3)
-    parts = whole.cut()
-    for sample, expected in zip(parts, split_segment(arrays, 3), strict=True):
-        back = sample.arrays()
+    whole = StoredArrays.from_arrays(came(arrays, sparse, zstd), 3)
+    for i, expected in enumerate(split_segment(arrays, 3)):
+        back = decoded_sample(whole, i)
         assert back.keys() == expected.keys()
         for name, array in expected.items():
             same(back[name], array)
@@ -45,16 +44,16 @@ def test_samples_come_back_as_they_were(sparse: tuple[str, ...], zstd: bool) -> 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_batch_of_many_segments_is_what_stacking_their_samples_gives(threads: int) -> None:
     segments = [segment(2, seed=i) for i in range(8)]
-    buffers = [SampleBuffer(BUFFER, seed=5), SampleBuffer(BUFFER, Stacking(threads), seed=5)]
+    buffers = [SampleBuffer(BUFFER, collate_arrays, seed=5), SampleBuffer(BUFFER, SampleCollator(threads), seed=5)]
     for i, arrays in enumerate(segments):
         # Encodings may differ from rollout to rollout, and so may the order of the arrays.
         sent = dict(reversed(arrays.items())) if i % 2 else arrays
-        whole = RestingSegment.of(came(sent, SPARSE if i % 3 else ()), 2)
-        for plain, resting, versions in zip(split_segment(arrays, 2), whole.cut(), whole.versions, strict=True):
-            buffers[0].add(plain, versions, 0)
-            buffers[1].add(resting, versions, 0, whole.nbytes)
+        stored = StoredArrays.from_arrays(came(sent, SPARSE if i % 3 else ()), 2)
+        assert buffers[1].add(stored, stored.versions, 0, stored.nbytes) == 2
+        for plain, versions in zip(split_segment(arrays, 2), stored.versions, strict=True):
+            assert add_sample(buffers[0], plain, versions.tolist(), 0)
     for _ in range(3):
-        one, other = (buffer.draw(6, 0) for buffer in buffers)
+        one, other = (buffer.sample(6, 0) for buffer in buffers)
         assert one is not None and other is not None and one.arrays.keys() == other.arrays.keys()
         for name, array in one.arrays.items():
             same(other.arrays[name], array)
@@ -71,15 +70,15 @@ def test_a_batch_fills_the_arrays_that_it_has() -> None:
         made.append(shape)
         return np.full(shape, 99, dtype)
 
-    samples = RestingSegment.of(segment(2), 2).cut()
+    stored = StoredArrays.from_arrays(segment(2), 2)
     batch: Arrays = {"other": np.zeros(3)}
-    stacking = Stacking()
-    stacking(batch, samples, allocate)
+    collate = SampleCollator()
+    collate(batch, [stored, stored], [0, 1], allocate)
     first = dict(batch)
     assert "other" not in batch and len(made) == len(batch)
-    stacking(batch, samples[::-1], allocate)
+    collate(batch, [stored, stored], [1, 0], allocate)
     assert len(made) == len(batch) and all(batch[name] is array for name, array in first.items())
-    stacking(batch, samples[:1], allocate)
+    collate(batch, [stored], [0], allocate)
     assert len(made) == 2 * len(batch)
 
 
@@ -88,14 +87,14 @@ def test_a_segment_that_cannot_be_cut_is_refused_by_name() -> None:
     for name, broken in (("mask", np.ones((7, 1), np.float32)), ("state/h", np.zeros((3, 1, 8), np.float32)),
                          ("win_label", np.float32(1))):
         with pytest.raises(ValueError, match=f"'{name}' of shape .* cannot be split into 2 samples"):
-            RestingSegment.of(arrays | {name: np.asarray(broken)}, 2)
+            StoredArrays.from_arrays(arrays | {name: np.asarray(broken)}, 2)
 
 
 def test_samples_that_differ_are_not_put_into_one_batch() -> None:
     arrays = segment(1)
     without = {name: array for name, array in arrays.items() if name != "returns"}
-    one, *others = [RestingSegment.of(changed, 1).cut()[0]
+    one, *others = [StoredArrays.from_arrays(changed, 1)
                     for changed in (arrays, arrays | {"mask": np.ones((UNROLL, 2), np.float32)}, without)]
-    for other, words in zip(others, ("'mask' is float32", r"lacks \['returns'\]"), strict=True):
+    for other, words in zip(others, ("'mask' is float32", r"only some have \['returns'\]"), strict=True):
         with pytest.raises(ValueError, match=f"samples of one batch differ: .*{words}"):
-            Stacking()({}, [one, other], np.empty)
+            SampleCollator()({}, [one, other], [0, 0], np.empty)

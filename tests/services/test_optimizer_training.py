@@ -7,9 +7,7 @@ import pytest
 
 from five.agent.learning.buffer import DropReason
 from five.services.optimizer import metrics as page
-from five.services.optimizer.intake import Offer
 from five.services.optimizer.records import Window, quantile
-from five.services.optimizer.stored_arrays import RestingSegment
 from rapid.telemetry.metrics import definitions
 from tests.services.optimizer_cases import (
     HYPER,
@@ -18,7 +16,7 @@ from tests.services.optimizer_cases import (
     StateInMemory,
     Versions,
     feed,
-    segment,
+    stored_segment,
     training,
     until,
 )
@@ -53,7 +51,7 @@ def test_staleness_is_measured_at_consumption_and_shown_under_its_own_name(tmp_p
     run.start()
     run.version = run.intake.version = 7
     for i, version in enumerate((7, 7, 5, 5)):  # 2 segments of 2 samples of 4 steps each: two steps of 4 samples
-        run.intake.take(Offer(str(i), RestingSegment.of(segment(2, version, seed=i), 2), 1.0, 2.0, 8, version))
+        run.intake.admit(stored_segment(str(i), version=version, seed=i))
     before = ages_shown()
     until(run, 8)
     (record,) = client.records

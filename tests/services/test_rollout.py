@@ -11,8 +11,9 @@ import pytest
 from dota.config import RewardConfig
 from dota.rewards import SIGNALS
 from five.agent.config import LearnerConfig
-from five.agent.learning.labels import Outcome
-from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
+from five.agent.learning.labels import GameOutcome
+from five.agent.learning.samples import Arrays
+from five.agent.learning.segments import Following, Segment, cut_segment
 from five.clients.inference import InferenceClient
 from five.clients.opponents import Opponent
 from five.services.rollout.anneal_assignment import NOT_ANNEALED, Draw
@@ -21,6 +22,7 @@ from five.services.rollout.game_group import Group, Wiring, ring_capacity, sprea
 from five.services.rollout.matchmaking import Matchmaker
 from five.services.rollout.segment_builder import Rates, Segments
 from five.services.rollout.step_buffer import StepRing
+from tests.agent.plain_samples import steps_of
 from tests.services.counting import HEROES, LAYOUT, STATE_SPECS, CountingGames, Versions
 from tests.services.inference_server import QUICK, RPC, InferenceServer
 
@@ -48,14 +50,12 @@ class Collected:
     """Stands where segments leave the process; runs ``at[step]`` before that step."""
 
     def __init__(self, games: CountingGames, at: dict[int, Callable[[], Any]] | None = None) -> None:
-        self.segments: list[Segment] = []
-        self.arms: list[str] = []
+        self.segments: list[Segment[Arrays]] = []
         self.games = games
         self.at = dict(at or {})
 
-    def put(self, segment: Segment, arm: str = "") -> None:
+    def put(self, segment: Segment[Arrays]) -> None:
         self.segments.append(segment)
-        self.arms.append(arm)
 
     async def room(self) -> None:
         action = self.at.pop(self.games.steps, None)
@@ -97,7 +97,7 @@ class Played:
                  games: CountingGames) -> None:
         self.group = group
         self.segments = sink.segments
-        self.arms = sink.arms
+        self.variants = {segment.variant for segment in sink.segments}
         self.opponents = opponents
         self.records = records
         self.games = games
@@ -133,7 +133,7 @@ async def play(games: CountingGames, steps: int, servers: list[InferenceServer],
     return Played(group, sink, opponents, records, games)
 
 
-def of_games(segments: list[Segment]) -> dict[tuple[int, int], list[Segment]]:
+def of_games(segments: list[Segment[Arrays]]) -> dict[tuple[int, int], list[Segment[Arrays]]]:
     """Segments by (place and side, episode), in order."""
     found = defaultdict(list)
     for segment in segments:
@@ -142,7 +142,7 @@ def of_games(segments: list[Segment]) -> dict[tuple[int, int], list[Segment]]:
     return found
 
 
-def check_recurrence(segments: list[Segment], lengths: list[list[int]]) -> int:
+def check_recurrence(segments: list[Segment[Arrays]], lengths: list[list[int]]) -> int:
     """Every step of a game is there once and in order, its recurrence is that of all steps before it in the game, and
     each sample begins from the state before its first step. Returns the steps checked."""
     checked = 0
@@ -151,9 +151,9 @@ def check_recurrence(segments: list[Segment], lengths: list[list[int]]) -> int:
         for segment in parts:
             a = segment.arrays
             assert len(a["mask"]) == segment.samples * UNROLL
-            assert a["mask"].sum() == segment.steps * HEROES
+            assert a["mask"].sum() == steps_of(segment) * HEROES
             assert a["resets"].tolist() == [age == 0] + [False] * (len(a["mask"]) - 1)
-            for t in range(segment.steps):
+            for t in range(steps_of(segment)):
                 if t % UNROLL == 0:
                     assert a["state/trace"][t // UNROLL, 0].tolist() == trace.tolist()
                     assert a["state/count"][t // UNROLL].item() == count
@@ -180,8 +180,8 @@ async def test_recurrence_crosses_samples_segments_and_games() -> None:
     assert len(ended) == 2
     for key in ended:
         parts = of_games(done.segments)[key]
-        assert sum(s.steps for s in parts) == 21  # the whole game, its last piece included
-    assert max(s.steps for s in done.segments) == UNROLL * SAMPLES
+        assert sum(steps_of(s) for s in parts) == 21  # the whole game, its last piece included
+    assert max(steps_of(s) for s in done.segments) == UNROLL * SAMPLES
     assert done.group.progress.recoveries == 0
 
 
@@ -198,11 +198,11 @@ async def test_swap_in_the_middle_of_a_segment_is_stamped_step_by_step() -> None
     mixed = [s for s in done.segments if s.oldest_version != s.newest_version]
     assert mixed
     for segment in done.segments:
-        steps = segment.arrays["versions"][:segment.steps].tolist()
+        steps = segment.arrays["versions"][:steps_of(segment)].tolist()
         assert steps == sorted(steps) and (segment.oldest_version, segment.newest_version) == (steps[0], steps[-1])
 
 
-def same(a: list[Segment], b: list[Segment]) -> None:
+def same(a: list[Segment[Arrays]], b: list[Segment[Arrays]]) -> None:
     assert len(a) == len(b)
     for one, other in zip(a, b, strict=True):
         assert one.arrays.keys() == other.arrays.keys()
@@ -231,7 +231,7 @@ async def test_states_are_rebuilt_from_what_was_done_not_from_new_choices() -> N
     async with InferenceServer(ours) as first, InferenceServer(theirs) as second:
         done = await play(CountingGames(LENGTHS), 50, [first, second], {18: first.stop})
     assert check_recurrence(done.segments, LENGTHS) > 200
-    actions = np.concatenate([s.arrays["actions"][:s.steps, 0, 0] for s in of_games(done.segments)[4, 0]])
+    actions = np.concatenate([s.arrays["actions"][:steps_of(s), 0, 0] for s in of_games(done.segments)[4, 0]])
     assert actions[:8].tolist() == [1, 2, 3, 4, 5, 6, 0, 1] and actions[18:24].tolist() == [1, 2, 3, 4, 5, 6]
 
 
@@ -278,26 +278,27 @@ async def test_rewards_buildings_and_predictions_reach_the_segments(scale: str) 
                  "building_events": np.full((1, 1), 0.1)}
     for side in (0, 1):
         episodes = [parts for (place, _), parts in sorted(of_games(done.segments).items()) if place == 2 + side]
-        assert [[s.steps for s in parts] for parts in episodes[:2]] == [[8, 8, 5], [8, 4]]
+        assert [[steps_of(s) for s in parts] for parts in episodes[:2]] == [[8, 8, 5], [8, 4]]
         for episode, parts in enumerate(episodes[:2]):
             age, running = 0, np.zeros(1)
             for i, got in enumerate(parts):
-                ages = np.arange(age, age + got.steps)
+                ages = np.arange(age, age + steps_of(got))
                 earned = ages * 0.006 * 0.6 ** ((ages + 1) / 600)  # Radiant's gold; Dire loses as much
-                steps = TeamSteps(
-                    {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},
-                    np.arange(got.steps), {}, (earned if side == 0 else -earned)[:, None],
-                    ((ages == 4) & (side == 0)).astype(np.float32)[:, None], age == 0)
                 ends = i == len(parts) - 1
-                end = Outcome(float(episode == side), np.array([0])) if ends else Following(
+                end = GameOutcome(float(episode == side), np.array([0])) if ends else Following(
                     parts[i + 1].arrays["behaviour_values"][0], predicted)
-                want = cut_segment(steps, end, learning, RATES.gae_horizon_seconds, RATES.reward_std, running, 4 / 30)
+                want = cut_segment(
+                    {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},
+                    np.arange(steps_of(got)), states={}, rewards=(earned if side == 0 else -earned)[:, None],
+                    fallen=((ages == 4) & (side == 0)).astype(np.float32)[:, None], begins=age == 0, end=end,
+                    config=learning, gae_horizon_seconds=RATES.gae_horizon_seconds, reward_std=RATES.reward_std,
+                    running_return=running, timestep_seconds=4 / 30)
                 for name, array in want.arrays.items():
                     np.testing.assert_allclose(got.arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
                 assert got.reward_sum == pytest.approx(want.reward_sum, rel=1e-4)
                 assert got.reward_square_sum == pytest.approx(want.reward_square_sum, rel=1e-4)
                 assert got.reward_count == want.reward_count
-                age += got.steps
+                age += steps_of(got)
 
 
 async def test_against_a_past_version_only_the_newest_learns_and_the_result_is_reported() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dota.config import GameConfig
-from five.agent.anneal.arms import Arm, arm_of
+from five.agent.anneal.variants import Variant, assign_variant
 from five.services.rollout.anneal_assignment import NOT_ANNEALED, Annealing
 from five.services.rollout.metrics import ARM_GAME_SECONDS, ARM_GAMES, ARM_STATISTICS, Meter
 from tests.services.counting import CountingGames, Versions
@@ -27,9 +27,9 @@ def test_the_arm_is_that_of_the_games_id_at_the_newest_versions_share() -> None:
     games = [f"{i:032x}" for i in range(500)]
     for version, share in ((100, 0.0), (150, 0.25), (900, 0.5)):
         drawn = [annealing.draw(game, version) for game in games]
-        assert [d.arm for d in drawn] == [arm_of("patch/1", game, share) for game in games]
+        assert [d.arm for d in drawn] == [assign_variant("patch/1", game, share) for game in games]
         assert all(d.trial == "patch/1" for d in drawn)
-        assert all((d.rules is None) == (d.arm is Arm.OLD) for d in drawn)
+        assert all((d.rules is None) == (d.arm is Variant.OLD) for d in drawn)
         new = [d.rules for d in drawn if d.rules is not None]
         assert abs(len(new) / 500 - share) < 0.08 and all(r == GameConfig(patch="7.21d") for r in new)
     # Another attempt draws other games; one that is over, or gone, none.
@@ -60,9 +60,9 @@ async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() 
         done = await play(games, 120, [server], draw=annealing.draw)
     assert len(done.records) > 20
     for record in done.records:
-        assert record["arm"] == arm_of("patch/1", record["game"], 0.5) and record["anneal"] == "patch/1"
+        assert record["arm"] == assign_variant("patch/1", record["game"], 0.5) and record["anneal"] == "patch/1"
     arms = {record["arm"] for record in done.records}
-    assert arms == {"old", "new"} == set(done.arms) and len(done.arms) == len(done.segments)
+    assert arms == {"old", "new"} == done.variants
     # What each place plays now is what its game's arm says.
     for place, rules in games.rules.items():
         drawn = done.group._records[place].draw
@@ -80,4 +80,4 @@ async def test_games_are_played_under_their_arm_and_what_they_make_carries_it() 
 async def test_without_an_anneal_nothing_is_labelled() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[9], [13]]), 60, [server])
-    assert set(done.arms) == {""} and all("arm" not in record for record in done.records)
+    assert done.variants == {""} and all("arm" not in record for record in done.records)

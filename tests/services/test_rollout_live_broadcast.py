@@ -15,7 +15,7 @@ from five.services.rollout.environment import LocalEnvironment
 from five.services.rollout.live_broadcast import FIRST_STEPS, Broadcast
 from five.services.rollout.matchmaking import GameRecord, Match
 from five.services.rollout.step_buffer import StepRing
-from rapid.store.live_channel import NOTHING, Watched
+from rapid.store.live_channel import NOTHING_WATCHED, WatchedGames
 from tests.services.test_dota_env import GAME, LAYOUT
 
 UNITS = LAYOUT.units
@@ -28,7 +28,7 @@ class Source:
     name = "rollout/0"
 
     def __init__(self) -> None:
-        self.watched = NOTHING
+        self.watched = NOTHING_WATCHED
         self.sent: list[tuple[str, str, bytes]] = []
 
     def wants(self, game: str) -> bool:
@@ -89,7 +89,7 @@ async def test_what_nobody_watches_is_not_looked_at() -> None:
     await played.step(3)
     assert not played.source.sent and not looked
     assert not (played.streams.flags(3) & WANT_THOUGHTS).any()
-    played.source.watched = Watched(games=frozenset({"cc" * 8}))  # somebody else's
+    played.source.watched = WatchedGames(games=frozenset({"cc" * 8}))  # somebody else's
     await played.step(3)
     assert not played.source.sent and not looked
 
@@ -98,7 +98,7 @@ async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
     played = Played()
     await played.begin()
     await played.step(2)
-    played.source.watched = Watched(games=frozenset({"bb" * 8}))
+    played.source.watched = WatchedGames(games=frozenset({"bb" * 8}))
     slots, own, theirs = played.environment.slot_units, *(LAYOUT.groups[f"{whose}_buildings"].start
                                                           for whose in ("allied", "enemy"))
 
@@ -129,7 +129,7 @@ async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
     assert none == [[0, 0]] * 5  # nothing is said of what is out of sight
     assert frame["unit"][fall[0] - 1, schema.table("unit").column("look")] >> 4 & 3 == 1
     assert not frame["thought"][5].any() and not frame["rank"][5].any() and not frame["fall"][6:].any()  # a script's
-    played.source.watched = NOTHING
+    played.source.watched = NOTHING_WATCHED
     await played.step(3)
     assert [kind for kind, _, _ in played.source.sent] == ["header", "chunk", "chunk"]  # what was left, and no more
     assert not (played.streams.flags(played.steps) & WANT_THOUGHTS).any()
@@ -138,7 +138,7 @@ async def test_a_watched_game_is_shown_with_what_its_policies_think() -> None:
 async def test_a_fault_of_showing_ends_the_showing_and_not_the_games() -> None:
     played = Played()
     await played.begin()
-    played.source.watched = Watched(games=frozenset({"aa" * 8}))
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
     await played.step(3)
 
     def broken(place: int, side: int) -> Any:
@@ -153,7 +153,7 @@ async def test_a_fault_of_showing_ends_the_showing_and_not_the_games() -> None:
 async def test_the_games_are_listed_and_one_that_is_given_up_ends() -> None:
     played = Played()
     await played.begin()
-    played.source.watched = Watched(games=frozenset({"aa" * 8}))
+    played.source.watched = WatchedGames(games=frozenset({"aa" * 8}))
     await played.step(3)
     first, second = played.broadcast.games()
     assert (first["game"], first["players"], first["kind"]) == ("aa" * 8, ["newest", "newest"], "training")

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from five.agent.learning.segments import Following, Segment, TeamSteps, cut_segment
+from five.agent.learning.samples import Arrays
+from five.agent.learning.segments import Following, Segment, cut_segment
 from five.clients.opponents import Opponent
 from five.services.rollout.game_group import Group
+from tests.agent.plain_samples import steps_of
 from tests.services.counting import CountingGames, Versions
 from tests.services.inference_server import InferenceServer
 from tests.services.test_rollout import (
@@ -31,9 +33,9 @@ STEPS = 50
 MOMENTS = [0, 1, 3, 4, 7, 8, 9, 11, 20, 21, 22, 33]
 
 
-def whole(parts: list[Segment]) -> dict[str, Any]:
+def whole(parts: list[Segment[Arrays]]) -> dict[str, Any]:
     """A game's steps one after another, without what depends on where its segments end."""
-    return {name: np.concatenate([s.arrays[name][: s.steps] for s in parts])
+    return {name: np.concatenate([s.arrays[name][: steps_of(s)] for s in parts])
             for name in ("shared", "actions", "behaviour_logp", "behaviour_values", "versions", "resets")}
 
 
@@ -56,7 +58,7 @@ async def test_state_crosses_a_pause_exactly(moment: int) -> None:
         sent = dict.fromkeys(range(len(LENGTHS)), 0)
         for (place, episode), parts in of_games(sink.segments).items():
             if episode == sink.games.episode[place // 2] and place % 2 == 0:
-                sent[place // 2] = sum(s.steps for s in parts)
+                sent[place // 2] = sum(steps_of(s) for s in parts)
         ages = {game: int(age) for game, age in enumerate(sink.games.age)}
         assert sent == {game: age - age % UNROLL for game, age in ages.items()}
         seen.append(sent)
@@ -70,17 +72,17 @@ async def test_state_crosses_a_pause_exactly(moment: int) -> None:
     check_recurrence(paused.segments, LENGTHS)
     # What comes after ends where it would have, so that the places go on sending at different times; it is the same to
     # the last number, labels and advantages too.
-    borders = {key: set(np.cumsum([s.steps for s in parts]).tolist())
+    borders = {key: set(np.cumsum([steps_of(s) for s in parts]).tolist())
                for key, parts in of_games(paused.segments).items()}
     for key, parts in of_games(undisturbed.segments).items():
-        assert set(np.cumsum([s.steps for s in parts]).tolist()) <= borders[key]
+        assert set(np.cumsum([steps_of(s) for s in parts]).tolist()) <= borders[key]
         age = 0
         for segment in parts:
             twins = [s for s in of_games(paused.segments)[key]
-                     if s.steps == segment.steps and s.arrays["shared"][0, 0] == segment.arrays["shared"][0, 0]]
+                     if steps_of(s) == steps_of(segment) and s.arrays["shared"][0, 0] == segment.arrays["shared"][0, 0]]
             if twins:
                 same([segment], twins)
-            age += segment.steps
+            age += steps_of(segment)
 
 
 async def test_an_ended_segment_bootstraps_from_the_step_at_its_border() -> None:
@@ -90,20 +92,21 @@ async def test_an_ended_segment_bootstraps_from_the_step_at_its_border() -> None
                  "building_events": np.full((1, 1), 0.1)}
     for side in (0, 1):
         parts = of_games(done.segments)[side, 0]
-        assert [s.steps for s in parts] == [4, 8, 4, 4, 8]  # 17 steps were played: the third segment ends after 16
+        assert [steps_of(s) for s in parts] == [4, 8, 4, 4, 8]  # 17 steps were played: the third segment ends after 16
         running, age = np.zeros(1), 0
         for i, got in enumerate(parts[:3]):
-            ages = np.arange(age, age + got.steps)
+            ages = np.arange(age, age + steps_of(got))
             earned = ages * 0.006 * 0.6 ** ((ages + 1) / 600)
-            steps = TeamSteps(
-                {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},
-                np.arange(got.steps), {}, (earned if side == 0 else -earned)[:, None],
-                ((ages == 4) & (side == 0)).astype(np.float32)[:, None], age == 0)
             following = Following(parts[i + 1].arrays["behaviour_values"][0], predicted)
-            want = cut_segment(steps, following, LEARNING, RATES.gae_horizon_seconds, RATES.reward_std, running, 4 / 30)
+            want = cut_segment(
+                {n: got.arrays[n] for n in ("actions", "behaviour_logp", "behaviour_values", "versions")},
+                np.arange(steps_of(got)), states={}, rewards=(earned if side == 0 else -earned)[:, None],
+                fallen=((ages == 4) & (side == 0)).astype(np.float32)[:, None], begins=age == 0, end=following,
+                config=LEARNING, gae_horizon_seconds=RATES.gae_horizon_seconds, reward_std=RATES.reward_std,
+                running_return=running, timestep_seconds=4 / 30)
             for name in ("advantages", "returns", "win_label", "rank_label", "building_label", "mask", "resets"):
                 np.testing.assert_allclose(got.arrays[name], want.arrays[name], rtol=1e-4, atol=1e-5, err_msg=name)
-            age += got.steps
+            age += steps_of(got)
 
 
 @pytest.mark.parametrize("moment", [9, 12, 14])
@@ -137,11 +140,11 @@ async def test_games_against_a_past_version_and_a_bot_end_the_side_that_learns()
         bot = await play(CountingGames([[100]]), 30, [server], scripted=1.0, pauses=[17])
     for done in (past, bot):
         (parts,) = of_games(done.segments).values()
-        assert [s.steps for s in parts] == [4, 8, 4, 4, 8]
+        assert [steps_of(s) for s in parts] == [4, 8, 4, 4, 8]
         check_recurrence(done.segments, [[100]])
 
 
 async def test_what_was_played_when_the_process_ends_is_sent_up_to_the_last_sample() -> None:
     async with InferenceServer(Versions(0)) as server:
         done = await play(CountingGames([[100]]), 30, [server])
-    assert [sum(s.steps for s in parts) for parts in of_games(done.segments).values()] == [28, 28]
+    assert [sum(steps_of(s) for s in parts) for parts in of_games(done.segments).values()] == [28, 28]

@@ -95,7 +95,6 @@ class Steps(Collected):
 
     def __init__(self, server: Server) -> None:
         self.segments = []
-        self.arms = []
         self.left = STEPS
         self.server = server
 

@@ -9,8 +9,8 @@ from dota.config import GameConfig, ObservationConfig, RewardConfig
 from dota.rewards import SIGNALS
 from dota.vec_game import TEAMS, VecGame
 from five.agent.config import LearnerConfig
-from five.services.rollout.step_buffer import StepRing
 from five.services.rollout.segment_builder import Segments
+from five.services.rollout.step_buffer import StepRing
 
 GAME = GameConfig(heroes_per_team=2, hero_pool=["nevermore", "sniper"], start_seconds=0.0, neutrals=False, roshan=False,
                   runes=False, observation=ObservationConfig(allied_creeps=1, neutral_creeps=0, buildings=21, wards=0,

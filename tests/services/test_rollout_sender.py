@@ -9,6 +9,7 @@ import grpc
 import numpy as np
 import pytest
 
+from five.agent.learning.samples import Arrays
 from five.agent.learning.segments import Segment
 from five.clients.experience import ExperienceClient
 from five.protos.v1 import experience_pb2, experience_pb2_grpc
@@ -56,9 +57,9 @@ class Optimizer(experience_pb2_grpc.ExperienceServiceServicer):
         return f"127.0.0.1:{self.rpc.port}"
 
 
-def segment(number: int, values: int = 4) -> Segment:
+def segment(number: int, values: int = 4) -> Segment[Arrays]:
     return Segment({"shared": np.full((4, values), number + 1, np.float16), "versions": np.arange(4, dtype=np.int32)},
-                   1, 4, 1.0, 2.0, 4, number, number)
+                   1, 1.0, 2.0, 4, number, number)
 
 
 def sender(*optimizers: Optimizer, max_unsent: int = 3, in_flight: int = 2) -> Sender:

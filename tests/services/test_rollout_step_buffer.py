@@ -53,7 +53,7 @@ class Kept:
 
 def sent(arrays: Any, zstd: bool = False) -> bytes:
     message = tensors_pb2.TensorSet()
-    wire.fill_set(message, {name: arrays[name] for name in LAYOUT.array_specs()}, LAYOUT.hash, SPARSE, zstd)
+    wire.fill_tensor_set(message, {name: arrays[name] for name in LAYOUT.array_specs()}, LAYOUT.hash, SPARSE, zstd)
     return message.SerializeToString(deterministic=True)
 
 

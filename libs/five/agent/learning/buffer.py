@@ -1,11 +1,11 @@
-"""An optimizer's experience: a ring of samples, bounded in number and bytes, drawn from by chance.
+"""The optimizer's replay buffer: a ring of samples, bounded in number and bytes.
 
-Samples rest as they came in (packed bytes or arrays) and are put into a batch's arrays only when they are drawn.
-Every sample's uses are counted, and every sample that leaves does so under a reason.
+Samples stay encoded as they arrived and are decoded only into a batch. The buffer counts the uses of every sample and
+the reason for which each one leaves.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -17,23 +17,27 @@ from five.agent.config import BufferConfig
 from five.agent.learning.samples import STATE_PREFIX, Array, Arrays
 
 Allocate = Callable[[tuple[int, ...], npt.DTypeLike], Array]
-# Puts payloads side by side in a batch's arrays, [T, B, ...], states [B, ...]: in those that it has where they fit.
-Stack = Callable[[Arrays, Sequence[Any], Allocate], None]
+# collate(batch, sources, indices, allocate) writes sample indices[b] of sources[b] into column b of the batch's arrays,
+# [T, B, ...] and states [B, ...]. It reuses the arrays of ``batch`` whose shape and dtype fit.
+Collate = Callable[[Arrays, Sequence[Any], Sequence[int], Allocate], None]
 
 
 class DropReason(StrEnum):
-    """Why a sample left the buffer, or never came in."""
+    """Why a sample left the buffer or was not admitted."""
 
-    USED = "used"  # the ring turned over it; it had been drawn
-    UNUSED = "unused"  # the ring turned over it; it had not
+    USED = "used"  # overwritten after at least one use
+    UNUSED = "unused"  # overwritten before any use
     TOO_OLD = "too_old"  # its newest step is more than max_age_versions old
     TOO_LARGE = "too_large"  # larger than the whole buffer
-    EPOCH = "epoch"  # the run's next epoch began: what was learned from belongs to the one that is over
+    EPOCH = "epoch"  # the run entered its next fencing epoch
 
 
 @dataclass
-class _Held:
-    payload: Any
+class _Sample:
+    """Sample ``index`` of the segment arrays in ``source``."""
+
+    source: Any
+    index: int
     nbytes: int
     versions: npt.NDArray[np.int32]
     newest: int  # of the versions
@@ -41,12 +45,13 @@ class _Held:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A batch and what is known of its samples.
+class HostBatch:
+    """A batch in host memory.
 
-    ``arrays``: time first, [T, B, ...], states [B, ...]; they are filled again by the next draw but one.
-    ``staleness`` int32 [T, B]: versions from the one that acted to the present one, by step; -1 where the step's
-    ``mask`` is 0. ``uses`` int32 [B]: how often each sample has been drawn, this time included.
+    Attributes:
+        arrays: time first, [T, B, ...], states [B, ...]; the next call but one of `SampleBuffer.sample` reuses them.
+        staleness: int32 [T, B], the present version minus the one that acted; -1 where the step's ``mask`` is 0.
+        uses: int32 [B], how often each sample has been used, this batch included.
     """
 
     arrays: Arrays
@@ -56,235 +61,204 @@ class Drawn:
 
 @dataclass
 class BufferStatistics:
-    """Counts since the buffer was made, and what it holds now."""
+    """Counts since the buffer was made, and its present contents."""
 
     received: int = 0
     consumed: int = 0
     dropped: dict[DropReason, int] = field(default_factory=lambda: dict.fromkeys(DropReason, 0))
-    uses_of_left: int = 0  # draws of all the samples that have left
     samples: int = 0
     nbytes: int = 0
 
-    @property
-    def reuse(self) -> float | None:
-        """Mean uses of the samples that have left; None while none has."""
-        left = sum(self.dropped.values()) - self.dropped[DropReason.TOO_LARGE]
-        return self.uses_of_left / left if left else None
-
 
 class SampleBuffer:
-    """Samples in, batches out; safe to use from several threads.
+    """Ring of samples from which batches are sampled; safe to use from several threads.
 
     Args:
-        config: bounds and ages.
-        stack: makes a batch of stored payloads; None: payloads are the samples' arrays (`stack_arrays`).
-        seed: of the draws.
-        allocate: makes a batch's arrays (`Learner.allocate` makes pinned ones); None: ``numpy.zeros``.
+        config: bounds, ages and the sampling order.
+        collate: decodes samples into a batch's arrays.
+        seed: of the random sampling.
+        allocate: makes a batch's arrays (`Learner.allocate` makes page-locked ones); None: ``numpy.zeros``.
     """
 
-    def __init__(self, config: BufferConfig, stack: Stack | None = None, *, seed: int = 0,
-                 allocate: Allocate | None = None) -> None:
+    def __init__(self, config: BufferConfig, collate: Collate, *, seed: int = 0, allocate: Allocate | None = None
+                 ) -> None:
         self.config = config
-        self._stack: Stack = stack or stack_arrays
+        self._collate = collate
         self._allocate: Allocate = allocate or np.zeros
         self._rng = np.random.default_rng(seed)
         self._lock = threading.Lock()
-        self._ring: list[_Held | None] = [None] * config.capacity_samples
+        self._ring: list[_Sample | None] = [None] * config.capacity_samples
         self._first = 0
         self._count = 0
         self._statistics = BufferStatistics()
         self._batches: list[Arrays] = [{}, {}]
-        self._draws = 0
-        self._crowded = 0  # most samples held when bytes, not numbers, made one leave
+        self._batches_sampled = 0
+        self._byte_limited_samples = 0  # most samples held when capacity_bytes, not capacity_samples, evicted one
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, payload: Any, versions: npt.ArrayLike, current_version: int, nbytes: int | None = None) -> bool:
-        """Takes a sample in; the oldest ones leave when it does not fit. False: refused, as too old or too large.
+    def add(self, source: Any, versions: npt.NDArray[np.int32], current_version: int, nbytes: int) -> int:
+        """Add the samples of a segment and evict the oldest ones that no longer fit.
 
-        ``versions`` int [T]: the version that acted at each step. ``nbytes``: what the payload holds; by default
-        the length of bytes or the size of arrays. The payload must not be changed afterwards.
+        Args:
+            source: the segment's arrays, which `Collate` reads. They must not change afterwards.
+            versions: int32 [samples, T], the version that acted at each step. It must not change afterwards.
+            current_version: the learner's present version.
+            nbytes: size of one sample in ``source``.
+
+        Returns how many samples were added. The others are too old or too large.
         """
-        return self.add_all([payload], np.array(versions, np.int32)[None], current_version, nbytes) == 1
-
-    def add_all(self, payloads: Sequence[Any], versions: npt.NDArray[np.int32], current_version: int,
-                nbytes: int | None = None) -> int:
-        """As `add`, of several samples: ``versions`` int32 [n, T], which must not be changed afterwards, ``nbytes`` of
-        each. Returns how many were taken in."""
         newest = versions.max(axis=1).tolist()
-        added = [_Held(payload, _size(payload) if nbytes is None else nbytes, acted, latest)
-                 for payload, acted, latest in zip(payloads, versions, newest, strict=True)]
+        samples = [_Sample(source, index, nbytes, acted, latest)
+                   for index, (acted, latest) in enumerate(zip(versions, newest, strict=True))]
         with self._lock:
-            return sum(self._add(held, current_version) for held in added)
+            return sum(self._add(sample, current_version) for sample in samples)
 
-    def draw(self, batch_samples: int, current_version: int) -> Drawn | None:
-        """A batch of different samples, by ``buffer.draw``: each with equal chance, or those of the fewest uses first
-        and equal ones by chance; None while there are not enough.
+    def sample(self, batch_samples: int, current_version: int) -> HostBatch | None:
+        """Return a batch of different samples in the order of ``buffer.draw``; None while there are too few.
 
-        Samples past max_age_versions leave first. Raises ValueError when capacity_bytes is too small for a batch.
+        "uniform" gives each sample the same chance. "least_used" and "oldest" take the fewest uses first and break ties
+        randomly or by age. Samples older than max_age_versions are dropped first. Raises ValueError when capacity_bytes
+        is too small for a batch.
         """
         with self._lock:
-            self._expire(current_version)
+            self._drop_expired(current_version)
             needed = max(batch_samples, self.config.minimum_samples)
             if self._count < needed:
-                if 0 < self._crowded < needed:
-                    raise ValueError(f"capacity_bytes {self.config.capacity_bytes} holds {self._crowded} samples of "
-                                     f"this size, but a batch needs {needed}: raise buffer.capacity_bytes")
+                if 0 < self._byte_limited_samples < needed:
+                    raise ValueError(f"buffer.capacity_bytes {self.config.capacity_bytes} holds "
+                                     f"{self._byte_limited_samples} samples of this size, but a batch needs {needed}: "
+                                     "raise buffer.capacity_bytes")
                 return None
-            chosen = [self._at(int(i)) for i in self._choose(batch_samples)]
-            for held in chosen:
-                held.uses += 1
-            uses = np.array([held.uses for held in chosen], np.int32)
+            chosen = [self._sample_at(int(i)) for i in self._choose(batch_samples)]
+            for sample in chosen:
+                sample.uses += 1
+            uses = np.array([sample.uses for sample in chosen], np.int32)
             self._statistics.consumed += batch_samples
-            batch = self._batches[self._draws % len(self._batches)]
-            self._draws += 1
-        # Outside the lock: a sample that leaves meanwhile stays alive through `chosen`.
-        self._stack(batch, [held.payload for held in chosen], self._allocate)
-        staleness = current_version - np.stack([held.versions for held in chosen], axis=1)
+            batch = self._batches[self._batches_sampled % len(self._batches)]
+            self._batches_sampled += 1
+        # Outside the lock: `chosen` keeps samples alive that are evicted meanwhile.
+        self._collate_samples(batch, chosen, self._allocate)
+        staleness = current_version - np.stack([sample.versions for sample in chosen], axis=1)
         if "mask" in batch:
             staleness = np.where(batch["mask"].any(axis=-1), staleness, -1)
-        return Drawn(dict(batch), staleness.astype(np.int32), uses)
+        return HostBatch(dict(batch), staleness.astype(np.int32), uses)
 
     def peek(self, samples: int, seed: int = 0) -> Arrays | None:
-        """Copies of at most ``samples`` different samples as a batch's arrays, for a look from outside: no draw is
-        counted, and the draws to come stay what they were. None while there is no sample."""
+        """Return copies of at most ``samples`` samples as a batch's arrays; None while the buffer is empty.
+
+        No use is counted, and the sequence of later batches does not change.
+        """
         with self._lock:
             count = min(samples, self._count)
             rng = np.random.default_rng(seed)
-            chosen = [self._at(int(i)) for i in rng.choice(self._count, count, replace=False)] if count else []
+            chosen = [self._sample_at(int(i)) for i in rng.choice(self._count, count, replace=False)] if count else []
         if not chosen:
             return None
         batch: Arrays = {}
-        self._stack(batch, [held.payload for held in chosen], np.empty)
+        self._collate_samples(batch, chosen, np.empty)
         return batch
 
-    def expire(self, current_version: int) -> int:
-        """Drops the samples past max_age_versions; returns how many."""
-        with self._lock:
-            return self._expire(current_version)
-
     def clear(self, reason: DropReason) -> int:
-        """Drops all samples; returns how many."""
+        """Drop all samples and return how many there were."""
         with self._lock:
             dropped = self._count
             for i in range(dropped):
-                self._leave(self._at(i), reason)
+                self._count_drop(self._sample_at(i), reason)
             self._ring = [None] * len(self._ring)
             self._first = self._count = 0
             return dropped
 
     def ages(self, current_version: int) -> npt.NDArray[np.int32]:
-        """int32 [n], in the order they came: versions from the newest step of each sample held to the present one."""
+        """Return the age of each sample's newest step in versions, int32 [n], in order of arrival."""
         with self._lock:
-            newest = [self._at(i).newest for i in range(self._count)]
+            newest = [self._sample_at(i).newest for i in range(self._count)]
         return current_version - np.array(newest, np.int32)
 
     def statistics(self) -> BufferStatistics:
-        """A copy of the counts."""
+        """Return a copy of the counts."""
         with self._lock:
             s = self._statistics
-            return BufferStatistics(s.received, s.consumed, dict(s.dropped), s.uses_of_left, self._count, s.nbytes)
+            return BufferStatistics(s.received, s.consumed, dict(s.dropped), self._count, s.nbytes)
 
     def state_dict(self) -> dict[str, Any]:
-        """What resumes the sequence of draws, as JSON values. The samples themselves are not kept."""
+        """Return the random state as JSON values. The samples are not part of it."""
         with self._lock:
             return {"rng": self._rng.bit_generator.state}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from `state_dict`."""
+        """Restore the random state from `state_dict`."""
         with self._lock:
             self._rng.bit_generator.state = state["rng"]
 
+    def _collate_samples(self, batch: Arrays, samples: Sequence[_Sample], allocate: Allocate) -> None:
+        self._collate(batch, [s.source for s in samples], [s.index for s in samples], allocate)
+
     def _choose(self, samples: int) -> npt.NDArray[np.int64]:
-        """int64 [samples]: places of different samples, as drawn."""
+        """Return int64 [samples]: indices of different samples, counted from the oldest."""
         if self.config.draw == "uniform":
             return self._rng.choice(self._count, samples, replace=False)
-        uses = np.fromiter((self._at(i).uses for i in range(self._count)), np.int64, self._count)
+        uses = np.fromiter((self._sample_at(i).uses for i in range(self._count)), np.int64, self._count)
         ties = np.arange(self._count) if self.config.draw == "oldest" else self._rng.random(self._count)
         return np.lexsort((ties, uses))[:samples]
 
-    def _add(self, held: _Held, current_version: int) -> bool:
+    def _add(self, sample: _Sample, current_version: int) -> bool:
         self._statistics.received += 1
-        if self._too_old(held, current_version):
+        if self._is_too_old(sample, current_version):
             self._statistics.dropped[DropReason.TOO_OLD] += 1
             return False
-        if held.nbytes > self.config.capacity_bytes:
+        if sample.nbytes > self.config.capacity_bytes:
             self._statistics.dropped[DropReason.TOO_LARGE] += 1
             return False
         while self._count and (self._count == self.config.capacity_samples
-                               or self._statistics.nbytes + held.nbytes > self.config.capacity_bytes):
+                               or self._statistics.nbytes + sample.nbytes > self.config.capacity_bytes):
             if self._count < self.config.capacity_samples:
-                self._crowded = max(self._crowded, self._count)
-            oldest = self._at(0)
-            self._leave(oldest, DropReason.USED if oldest.uses else DropReason.UNUSED)
+                self._byte_limited_samples = max(self._byte_limited_samples, self._count)
+            oldest = self._sample_at(0)
+            self._count_drop(oldest, DropReason.USED if oldest.uses else DropReason.UNUSED)
             self._ring[self._first] = None
             self._first = (self._first + 1) % len(self._ring)
             self._count -= 1
-        self._ring[(self._first + self._count) % len(self._ring)] = held
+        self._ring[(self._first + self._count) % len(self._ring)] = sample
         self._count += 1
-        self._statistics.nbytes += held.nbytes
+        self._statistics.nbytes += sample.nbytes
         return True
 
-    def _at(self, index: int) -> _Held:
-        held = self._ring[(self._first + index) % len(self._ring)]
-        assert held is not None
-        return held
+    def _sample_at(self, index: int) -> _Sample:
+        sample = self._ring[(self._first + index) % len(self._ring)]
+        assert sample is not None
+        return sample
 
-    def _too_old(self, held: _Held, current_version: int) -> bool:
-        return current_version - held.newest > self.config.max_age_versions
+    def _is_too_old(self, sample: _Sample, current_version: int) -> bool:
+        return current_version - sample.newest > self.config.max_age_versions
 
-    def _leave(self, held: _Held, reason: DropReason) -> None:
+    def _count_drop(self, sample: _Sample, reason: DropReason) -> None:
         self._statistics.dropped[reason] += 1
-        self._statistics.uses_of_left += held.uses
-        self._statistics.nbytes -= held.nbytes
+        self._statistics.nbytes -= sample.nbytes
 
-    def _expire(self, current_version: int) -> int:
+    def _drop_expired(self, current_version: int) -> None:
         kept = []
         for i in range(self._count):
-            held = self._at(i)
-            if self._too_old(held, current_version):
-                self._leave(held, DropReason.TOO_OLD)
+            sample = self._sample_at(i)
+            if self._is_too_old(sample, current_version):
+                self._count_drop(sample, DropReason.TOO_OLD)
             else:
-                kept.append(held)
-        expired = self._count - len(kept)
-        if expired:
+                kept.append(sample)
+        if len(kept) < self._count:
             self._ring = [*kept, *[None] * (len(self._ring) - len(kept))]
             self._first, self._count = 0, len(kept)
-        return expired
-
-
-def stack_arrays(batch: Arrays, samples: Sequence[Mapping[str, Array]], allocate: Allocate) -> None:
-    """Puts samples side by side, in the arrays that ``batch`` has where they are right (`Stack`). Raises ValueError
-    naming an array in which the samples differ."""
-    names = samples[0].keys()
-    for sample in samples:
-        if sample.keys() != names:
-            raise ValueError(f"samples of one batch differ: one lacks {sorted(names ^ sample.keys())}")
-    for name in batch.keys() - names:
-        del batch[name]
-    for name, first in samples[0].items():
-        rows = [sample[name] for sample in samples]
-        if any(row.shape != first.shape or row.dtype != first.dtype for row in rows):
-            raise ValueError(f"samples of one batch differ: {name!r} is {first.dtype} {first.shape} in one and "
-                             "something else in another")
-        target = batch_array(batch, name, first.shape, first.dtype, len(rows), allocate)
-        np.stack(rows, 0 if name.startswith(STATE_PREFIX) else 1, out=target)
 
 
 def batch_array(batch: Arrays, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], samples: int,
                 allocate: Allocate) -> Array:
-    """The batch's array of that name for samples of ``shape`` [T, ...], states without T: the one that it has, or a
-    new one where that is of another shape or dtype."""
+    """Return the batch's array of that name, and allocate it where shape or dtype do not fit.
+
+    ``shape`` is that of one sample: [T, ...], for states without T.
+    """
     axis = 0 if name.startswith(STATE_PREFIX) else 1
-    whole = (*shape[:axis], samples, *shape[axis:])
+    full_shape = (*shape[:axis], samples, *shape[axis:])
     target = batch.get(name)
-    if target is None or target.shape != whole or target.dtype != dtype:
-        target = batch[name] = allocate(whole, dtype)
+    if target is None or target.shape != full_shape or target.dtype != dtype:
+        target = batch[name] = allocate(full_shape, dtype)
     return target
-
-
-def _size(payload: Any) -> int:
-    if isinstance(payload, Mapping):
-        return int(sum(array.nbytes for array in payload.values()))
-    return len(payload)

@@ -1,137 +1,140 @@
-"""From the steps that a team played in one game to a labelled segment (Berner et al. 2019, appendix A).
+"""Labelled segments of one team's steps in one game (Berner et al. 2019, appendix A).
 
-A segment that ends within its game is *cut*: it bootstraps from the value and the predictions of the step that
-follows. One that ends with its game has nothing to bootstrap from, and its labels are the truth.
+A segment that ends before its game bootstraps from the value and the predictions of the step that follows. A segment
+that ends with its game needs no bootstrap, and its labels are the game's outcome.
 """
 
+import secrets
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from five.agent.config import LearnerConfig
 from five.agent.learning.gae import discount, gae
-from five.agent.learning.labels import Outcome, segment_labels
-from five.agent.learning.recurrence import recurrence
+from five.agent.learning.labels import GameOutcome, label_segment
+from five.agent.learning.recurrence import linear_recurrence
 from five.agent.learning.samples import STATE_PREFIX, Array, Arrays
+
+A = TypeVar("A")
 
 
 class Rows(Protocol):
-    """What gives rows by their numbers, as an array does."""
+    """Rows that an index array selects, as of a numpy array."""
 
     def __getitem__(self, which: npt.NDArray[np.intp], /) -> Any: ...
 
 
 @dataclass(frozen=True)
-class TeamSteps:
-    """T consecutive steps of one team in one game.
-
-    ``arrays``: the observation by name, ``actions``, ``behaviour_logp``, ``behaviour_values`` and ``versions``, each
-    leading with any number of rows; ``rows`` int [T] says which of them are the steps, in order, so that a ring needs
-    no copy of its own. An observation may lie there in another form, if it gives rows as they are to be sent.
-    ``states``: recurrent states *before* each sample's first step, [samples or more, ...]. ``rewards`` float [T, H]:
-    what followed each step, not yet divided by the running deviation. ``fallen`` [T, n]: 1 where an enemy building fell
-    in what followed. ``begins``: the first of these steps is its game's first.
-
-    Log-probabilities, values and states are those of the version that acted: they are never computed again.
-    """
-
-    arrays: Mapping[str, Rows]
-    rows: npt.NDArray[np.intp]
-    states: Mapping[str, Array]
-    rewards: Array
-    fallen: Array
-    begins: bool
-
-
-@dataclass(frozen=True)
 class Following:
-    """The step after a segment that is cut: the team's ``values`` float [H], and the auxiliary heads' probabilities
-    as `segment_labels` reads them."""
+    """Bootstrap of a segment: ``values`` float [H] of the step that follows, and the auxiliary heads' probabilities as
+    `label_segment` reads them."""
 
     values: Array
     predictions: Mapping[str, Array]
 
 
 @dataclass(frozen=True)
-class Segment:
-    """Labelled steps of one team, ready to send. ``arrays`` as `five.agent.learning.samples` describes.
+class Segment(Generic[A]):
+    """Labelled steps of one team in one game: cut by a rollout, sent by its client, admitted by an optimizer.
 
-    The sums are over the hero-steps' raw rewards, for the optimizer's running deviation; with
-    ``reward_scale="return"`` they are over the rewards' running discounted sums instead.
+    Attributes:
+        arrays: by name, as `five.agent.learning.samples` describes; an optimizer keeps them encoded instead.
+        samples: number of samples of ``lstm_unroll_length`` steps each. The last one may be padded.
+        reward_sum: sum over the hero-steps' raw rewards, for the optimizer's running deviation. With
+            ``reward_scale="return"`` it is the sum over their running discounted sums.
+        reward_square_sum: the same of the squares.
+        reward_count: number of hero-steps, padding excluded.
+        oldest_version: oldest version that acted.
+        newest_version: newest version that acted.
+        variant: variant of the game while a change is annealed ("old" or "new"), else "".
+        created_at: seconds since 1970.
+        segment_id: identifies the segment when it is sent again.
     """
 
-    arrays: Arrays
+    arrays: A
     samples: int
-    steps: int
     reward_sum: float
     reward_square_sum: float
     reward_count: int
     oldest_version: int
     newest_version: int
+    variant: str = ""
+    created_at: float = field(default_factory=time.time)
+    segment_id: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
-def cut_segment(steps: TeamSteps, end: Following | Outcome, config: LearnerConfig, gae_horizon_seconds: float,
-                reward_std: float, running_return: Array, timestep_seconds: float) -> Segment:
-    """The segment of these steps. Arrays are copied.
+def cut_segment(arrays: Mapping[str, Rows], rows: npt.NDArray[np.intp], *, states: Mapping[str, Array], rewards: Array,
+                fallen: Array, begins: bool, end: Following | GameOutcome, config: LearnerConfig,
+                gae_horizon_seconds: float, reward_std: float, running_return: Array, timestep_seconds: float,
+                variant: str = "") -> Segment[Arrays]:
+    """Copy T consecutive steps of one team in one game out of a ring and label them.
 
     Args:
-        steps: T of them; what is missing of the last sample is filled with the last step, whose ``mask`` is 0.
+        arrays: the ring's rows by name: the observation, ``actions``, ``behaviour_logp``, ``behaviour_values`` and
+            ``versions``. Indexing an observation may give rows in the encoding in which they are sent.
+        rows: int [T], the steps' rows in order. The last step pads the last sample, with ``mask`` 0.
+        states: recurrent states before each sample's first step, [samples or more, ...].
+        rewards: float [T, H], the reward after each step, not divided by the running deviation.
+        fallen: float [T, n], 1 where an enemy building fell after the step.
+        begins: whether the first step is its game's first.
         end: the step that follows, or how the game ended with the last step.
-        config: of the learner: unroll length, λ, horizons, what the deviation is taken of.
-        gae_horizon_seconds: the advantages' horizon, as the newest version's schedule has it.
-        reward_std: the newest version's running deviation; rewards are divided by it.
-        running_return: float64 [H], the game's discounted sum of rewards so far, zero where it begins; brought up to
-            the segment's end in place.
+        config: unroll length, lambda, horizons and the deviation's input.
+        gae_horizon_seconds: horizon of the advantages at the newest version.
+        reward_std: running deviation at the newest version, which divides the rewards.
+        running_return: float64 [H], the game's discounted sum of rewards so far, 0 at its first step. Updated in place.
         timestep_seconds: game time of a step (`dota.config.GameConfig.timestep_seconds`).
+        variant: as of `Segment`.
 
-    Raises ValueError when the steps' arrays do not fit together, naming the shapes.
+    Log-probabilities, values and states are those of the version that acted; they are never recomputed. Raises
+    ValueError naming the shapes when rows, rewards and fallen differ in length.
     """
-    rows, unroll = steps.rows, config.lstm_unroll_length
-    length, heroes = steps.rewards.shape
-    if rows.shape != (length,) or steps.fallen.shape[0] != length or not length:
-        raise ValueError(f"rows {rows.shape}, rewards {steps.rewards.shape} and fallen {steps.fallen.shape} are not of "
-                         "the same steps, at least one")
+    unroll = config.lstm_unroll_length
+    length, heroes = rewards.shape
+    if rows.shape != (length,) or fallen.shape[0] != length or not length:
+        raise ValueError(f"rows {rows.shape}, rewards {rewards.shape} and fallen {fallen.shape} must have the same "
+                         "length, at least 1")
     samples = -(-length // unroll)
     padded = np.concatenate([rows, np.full(samples * unroll - length, rows[-1])])
-    arrays: Arrays = {name: array[padded] for name, array in steps.arrays.items()}
-    for name, state in steps.states.items():
-        arrays[STATE_PREFIX + name] = state[:samples].copy()
+    out: Arrays = {name: array[padded] for name, array in arrays.items()}
+    for name, state in states.items():
+        out[STATE_PREFIX + name] = state[:samples].copy()
 
     gamma = discount(gae_horizon_seconds, timestep_seconds)
     values = np.zeros((length + 1, heroes), np.float32)
-    values[:length] = arrays["behaviour_values"][:length]
+    values[:length] = out["behaviour_values"][:length]
     terminated = np.zeros(length, np.bool_)
     if isinstance(end, Following):
         values[length] = end.values
     else:
         terminated[-1] = True
-    advantages, returns = gae(steps.rewards / reward_std, values, terminated, gamma, config.gae_lambda)
-    labels = segment_labels(
-        steps.fallen, None if isinstance(end, Following) else end,
+    advantages, returns = gae(rewards / reward_std, values, terminated, gamma, config.gae_lambda)
+    labels = label_segment(
+        fallen, None if isinstance(end, Following) else end,
         end.predictions if isinstance(end, Following) else None, heroes,
         discount(config.building_horizon_seconds, timestep_seconds))
     for name, array in (("advantages", advantages), ("returns", returns), ("win_label", labels.win),
                         ("rank_label", labels.rank), ("building_label", labels.building)):
-        arrays[name] = _padded(array, len(padded))
+        out[name] = _pad(array, len(padded))
     mask = np.ones((len(padded), heroes), np.float32)
     mask[length:] = 0.0
-    arrays["mask"] = mask
-    arrays["resets"] = np.zeros(len(padded), np.bool_)
-    arrays["resets"][0] = steps.begins
+    out["mask"] = mask
+    out["resets"] = np.zeros(len(padded), np.bool_)
+    out["resets"][0] = begins
 
-    measured = recurrence(gamma, steps.rewards, running_return)
+    measured = linear_recurrence(gamma, rewards, running_return)
     running_return[:] = measured[-1]
     if config.reward_scale == "reward":
-        measured = steps.rewards.astype(np.float64)
-    versions = arrays["versions"]
-    return Segment(arrays, samples, length, float(measured.sum()), float((measured**2).sum()), length * heroes,
-                   int(versions.min()), int(versions.max()))
+        measured = rewards.astype(np.float64)
+    versions = out["versions"]
+    return Segment(out, samples, float(measured.sum()), float((measured**2).sum()), length * heroes,
+                   int(versions.min()), int(versions.max()), variant)
 
 
-def _padded(array: Array, length: int) -> Array:
+def _pad(array: Array, length: int) -> Array:
     if len(array) == length:
         return array
     return np.concatenate([array, np.broadcast_to(array[-1:], (length - len(array), *array.shape[1:]))])

@@ -24,14 +24,15 @@ from five.agent.config import BufferConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.pacing import Pacer
 from five.agent.learning.samples import Arrays, learning_specs
+from five.agent.learning.segments import Segment
 from five.agent.model.states import state_specs
-from five.capacity import figures
+from five.benchmarks import recorded_data
+from five.benchmarks.child_process import RPC, Child, prepare
+from five.benchmarks.results import Row, machine, row
+from five.capacity import inputs
+from five.capacity.cluster_sizes import clusters
 from five.capacity.links import intake_seconds
-from five.capacity.sizes import clusters
-from five.cli.benchmarks import recorded
-from five.cli.benchmarks.child import RPC, Child, prepare
-from five.cli.benchmarks.table import Row, machine, row
-from five.clients.experience import ACCEPTED, ExperienceClient, Segment
+from five.clients.experience import ACCEPTED, ExperienceClient
 from five.clients.opponents import WON, OpponentsClient
 from five.protos.v1 import opponents_pb2_grpc
 from five.run.config import RunConfig
@@ -40,7 +41,7 @@ from five.services.opponents.pool import LAST_ADDED, TABLE, Pool
 from five.services.opponents.service import OpponentService
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.service import ExperienceService, add_to_server
-from five.services.optimizer.stored_arrays import Stacking
+from five.services.optimizer.stored_arrays import SampleCollator
 from five.services.rollout.sender import changing
 from rapid.embedded_redis import EmbeddedRedis
 from rapid.rpc.server import Register, serve
@@ -91,7 +92,7 @@ def _intake(pipe: Connection, config: RunConfig) -> None:
     layout, buffer = Layout(config.game), config.buffer
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
                         minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
-    intake = Intake(SampleBuffer(free, Stacking()), Pacer(free, config.learning.batch_samples))
+    intake = Intake(SampleBuffer(free, SampleCollator()), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
     _serve_and_tell(pipe, (add_to_server, ExperienceService(
@@ -143,7 +144,7 @@ async def _segments(server: Child, config: RunConfig, size: Size, parts: list[Ar
 
     async def play(client: ExperienceClient) -> None:
         for _ in range(size.segments):
-            await client.push(Segment(samples, next(turn), 0.0, 1.0, steps, 0, 0))
+            await client.push(Segment(next(turn), samples, 0.0, 1.0, steps, 0, 0))
         if not await client.flush(300):
             raise TimeoutError("the intake does not acknowledge segments")
 
@@ -205,8 +206,8 @@ def measure(size: Size | None = None) -> list[Row]:
     prepare()
     config = load(size.preset, size.overrides)
     samples = config.learning.samples_per_segment
-    found = recorded.samples(config, samples * 2, size.from_seconds)
-    parts = [recorded.segment_of(found[i * samples:(i + 1) * samples]) for i in range(2)]
+    found = recorded_data.samples(config, samples * 2, size.from_seconds)
+    parts = [recorded_data.segment_of(found[i * samples:(i + 1) * samples]) for i in range(2)]
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         with EmbeddedRedis(Path(folder), append_only=True).start() as server:
             state = RunState(redis.Redis.from_url(server.url), RUN)
@@ -221,12 +222,12 @@ def measure(size: Size | None = None) -> list[Row]:
     largest = clusters()[-1]
     conditions = machine(preset=size.preset, rollouts=size.rollouts, versions=size.versions, segment_bytes=int(nbytes))
     return [
-        row("load.opponents.assign", 1 / assign, "calls/s", 1 / figures.ASSIGN.value, conditions),
-        row("load.opponents.report", 1 / report, "calls/s", 1 / figures.REPORT.value, conditions),
-        row("load.redis.heartbeats", 1 / beat, "heartbeats/s", 1 / figures.REDIS_BEAT.value, conditions),
-        row("load.redis.games", 1 / record, "records/s", 1 / figures.REDIS_SET.value, conditions),
+        row("load.opponents.assign", 1 / assign, "calls/s", 1 / inputs.ASSIGN.value, conditions),
+        row("load.opponents.report", 1 / report, "calls/s", 1 / inputs.REPORT.value, conditions),
+        row("load.redis.heartbeats", 1 / beat, "heartbeats/s", 1 / inputs.REDIS_BEAT.value, conditions),
+        row("load.redis.games", 1 / record, "records/s", 1 / inputs.REDIS_SET.value, conditions),
         row("load.redis.look", look * 1e3, "ms", None, conditions),
         row("load.redis.rollouts", largest.config.lifecycle.heartbeat_seconds / beat, "rollouts",
-            largest.config.lifecycle.heartbeat_seconds / figures.REDIS_BEAT.value, conditions),
+            largest.config.lifecycle.heartbeat_seconds / inputs.REDIS_BEAT.value, conditions),
         row("load.intake.segments", nbytes / segment / 1e6, "MB/s", nbytes / intake_seconds(nbytes) / 1e6, conditions),
     ]

@@ -16,16 +16,17 @@ from five.agent.config import BufferConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.pacing import Pacer
 from five.agent.learning.samples import Arrays, learning_specs
+from five.agent.learning.segments import Segment
 from five.agent.model.states import state_specs
-from five.cli.benchmarks import drawing, recorded
-from five.cli.benchmarks.child import RPC, Child, prepare, serve_until_closed
-from five.cli.benchmarks.table import Row, machine, row
-from five.clients.experience import ACCEPTED, ExperienceClient, Segment
+from five.benchmarks import batch_sampling, recorded_data
+from five.benchmarks.child_process import RPC, Child, prepare, serve_until_closed
+from five.benchmarks.results import Row, machine, row
+from five.clients.experience import ACCEPTED, ExperienceClient
 from five.run.config import RunConfig
 from five.run.load import load
 from five.services.optimizer.intake import Intake
 from five.services.optimizer.service import ExperienceService, add_to_server
-from five.services.optimizer.stored_arrays import Stacking
+from five.services.optimizer.stored_arrays import SampleCollator
 from five.services.rollout.sender import changing
 from rapid.rpc.channel import aio_channel
 
@@ -55,7 +56,7 @@ def _serve(pipe: Connection, config: RunConfig) -> None:
     # Nothing is consumed here, so nothing may be held back: reuse is as good as nought.
     free = BufferConfig(capacity_samples=buffer.capacity_samples, capacity_bytes=buffer.capacity_bytes,
                         minimum_samples=buffer.minimum_samples, sample_reuse=1e-9)
-    intake = Intake(SampleBuffer(free, Stacking()), Pacer(free, config.learning.batch_samples))
+    intake = Intake(SampleBuffer(free, SampleCollator()), Pacer(free, config.learning.batch_samples))
     steps = {**layout.array_specs(), **learning_specs(layout.heroes, layout.groups["enemy_buildings"].count)}
     states = {f"state/{name}": spec for name, spec in state_specs(layout, config.model).items()}
     service = ExperienceService(config.name, layout.hash, config.learning.lstm_unroll_length, steps, states, intake,
@@ -85,7 +86,7 @@ async def segments_pushed(config: RunConfig, size: Size, server: Child, parts: l
                               changes=changing(layout), period=config.learning.lstm_unroll_length)
 
     async def push() -> None:
-        await client.push(Segment(samples, next(turn), 0.0, 1.0, steps, 0, 0))
+        await client.push(Segment(next(turn), samples, 0.0, 1.0, steps, 0, 0))
 
     async def settle() -> None:
         if not await client.flush(60):
@@ -167,15 +168,15 @@ def measure(size: Size | None = None) -> list[Row]:
     prepare()
     config = load(size.preset, size.overrides)
     samples, in_flight = config.learning.samples_per_segment, config.services.rollout.in_flight_segments
-    found = recorded.samples(config, samples * size.segments, size.from_seconds)
-    parts = [recorded.segment_of(found[i * samples:(i + 1) * samples]) for i in range(size.segments)]
+    found = recorded_data.samples(config, samples * size.segments, size.from_seconds)
+    parts = [recorded_data.segment_of(found[i * samples:(i + 1) * samples]) for i in range(size.segments)]
     with Child(_serve, config) as server, asyncio.Runner() as runner:
         rate, nbytes = runner.run(segments_pushed(config, size, server, parts))
         opaque = runner.run(opaque_pushed(size, server, nbytes, in_flight))
     conditions = machine(preset=size.preset, encoding=config.services.rollout.encoding, in_flight=in_flight,
                          segment_bytes=nbytes, segment_bytes_decoded=sum(a.nbytes for a in parts[0].values()),
                          layout=Layout(config.game).hash)
-    one, two = (drawing.drawn(config, parts, threads, size.seconds) for threads in (1, 2))
+    one, two = (batch_sampling.drawn(config, parts, threads, size.seconds) for threads in (1, 2))
     of_draws = conditions | {"sample_bytes": one.resting_bytes, "sample_bytes_decoded": one.batch_bytes}
     return [
         row("experience.bytes", rate.clock * nbytes / 1e6, "MB/s", opaque.clock * nbytes / 1e6, conditions),

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 import torch
 
-from five.agent.compute import apply, graphs_on
+from five.agent.compute import apply_compute_config, uses_cuda_graphs
 from five.agent.config import BufferConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.learner import Learner
 from five.agent.learning.pacing import Pacer
 from five.agent.learning.samples import Arrays
 from five.agent.schedules import Hyperparameters, hyperparameters_at
-from five.cli.benchmarks import recorded
-from five.cli.benchmarks.child import prepare
-from five.cli.benchmarks.table import Row, machine, median_rate, row
+from five.benchmarks import recorded_data
+from five.benchmarks.child_process import prepare
+from five.benchmarks.results import Row, machine, median_rate, row
 from five.run.config import RunConfig
 from five.run.load import load
-from five.services.optimizer.prefetch import BatchesAhead
 from five.services.optimizer.intake import Intake
-from five.services.optimizer.stored_arrays import RestingSegment, Stacking
+from five.services.optimizer.prefetch import BatchPrefetcher
+from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
 
 SIDE = 2048  # of the square matrices at most; larger ones are no faster
 
@@ -53,31 +53,31 @@ def matrix_products(flops: float, dtype: torch.dtype, device: torch.device) -> C
     return work
 
 
-def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchesAhead:
+def drawing(config: RunConfig, learner: Learner, parts: list[Arrays]) -> BatchPrefetcher:
     """Batches out of a buffer that holds ``parts`` packed, as often as they are asked for."""
     buffers = BufferConfig(capacity_samples=len(parts), minimum_samples=len(parts), sample_reuse=1e9,
                            reuse_window_batches=1e9)
     threads = config.services.optimizer.drawing_threads
-    intake = Intake(SampleBuffer(buffers, Stacking(threads), allocate=learner.allocate),
+    intake = Intake(SampleBuffer(buffers, SampleCollator(threads), allocate=learner.allocate),
                     Pacer(buffers, config.learning.batch_samples))
     for part in parts:
         # A sample is a segment of one; a segment's states lead with its samples.
         whole = {name: array[None] if name.startswith("state/") else array for name, array in part.items()}
-        segment = RestingSegment.of(whole, 1)
-        intake.buffer.add_all(segment.cut(), segment.versions, 0, segment.nbytes)
+        stored = StoredArrays.from_arrays(whole, 1)
+        intake.buffer.add(stored, stored.versions, 0, stored.nbytes)
     intake.pacer.on_received(len(parts))
-    return BatchesAhead(intake, config.learning.batch_samples, learner)
+    return BatchPrefetcher(intake, config.learning.batch_samples, learner)
 
 
-def steps_from_buffer(learner: Learner, batches: BatchesAhead, samples: int, hyper: Hyperparameters
+def steps_from_buffer(learner: Learner, batches: BatchPrefetcher, samples: int, hyper: Hyperparameters
                       ) -> Callable[[], float]:
     """A call takes a step as the service does, the next batch on its way meanwhile, and ends with the step."""
     def step() -> float:
-        ready = batches.take()
-        if ready is None:
+        batch = batches.next()
+        if batch is None:
             raise RuntimeError("the buffer gives no batch")
-        batches.begin()
-        learner.step(ready.batch, hyper).ended.wait()
+        batches.prefetch()
+        learner.step(batch[1], hyper).ended.wait()
         return float(samples)
 
     return step
@@ -93,12 +93,12 @@ def measure(size: Size | None = None) -> list[Row]:
     settings, learning = config.services.optimizer, config.learning
     device = torch.device(settings.device)
     torch.set_num_threads(settings.threads)
-    apply(config.compute)
-    parts = recorded.samples(config, learning.batch_samples, size.from_seconds)
-    learner = Learner(recorded.policy_of(config), learning, device,
-                      graphs=graphs_on(device, config.compute, config.services.optimizer.cuda_graphs))
+    apply_compute_config(config.compute)
+    parts = recorded_data.samples(config, learning.batch_samples, size.from_seconds)
+    learner = Learner(recorded_data.policy_of(config), learning, device,
+                      graphs=uses_cuda_graphs(device, config.compute, config.services.optimizer.cuda_graphs))
     hyper = hyperparameters_at(config.schedules, 0)
-    batch = recorded.batch_of(parts)
+    batch = recorded_data.batch_of(parts)
     flops = learner.flops(batch)
 
     def alone() -> float:
@@ -116,7 +116,7 @@ def measure(size: Size | None = None) -> list[Row]:
     if not math.isfinite(per_sample) or learner.skipped_steps:
         raise RuntimeError(f"the learner skipped {learner.skipped_steps} steps: {learner.skip_reason}")
     conditions = machine(preset=size.preset, torch=torch.__version__, threads=settings.threads,
-                         device=recorded.name_of(device), model=recorded.description(config),
+                         device=recorded_data.name_of(device), model=recorded_data.description(config),
                          batch_samples=learning.batch_samples,
                          precision=config.model.precision, gflop_a_sample=round(per_sample / 1e9, 4))
     return [

@@ -11,10 +11,10 @@ from five.agent.config import BufferConfig
 from five.agent.learning.buffer import SampleBuffer
 from five.agent.learning.samples import Arrays
 from five.run.config import RunConfig
-from five.services.optimizer.stored_arrays import RestingSegment, Stacking
+from five.services.optimizer.stored_arrays import SampleCollator, StoredArrays
 from five.services.rollout.sender import changing
 from rapid import codec
-from rapid.packed import PackedArray
+from rapid.packed_array import PackedArray
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ def drawn(config: RunConfig, segments: Sequence[Arrays], threads: int, seconds: 
     per_segment = config.learning.samples_per_segment
     held = per_segment * len(segments)
     samples = min(config.learning.batch_samples, held)
-    buffer = SampleBuffer(BufferConfig(capacity_samples=held, minimum_samples=1), Stacking(threads))
+    buffer = SampleBuffer(BufferConfig(capacity_samples=held, minimum_samples=1), SampleCollator(threads))
     for arrays in segments:
-        segment = RestingSegment.of(as_sent(config, arrays), per_segment)
-        buffer.add_all(segment.cut(), segment.versions, 0, segment.nbytes)
+        stored = StoredArrays.from_arrays(as_sent(config, arrays), per_segment)
+        buffer.add(stored, stored.versions, 0, stored.nbytes)
     for _ in range(2):  # the buffer's two sets of arrays
-        batch = buffer.draw(samples, 0)
+        batch = buffer.sample(samples, 0)
     assert batch is not None
     sources = list(batch.arrays.values())
     targets = [array.copy() for array in sources]
@@ -56,9 +56,9 @@ def drawn(config: RunConfig, segments: Sequence[Arrays], threads: int, seconds: 
         for target, source in zip(targets, sources, strict=True):
             np.copyto(target, source)
 
-    processor, clock = _rates(lambda: buffer.draw(samples, 0), samples, seconds)
+    processor, clock = _rates(lambda: buffer.sample(samples, 0), samples, seconds)
     copied, _ = _rates(copy, samples, seconds)
-    return Drawn(processor, clock, copied, segment.nbytes, sum(array.nbytes for array in sources) // samples)
+    return Drawn(processor, clock, copied, stored.nbytes, sum(array.nbytes for array in sources) // samples)
 
 
 def _rates(work: Callable[[], object], samples: int, seconds: float) -> tuple[float, float]:
