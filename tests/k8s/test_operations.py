@@ -1,4 +1,4 @@
-"""docs/operations.md quotes log lines that the code writes and commands that exist, and has an entry for each alert."""
+"""The operator's pages quote existing log lines, commands, routes and panels, and have an entry for each alert."""
 
 import ast
 import functools
@@ -12,16 +12,12 @@ import yaml
 
 from five.cli.main import parser
 from tests.charts.restarts_table import changes, told
+from tests.docs.named import slugs
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/operations.md").read_text()
-
-
-def anchors(markdown: str) -> set[str]:
-    """Return the anchors of headings as GitHub generates them, and explicit ones."""
-    headings = re.findall(r"^#+ (.*)$", markdown, re.M)
-    slugs = {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
-    return slugs | set(re.findall(r'<a id="([^"]+)">', markdown))
+ALERTS = (ROOT / "docs/alerts.md").read_text()
+LOGS = (ROOT / "docs/logs.md").read_text()
 
 
 @functools.cache
@@ -47,7 +43,7 @@ def fragments(line: str) -> list[str]:
     return [piece for piece in pieces if len(piece) >= 8]
 
 
-LINES = [line for row in re.findall(r"^\| (`.*?) \|", PAGE[PAGE.index("## What the logs say"):], re.M)
+LINES = [line for row in re.findall(r"^\| (`.*?) \|", LOGS, re.M)
          for line in re.findall(r"`([^`]+)`", row)]
 
 
@@ -60,18 +56,6 @@ def test_the_code_writes_that_line(line: str) -> None:
     assert fragments(line)
     for fragment in fragments(line):
         assert fragment in texts(), fragment
-
-
-def test_links_within_the_page_lead_somewhere() -> None:
-    there = anchors(PAGE)
-    for target in re.findall(r"\]\(#([^)]+)\)", PAGE):
-        assert target in there, target
-
-
-def test_links_to_other_files_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", PAGE):
-        if "://" not in target:
-            assert (ROOT / "docs" / target).exists(), target
 
 
 def test_every_five_command_is_one() -> None:
@@ -101,13 +85,13 @@ def alerts() -> dict[str, str]:
 def test_every_alert_has_its_place() -> None:
     for alert, address in alerts().items():
         file, _, anchor = address.partition("#")
-        assert file.endswith("docs/operations.md"), alert
-        assert anchor in anchors(PAGE), alert
-        assert alert in PAGE[PAGE.index("## Alerts"):], alert
+        assert file.endswith("docs/alerts.md"), alert
+        assert anchor in slugs(ALERTS), alert
+        assert alert in ALERTS, alert
 
 
 def test_no_alert_is_described_that_is_not_there() -> None:
-    described = re.findall(r"\bFive[A-Z]\w+", PAGE)
+    described = re.findall(r"\bFive[A-Z]\w+", ALERTS)
     assert described and set(described) <= alerts().keys()
 
 
@@ -122,15 +106,15 @@ def panels() -> dict[str, set[str]]:
 
 
 def test_every_panel_of_data_quality_is_explained() -> None:
-    section = PAGE[PAGE.index("### Data quality"):PAGE.index("### The other pages")]
+    section = ALERTS[ALERTS.index("### Data quality"):ALERTS.index("### The other pages")]
     assert set(re.findall(r"\*\*([^*]+)\*\*", section)) == panels()["Data quality"]
 
 
 def test_panels_that_are_named_are_there() -> None:
     known = set().union(*panels().values())
-    section = PAGE[PAGE.index("### The other pages"):PAGE.index("## Alerts")]
+    section = ALERTS[ALERTS.index("### The other pages"):ALERTS.index("## Alerts")]
     assert set(re.findall(r"\*\*([^*]+)\*\*", section)) <= known
-    for page, panel in re.findall(r"\*([\w ]+) → ([^*]+)\*", PAGE):
+    for page, panel in re.findall(r"\*([\w ]+) → ([^*]+)\*", ALERTS):
         assert any(panel in titles for title, titles in panels().items() if title.startswith(page)), (page, panel)
 
 

@@ -39,7 +39,7 @@ def test_a_dashboard_is_whole(board: Board) -> None:
 
 
 def test_the_handbook_speaks_of_panels_that_there_are() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "alerts.md").read_text()
     part = page[page.index("\n## Read the dashboards"):page.index("\n## Alerts")]
     named = set(re.findall(r"\*\*(.+?)\*\*", part))
     titles = {panel["title"] for made in dashboards().values() for panel in panels(made)}
